@@ -1,0 +1,78 @@
+"""Options: everything that changes how a program is compiled, in one frozen object.
+
+Every field is part of the cache key. Users write them as `compiler_options={"name": value}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile a program.
+
+    opt_level     0 to 3, the compiler's -O level
+    march         the target processor, as in -march (`native`, `x86-64-v3`, `""` for the default)
+    openmp        run large loops on several threads
+    num_threads   how many threads; 0 leaves it to OpenMP (`OMP_NUM_THREADS`)
+    fast_math     allow the compiler to reorder floating-point arithmetic (-ffast-math)
+    precise_math  elementary functions to at most 1 ulp (the system's libm) instead of at most 4
+    sanitize      build with the address and undefined-behaviour sanitizers
+    debug         debug information and `#line` directives that lead back to the Python lines
+    cc            the compiler, a path or a command; `""` looks for one
+    extra_cflags  further flags, in order
+    blas          `auto` (NumPy's own OpenBLAS), `none` (plain C), or the path of a shared library
+    """
+
+    opt_level: int = 3
+    march: str = "native"
+    openmp: bool = True
+    num_threads: int = 0
+    fast_math: bool = False
+    precise_math: bool = False
+    sanitize: bool = False
+    debug: bool = False
+    cc: str = ""
+    extra_cflags: tuple[str, ...] = ()
+    blas: str = "auto"
+
+    def replace(self, compiler_options: Mapping[str, Any] | None) -> Options:
+        """These options with some changed; an unknown name or a bad value raises ValueError."""
+        if not compiler_options:
+            return self
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = dict(known)
+        for name, value in compiler_options.items():
+            if name not in known:
+                raise ValueError(
+                    f"unknown compiler option {name!r}; the known ones are: {', '.join(known)}"
+                )
+            values[name] = _checked(name, value, known[name])
+        return Options(**values)
+
+
+def _checked(name: str, value: Any, example: Any) -> Any:
+    """`value` in the type of `example`, or a ValueError that says what the option takes."""
+    if isinstance(example, bool):
+        if isinstance(value, bool):
+            return value
+        wanted = "True or False"
+    elif isinstance(example, int):
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            if name != "opt_level" or value <= 3:
+                return value
+        wanted = "an integer from 0 to 3" if name == "opt_level" else "an integer, 0 or more"
+    elif isinstance(example, str):
+        if isinstance(value, str):
+            return value
+        wanted = "a string"
+    else:
+        if isinstance(value, str):
+            return tuple(value.split())
+        if isinstance(value, (list, tuple)) and all(isinstance(flag, str) for flag in value):
+            return tuple(value)
+        wanted = "a string or a list of strings"
+    raise ValueError(f"compiler option {name!r} takes {wanted}, not {value!r}")
