@@ -1,0 +1,147 @@
+"""Find a CBLAS library for matrix products: NumPy's own OpenBLAS where there is one.
+
+Using the library that NumPy has already loaded costs nothing and brings no second thread pool.
+Libraries differ in how they name the functions (`scipy_cblas_dgemm64_`, `cblas_dgemm`) and in the
+C type of their integers; both are read off the library itself, never assumed from its name.
+"""
+
+import ctypes
+import functools
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from transpile.options import Options
+
+# (prefix, suffix) around a function's standard name; a suffix 64_ means 64-bit integers.
+_SPELLINGS = (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", ""))
+
+# Names that the dynamic loader knows on Linux distributions, the faster libraries first.
+_SYSTEM_NAMES = ("libopenblas.so.0", "libblis.so.4", "libcblas.so.3", "libblas.so.3")
+
+
+@dataclass(frozen=True)
+class Blas:
+    """A CBLAS library to link with.
+
+    library   its absolute path, or the name by which the dynamic loader finds it
+    prefix    what stands before a standard name, `scipy_` or nothing
+    suffix    what stands after it, `64_` or nothing
+    integer   the C type of its sizes and increments: `int32_t` or `int64_t`
+    origin    where it was found, in words
+    """
+
+    library: str
+    prefix: str
+    suffix: str
+    integer: str
+    origin: str
+
+    def symbol(self, name: str) -> str:
+        """The linker's name of a function: `cblas_dgemm` may be `scipy_cblas_dgemm64_`."""
+        return f"{self.prefix}{name}{self.suffix}"
+
+    @property
+    def link_flags(self) -> tuple[str, ...]:
+        """What the linker takes, so that the program finds the library again when it runs."""
+        if os.path.isabs(self.library):
+            directory = os.path.dirname(self.library)
+            return (self.library, "-Xlinker", "-rpath", "-Xlinker", directory)
+        return (f"-l:{self.library}",)
+
+    @property
+    def identity(self) -> str:
+        """An ingredient of the cache key: which library this is, without reading it."""
+        words = [self.library, self.symbol("*"), self.integer]
+        if os.path.isabs(self.library):
+            status = os.stat(self.library)
+            words += [str(status.st_size), str(status.st_mtime_ns)]
+        return " ".join(words)
+
+
+def find_blas(options: Options) -> Blas | None:
+    """The CBLAS library that the options ask for, or None for plain C.
+
+    `none` gives None; a path gives that library; `auto` looks at the environment variable
+    TRANSPILE_BLAS (same values), NumPy's bundled OpenBLAS, the packages scipy_openblas64 and
+    scipy_openblas32, this Python's own lib directory, then the system's libraries. Raises
+    ValueError where a library that was named is missing or has no `cblas_dgemm`.
+    """
+    wanted, origin = options.blas or "auto", "the compiler option 'blas'"
+    if wanted == "auto":
+        wanted = os.environ.get("TRANSPILE_BLAS", "") or "auto"
+        origin = "the environment variable TRANSPILE_BLAS"
+    if wanted == "none":
+        return None
+    if wanted != "auto":
+        return _named(wanted, origin)
+    for library, found in _candidates():
+        spelling = _spelling(library)
+        if spelling is not None:
+            return Blas(library, *spelling, origin=found)
+    return None
+
+
+def _named(wanted: str, origin: str) -> Blas:
+    library = os.path.abspath(wanted) if os.path.exists(wanted) else wanted
+    spelling = _spelling(library)
+    if spelling is None:
+        raise ValueError(
+            f"{wanted!r}, named by {origin}, is not a shared library with cblas_dgemm; give the "
+            "path of one, 'auto' or 'none'"
+        )
+    return Blas(library, *spelling, origin=origin)
+
+
+def _candidates() -> Iterator[tuple[str, str]]:
+    """(library, where it was found) in order of preference."""
+    for package, folder, words in (
+        ("numpy", "../numpy.libs", "NumPy's own library"),
+        ("scipy_openblas64", "lib", "the package scipy-openblas64"),
+        ("scipy_openblas32", "lib", "the package scipy-openblas32"),
+    ):
+        for directory in _package_directories(package):
+            for path in sorted(Path(directory, folder).resolve().glob("*openblas*.so*")):
+                yield str(path), words
+    for name in _SYSTEM_NAMES:
+        path = Path(sys.prefix, "lib", name)
+        if path.exists():
+            yield str(path), f"{sys.prefix}/lib"
+    # Asking the loader by name takes microseconds; ctypes.util.find_library runs ldconfig and gcc.
+    for name in _SYSTEM_NAMES:
+        yield name, "the system's libraries"
+
+
+def _package_directories(package: str) -> list[str]:
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    return list(spec.submodule_search_locations or ()) if spec is not None else []
+
+
+@functools.lru_cache(maxsize=64)
+def _spelling(library: str) -> tuple[str, str, str] | None:
+    """(prefix, suffix, integer type) of a library's `cblas_dgemm`, or None without one."""
+    try:
+        loaded = ctypes.CDLL(library)
+    except OSError:
+        return None
+    for prefix, suffix in _SPELLINGS:
+        if hasattr(loaded, f"{prefix}cblas_dgemm{suffix}"):
+            wide = suffix == "64_" or _says_64_bits(loaded, prefix)
+            return prefix, suffix, "int64_t" if wide else "int32_t"
+    return None
+
+
+def _says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
+    """Tell whether an OpenBLAS with plain names was built with 64-bit integers."""
+    try:
+        describe = getattr(loaded, f"{prefix}openblas_get_config")
+    except AttributeError:
+        return False
+    describe.restype = ctypes.c_char_p
+    return b"USE64BITINT" in (describe() or b"")

@@ -1,0 +1,251 @@
+"""The graph: a typed, first-order program of primitives, as the trace gives it.
+
+    Graph    = inputs: Var*, equations: Equation*, outputs: (Var | Const)*
+    Equation = primitive, inputs: (Var | Const)*, params, outputs: Var*, source
+    Var      = type            Const = type, value
+
+Every Var is defined once, before its use. Broadcasting and conversion are equations of their own: the
+operands of an elementwise primitive have equal dtypes and one shape, except that a scalar Const may
+stand beside arrays. Sub-programs (branches, loop bodies) are graphs in `params`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from transpile.errors import InternalError
+from transpile.types import SHORT_NAMES, ArrayType
+
+if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
+    from transpile.primitive import Primitive
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where in the user's code an equation comes from."""
+
+    file: str
+    line: int
+    function: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{PurePath(self.file).name}:{self.line}"
+
+
+UNKNOWN_SOURCE = Source("<unknown>", 0, "")
+
+
+class Var:
+    """A value of the graph. Compared by identity; `name` is a hint for people, from their code."""
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, type: ArrayType, name: str = "") -> None:
+        self.type = type
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Var({self.name or '_'}:{self.type})"
+
+
+class Const:
+    """A value known while tracing: a scalar, or an array that the function closes over.
+
+    The array is copied and made read-only, so that changing the original afterwards cannot change
+    the program behind its key. Two constants are equal when type and bytes are.
+    """
+
+    __slots__ = ("_digest", "name", "type", "value")
+
+    def __init__(self, value: Any, weak: bool = False, name: str = "") -> None:
+        array = np.array(value, order="C", copy=True)
+        array.flags.writeable = False
+        self.value = array
+        self.type = ArrayType(array.shape, array.dtype, weak)
+        self.name = name
+        self._digest: str | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        """Tell whether the constant has no axes."""
+        return self.value.ndim == 0
+
+    @property
+    def digest(self) -> str:
+        """A hash of the bytes."""
+        if self._digest is None:
+            self._digest = hashlib.blake2b(self.value.tobytes(), digest_size=16).hexdigest()
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, Const) and self.type.strong == other.type.strong
+                and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash((self.type.strong, self.digest))
+
+    def __str__(self) -> str:
+        if self.is_scalar:
+            return f"{self.value[()]!s}:{self.type}"
+        return f"const<{self.digest[:8]}>:{self.type}"
+
+    __repr__ = __str__
+
+
+Atom = Var | Const
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """The application of one primitive."""
+
+    primitive: Primitive
+    inputs: tuple[Atom, ...]
+    params: Mapping[str, Any]
+    outputs: tuple[Var, ...]
+    source: Source = UNKNOWN_SOURCE
+
+    @property
+    def output(self) -> Var:
+        """The output of an equation that has one."""
+        (output,) = self.outputs
+        return output
+
+    def key(self) -> tuple[Any, ...]:
+        """What it computes: equal for two equations that compute the same."""
+        return (self.primitive.name, self.inputs, tuple(sorted(self.params.items())))
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A function of arrays: inputs, equations in order, outputs."""
+
+    inputs: tuple[Var, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[Atom, ...]
+    name: str = "f"
+    output_names: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+    def constants(self) -> list[Const]:
+        """The array constants, each once, in order of use."""
+        found: dict[Const, None] = {}
+        for atom in self._atoms():
+            if isinstance(atom, Const) and not atom.is_scalar:
+                found.setdefault(atom)
+        return list(found)
+
+    def _atoms(self) -> Iterator[Atom]:
+        for equation in self.equations:
+            yield from equation.inputs
+        yield from self.outputs
+
+    def uses(self) -> dict[Var, int]:
+        """How often each Var is read, results included."""
+        counts: dict[Var, int] = {}
+        for atom in self._atoms():
+            if isinstance(atom, Var):
+                counts[atom] = counts.get(atom, 0) + 1
+        return counts
+
+    def fingerprint(self) -> str:
+        """Everything that the program depends on, as text: two equal ones may share a build."""
+        names = ",".join(v.name for v in self.inputs)
+        consts = ",".join(f"{c.type}{c.digest}" for c in self.constants())
+        sources = ";".join(f"{e.source.file}:{e.source.line}:{e.outputs[0].name}"
+                           for e in self.equations)
+        return "\n".join((self.name, names, ",".join(self.output_names), consts, sources,
+                          to_text(self)))
+
+    def check(self) -> None:
+        """Raise InternalError unless every rule of the language holds."""
+        defined = set(self.inputs)
+        if len(defined) != len(self.inputs):
+            raise InternalError(f"an input of {self.name} is listed twice")
+        for equation in self.equations:
+            for atom in equation.inputs:
+                if isinstance(atom, Var) and atom not in defined:
+                    raise InternalError(f"{equation.primitive.name} reads an undefined value:\n{self}")
+            types = equation.primitive.result_types(
+                [a.type for a in equation.inputs], equation.params)
+            if tuple(t.strong for t in types) != tuple(v.type.strong for v in equation.outputs):
+                raise InternalError(
+                    f"{equation.primitive.name} gives {', '.join(map(str, types))}, but its outputs "
+                    f"are declared {', '.join(str(v.type) for v in equation.outputs)}")
+            for output in equation.outputs:
+                if output in defined:
+                    raise InternalError(f"{equation.primitive.name} defines a value twice")
+                defined.add(output)
+        for atom in self.outputs:
+            if isinstance(atom, Var) and atom not in defined:
+                raise InternalError(f"an output of {self.name} is never defined")
+
+
+# ---------------------------------------------------------------------------------------- text
+
+
+def letters(number: int) -> str:
+    """The number-th name in a, b, ..., z, aa, ab, ..."""
+    name = ""
+    number += 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        name = chr(ord("a") + digit) + name
+    return name
+
+
+def to_text(graph: Graph, indent: str = "") -> str:
+    """The JAX-like text of a graph, one equation a line."""
+    names: dict[Atom, str] = {}
+
+    def define(atom: Atom) -> str:
+        names[atom] = letters(len(names))
+        return f"{names[atom]}:{atom.type}"
+
+    def read(atom: Atom) -> str:
+        if isinstance(atom, Const) and atom.is_scalar:
+            return f"{scalar_text(atom)}:{SHORT_NAMES[atom.type.dtype]}[]"
+        return names[atom]
+
+    constants = " ".join(define(c) for c in graph.constants())
+    inputs = " ".join(define(v) for v in graph.inputs)
+    head = f"{{ lambda {constants}; {inputs}. let".replace("  ", " ")
+    lines = []
+    for equation in graph.equations:
+        arguments = " ".join(read(a) for a in equation.inputs)
+        results = " ".join(define(v) for v in equation.outputs)
+        params = _params_text(equation.params, indent + "    ")
+        lines.append(f"{indent}    {results} = {equation.primitive.name}{params} {arguments}".rstrip())
+    outputs = ", ".join(read(a) for a in graph.outputs)
+    comma = "," if len(graph.outputs) == 1 else ""
+    return "\n".join([head, *lines, f"{indent}  in ({outputs}{comma}) }}"])
+
+
+def scalar_text(const: Const) -> str:
+    """The value of a scalar constant, in digits that give it back exactly."""
+    value = const.value[()]
+    return repr(value.item()) if const.type.dtype != np.float32 else str(value)
+
+
+def _params_text(params: Mapping[str, Any], indent: str) -> str:
+    if not params:
+        return ""
+    parts = []
+    for name, value in sorted(params.items()):
+        if isinstance(value, Graph):
+            text = to_text(value, indent)
+        elif isinstance(value, np.dtype):
+            text = SHORT_NAMES.get(value, value.name)
+        else:
+            text = str(value).replace(" ", "")
+        parts.append(f"{name}={text}")
+    return f"[{' '.join(parts)}]"

@@ -1,0 +1,74 @@
+"""A primitive is one row: its name, kind, meaning, C, and rules; `TABLE` holds every row.
+
+The kinds (in `transpile.primitives.kinds`) fill most columns, so that a usual row has four or five.
+The NumPy column is the reference semantics, the oracle of the tests, and the key by which a call such
+as `np.sin(tracer)` finds its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from transpile.types import ArrayType
+
+TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """One row of the table.
+
+    name       what the graph's text calls it
+    kind       elementwise, view, generate, piecewise, reduce, scan or contract: how it is lowered
+    numpy      its meaning: (*arrays, **params) -> an array
+    type_rule  (*types, **params) -> the result's type; raises TypeError or ValueError as NumPy does
+    c          elementwise: the C expression over x, y, z, by dtype kind; `""` is every other kind
+    index      view: (index, input type, **params) -> the index into the input
+    cost       flops an element; transcendentals count apart
+    dtypes     the dtype kinds that it accepts
+    ufunc      the NumPy ufunc whose loop it is, if any
+    jvp, transpose, batch   the rules of the transformations
+    domain     (low, high) of arguments for tests, where not every value is one
+    """
+
+    name: str
+    kind: str
+    numpy: Callable[..., Any]
+    type_rule: TypeRule
+    c: Mapping[str, str] = field(default_factory=dict)
+    index: Callable[..., Any] | None = None
+    combine: str = ""
+    cost: int = 1
+    transcendental: bool = False
+    dtypes: str = "biufc"
+    ufunc: Any = None
+    jvp: Callable[..., Any] | None = None
+    transpose: Callable[..., Any] | None = None
+    batch: Callable[..., Any] | None = None
+    domain: tuple[float, float] | None = None
+
+    def result_types(
+        self, types: Sequence[ArrayType], params: Mapping[str, Any]
+    ) -> tuple[ArrayType, ...]:
+        """The types of the results, or the error that the operands deserve."""
+        result = self.type_rule(*types, **params)
+        return (result,) if isinstance(result, ArrayType) else tuple(result)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+TABLE: dict[str, Primitive] = {}
+BY_UFUNC: dict[Any, Primitive] = {}
+
+
+def register(row: Primitive) -> Primitive:
+    """Add a row to the table."""
+    if row.name in TABLE:
+        raise ValueError(f"there is a primitive {row.name!r} already")
+    TABLE[row.name] = row
+    if row.ufunc is not None:
+        BY_UFUNC.setdefault(row.ufunc, row)
+    return row

@@ -1,0 +1,151 @@
+"""Elementwise rows: every NumPy ufunc that has a C counterpart, casts and selection.
+
+The C column is the whole of the lowering. Integer arithmetic that may overflow goes through helpers
+(`add(x, y)`), which wrap as NumPy does and are never undefined in C.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.primitives.kinds import common_shape, elementwise, transcendental
+from transpile.types import BOOL, ArrayType
+
+# ---------------------------------------------------------------------------------- arithmetic
+add = elementwise("add", np.add, "x + y", i="add(x, y)", b="x | y")
+subtract = elementwise("subtract", np.subtract, "x - y", i="subtract(x, y)", dtypes="iufc")
+multiply = elementwise(
+    "multiply", np.multiply, "x * y", i="multiply(x, y)", b="x & y", z="multiply(x, y)")
+divide = elementwise("divide", np.divide, "x / y", z="divide(x, y)", dtypes="fc")
+floor_divide = elementwise("floor_divide", np.floor_divide, "floor_divide(x, y)", dtypes="iuf")
+remainder = elementwise("remainder", np.remainder, "remainder(x, y)", dtypes="iuf")
+fmod = elementwise("fmod", np.fmod, "fmod(x, y)", dtypes="iuf")
+negative = elementwise(
+    "negative", np.negative, "-x", i="negative(x)", u="negative(x)", dtypes="iufc")
+absolute = elementwise(
+    "absolute", np.absolute, "absolute(x)", b="x", u="x", result="real")
+sign = elementwise("sign", np.sign, "sign(x)", dtypes="iufc")
+square = elementwise(
+    "square", np.square, "x * x", i="multiply(x, x)", z="multiply(x, x)", dtypes="iufc")
+reciprocal = elementwise("reciprocal", np.reciprocal, "1 / x", i="reciprocal(x)",
+                         u="reciprocal(x)", z="reciprocal(x)", dtypes="iufc")
+maximum = elementwise("maximum", np.maximum, "maximum(x, y)", b="x | y")
+minimum = elementwise("minimum", np.minimum, "minimum(x, y)", b="x & y")
+fmax = elementwise("fmax", np.fmax, "fmax(x, y)", i="maximum(x, y)", u="maximum(x, y)", b="x | y")
+fmin = elementwise("fmin", np.fmin, "fmin(x, y)", i="minimum(x, y)", u="minimum(x, y)", b="x & y")
+gcd = elementwise("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
+lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu")
+
+# -------------------------------------------------------------------------- rounding and parts
+floor = elementwise("floor", np.floor, "floor(x)", dtypes="f")
+ceil = elementwise("ceil", np.ceil, "ceil(x)", dtypes="f")
+trunc = elementwise("trunc", np.trunc, "trunc(x)", dtypes="f")
+rint = elementwise("rint", np.rint, "rint(x)", dtypes="fc")
+copysign = elementwise("copysign", np.copysign, "copysign(x, y)", dtypes="f")
+nextafter = elementwise("nextafter", np.nextafter, "nextafter(x, y)", dtypes="f")
+spacing = elementwise("spacing", np.spacing, "spacing(x)", dtypes="f")
+heaviside = elementwise("heaviside", np.heaviside, "heaviside(x, y)", dtypes="f")
+ldexp = elementwise("ldexp", np.ldexp, "ldexp(x, y)", dtypes="fi", result="first")
+mantissa = elementwise("mantissa", lambda x: np.frexp(x)[0], "mantissa(x)", dtypes="f")
+exponent = elementwise("exponent", lambda x: np.frexp(x)[1], "exponent(x)", dtypes="f",
+                       result=lambda x: ArrayType(x.shape, np.dtype("int32")))
+conjugate = elementwise("conjugate", np.conjugate, "x", z="conjugate(x)", dtypes="iufc")
+real = elementwise("real", np.real, "real(x)", dtypes="c", result="real")
+imag = elementwise("imag", np.imag, "imag(x)", dtypes="c", result="real")
+
+
+def _complex_type(x: ArrayType, y: ArrayType) -> ArrayType:
+    return ArrayType(common_shape((x, y)), np.dtype(f"c{2 * x.dtype.itemsize}"))
+
+
+def _complex(x: Any, y: Any) -> Any:
+    result = np.empty(np.broadcast_shapes(x.shape, y.shape), f"c{2 * x.dtype.itemsize}")
+    result.real, result.imag = x, y
+    return result
+
+
+make_complex = elementwise(
+    "complex", _complex, "make_complex(x, y)", dtypes="f", result=_complex_type)
+
+# ------------------------------------------------------------------------ elementary functions
+sqrt = elementwise("sqrt", np.sqrt, "sqrt(x)", dtypes="fc", transcendental=True, domain=(0, 1e6))
+cbrt = transcendental("cbrt", np.cbrt, dtypes="f")
+exp = transcendental("exp", np.exp, domain=(-20, 20))
+exp2 = transcendental("exp2", np.exp2, dtypes="f", domain=(-20, 20))
+expm1 = transcendental("expm1", np.expm1, dtypes="f", domain=(-20, 20))
+log = transcendental("log", np.log, domain=(1e-6, 1e6))
+log2 = transcendental("log2", np.log2, dtypes="f", domain=(1e-6, 1e6))
+log10 = transcendental("log10", np.log10, dtypes="f", domain=(1e-6, 1e6))
+log1p = transcendental("log1p", np.log1p, dtypes="f", domain=(-0.99, 1e6))
+sin = transcendental("sin", np.sin, domain=(-20, 20))
+cos = transcendental("cos", np.cos, domain=(-20, 20))
+tan = transcendental("tan", np.tan, domain=(-1.5, 1.5))
+arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1))
+arccos = transcendental("arccos", np.arccos, domain=(-1, 1))
+arctan = transcendental("arctan", np.arctan)
+sinh = transcendental("sinh", np.sinh, domain=(-20, 20))
+cosh = transcendental("cosh", np.cosh, domain=(-20, 20))
+tanh = transcendental("tanh", np.tanh)
+arcsinh = transcendental("arcsinh", np.arcsinh)
+arccosh = transcendental("arccosh", np.arccosh, domain=(1, 1e6))
+arctanh = transcendental("arctanh", np.arctanh, domain=(-0.99, 0.99))
+power = elementwise("power", np.power, "power(x, y)", dtypes="iufc", transcendental=True,
+                    domain=(0.01, 20))
+arctan2 = transcendental("arctan2", np.arctan2, dtypes="f", arity=2)
+hypot = transcendental("hypot", np.hypot, dtypes="f", arity=2)
+logaddexp = transcendental("logaddexp", np.logaddexp, dtypes="f", arity=2, domain=(-20, 20))
+logaddexp2 = transcendental("logaddexp2", np.logaddexp2, dtypes="f", arity=2, domain=(-20, 20))
+
+# --------------------------------------------------------------------- comparisons, predicates
+equal = elementwise("equal", np.equal, "x == y", result="bool")
+not_equal = elementwise("not_equal", np.not_equal, "x != y", result="bool")
+less = elementwise("less", np.less, "x < y", z="less(x, y)", result="bool")
+less_equal = elementwise("less_equal", np.less_equal, "x <= y", z="less_equal(x, y)", result="bool")
+greater = elementwise("greater", np.greater, "x > y", z="less(y, x)", result="bool")
+greater_equal = elementwise(
+    "greater_equal", np.greater_equal, "x >= y", z="less_equal(y, x)", result="bool")
+isnan = elementwise("isnan", np.isnan, "isnan(x)", dtypes="fc", result="bool")
+isinf = elementwise("isinf", np.isinf, "isinf(x)", dtypes="fc", result="bool")
+isfinite = elementwise("isfinite", np.isfinite, "isfinite(x)", dtypes="fc", result="bool")
+signbit = elementwise("signbit", np.signbit, "signbit(x)", dtypes="f", result="bool")
+
+# ------------------------------------------------------------------------------- logic and bits
+logical_and = elementwise(
+    "logical_and", np.logical_and, "x != 0 and y != 0", b="x & y", result="bool")
+logical_or = elementwise("logical_or", np.logical_or, "x != 0 or y != 0", b="x | y", result="bool")
+logical_xor = elementwise(
+    "logical_xor", np.logical_xor, "(x != 0) != (y != 0)", b="x != y", result="bool")
+logical_not = elementwise("logical_not", np.logical_not, "x == 0", b="not x", result="bool")
+bitwise_and = elementwise("bitwise_and", np.bitwise_and, "x & y", dtypes="biu")
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, "x | y", dtypes="biu")
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "x ^ y", dtypes="biu")
+invert = elementwise("invert", np.invert, "invert(x)", b="not x", dtypes="biu")
+left_shift = elementwise("left_shift", np.left_shift, "left_shift(x, y)", dtypes="iu")
+right_shift = elementwise("right_shift", np.right_shift, "right_shift(x, y)", dtypes="iu")
+bitwise_count = elementwise("bitwise_count", np.bitwise_count, "bitwise_count(x)", dtypes="iu",
+                            result=lambda x: ArrayType(x.shape, np.dtype("uint8")))
+
+
+# -------------------------------------------------------------------------- selection and casts
+def _select_type(test: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
+    if test.dtype != BOOL:
+        raise TypeError(f"select chooses by a bool, not by {test.dtype.name}")
+    if x.dtype != y.dtype:
+        raise TypeError(f"the operands have different dtypes: {x}, {y}")
+    return ArrayType(common_shape((test, x, y)), x.dtype)
+
+
+select = elementwise("select", np.where, "y if x else z", result=_select_type)
+
+
+def _convert_type(x: ArrayType, *, dtype: np.dtype[Any]) -> ArrayType:
+    return ArrayType(x.shape, dtype)
+
+
+def _convert(x: Any, *, dtype: np.dtype[Any]) -> Any:
+    return np.asarray(x).astype(dtype)
+
+
+convert = elementwise("convert_element_type", _convert, "convert(x)", result=_convert_type, cost=1)

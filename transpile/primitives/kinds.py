@@ -1,0 +1,126 @@
+"""The kinds of primitives: each fills the columns that all its rows share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.primitive import Primitive, register
+from transpile.types import BOOL, ArrayType, Shape, real_dtype
+
+
+def common_shape(types: tuple[ArrayType, ...]) -> Shape:
+    """The one shape of the operands; scalars (constants) may stand beside arrays."""
+    shapes = {t.shape for t in types if t.shape}
+    if len(shapes) > 1:
+        raise TypeError(f"the operands have different shapes: {', '.join(map(str, types))}")
+    return next(iter(shapes), ())
+
+
+def _check_equal_dtypes(types: tuple[ArrayType, ...]) -> None:
+    if len({t.dtype for t in types}) > 1:
+        raise TypeError(f"the operands have different dtypes: {', '.join(map(str, types))}")
+
+
+def same_type(*types: ArrayType) -> ArrayType:
+    """Elementwise, and the result has the operands' dtype."""
+    _check_equal_dtypes(types)
+    return ArrayType(common_shape(types), types[0].dtype)
+
+
+def bool_type(*types: ArrayType) -> ArrayType:
+    """Elementwise, and the result is a bool."""
+    _check_equal_dtypes(types)
+    return ArrayType(common_shape(types), BOOL)
+
+
+def real_type(*types: ArrayType) -> ArrayType:
+    """Elementwise, and the result is real."""
+    _check_equal_dtypes(types)
+    return ArrayType(common_shape(types), real_dtype(types[0].dtype))
+
+
+def first_type(*types: ArrayType) -> ArrayType:
+    """Elementwise, operands of different dtypes, and the result has the first one's."""
+    return ArrayType(common_shape(types), types[0].dtype)
+
+
+_TYPE_RULES = {"same": same_type, "bool": bool_type, "real": real_type, "first": first_type}
+
+
+def elementwise(
+    name: str,
+    numpy: Callable[..., Any],
+    c: str,
+    *,
+    dtypes: str = "biufc",
+    result: str | Callable[..., ArrayType] = "same",
+    transcendental: bool = False,
+    cost: int = 1,
+    domain: tuple[float, float] | None = None,
+    **by_kind: str,
+) -> Primitive:
+    """A row whose result at an index depends on the operands at that index alone.
+
+    `c` is an expression over x, y, z in Python's syntax; `by_kind` gives others for some dtype kinds
+    (`b`, `i`, `u`, `f`, and `z` for complex). A function in it is the helper of that name for the
+    operand's dtype, or the C library's. Unsigned integers narrower than int use the `i` column, where C's
+    promotion to int needs the same care as signed overflow.
+    """
+    columns = {"c" if kind == "z" else kind: text for kind, text in by_kind.items()}
+    return register(Primitive(
+        name, "elementwise", numpy,
+        _TYPE_RULES[result] if isinstance(result, str) else result,
+        c={"": c, **columns}, dtypes=dtypes, transcendental=transcendental, cost=cost,
+        ufunc=numpy if isinstance(numpy, np.ufunc) else None, domain=domain))
+
+
+def transcendental(
+    name: str,
+    ufunc: np.ufunc,
+    *,
+    dtypes: str = "fc",
+    arity: int = 1,
+    domain: tuple[float, float] | None = None,
+) -> Primitive:
+    """An elementary function, called by its NumPy name."""
+    arguments = "x" if arity == 1 else "x, y"
+    return elementwise(name, ufunc, f"{name}({arguments})", dtypes=dtypes, transcendental=True,
+                       domain=domain)
+
+
+def view(
+    name: str,
+    numpy: Callable[..., Any],
+    type_rule: Callable[..., ArrayType],
+    index: Callable[..., Any],
+) -> Primitive:
+    """A row that only renames elements: the result at an index is the operand at another one."""
+    return register(Primitive(name, "view", numpy, type_rule, index=index, cost=0))
+
+
+def reduction(
+    name: str, numpy: Callable[..., Any], combine: str, *, dtypes: str = "biufc"
+) -> Primitive:
+    """A row that combines all elements along `axes` with the binary primitive `combine`."""
+
+    def type_rule(operand: ArrayType, *, axes: tuple[int, ...]) -> ArrayType:
+        return operand.with_shape(tuple(d for i, d in enumerate(operand.shape) if i not in axes))
+
+    return register(Primitive(name, "reduce", numpy, type_rule, combine=combine, dtypes=dtypes))
+
+
+def scan(name: str, numpy: Callable[..., Any], combine: str, *, dtypes: str = "iufc") -> Primitive:
+    """A row that combines each element with all that stand before it along `axis`."""
+
+    def type_rule(operand: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
+        return operand.strong
+
+    def meaning(x: Any, *, axis: int, reverse: bool) -> Any:
+        if reverse:
+            return np.flip(numpy(np.flip(x, axis), axis=axis, dtype=x.dtype), axis)
+        return numpy(x, axis=axis, dtype=x.dtype)
+
+    return register(Primitive(name, "scan", meaning, type_rule, combine=combine, dtypes=dtypes))
