@@ -1,0 +1,70 @@
+"""Where the user's code is: the file and line of the call under way, and the name it assigns to."""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import sys
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+
+import numpy as np
+
+from transpile.graph import UNKNOWN_SOURCE, Source
+from transpile.paths import PACKAGE
+
+_OURS = (str(PACKAGE) + "/", str(Path(np.__file__).parent) + "/")
+_STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame that is neither transpile's nor NumPy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame
+
+
+def user_source() -> Source:
+    """The file, line and function of the user's code that is being run."""
+    frame = user_frame()
+    if frame is None:
+        return UNKNOWN_SOURCE
+    return _source(frame.f_code, frame.f_lineno)
+
+
+@lru_cache(maxsize=4096)
+def _source(code: CodeType, line: int) -> Source:
+    text = linecache.getline(code.co_filename, line).strip()
+    return Source(code.co_filename, line, code.co_name, text)
+
+
+def assigned_name() -> str:
+    """The variable that the user's current expression is assigned to; `""` where there is none.
+
+    It is read off the bytecode: the instruction after the call or operator under way is a STORE.
+    """
+    frame = user_frame()
+    return _stores(frame.f_code).get(frame.f_lasti, "") if frame is not None else ""
+
+
+@lru_cache(maxsize=1024)
+def _stores(code: CodeType) -> dict[int, str]:
+    """For each instruction that is followed by a store into a variable, the variable's name."""
+    found: dict[int, str] = {}
+    previous = None
+    for instruction in dis.get_instructions(code):
+        if previous is not None and instruction.opname.startswith(_STORES):
+            name = instruction.argval
+            found[previous] = name if isinstance(name, str) else name[0]
+        previous = instruction.offset
+    return found
+
+
+def function_source(function: object) -> Source:
+    """Where a function is defined."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return UNKNOWN_SOURCE
+    return Source(code.co_filename, code.co_firstlineno, code.co_name)

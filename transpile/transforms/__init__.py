@@ -1,0 +1,1 @@
+"""Graph to Graph (and graph to values): transformations that name no primitive."""
