@@ -1,0 +1,240 @@
+/* numpy.matmul(a, b) for two matrices: C[m][n] = A[m][k] @ B[k][n].
+
+   The text is written once for the C type F: F stands for float and _F for _f32, then for double
+   and _f64.
+
+   Method: K. Goto and R. van de Geijn, "Anatomy of high-performance matrix multiplication" (ACM
+   Transactions on Mathematical Software 34(3), 2008), with the loops named as in F. Van Zee and
+   R. van de Geijn, "BLIS: a framework for rapidly instantiating BLAS functionality" (41(3), 2015).
+   From the inside out:
+     tile    MATMUL_ROWS x MATMUL_COLUMNS of C, summed in vector registers over one depth of k;
+     group   MATMUL_GROUP tiles side by side: the same rows of A (first-level cache) against a part
+             of B that stays in the second-level cache while the rows change;
+     block   MATMUL_BLOCK rows and columns of C over MATMUL_DEPTH of k: what the workspace holds.
+   A tile wants B in rows of MATMUL_COLUMNS adjacent numbers and A in rows along k. An operand that
+   lies so in memory, or that is used too few times to repay a copy, is read in place; otherwise
+   its block is first copied into panels that do, and the copy absorbs any strides.
+
+   Each element of C is a sum of chains of multiply-adds, in the order of k, cut at the same places
+   for the same k: its value depends on neither m, n, the strides, the number of threads nor the
+   vector width. */
+
+#if defined(__AVX512F__)
+enum { MATMUL_BYTES = 64, MATMUL_ROWS = 8 };
+#elif defined(__AVX__)
+enum { MATMUL_BYTES = 32, MATMUL_ROWS = 6 };
+#elif defined(__SSE2__)
+enum { MATMUL_BYTES = 16, MATMUL_ROWS = 6 };
+#else
+enum { MATMUL_BYTES = 16, MATMUL_ROWS = 8 };
+#endif
+
+enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64 };
+
+enum { MATMUL_LANES_F = MATMUL_BYTES / sizeof(F), MATMUL_COLUMNS_F = 2 * MATMUL_LANES_F };
+
+typedef F matmul_vector_F __attribute__((vector_size(MATMUL_BYTES), aligned(sizeof(F)), may_alias));
+
+static inline int64_t matmul_smaller(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+/* The length of the parts when `size` > 0 is cut into the fewest nearly equal parts <= `limit`. */
+static inline int64_t matmul_part(int64_t size, int64_t limit)
+{
+    int64_t parts = (size + limit - 1) / limit;
+    return (size + parts - 1) / parts;
+}
+
+/* Compilers turn the loop into one vector instruction. */
+static inline matmul_vector_F matmul_multiply_add_F(F x, matmul_vector_F y, matmul_vector_F sum)
+{
+    for (int lane = 0; lane < MATMUL_LANES_F; lane++) {
+        sum[lane] = multiply_add_F(x, y[lane], sum[lane]);
+    }
+    return sum;
+}
+
+/* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns], for rows in 1 .. MATMUL_ROWS and
+   columns in 1 .. MATMUL_COLUMNS. Missing rows repeat the last one. B must have whole vectors. */
+static void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
+                          const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
+                          F *c, int64_t c_row, bool add)
+{
+    const F *row[MATMUL_ROWS];
+    matmul_vector_F sum[MATMUL_ROWS][2] = {{{0}}};
+    bool wide = columns > MATMUL_LANES_F;
+    #pragma GCC unroll 8
+    for (int i = 0; i < MATMUL_ROWS; i++) {
+        row[i] = a + matmul_smaller(i, rows - 1) * a_row;
+    }
+    for (int64_t p = 0; p < k && wide; p++) {
+        const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
+        #pragma GCC unroll 8
+        for (int i = 0; i < MATMUL_ROWS; i++) {
+            sum[i][0] = matmul_multiply_add_F(row[i][p * a_col], b_p[0], sum[i][0]);
+            sum[i][1] = matmul_multiply_add_F(row[i][p * a_col], b_p[1], sum[i][1]);
+        }
+    }
+    for (int64_t p = 0; p < k && !wide; p++) {
+        const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
+        #pragma GCC unroll 8
+        for (int i = 0; i < MATMUL_ROWS; i++) {
+            sum[i][0] = matmul_multiply_add_F(row[i][p * a_col], b_p[0], sum[i][0]);
+        }
+    }
+    if (rows == MATMUL_ROWS && columns % MATMUL_LANES_F == 0) {
+        #pragma GCC unroll 8
+        for (int i = 0; i < MATMUL_ROWS; i++) {
+            matmul_vector_F *out = (matmul_vector_F *)(c + i * c_row);
+            matmul_vector_F zero = {0};
+            out[0] = sum[i][0] + (add ? out[0] : zero);
+            if (wide) {
+                out[1] = sum[i][1] + (add ? out[1] : zero);
+            }
+        }
+    } else {
+        F tile[MATMUL_ROWS][MATMUL_COLUMNS_F];
+        memcpy(tile, sum, sizeof tile);
+        for (int64_t i = 0; i < rows; i++) {
+            for (int64_t j = 0; j < columns; j++) {
+                c[i * c_row + j] = add ? c[i * c_row + j] + tile[i][j] : tile[i][j];
+            }
+        }
+    }
+}
+
+/* panel[p][i] = x[i][p] for p < k and i < size, and 0 for size <= i < width. */
+static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
+                                 const F *x, int64_t x_row, int64_t x_col, F *panel)
+{
+    if (x_row == 1 && size == width) {
+        for (int64_t p = 0; p < k; p++) {
+            memcpy(panel + p * width, x + p * x_col, (size_t)width * sizeof(F));
+        }
+    } else if (x_row == 1) {
+        for (int64_t p = 0; p < k; p++) {
+            for (int64_t i = 0; i < width; i++) {
+                panel[p * width + i] = i < size ? x[i + p * x_col] : 0;
+            }
+        }
+    } else {
+        /* 16 of k at a time: the cache lines of x are read once, the panel stays in cache. */
+        for (int64_t start = 0; start < k; start += 16) {
+            for (int64_t i = 0; i < width; i++) {
+                for (int64_t p = start; p < matmul_smaller(k, start + 16); p++) {
+                    panel[p * width + i] = i < size ? x[i * x_row + p * x_col] : 0;
+                }
+            }
+        }
+    }
+}
+
+/* x[size][k] as panels of `width` rows, one after another; the threads share the work. */
+static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
+                                     const F *x, int64_t x_row, int64_t x_col, F *panels)
+{
+    #pragma omp for schedule(static)
+    for (int64_t i = 0; i < size; i += width) {
+        matmul_pack_F(width, matmul_smaller(width, size - i), k, x + i * x_row, x_row, x_col,
+                      panels + i * k);
+    }
+}
+
+/* One depth of k, without blocks or threads. */
+static void matmul_small_F(int64_t m, int64_t n, int64_t k,
+                           const F *a, int64_t a_row, int64_t a_col,
+                           const F *b, int64_t b_row, int64_t b_col,
+                           F *c, int64_t c_row, F *packed)
+{
+    for (int64_t j = 0; j < n; j += MATMUL_COLUMNS_F) {
+        int64_t columns = matmul_smaller(MATMUL_COLUMNS_F, n - j);
+        bool in_place = b_col == 1 && columns % MATMUL_LANES_F == 0;
+        if (!in_place) {
+            matmul_pack_F(MATMUL_COLUMNS_F, columns, k, b + j * b_col, b_col, b_row, packed);
+        }
+        for (int64_t i = 0; i < m; i += MATMUL_ROWS) {
+            matmul_tile_F(matmul_smaller(MATMUL_ROWS, m - i), columns, k,
+                          a + i * a_row, a_row, a_col,
+                          in_place ? b + j : packed, in_place ? b_row : MATMUL_COLUMNS_F,
+                          c + i * c_row + j, c_row, false);
+        }
+    }
+}
+
+/* All threads of the team come here; the loops marked `omp for` share the work. */
+static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
+                            const F *a, int64_t a_row, int64_t a_col,
+                            const F *b, int64_t b_row, int64_t b_col,
+                            F *c, int64_t c_row, F *packed)
+{
+    const int64_t R = MATMUL_ROWS, C = MATMUL_COLUMNS_F;
+    int64_t m_part = matmul_part(m, MATMUL_BLOCK);
+    int64_t n_part = matmul_part(n, MATMUL_BLOCK);
+    int64_t k_part = matmul_part(k, MATMUL_DEPTH);
+    F *packed_a = packed + (n_part + C - 1) / C * C * k_part;
+    bool pack_a = a_col != 1 && n > 2 * C;
+    bool pack_b = b_col != 1 || m > 8 * R;
+    for (int64_t j0 = 0; j0 < n; j0 += n_part) {
+        int64_t columns = matmul_smaller(n_part, n - j0);
+        /* The columns of B that are read where they are: whole tiles, or whole vectors. */
+        int64_t in_place = columns % MATMUL_LANES_F == 0 ? columns : columns / C * C;
+        in_place = pack_b ? 0 : in_place;
+        for (int64_t p0 = 0; p0 < k; p0 += k_part) {
+            int64_t depth = matmul_smaller(k_part, k - p0);
+            const F *b_block = b + p0 * b_row + j0 * b_col;
+            matmul_pack_all_F(C, columns - in_place, depth, b_block + in_place * b_col,
+                              b_col, b_row, packed + in_place * depth);
+            for (int64_t i0 = 0; i0 < m; i0 += m_part) {
+                int64_t rows = matmul_smaller(m_part, m - i0);
+                const F *a_block = a + p0 * a_col + i0 * a_row;
+                if (pack_a) {
+                    matmul_pack_all_F(R, rows, depth, a_block, a_row, a_col, packed_a);
+                }
+                #pragma omp for schedule(static) collapse(2)
+                for (int64_t group = 0; group < columns; group += MATMUL_GROUP * C) {
+                    for (int64_t i = 0; i < rows; i += R) {
+                        int64_t end = matmul_smaller(columns, group + MATMUL_GROUP * C);
+                        for (int64_t j = group; j < end; j += C) {
+                            matmul_tile_F(
+                                matmul_smaller(R, rows - i), matmul_smaller(C, columns - j), depth,
+                                pack_a ? packed_a + i * depth : a_block + i * a_row,
+                                pack_a ? 1 : a_row, pack_a ? R : a_col,
+                                j < in_place ? b_block + j : packed + j * depth,
+                                j < in_place ? b_row : C,
+                                c + (i0 + i) * c_row + j0 + j, c_row, p0 > 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* The bytes matmul needs for scratch, for any number of threads. */
+static inline int64_t matmul_workspace_F(int64_t m, int64_t n, int64_t k)
+{
+    int64_t panels = matmul_smaller(m, MATMUL_BLOCK) + matmul_smaller(n, MATMUL_BLOCK) + 64;
+    return panels * matmul_smaller(k, MATMUL_DEPTH) * (int64_t)sizeof(F) + 64;
+}
+
+/* C = A @ B: element (i, p) of A is a[i * a_row + p * a_col], and so on (strides in elements, any
+   sign); rows of C are contiguous, c_row apart, and C overlaps neither A nor B.
+   `workspace`: matmul_workspace(m, n, k) bytes, not shared with a call that runs at the same time. */
+static inline void matmul_F(int64_t m, int64_t n, int64_t k,
+                            const F *a, int64_t a_row, int64_t a_col,
+                            const F *b, int64_t b_row, int64_t b_col,
+                            F *c, int64_t c_row, void *workspace)
+{
+    F *packed = (F *)((char *)workspace + (-(uintptr_t)workspace & 63));
+    if (m == 0 || n == 0) {
+        return;
+    }
+    if (k <= MATMUL_DEPTH && m * n * k <= MATMUL_SMALL) {
+        matmul_small_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
+        return;
+    }
+    #pragma omp parallel if (m * n * k > MATMUL_SMALL)
+    matmul_blocks_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
+}
