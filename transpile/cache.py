@@ -14,70 +14,40 @@ import atexit
 import contextlib
 import errno
 import fcntl
-import hashlib
-import json
 import logging
 import os
 import re
 import shutil
-import stat
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from transpile.directories import (
-    cache_directory,
-    check_private,
-    is_private,
-    make_private,
-    read_private,
-    write_atomically,
+from transpile.directories import cache_directory, check_private, listed, make_private
+from transpile.entry import (
+    ENTRY,
+    DamagedError,
+    Entry,
+    abbreviated,
+    complete_entry,
+    identifier,
+    key,
+    read_entry,
 )
 from transpile.errors import CacheWarning
+
+__all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
 
 logger = logging.getLogger("transpile.cache")
 
 DEFAULT_MAX_BYTES = 1 << 30
-META = "meta.json"
-_ENTRY = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)-(?P<key>[0-9a-f]{20})")
+_LOCK = re.compile(ENTRY.pattern + r"\.lock")
 _MEMORY = re.compile(r"compiler-[0-9a-f]{16}\.json")
-# Shared objects up to this size are hashed on every load: 0.03 ms for a usual 30 kB, 2.2 ms at the
-# bound, less than mapping and relocating the library takes. Past it a wrong size is still noticed.
-_HASHED_UP_TO = 4 << 20
-_TOUCH_AFTER = 60.0  # seconds: the resolution of "least recently used"
 _STORAGE_ERRORS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
     *(errno.EIO, errno.ESTALE, errno.ENAMETOOLONG),
 }
-
-
-def key(ingredients: Mapping[str, str]) -> str:
-    """The key of a program, 20 hexadecimal digits, from named texts in any order."""
-    digest = hashlib.blake2b(digest_size=10)
-    for name in sorted(ingredients):
-        for text in (name, ingredients[name]):
-            data = text.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "little"))  # so that no two lists read the same
-            digest.update(data)
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A program in the cache: its directory, the parts of that name, and its meta.json."""
-
-    directory: Path
-    name: str
-    key: str
-    meta: Mapping[str, Any]
-
-    def path(self, filename: str) -> Path:
-        """The path of one of the entry's files."""
-        return self.directory / filename
 
 
 @dataclass(frozen=True)
@@ -90,10 +60,6 @@ class Usage:
     size: int
     created: float
     last_used: float
-
-
-class _DamagedError(Exception):
-    """The reason why an entry must not be used."""
 
 
 class _UnusableError(Exception):
@@ -123,11 +89,11 @@ class Cache:
 
     def get(self, name: str, ingredients: Mapping[str, str]) -> Entry | None:
         """The program's entry, checked, or None where it has to be built."""
-        directory = self.directory / f"{_identifier(name)}-{key(ingredients)}"
+        directory = self.directory / f"{identifier(name)}-{key(ingredients)}"
         try:
             check_private(self.directory)
-            entry = _read(directory)
-        except (OSError, _DamagedError):
+            entry = read_entry(directory)
+        except (OSError, DamagedError):
             return self._substitute.get(name, ingredients) if self._substitute else None
         logger.debug("hit: %s", directory.name)
         return entry
@@ -149,7 +115,7 @@ class Cache:
             logger.info("%s", self.explain(name, ingredients))
         if self._substitute is None:
             try:
-                return self._publish(_identifier(name), ingredients, build)
+                return self._publish(identifier(name), ingredients, build)
             except _UnusableError as problem:
                 self._fall_back_because(problem)
         assert self._substitute is not None
@@ -163,14 +129,14 @@ class Cache:
 
     def explain(self, name: str, ingredients: Mapping[str, str]) -> str:
         """Why a program is not in the cache: how it differs from the nearest of the same name."""
-        wanted = _abbreviated(ingredients)
+        wanted = abbreviated(ingredients)
         nearest: tuple[int, str, list[str]] | None = None
-        for entry in self.show(_identifier(name)):
+        for entry in self.show(identifier(name)):
             there = entry.meta.get("ingredients", {})
             differing = [n for n in sorted({*wanted, *there}) if wanted.get(n) != there.get(n)]
             if nearest is None or (len(differing), entry.directory.name) < nearest[:2]:
                 nearest = (len(differing), entry.directory.name, differing)
-        title = f"miss: {_identifier(name)}-{key(ingredients)}"
+        title = f"miss: {identifier(name)}-{key(ingredients)}"
         if nearest is None:
             return f"{title}: the first program of that name"
         if not nearest[0]:
@@ -182,7 +148,7 @@ class Cache:
         found = []
         for directory in self._directories():
             with contextlib.suppress(OSError):
-                parts = _ENTRY.fullmatch(directory.name)
+                parts = ENTRY.fullmatch(directory.name)
                 assert parts is not None
                 used = directory.stat().st_mtime
                 files = [file.stat(follow_symlinks=False) for file in os.scandir(directory)]
@@ -196,27 +162,31 @@ class Cache:
         found = []
         for directory in self._directories():
             if directory.name.startswith(name) and ("-" in name or directory.name[:-21] == name):
-                with contextlib.suppress(OSError, _DamagedError):
-                    found.append(_read(directory, touch=False))
+                with contextlib.suppress(OSError, DamagedError):
+                    found.append(read_entry(directory, touch=False))
         return found
 
     def clear(self) -> tuple[int, int]:
         """Remove every entry that is not being built; (how many, how many bytes) went.
 
-        What is known of the compilers goes too. Files that the cache did not make stay.
+        What is known of the compilers goes too. Files that the cache did not make stay. Raises
+        OSError where the directory is not the user's own.
         """
         count = size = 0
+        if self.directory.exists():
+            check_private(self.directory)
         for usage in self.entries():
             if self._try_remove(usage.directory):
                 count, size = count + 1, size + usage.size
         self._bytes = None
         self._sweep()
-        for folder, pattern in ((self.directory, _MEMORY), (self._locks, _LOCK)):
-            for path in _listed(folder):
-                if pattern.fullmatch(path.name):
-                    with contextlib.suppress(OSError), self._locked(path.stem, wait=False) as ours:
-                        if ours:
-                            path.unlink()
+        for path in listed(self.directory):
+            if _MEMORY.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+        for path in listed(self._locks):
+            if _LOCK.fullmatch(path.name):  # left by a process that died: taking it removes it
+                with contextlib.suppress(OSError), self._locked(path.stem, wait=False):
+                    pass
         return count, size
 
     # -- the inside --------------------------------------------------------------------------------
@@ -230,7 +200,7 @@ class Cache:
         return self.directory / "building"
 
     def _directories(self) -> list[Path]:
-        return [path for path in _listed(self.directory) if _ENTRY.fullmatch(path.name)]
+        return [path for path in listed(self.directory) if ENTRY.fullmatch(path.name)]
 
     def _publish(
         self, name: str, ingredients: Mapping[str, str], build: Callable[[Path], None]
@@ -244,17 +214,17 @@ class Cache:
                     make_private(folder)
                 stack.enter_context(self._locked(directory.name))
                 try:
-                    return _read(directory)
+                    return read_entry(directory)
                 except FileNotFoundError:
                     pass
-                except _DamagedError as problem:
+                except DamagedError as problem:
                     logger.warning("damaged: %s: %s", directory.name, problem)
                     self._remove(directory)
                 temporary = tempfile.mkdtemp(prefix=f"{directory.name}.", dir=self._building)
             try:
                 self._fill(Path(temporary), build)
                 with _storage_errors():
-                    size = _complete(Path(temporary), name, identity, ingredients)
+                    size = complete_entry(Path(temporary), name, identity, ingredients)
                     entry = _rename(Path(temporary), directory)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -338,11 +308,11 @@ class Cache:
 
     def _sweep(self) -> None:
         """Delete what builders that died have left in `building/`: their locks are free."""
-        for path in _listed(self._building):
-            with contextlib.suppress(OSError):
-                with self._locked(path.name.partition(".")[0], wait=False) as ours:
-                    if ours:
-                        shutil.rmtree(path, ignore_errors=True)
+        for path in listed(self._building):
+            entry = path.name.partition(".")[0]
+            with contextlib.suppress(OSError), self._locked(entry, wait=False) as ours:
+                if ours:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def _evict(self, kept: Path, added: int) -> None:
         """Remove the least recently used entries, never `kept`, until the rest fits."""
@@ -391,89 +361,6 @@ def _max_bytes(text: str) -> int:
 
 # -- names and files -------------------------------------------------------------------------------
 
-_LOCK = re.compile(_ENTRY.pattern + r"\.lock")
-
-
-def _identifier(name: str) -> str:
-    """A C identifier of at most 48 letters, as near to `name` as can be."""
-    cleaned = re.sub(r"[^A-Za-z0-9_]", "_", name)[:48]
-    return cleaned if cleaned and not cleaned[0].isdigit() else f"_{cleaned}"[:48]
-
-
-def _abbreviated(ingredients: Mapping[str, str]) -> dict[str, str]:
-    """The ingredients with a digest in the place of each long text, for meta.json."""
-    return {
-        name: text if len(text) <= 400 else f"blake2b {key({name: text})}, {len(text)} characters"
-        for name, text in ingredients.items()
-    }
-
-
-def _listed(directory: Path) -> list[Path]:
-    try:
-        return [directory / name for name in sorted(os.listdir(directory))]
-    except OSError:
-        return []
-
-
-def _read(directory: Path, *, touch: bool = True) -> Entry:
-    """A checked entry; FileNotFoundError where there is none, _DamagedError where it is bad."""
-    status = os.lstat(directory)
-    if not stat.S_ISDIR(status.st_mode) or not is_private(status):
-        raise _DamagedError("the directory is not private")
-    parts = _ENTRY.fullmatch(directory.name)
-    try:
-        meta = json.loads(read_private(directory / META))
-        if parts is None or meta["key"] != parts["key"]:
-            raise _DamagedError("meta.json belongs to another entry")
-        for name, expected in meta["files"].items():
-            _check_file(directory / name, expected["size"], expected["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _DamagedError(f"{type(error).__name__}: {error}") from error
-    if touch and abs(time.time() - status.st_mtime) > _TOUCH_AFTER:
-        with contextlib.suppress(OSError):
-            os.utime(directory)
-    return Entry(directory, parts["name"], parts["key"], meta)
-
-
-def _check_file(path: Path, size: int, sha256: str) -> None:
-    """Raise _DamagedError, or OSError, unless a file is private and as it was when it was built."""
-    status = os.lstat(path)
-    if not stat.S_ISREG(status.st_mode) or not is_private(status):
-        raise _DamagedError(f"{path.name} is not a private file")
-    if status.st_size != size:
-        raise _DamagedError(f"{path.name} has {status.st_size} bytes in the place of {size}")
-    # A crash of the machine may leave zeros of the right length, and running those is not safe.
-    if path.suffix == ".so" and size <= _HASHED_UP_TO:
-        if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
-            raise _DamagedError(f"{path.name} has other contents than when it was built")
-
-
-def _complete(directory: Path, name: str, key: str, ingredients: Mapping[str, str]) -> int:
-    """Make a built directory an entry: permissions and meta.json; its size is returned.
-
-    No time and no path enters meta.json: equal programs have equal files.
-    """
-    own: dict[str, Any] = {}
-    files: dict[str, dict[str, Any]] = {}
-    size = 0
-    for path in _listed(directory):
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode):
-            continue
-        if path.name == META:
-            own = json.loads(path.read_bytes())
-            continue
-        path.chmod(stat.S_IMODE(status.st_mode) & 0o700)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        files[path.name] = {"size": status.st_size, "sha256": digest}
-        size += status.st_size
-    meta = {**own, "name": name, "key": key, "files": files}
-    meta["ingredients"] = _abbreviated(ingredients)
-    text = json.dumps(meta, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    data = text.encode("utf-8", "surrogatepass")
-    write_atomically(directory / META, data)
-    return size + len(data)
-
 
 def _rename(built: Path, directory: Path) -> Entry:
     """Publish a complete entry, or take the one that somebody else published first."""
@@ -482,7 +369,7 @@ def _rename(built: Path, directory: Path) -> Entry:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-    return _read(directory, touch=False)
+    return read_entry(directory, touch=False)
 
 
 @contextlib.contextmanager
@@ -490,7 +377,7 @@ def _storage_errors() -> Iterator[None]:
     """Whatever goes wrong inside goes wrong because of the directory, not of the program."""
     try:
         yield
-    except (OSError, _DamagedError) as error:
+    except (OSError, DamagedError) as error:
         raise _UnusableError(_reason(error)) from error
 
 

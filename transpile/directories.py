@@ -33,7 +33,7 @@ def cache_directory() -> Path:
 
 def _expand(path: str) -> str:
     expanded = os.path.expanduser(path)
-    if expanded.startswith("~") or not expanded:
+    if expanded.startswith("~") or os.environ.get("HOME") == "":
         raise FileNotFoundError(f"the home directory in {path!r} is unknown: HOME is not set")
     return expanded
 
@@ -86,3 +86,11 @@ def write_atomically(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def listed(directory: Path) -> list[Path]:
+    """What is in a directory, by name; nothing where it cannot be read."""
+    try:
+        return [directory / name for name in sorted(os.listdir(directory))]
+    except OSError:
+        return []
