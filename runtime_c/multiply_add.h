@@ -1,0 +1,19 @@
+/* numpy: a * b + c, in one instruction where the processor has one.
+   For places where the rounding of the product does not matter; where it does, call fma itself. */
+static inline float multiply_add_f32(float a, float b, float c)
+{
+#ifdef FP_FAST_FMAF
+    return fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+static inline double multiply_add_f64(double a, double b, double c)
+{
+#ifdef FP_FAST_FMA
+    return fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
