@@ -142,24 +142,35 @@ static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
     }
 }
 
-/* One depth of k, without blocks or threads. */
+/* One depth of k and at most MATMUL_BLOCK columns, without threads. The last tile of a row or
+   column of tiles is moved back to overlap the one before it, so that it is whole too. */
 static void matmul_small_F(int64_t m, int64_t n, int64_t k,
                            const F *a, int64_t a_row, int64_t a_col,
                            const F *b, int64_t b_row, int64_t b_col,
                            F *c, int64_t c_row, F *packed)
 {
-    for (int64_t j = 0; j < n; j += MATMUL_COLUMNS_F) {
-        int64_t columns = matmul_smaller(MATMUL_COLUMNS_F, n - j);
-        bool in_place = b_col == 1 && columns % MATMUL_LANES_F == 0;
-        if (!in_place) {
-            matmul_pack_F(MATMUL_COLUMNS_F, columns, k, b + j * b_col, b_col, b_row, packed);
+    if (b_col != 1 || n < MATMUL_LANES_F) {
+        /* A dense copy: vectors may reach into the next row, and after the last one into zeros. */
+        for (int64_t p = 0; p < k; p++) {
+            for (int64_t j = 0; j < n; j++) {
+                packed[p * n + j] = b[p * b_row + j * b_col];
+            }
         }
-        for (int64_t i = 0; i < m; i += MATMUL_ROWS) {
-            matmul_tile_F(matmul_smaller(MATMUL_ROWS, m - i), columns, k,
-                          a + i * a_row, a_row, a_col,
-                          in_place ? b + j : packed, in_place ? b_row : MATMUL_COLUMNS_F,
+        memset(packed + k * n, 0, MATMUL_BYTES);
+        b = packed;
+        b_row = n;
+    }
+    int64_t rows = matmul_smaller(MATMUL_ROWS, m);
+    for (int64_t column = 0; column < n;) {
+        int64_t narrow = matmul_smaller(MATMUL_LANES_F, n);
+        int64_t columns = n - column >= MATMUL_COLUMNS_F ? MATMUL_COLUMNS_F : narrow;
+        int64_t j = matmul_smaller(column, n - columns);
+        for (int64_t row = 0; row < m; row += rows) {
+            int64_t i = matmul_smaller(row, m - rows);
+            matmul_tile_F(rows, columns, k, a + i * a_row, a_row, a_col, b + j, b_row,
                           c + i * c_row + j, c_row, false);
         }
+        column += columns;
     }
 }
 
@@ -216,7 +227,7 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
 static inline int64_t matmul_workspace_F(int64_t m, int64_t n, int64_t k)
 {
     int64_t panels = matmul_smaller(m, MATMUL_BLOCK) + matmul_smaller(n, MATMUL_BLOCK) + 64;
-    return panels * matmul_smaller(k, MATMUL_DEPTH) * (int64_t)sizeof(F) + 64;
+    return panels * matmul_smaller(k, MATMUL_DEPTH) * (int64_t)sizeof(F) + 128;
 }
 
 /* C = A @ B: element (i, p) of A is a[i * a_row + p * a_col], and so on (strides in elements, any
@@ -231,7 +242,7 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
     if (m == 0 || n == 0) {
         return;
     }
-    if (k <= MATMUL_DEPTH && m * n * k <= MATMUL_SMALL) {
+    if (k <= MATMUL_DEPTH && n <= MATMUL_BLOCK && m * n * k <= MATMUL_SMALL) {
         matmul_small_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
         return;
     }
