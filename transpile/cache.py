@@ -425,10 +425,19 @@ os.register_at_fork(after_in_child=_release_inherited_locks)
 def _temporary_directory() -> Path:
     """The private directory of this process, made at the first call and removed at its end."""
     global _temporary
-    if _temporary is None:
+    if _temporary is None or not _is_own(_temporary):
         _temporary = Path(tempfile.mkdtemp(prefix="transpile-"))
         atexit.register(_remove_temporary_directory, _temporary, os.getpid())
     return _temporary
+
+
+def _is_own(directory: Path) -> bool:
+    """False after the process has become another user, or the directory has been deleted."""
+    try:
+        check_private(directory)
+    except OSError:
+        return False
+    return True
 
 
 def _remove_temporary_directory(directory: Path, owner: int) -> None:

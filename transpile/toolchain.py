@@ -243,7 +243,7 @@ def _c_library() -> str:
 
 def _run(command: Sequence[str], directory: Path, source: Path) -> str:
     """Run the compiler in `directory`; its log, or CompilationError. Paths are shown relative."""
-    shown = shlex.join(command).replace(str(directory), ".")
+    shown = shlex.join([word.replace(str(directory), ".") for word in command])
     try:
         done = subprocess.run(
             command,

@@ -1,0 +1,280 @@
+"""Load a compiled program into the process with cffi, and call it safely after a fork.
+
+cffi reads C declarations with pycparser, which takes 25 ms to import. A cached program therefore
+keeps the tables that cffi makes of its declarations, in `program.ffi`; loading from these takes
+0.2 ms, and needs neither pycparser nor the `cffi` front end.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import struct
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
+import cffi
+
+from transpile.cache import Cache, Entry
+from transpile.errors import InternalError, TranspileError
+
+PROGRAM = "program.so"
+TABLES = "program.ffi"
+
+
+class LoadError(TranspileError):
+    """A shared object cannot be loaded; the message says why."""
+
+
+class DamagedLibraryError(LoadError):
+    """A shared object is incomplete, made for another machine, or lacks a function: rebuild it."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """A program in the process. It stays there until the process ends.
+
+    path     its shared object
+    ffi      the cffi FFI with the program's types: `ffi.from_buffer("double[]", x)`
+    handle   cffi's library object
+    """
+
+    path: Path
+    ffi: Any
+    handle: Any
+
+    def function(self, name: str) -> Any:
+        """A function of the program as a cffi pointer; DamagedLibraryError if it is missing."""
+        try:
+            return getattr(self.handle, name)
+        except AttributeError as error:
+            raise DamagedLibraryError(f"{self.path} has no function {name}: {error}") from None
+
+
+# Unloading a program would pull the code from under any function pointer still in use.
+_libraries: list[Library] = []
+
+
+def load(path: Path, declarations: str) -> Library:
+    """Load a shared object whose functions have the C `declarations`.
+
+    Its types come from the file `program.ffi` beside it where that file fits the declarations.
+    Raises DamagedLibraryError where the file is no complete shared object for this machine, and
+    LoadError where the process could not run it.
+    """
+    _check_complete(path)
+    ffi = _stored_types(path.with_name(TABLES), declarations)
+    if ffi is None:
+        ffi = _types(tables(declarations))
+    try:
+        handle = ffi.dlopen(str(path))
+    except OSError as error:
+        raise DamagedLibraryError(f"the program {path} cannot be loaded: {error}") from None
+    library = Library(path, ffi, handle)
+    _libraries.append(library)
+    return library
+
+
+def load_or_build(
+    cache: Cache, name: str, ingredients: Mapping[str, str], build: Callable[[Path], None]
+) -> tuple[Entry, Library]:
+    """A program from the cache, loaded; built first where it is missing, damaged or unloadable.
+
+    `build(directory)` leaves `program.so` and a `meta.json` whose field `declarations` holds the C
+    declarations of the program's functions; see `Cache.get_or_build`. A program that cannot be
+    loaded is built again once; the second failure goes to the caller.
+    """
+
+    def build_with_tables(directory: Path) -> None:
+        build(directory)
+        meta = json.loads((directory / "meta.json").read_bytes())
+        (directory / TABLES).write_text(tables(meta["declarations"]), encoding="utf-8")
+
+    entry = cache.get_or_build(name, ingredients, build_with_tables)
+    try:
+        return entry, _load_entry(entry)
+    except DamagedLibraryError:
+        cache.discard(entry)
+    entry = cache.get_or_build(name, ingredients, build_with_tables)
+    return entry, _load_entry(entry)
+
+
+def _load_entry(entry: Entry) -> Library:
+    declarations = entry.meta.get("declarations")
+    if not isinstance(declarations, str):
+        raise DamagedLibraryError(f"{entry.directory} does not declare its functions")
+    return load(entry.path(PROGRAM), declarations)
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+def tables(declarations: str) -> str:
+    """What `program.ffi` holds: cffi's tables for some C declarations, after their digest.
+
+    Raises InternalError where cffi cannot read the declarations.
+    """
+    ffi = cffi.FFI()
+    try:
+        ffi.cdef(declarations)
+    except Exception as error:  # pycparser and cffi have errors of their own without a common base
+        raise InternalError(
+            f"cffi cannot read these declarations: {error}\n{declarations}"
+        ) from error
+    ffi.set_source("program", None, compiler_verbose=0)
+    with tempfile.TemporaryDirectory(prefix="transpile-") as directory:
+        module = Path(directory) / "program.py"
+        ffi.emit_python_code(str(module))
+        statement = ast.parse(module.read_text(encoding="utf-8")).body[-1]
+    assert isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+    values = {word.arg: ast.literal_eval(word.value) for word in statement.value.keywords}
+    text = f"{values!r}\n"
+    return f"{_digest(declarations, text)}\n{text}"
+
+
+def _digest(declarations: str, text: str) -> str:
+    return hashlib.sha256(f"{len(declarations)} {declarations}{text}".encode()).hexdigest()
+
+
+def _types(stored: str) -> Any:
+    return _cffi_backend.FFI("program", **ast.literal_eval(stored.partition("\n")[2]))
+
+
+def _stored_types(path: Path, declarations: str) -> Any:
+    """The FFI of a `program.ffi`, or None where it is missing, damaged or of another cffi."""
+    try:
+        stored = path.read_text(encoding="utf-8")
+        digest, _, text = stored.partition("\n")
+        return _types(stored) if digest == _digest(declarations, text) else None
+    except (OSError, ValueError, SyntaxError, TypeError, ImportError):
+        return None
+
+
+# -- shared objects --------------------------------------------------------------------------------
+
+
+def _check_complete(path: Path) -> None:
+    """Raise unless the file is as long as its ELF headers say, and safe to load.
+
+    The dynamic loader maps a truncated file without a complaint, and the process dies of SIGBUS at
+    the first access past its end. A program with the address sanitizer ends a process that was
+    started without it.
+    """
+    try:
+        with open(path, "rb") as file:
+            head, size = file.read(1 << 16), os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise DamagedLibraryError(f"the program {path} cannot be read: {error}") from None
+    if sys.platform != "linux":
+        return
+    try:
+        complete = head[:4] == b"\x7fELF" and _elf_size(head) <= size
+    except struct.error:
+        complete = False
+    if not complete:
+        raise DamagedLibraryError(f"{path} is not a complete shared object: rebuild it")
+    if b"__asan_init" in head and not _has_address_sanitizer():
+        raise LoadError(
+            f"{path} was built with the address sanitizer, which has to be there when Python "
+            "starts: set LD_PRELOAD to the output of `gcc -print-file-name=libasan.so`, and "
+            "ASAN_OPTIONS to detect_leaks=0"
+        )
+
+
+def _elf_size(head: bytes) -> int:
+    """The least size of a 64-bit ELF file, from its segments; 0 for a 32-bit one."""
+    if head[4] != 2:
+        return 0
+    order = "<" if head[5] == 1 else ">"
+    (start,) = struct.unpack_from(f"{order}Q", head, 32)
+    each, count = struct.unpack_from(f"{order}HH", head, 54)
+    ends = [0]
+    for n in range(count):
+        offset, _, _, length = struct.unpack_from(f"{order}4Q", head, start + n * each + 8)
+        ends.append(offset + length)
+    return max(ends)
+
+
+def _has_address_sanitizer() -> bool:
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+        return "/libasan.so" in maps or "/libclang_rt.asan" in maps
+    except OSError:
+        return True  # nothing is known: let the loader decide
+
+
+# -- after a fork ----------------------------------------------------------------------------------
+
+# The thread that forked, in a child of a process that had loaded a program; None in others.
+_forked_thread: int | None = None
+_worker: "_Worker | None" = None
+
+
+def call_safely(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a program's function; in a forked child, without hanging in OpenMP.
+
+    libgomp keeps a pool of threads for each thread that has run a parallel loop. Of a forked
+    process only the thread that forked survives, with a pool whose threads are gone: its next
+    parallel loop would wait for them for ever. So that thread has its calls made by another one,
+    which has a pool of its own and keeps it.
+    """
+    if _forked_thread is None or _forked_thread != threading.get_ident():
+        return function(*arguments)
+    return _the_worker().call(function, arguments)
+
+
+def needs_safe_calls() -> bool:
+    """Tell whether this process is a forked child in which `call_safely` makes a difference."""
+    return _forked_thread is not None
+
+
+class _Worker:
+    """A thread that makes calls for the thread that forked, one after the other."""
+
+    def __init__(self) -> None:
+        self._requests: SimpleQueue[
+            tuple[
+                Callable[..., Any], tuple[Any, ...], SimpleQueue[tuple[Any, BaseException | None]]
+            ]
+        ] = SimpleQueue()
+        threading.Thread(target=self._work, name="transpile-after-fork", daemon=True).start()
+
+    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        reply: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self._requests.put((function, arguments, reply))
+        result, error = reply.get()
+        if error is not None:
+            raise error
+        return result
+
+    def _work(self) -> None:
+        while True:
+            function, arguments, reply = self._requests.get()
+            try:
+                reply.put((function(*arguments), None))
+            except BaseException as error:
+                reply.put((None, error))
+            del function, arguments, reply  # keep no array alive while waiting
+
+
+def _the_worker() -> _Worker:
+    global _worker
+    if _worker is None:  # only one thread ever comes here: no lock is needed
+        _worker = _Worker()
+    return _worker
+
+
+def _note_fork() -> None:
+    global _forked_thread, _worker
+    if _libraries or _forked_thread is not None:
+        _forked_thread, _worker = threading.get_ident(), None
+
+
+os.register_at_fork(after_in_child=_note_fork)
