@@ -327,6 +327,10 @@ def truncate(entry):
     os.truncate(entry.path("program.so"), 5)
 
 
+def truncate_source(entry):
+    os.truncate(entry.path("program.c"), 5)
+
+
 def overwrite(entry):
     entry.path("program.so").write_text("MACHINE CODE")
 
@@ -380,6 +384,7 @@ def give_away(entry):
     "damage",
     [
         truncate,
+        truncate_source,
         overwrite,
         lose_program,
         lose_meta,
@@ -442,6 +447,29 @@ def test_an_entry_that_is_being_built_is_not_evicted(tmp_path):
         Cache(tmp_path / "cache", max_bytes=1).get_or_build("g", PARTS, Builder())
         assert cache.clear()[0] == 1
         assert cache.get("f", PARTS) == entry
+
+
+def test_a_lock_excludes_those_who_waited_for_the_one_before(cache):
+    cache.get_or_build("f", PARTS, Builder())  # makes the directories
+    waiting = threading.Event()
+    order = []
+
+    def wait_then_hold():
+        waiting.set()
+        with cache._locked("f"):
+            order.append("second")
+            with cache._locked("f", wait=False) as ours:
+                assert not ours
+                order.append("third was refused")
+
+    with cache._locked("f") as ours:
+        assert ours
+        thread = threading.Thread(target=wait_then_hold)
+        thread.start()
+        waiting.wait()
+        time.sleep(0.05)  # for it to wait on the file that the release is about to remove
+    thread.join()
+    assert order == ["second", "third was refused"]
 
 
 def test_a_hit_updates_the_time_of_use_at_most_once_a_minute(cache):

@@ -54,11 +54,14 @@ class Library:
         """A function of the program as a cffi pointer; DamagedLibraryError if it is missing."""
         try:
             return getattr(self.handle, name)
-        except AttributeError as error:
-            raise DamagedLibraryError(f"{self.path} has no function {name}: {error}") from None
+        except (AttributeError, self.ffi.error):
+            raise DamagedLibraryError(f"the program {self.path} has no function {name}") from None
 
 
-# Unloading a program would pull the code from under any function pointer still in use.
+# Nothing is ever unloaded (NODELETE): at the end of the process cffi would close the programs, and
+# with the last one OpenMP's library, under the feet of its threads; they would crash now and then.
+_FLAGS = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
+
 _libraries: list[Library] = []
 
 
@@ -66,18 +69,20 @@ def load(path: Path, declarations: str) -> Library:
     """Load a shared object whose functions have the C `declarations`.
 
     Its types come from the file `program.ffi` beside it where that file fits the declarations.
-    Raises DamagedLibraryError where the file is no complete shared object for this machine, and
-    LoadError where the process could not run it.
+    Raises DamagedLibraryError where the file is no complete shared object for this machine with
+    all these functions, and LoadError where the process could not run it.
     """
     _check_complete(path)
     ffi = _stored_types(path.with_name(TABLES), declarations)
     if ffi is None:
         ffi = _types(tables(declarations))
     try:
-        handle = ffi.dlopen(str(path))
+        handle = ffi.dlopen(_fresh_spelling(path), _FLAGS)
     except OSError as error:
         raise DamagedLibraryError(f"the program {path} cannot be loaded: {error}") from None
     library = Library(path, ffi, handle)
+    for name in dir(handle):
+        library.function(name)
     _libraries.append(library)
     return library
 
@@ -186,6 +191,24 @@ def _check_complete(path: Path) -> None:
             "starts: set LD_PRELOAD to the output of `gcc -print-file-name=libasan.so`, and "
             "ASAN_OPTIONS to detect_leaks=0"
         )
+
+
+# The files that were loaded, by path: their device and inode.
+_loaded_files: dict[str, list[tuple[int, int]]] = {}
+
+
+def _fresh_spelling(path: Path) -> str:
+    """The path, spelt anew for each different file that has been there.
+
+    The dynamic loader takes an equal path for an equal file: of a program that was rebuilt it would
+    return the damaged one, still mapped.
+    """
+    status = os.stat(path)
+    files = _loaded_files.setdefault(os.path.abspath(path), [])
+    file = (status.st_dev, status.st_ino)
+    if file not in files:
+        files.append(file)
+    return os.path.join(os.path.abspath(path.parent), *["."] * files.index(file), path.name)
 
 
 def _elf_size(head: bytes) -> int:
