@@ -44,14 +44,14 @@ class Trace:
         """The graph's atom for a tracer of this trace, an outer trace's tracer, or a value."""
         if not isinstance(value, Tracer):
             return value if isinstance(value, Const) else constant(value)
-        if value.trace is self:
-            return value.var
-        if not value.trace.active:
+        if value.owner is self:
+            return value.variable
+        if not value.owner.active:
             raise _leaked(value)
         for tracer, var in self.captures:
-            if tracer.var is value.var:
+            if tracer.variable is value.variable:
                 return var
-        captured = Var(value.type, value.var.name)
+        captured = Var(value.type, value.variable.name)
         self.captures.append((value, captured))
         return captured
 
@@ -172,10 +172,10 @@ def trace_function(
 
 
 def _leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
-    trace = tracer.trace
-    origin = next((e.source for e in trace.equations if tracer.var in e.outputs), None)
+    trace = tracer.owner
+    origin = next((e.source for e in trace.equations if tracer.variable in e.outputs), None)
     made = (f"It was computed at {origin} (`{origin.text}`)" if origin is not None
-            else f"It is the argument {tracer.var.name!r}")
+            else f"It is the argument {tracer.variable.name!r}")
     return errors.UnexpectedTracerError(
         f"{user_source()}: a traced value {tracer!r} was used outside the function that it belongs "
         f"to, {trace.name}. {made}. A traced function must hand its values out through `return`, not "
@@ -206,38 +206,39 @@ _WHAT_TO_DO = {
 class Tracer:
     """An array that is not there yet: it has a shape and a dtype, and records what is done to it."""
 
-    __slots__ = ("trace", "var")
+    # Not `trace` and `var`: those are methods of an array.
+    __slots__ = ("owner", "variable")
     __array_priority__ = 1000.0
     __hash__ = None  # type: ignore[assignment]  # as ndarray: == is elementwise
 
-    def __init__(self, trace: Trace, var: Var) -> None:
-        self.trace = trace
-        self.var = var
+    def __init__(self, owner: Trace, variable: Var) -> None:
+        self.owner = owner
+        self.variable = variable
 
     @property
     def type(self) -> ArrayType:
         """The array type."""
-        return self.var.type
+        return self.variable.type
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """The shape."""
-        return self.var.type.shape
+        return self.variable.type.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype."""
-        return self.var.type.dtype
+        return self.variable.type.dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self.var.type.ndim
+        return self.variable.type.ndim
 
     @property
     def size(self) -> Any:
         """The number of elements."""
-        return self.var.type.size
+        return self.variable.type.size
 
     @property
     def itemsize(self) -> int:
@@ -283,15 +284,15 @@ class Tracer:
     # Python wants a value.
 
     def _concrete(self, kind: str, wanted: str) -> Any:
-        if self.trace.active and self.trace.known is not None:
-            return self.trace.value(self.var)
-        if not self.trace.active:
+        if self.owner.active and self.owner.known is not None:
+            return self.owner.value(self.variable)
+        if not self.owner.active:
             raise _leaked(self)
         error, advice = _WHAT_TO_DO[kind]
         raise getattr(errors, error)(
             f"{user_source()}: a traced value, {self!r}, was used as {wanted} in "
             f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
-            f"{self.trace.name!r} ({self.trace.source}). While tracing, only its shape and dtype are "
+            f"{self.owner.name!r} ({self.owner.source}). While tracing, only its shape and dtype are "
             f"known. {advice}")
 
     def __bool__(self) -> bool:
@@ -329,10 +330,10 @@ class Tracer:
 
 def _origin(tracer: Tracer) -> str:
     """Which arguments a value is computed from, for error messages."""
-    producers = {v: e for e in tracer.trace.equations for v in e.outputs}
+    producers = {v: e for e in tracer.owner.equations for v in e.outputs}
     arguments: dict[Var, None] = {}
     seen: set[Var] = set()
-    stack: list[Atom] = [tracer.var]
+    stack: list[Atom] = [tracer.variable]
     while stack:
         atom = stack.pop()
         if not isinstance(atom, Var) or atom in seen:
@@ -340,9 +341,9 @@ def _origin(tracer: Tracer) -> str:
         seen.add(atom)
         if atom in producers:
             stack += producers[atom].inputs
-        elif atom in tracer.trace.inputs:
+        elif atom in tracer.owner.inputs:
             arguments[atom] = None
-    ordered = [v.name for v in tracer.trace.inputs if v in arguments]
+    ordered = [v.name for v in tracer.owner.inputs if v in arguments]
     if not ordered:
         return "a constant"
     listed = ", ".join(repr(name) for name in ordered)
@@ -351,8 +352,8 @@ def _origin(tracer: Tracer) -> str:
 
 def named(result: Any) -> Any:
     """Remember the name that the user's code gives to a result."""
-    if isinstance(result, Tracer) and not result.var.name:
-        result.var.name = assigned_name()
+    if isinstance(result, Tracer) and not result.variable.name:
+        result.variable.name = assigned_name()
     return result
 
 

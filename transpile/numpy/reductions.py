@@ -1,0 +1,511 @@
+"""Reductions, scans and statistics along axes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from transpile.graph import Const
+from transpile.numpy.operands import (
+    Array,
+    DType,
+    NumpyErrors,
+    as_array,
+    axes_of,
+    axis_of,
+    broadcast_in_dim,
+    convert,
+    dimension_value,
+    fill,
+    fit,
+    implements,
+    is_empty,
+    refuse,
+    reshape_to,
+    strengthen,
+    unsupported,
+)
+from transpile.numpy.operands import error as located
+from transpile.numpy.ufuncs import call
+from transpile.primitive import Primitive
+from transpile.primitives import elementwise
+from transpile.primitives import reductions as rows
+from transpile.trace import UFUNC_METHODS, add_method, bind
+from transpile.types import BOOL, FLOAT64, INT64, Shape, check_dtype, product, real_dtype
+
+NOTHING: Any = np._NoValue  # type: ignore[attr-defined]  # NumPy's mark of an argument left out
+
+
+@lru_cache(maxsize=256)
+def _accumulator(function: Any, dtype: DType, asked: Any) -> DType:
+    """The dtype in which NumPy sums (and so on) an array of a dtype: it is asked."""
+    return np.dtype(function(np.ones(1, dtype), dtype=asked).dtype)
+
+
+def accumulator(function: Any, dtype: DType, asked: Any) -> DType:
+    """The supported dtype of a reduction's result."""
+    with NumpyErrors():
+        asked = None if asked is None or asked is NOTHING else np.dtype(asked)
+        return check_dtype(_accumulator(function, dtype, asked), "the result")
+
+
+def is_given(value: Any) -> bool:
+    """Tell whether an optional argument was given."""
+    return value is not None and value is not NOTHING
+
+
+def keep_dimensions(result: Any, shape: Shape, axes: tuple[int, ...], keepdims: Any) -> Any:
+    """The result of a reduction over axes of shape, with axes of size 1 where they are kept."""
+    if not keepdims or keepdims is NOTHING:
+        return result
+    kept = tuple(1 if a in axes else d for a, d in enumerate(shape))
+    return broadcast_in_dim(result, kept, [a for a in range(len(shape)) if a not in axes])
+
+
+def reduce_axes(row: Primitive, x: Any, axes: tuple[int, ...]) -> Any:
+    """Apply a reduction's row; over no axes it is the array itself."""
+    return bind(row, x, axes=tuple(sorted(axes))) if axes else x
+
+
+def masked(x: Any, where: Any, other: Any) -> Any:
+    """The elements where a mask holds, and another value elsewhere."""
+    if where is True or not is_given(where):
+        return x
+    where = as_array(where)
+    with NumpyErrors():
+        np.broadcast_to(np.empty(x.shape), np.broadcast_shapes(x.shape, where.shape))
+    test = fit(where, x.shape, BOOL)
+    return bind(elementwise.select, test, x, fit(np.asarray(other), x.shape, x.dtype))
+
+
+# ----------------------------------------------------------------------------- sum, prod, any, all
+
+
+def _fold(
+    function: Any, a: Array, axis: Any, dtype: DType, keepdims: Any, initial: Any, where: Any
+) -> Any:
+    """A reduction that has an identity."""
+    row, row_of_bool, combine, identity = _FOLDS[function]
+    x = convert(as_array(a), dtype)
+    axes = axes_of(axis, x.ndim)
+    x = masked(x, where, identity)
+    result = reduce_axes(row_of_bool if dtype == BOOL else row, x, axes)
+    if is_given(initial):
+        result = convert(call(combine, result, convert(as_array(initial), dtype)), dtype)
+    result = keep_dimensions(result, x.shape, axes, keepdims)
+    return strengthen(result)
+
+
+_FOLDS: dict[Any, tuple[Any, Primitive, Any, Any]] = {
+    np.sum: (rows.reduce_sum, rows.reduce_or, np.add, 0),
+    np.prod: (rows.reduce_prod, rows.reduce_and, np.multiply, 1),
+    np.any: (rows.reduce_or, rows.reduce_or, np.logical_or, False),
+    np.all: (rows.reduce_and, rows.reduce_and, np.logical_and, True),
+}
+
+
+@implements(np.sum)
+def sum(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.sum`."""
+    refuse("sum", out=out)
+    x = as_array(a)
+    found = accumulator(np.sum, x.dtype, dtype)
+    return _fold(np.sum, x, axis, found, keepdims, initial, where)
+
+
+@implements(np.prod)
+def prod(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.prod`."""
+    refuse("prod", out=out)
+    x = as_array(a)
+    found = accumulator(np.prod, x.dtype, dtype)
+    return _fold(np.prod, x, axis, found, keepdims, initial, where)
+
+
+@implements(np.any)
+def any(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.any`."""
+    refuse("any", out=out)
+    return _fold(np.any, a, axis, BOOL, keepdims, None, where)
+
+
+@implements(np.all)
+def all(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.all`."""
+    refuse("all", out=out)
+    return _fold(np.all, a, axis, BOOL, keepdims, None, where)
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Array, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """`numpy.count_nonzero`."""
+    return sum(convert(as_array(a), BOOL), axis, keepdims=keepdims)
+
+
+# -------------------------------------------------------------------------------- extreme values
+
+
+def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+    x = as_array(a)
+    axes = axes_of(axis, x.ndim)
+    row, ufunc = _EXTREMES[name]
+    chosen = where is not True and is_given(where)
+    if chosen and not is_given(initial):
+        raise located(
+            ValueError,
+            f"reduction operation '{name}' does not have an identity, so to "
+            "use a where mask one has to specify 'initial'",
+        )
+    left = tuple(d for i, d in enumerate(x.shape) if i not in axes)
+    if is_empty(x.shape):
+        if not is_given(initial) and not is_empty(left):
+            raise located(
+                ValueError, f"zero-size array to reduction operation {name} which has no identity"
+            )
+        result = fill(initial if is_given(initial) else 0, left, x.dtype)
+    else:
+        if chosen:
+            x = masked(x, where, convert(as_array(initial), x.dtype))
+        result = reduce_axes(row, x, axes)
+        if is_given(initial):
+            result = call(ufunc, result, convert(as_array(initial), x.dtype))
+    return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
+
+
+_EXTREMES = {"maximum": (rows.reduce_max, np.maximum), "minimum": (rows.reduce_min, np.minimum)}
+
+
+@implements(np.max, np.amax)
+def max(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.max`."""
+    refuse("max", out=out)
+    return _extreme("maximum", a, axis, keepdims, initial, where)
+
+
+@implements(np.min, np.amin)
+def min(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.min`."""
+    refuse("min", out=out)
+    return _extreme("minimum", a, axis, keepdims, initial, where)
+
+
+@implements(np.ptp)
+def ptp(a: Array, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> Any:
+    """`numpy.ptp`."""
+    refuse("ptp", out=out)
+    return call(np.subtract, max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+
+
+def _position(row: Primitive, a: Array, axis: Any, out: Any, keepdims: Any) -> Any:
+    refuse(row.name, out=out)
+    x = as_array(a)
+    shape = x.shape
+    if axis is None:
+        axes = tuple(range(x.ndim))
+        x, axis = reshape_to(x, (product(shape),)), 0
+    else:
+        axes = (axis_of(axis, x.ndim),)
+        (axis,) = axes
+    left = x.shape[:axis] + x.shape[axis + 1 :]
+    if x.shape[axis] == 0:
+        raise located(ValueError, f"attempt to get {row.name} of an empty sequence")
+    result = fill(0, left, INT64) if is_empty(left) else bind(row, x, axis=axis)
+    return keep_dimensions(result, shape, axes, keepdims)
+
+
+@implements(np.argmax)
+def argmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+    """`numpy.argmax`: of the first maximum, or of the first NaN."""
+    return _position(rows.argmax, a, axis, out, keepdims)
+
+
+@implements(np.argmin)
+def argmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+    """`numpy.argmin`: of the first minimum, or of the first NaN."""
+    return _position(rows.argmin, a, axis, out, keepdims)
+
+
+# ----------------------------------------------------------------------------------- statistics
+
+
+def _count(shape: Shape, axes: tuple[int, ...], where: Any) -> Any:
+    """How many elements go into each result: an int, or an array where a mask decides."""
+    if where is not True and is_given(where):
+        mask = fit(as_array(where), shape, BOOL)
+        mask = fill(mask.value, shape, BOOL) if isinstance(mask, Const) else mask
+        return sum(mask, axes)
+    return dimension_value(product(shape[a] for a in axes))
+
+
+def _mean_dtype(function: Any, dtype: DType, asked: Any) -> DType:
+    if is_given(asked):
+        return accumulator(np.sum, dtype, asked)
+    return FLOAT64 if dtype.kind in "biu" else dtype
+
+
+@implements(np.mean)
+def mean(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.mean`."""
+    refuse("mean", out=out)
+    x = as_array(a)
+    axes = axes_of(axis, x.ndim)
+    found = _mean_dtype(np.mean, x.dtype, dtype)
+    total = _fold(np.sum, x, axes, found, False, None, where)
+    result = convert(call(np.divide, total, _count(x.shape, axes, where)), found)
+    return keep_dimensions(result, x.shape, axes, keepdims)
+
+
+@implements(np.var)
+def var(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
+) -> Any:
+    """`numpy.var`, in two passes as NumPy computes it."""
+    refuse("var", out=out)
+    if correction is not NOTHING:
+        if ddof != 0:
+            raise located(ValueError, "ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    x = as_array(a)
+    axes = axes_of(axis, x.ndim)
+    found = _mean_dtype(np.var, x.dtype, dtype)
+    count = _count(x.shape, axes, where)
+    if mean is NOTHING:
+        total = _fold(np.sum, x, axes, found, True, None, where)
+        divisor = count if isinstance(count, int) else keep_dimensions(count, x.shape, axes, True)
+        mean = convert(call(np.divide, total, divisor), found)
+    deviation = call(np.subtract, x, mean)
+    if deviation.dtype.kind == "c":
+        parts = [bind(part, deviation) for part in (elementwise.real, elementwise.imag)]
+        squares = call(np.add, *[bind(elementwise.square, p) for p in parts])
+    else:
+        squares = bind(elementwise.square, deviation)
+    total = _fold(np.sum, squares, axes, real_dtype(found), False, None, where)
+    result = convert(call(np.divide, total, _degrees_of_freedom(count, ddof)), total.dtype)
+    return keep_dimensions(result, x.shape, axes, keepdims)
+
+
+def _degrees_of_freedom(count: Any, ddof: Any) -> Any:
+    if isinstance(count, int):
+        return count - ddof if count > ddof else 0
+    return call(np.maximum, call(np.subtract, count, ddof), 0)
+
+
+@implements(np.std)
+def std(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
+) -> Any:
+    """`numpy.std`: the square root of the variance."""
+    refuse("std", out=out)
+    variance = var(
+        a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
+    )
+    return call(np.sqrt, variance)
+
+
+@implements(np.average)
+def average(
+    a: Array,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = NOTHING,
+) -> Any:
+    """`numpy.average`; weights have the array's shape, or one dimension along a single axis."""
+    x = as_array(a)
+    axes = axes_of(axis, x.ndim)
+    if weights is None:
+        result = mean(x, axes, keepdims=keepdims)
+        count = _count(x.shape, axes, None)
+        return (result, call(np.add, call(np.multiply, result, 0), count)) if returned else result
+    w = as_array(weights)
+    if tuple(w.shape) != x.shape:
+        if axis is None:
+            raise located(TypeError, "Axis must be specified when shapes of a and weights differ.")
+        if w.ndim != len(axes) or tuple(w.shape) != tuple(x.shape[i] for i in axes):
+            raise located(
+                ValueError,
+                "Shape of weights must be consistent with shape of a along specified axis.",
+            )
+        if w.ndim != 1:
+            raise unsupported("numpy.average with weights along several axes is not supported")
+        w = broadcast_in_dim(w, x.shape, axes)
+    with NumpyErrors():
+        wanted = [x.dtype, w.dtype] + ([FLOAT64] if x.dtype.kind in "biu" else [])
+        dtype = check_dtype(np.result_type(*wanted))
+    total = sum(w, axes, dtype, keepdims=keepdims)
+    scaled = sum(call(np.multiply, x, w, dtype=dtype), axes, keepdims=keepdims)
+    result = call(np.divide, scaled, total)
+    return (result, total) if returned else result
+
+
+# ---------------------------------------------------------------------------------------- scans
+
+
+def scan(row: Primitive, x: Any, axis: Any) -> Any:
+    """Apply a scan's row along an axis; None flattens first."""
+    if axis is None:
+        x, axis = reshape_to(x, (product(x.shape),)), 0
+    elif x.ndim == 0:
+        number = axis_of(axis, 1)
+        return bind(row, reshape_to(x, (1,)), axis=number, reverse=False)
+    return bind(row, x, axis=axis_of(axis, x.ndim), reverse=False)
+
+
+@implements(np.cumsum)
+def cumsum(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """`numpy.cumsum`."""
+    refuse("cumsum", out=out)
+    x = as_array(a)
+    return scan(rows.cumsum, convert(x, accumulator(np.cumsum, x.dtype, dtype)), axis)
+
+
+@implements(np.cumprod)
+def cumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """`numpy.cumprod`."""
+    refuse("cumprod", out=out)
+    x = as_array(a)
+    return scan(rows.cumprod, convert(x, accumulator(np.cumprod, x.dtype, dtype)), axis)
+
+
+# --------------------------------------------------------------------- reduce, accumulate, outer
+
+_REDUCE: dict[Any, Any] = {
+    np.add: sum,
+    np.multiply: prod,
+    np.maximum: max,
+    np.minimum: min,
+    np.logical_and: all,
+    np.logical_or: any,
+}
+_ACCUMULATE: dict[Any, Any] = {
+    np.add: cumsum,
+    np.multiply: cumprod,
+    np.maximum: rows.cummax,
+    np.minimum: rows.cummin,
+}
+
+
+def _reduce(
+    ufunc: Any,
+    array: Array,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOTHING,
+    where: Any = True,
+) -> Any:
+    given = out[0] if isinstance(out, tuple) else out
+    refuse(f"{ufunc.__name__}.reduce", out=given)
+    if ufunc not in _REDUCE:
+        raise unsupported(f"numpy.{ufunc.__name__}.reduce is not supported on traced arrays yet")
+    if ufunc in (np.add, np.multiply):
+        return _REDUCE[ufunc](array, axis, dtype, None, keepdims, initial, where)
+    refuse(f"{ufunc.__name__}.reduce", dtype=dtype)
+    if ufunc in (np.maximum, np.minimum):
+        return _REDUCE[ufunc](array, axis, None, keepdims, initial, where)
+    refuse(f"{ufunc.__name__}.reduce", initial=initial)
+    return _REDUCE[ufunc](array, axis, None, keepdims, where=where)
+
+
+def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    given = out[0] if isinstance(out, tuple) else out
+    refuse(f"{ufunc.__name__}.accumulate", out=given)
+    x = as_array(array)
+    if ufunc not in _ACCUMULATE or (x.dtype.kind == "c" and ufunc in (np.maximum, np.minimum)):
+        raise unsupported(
+            f"numpy.{ufunc.__name__}.accumulate is not supported on {x.dtype.name} arrays yet"
+        )
+    if x.ndim == 0:
+        raise located(TypeError, "cannot accumulate on a scalar")
+    if ufunc in (np.add, np.multiply):
+        return _ACCUMULATE[ufunc](x, axis, dtype)
+    refuse(f"{ufunc.__name__}.accumulate", dtype=dtype)
+    return scan(_ACCUMULATE[ufunc], x, axis)
+
+
+def _outer(ufunc: Any, a: Array, b: Array, **kwargs: Any) -> Any:
+    x, y = as_array(a), as_array(b)
+    shape = (*x.shape, *(1 for _ in y.shape))
+    return call(ufunc, broadcast_in_dim(x, shape, range(x.ndim)), y, **kwargs)
+
+
+UFUNC_METHODS["reduce"] = _reduce
+UFUNC_METHODS["accumulate"] = _accumulate
+UFUNC_METHODS["outer"] = _outer
+
+for _function in (sum, prod, any, all, max, min, argmax, argmin, mean, var, std, cumsum, cumprod):
+    add_method(_function.__name__, _function)

@@ -1,0 +1,350 @@
+"""The ufuncs and Python's operators on traced arrays.
+
+The installed NumPy decides the dtypes (`ufunc.resolve_dtypes`, with Python types for weak operands);
+the row of the ufunc, or one of the rules below, makes the equations.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.operands import (
+    Array,
+    DType,
+    NumpyErrors,
+    as_operand,
+    common_shape,
+    convert,
+    fill,
+    fit_all,
+    is_weak,
+    kind_of,
+    refuse,
+    strengthen,
+    unsupported,
+    weaken,
+)
+from transpile.numpy.operands import error as located
+from transpile.primitive import BY_UFUNC, Primitive
+from transpile.primitives import elementwise as rows
+from transpile.trace import UFUNC_METHODS, Tracer, bind
+from transpile.types import BOOL, INT64, PYTHON_SCALARS, check_dtype
+
+Operands = Sequence[Any]
+Loop = tuple[DType, ...]  # the dtypes of a ufunc's loop, inputs first
+Rule = Callable[[Any, Operands, Loop], Any]
+
+RULES: dict[Any, Rule] = {}
+SPECIAL: dict[Any, Callable[..., Any]] = {}  # generalized ufuncs: they have shapes of their own
+
+
+def resolve(
+    ufunc: Any,
+    operands: Operands,
+    dtype: Any = None,
+    casting: str = "same_kind",
+    signature: Any = None,
+) -> Loop:
+    """The loop that NumPy chooses for operands."""
+    if dtype is not None:
+        signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    kinds = (*map(kind_of, operands), *[None] * ufunc.nout)
+    with NumpyErrors():
+        options = {} if signature is None else {"signature": signature}
+        loop = ufunc.resolve_dtypes(kinds, casting=casting, **options)
+        return tuple(check_dtype(d, f"numpy.{ufunc.__name__}'s loop") for d in loop)
+
+
+def call(
+    ufunc: Any,
+    *operands: Array,
+    out: Any = None,
+    where: Any = True,
+    dtype: Any = None,
+    casting: str = "same_kind",
+    order: str = "K",
+    subok: bool = True,
+    signature: Any = None,
+    sig: Any = None,
+    **axes: Any,
+) -> Any:
+    """`ufunc(*operands)`: the result, or a tuple of them."""
+    name = ufunc.__name__
+    given = out if isinstance(out, tuple) else (out,)
+    refuse(
+        name,
+        out=next((o for o in given if o is not None), None),
+        where=None if where is True else where,
+        **axes,
+    )
+    if len(operands) > ufunc.nin:
+        refuse(name, out=operands[ufunc.nin :])
+    if len(operands) < ufunc.nin:
+        raise located(
+            TypeError,
+            f"{name}() takes from {ufunc.nin} to {ufunc.nin + ufunc.nout} "
+            f"positional arguments but {len(operands)} were given",
+        )
+    values = [as_operand(v) for v in operands]
+    if ufunc in SPECIAL:
+        return SPECIAL[ufunc](*values, dtype=dtype)
+    rule = RULES.get(ufunc, _row_rule if ufunc in BY_UFUNC else None)
+    if rule is None:
+        raise unsupported(f"numpy.{name} is not supported on traced arrays yet")
+    return rule(ufunc, values, resolve(ufunc, values, dtype, casting, signature or sig))
+
+
+def apply(row: Primitive, operands: Operands, dtypes: Sequence[DType]) -> Any:
+    """Apply an elementwise row to operands converted to these dtypes and to one shape."""
+    return bind(row, *fit_all(operands, dtypes))
+
+
+def _row_rule(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    result = apply(BY_UFUNC[ufunc], operands, loop[: ufunc.nin])
+    return convert(result, loop[-1])
+
+
+# -------------------------------------------------------------------------------- special rules
+
+
+def rule(*ufuncs: Any) -> Callable[[Rule], Rule]:
+    """Register the rule of ufuncs for which the row alone is not enough."""
+
+    def decorate(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(ufuncs, function))
+        return function
+
+    return decorate
+
+
+_COMPARISONS = {
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+}
+
+
+@rule(*_COMPARISONS)
+def _compare(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    """Comparisons are exact between all integers: of any sign, and with Python ints of any size."""
+    compare = _COMPARISONS[ufunc]
+    if {loop[0].kind, loop[1].kind} <= {"i", "u"}:
+        for position, value in enumerate(operands):
+            if type(value) is int and not _holds(loop[position], value):
+                pair = (value, 0) if position == 0 else (0, value)
+                return fill(compare(*pair), common_shape(*operands), BOOL)
+        if any(isinstance(v, Tracer) and v.type.weak for v in operands):
+            loop = tuple(
+                INT64 if d.kind == "i" or d.itemsize < 8 or _is_traced_weak(v) else d
+                for v, d in zip(operands, loop[:2], strict=True)
+            )
+        if loop[0] != loop[1]:
+            return _compare_signs(ufunc, operands, loop)
+    return apply(BY_UFUNC[ufunc], operands, loop[:2])
+
+
+def _is_traced_weak(value: Any) -> bool:
+    return isinstance(value, Tracer) and value.type.weak
+
+
+def _holds(dtype: DType, value: int) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max)
+
+
+def _compare_signs(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    """int64 with uint64: a negative number is below every unsigned one."""
+    signed = 0 if loop[0].kind == "i" else 1
+    values = fit_all(operands, loop[:2])
+    zero = np.zeros((), INT64)
+    as_unsigned = list(values)
+    as_unsigned[signed] = _constant_or_convert(values[signed], loop[1 - signed])
+    same = bind(BY_UFUNC[ufunc], *as_unsigned)
+    below = _COMPARISONS[ufunc](-1, 0) if signed == 0 else _COMPARISONS[ufunc](0, -1)
+    if below:
+        return bind(rows.logical_or, bind(rows.less, values[signed], zero), same)
+    return bind(rows.logical_and, bind(rows.greater_equal, values[signed], zero), same)
+
+
+def _constant_or_convert(value: Any, dtype: DType) -> Any:
+    return convert(value if isinstance(value, Tracer) else value.value, dtype)
+
+
+@rule(np.isnan, np.isinf, np.isfinite)
+def _predicate(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    if loop[0].kind in "fc":
+        return _row_rule(ufunc, operands, loop)
+    return fill(ufunc is np.isfinite, common_shape(*operands), BOOL)
+
+
+@rule(np.positive)
+def _identity(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    return strengthen(convert(operands[0], loop[0]))
+
+
+@rule(np.floor, np.ceil, np.trunc, np.conjugate)
+def _identity_of_some(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    exact = loop[0].kind != "c" if ufunc is np.conjugate else loop[0].kind in "biu"
+    return (_identity if exact else _row_rule)(ufunc, operands, loop)
+
+
+@rule(np.fabs)
+def _fabs(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    return apply(rows.absolute, operands, loop[:1])
+
+
+@rule(np.degrees, np.rad2deg)
+def _degrees(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    real = loop[0].type
+    return apply(rows.multiply, (operands[0], np.asarray(real(180) / real(np.pi))), loop[:1] * 2)
+
+
+@rule(np.radians, np.deg2rad)
+def _radians(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    real = loop[0].type
+    return apply(rows.multiply, (operands[0], np.asarray(real(np.pi) / real(180))), loop[:1] * 2)
+
+
+@rule(np.frexp)
+def _frexp(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    return tuple(apply(row, operands, loop[:1]) for row in (rows.mantissa, rows.exponent))
+
+
+@rule(np.modf)
+def _modf(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    (x,) = fit_all(operands, loop[:1])
+    whole = bind(rows.trunc, x)
+    rest = bind(rows.subtract, x, whole)
+    finite = bind(rows.select, bind(rows.isinf, x), np.zeros((), loop[0]), rest)
+    return bind(rows.copysign, finite, x), whole
+
+
+@rule(np.divmod)
+def _divmod(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    x, y = fit_all(operands, loop[:2])
+    return bind(rows.floor_divide, x, y), bind(rows.remainder, x, y)
+
+
+@rule(np.float_power)
+def _float_power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    return _power(np.power, operands, loop)
+
+
+@rule(np.power)
+def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    """A power; a known scalar exponent takes NumPy's shortcuts, which differ at -0 and infinities."""
+    base, exponent = operands
+    known = None if isinstance(exponent, Tracer) else np.asarray(exponent)
+    if known is not None and loop[0].kind == "i" and (known < 0).any():
+        raise located(ValueError, "Integers to negative integer powers are not allowed.")
+    if known is not None and known.ndim == 0:
+        value = known[()]
+        if value == 2:
+            return apply(rows.square, (base,), loop[:1])
+        if loop[0].kind in "fc":
+            if value == 1:
+                return strengthen(convert(base, loop[0]))
+            if value == 0:
+                return fill(1, common_shape(base), loop[0])
+            if value in (0.5, -1):
+                row = rows.sqrt if value == 0.5 else rows.reciprocal
+                return apply(row, (base,), loop[:1])
+    return apply(rows.power, operands, loop[:2])
+
+
+# ------------------------------------------------------------------------------------ operators
+
+_SYMBOLS = {
+    np.add: "+",
+    np.subtract: "-",
+    np.multiply: "*",
+    np.divide: "/",
+    np.floor_divide: "//",
+    np.remainder: "%",
+    np.divmod: "divmod()",
+    np.power: "** or pow()",
+    np.matmul: "@",
+    np.bitwise_and: "&",
+    np.bitwise_or: "|",
+    np.bitwise_xor: "^",
+    np.left_shift: "<<",
+    np.right_shift: ">>",
+    np.less: "<",
+    np.less_equal: "<=",
+    np.greater: ">",
+    np.greater_equal: ">=",
+    np.invert: "~",
+}
+_BITS = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
+_ONLY_INTEGERS = (*_BITS, np.left_shift, np.right_shift, np.invert)
+_ONLY_REALS = (
+    np.floor_divide,
+    np.remainder,
+    np.divmod,
+    np.less,
+    np.less_equal,
+    np.greater,
+    np.greater_equal,
+)
+_RANK = (bool, int, float, complex)
+
+
+def apply_operator(ufunc: Any, *operands: Any) -> Any:
+    """A Python operator: the ufunc, except that Python scalars among themselves stay Python's."""
+    values = [as_operand(v) for v in operands]
+    if not all(map(is_weak, values)):
+        return call(ufunc, *values)
+    kinds = [kind_of(v) for v in values]
+    python = [bool if k is BOOL else k for k in kinds]
+    highest = max(python, key=_RANK.index)
+    if (
+        ufunc is np.matmul
+        or (ufunc in _ONLY_INTEGERS and highest in (float, complex))
+        or (ufunc in _ONLY_REALS and highest is complex)
+    ):
+        raise located(TypeError, _refusal(ufunc, python))
+    result = _python_type(ufunc, values, highest)
+    if ufunc in (np.positive, np.conjugate) and result is highest:
+        return values[0]
+    dtype = PYTHON_SCALARS[result]
+    return weaken(call(ufunc, *[convert(v, dtype) for v in values]))
+
+
+def _refusal(ufunc: Any, python: list[type]) -> str:
+    names = [f"'{p.__name__}'" for p in python]
+    if len(names) == 1:
+        return f"bad operand type for unary {_SYMBOLS[ufunc]}: {names[0]}"
+    if ufunc in _COMPARISONS:
+        return f"'{_SYMBOLS[ufunc]}' not supported between instances of {names[0]} and {names[1]}"
+    return f"unsupported operand type(s) for {_SYMBOLS[ufunc]}: {names[0]} and {names[1]}"
+
+
+def _python_type(ufunc: Any, values: Operands, highest: type) -> type:
+    """The Python type in which an operator computes."""
+    if ufunc is np.divide and highest in (bool, int):
+        return float
+    if highest is bool and ufunc not in _BITS and ufunc not in _COMPARISONS:
+        return int
+    if ufunc is np.power and highest is int and type(values[1]) is int and values[1] < 0:
+        return float
+    return highest
+
+
+def _refuse_method(name: str) -> Callable[..., Any]:
+    def method(ufunc: Any, *operands: Any, **kwargs: Any) -> Any:
+        raise unsupported(f"numpy.{ufunc.__name__}.{name} is not supported on traced arrays yet")
+
+    return method
+
+
+UFUNC_METHODS["__call__"] = call
+UFUNC_METHODS["operator"] = apply_operator
+UFUNC_METHODS["at"] = _refuse_method("at")
+UFUNC_METHODS["reduceat"] = _refuse_method("reduceat")
