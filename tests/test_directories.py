@@ -1,0 +1,67 @@
+import os
+import stat
+
+import pytest
+
+from transpile import directories
+
+
+def test_cache_directory_of_a_checkout_and_of_an_installation(monkeypatch, tmp_path):
+    monkeypatch.delenv("TRANSPILE_CACHE_DIR", raising=False)
+    monkeypatch.setattr(directories, "is_checkout", lambda: True)
+    assert directories.cache_directory().name == "cache"
+    monkeypatch.setattr(directories, "is_checkout", lambda: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert directories.cache_directory() == tmp_path / "transpile"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert directories.cache_directory() == tmp_path / ".cache" / "transpile"
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", "~/x/../y")
+    assert directories.cache_directory() == tmp_path / "y"
+
+
+@pytest.mark.parametrize("home", ["", None])
+def test_cache_directory_without_a_home(monkeypatch, home):
+    for name in ("TRANSPILE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
+    else:  # a user id without a name, as in some containers
+        monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr(directories, "is_checkout", lambda: False)
+    with pytest.raises(FileNotFoundError, match="HOME is not set"):
+        directories.cache_directory()
+
+
+def test_make_private_makes_parents_and_closes_what_is_open(tmp_path):
+    path = tmp_path / "a" / "b"
+    directories.make_private(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    path.chmod(0o777)
+    directories.make_private(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="not a directory"):
+        directories.make_private(tmp_path / "file")
+
+
+def test_write_atomically_replaces_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / "x"
+    for data in (b"first", b"second"):
+        directories.write_atomically(path, data)
+        assert directories.read_private(path) == data
+    (tmp_path / "y").mkdir()
+    with pytest.raises(OSError):
+        directories.write_atomically(tmp_path / "y", b"")
+    assert [path.name for path in directories.listed(tmp_path)] == ["x", "y"]
+    assert directories.listed(tmp_path / "z") == []
+
+
+def test_read_private_refuses_what_others_could_have_written(tmp_path):
+    path = tmp_path / "x"
+    path.write_text("forged")
+    path.chmod(0o622)
+    (tmp_path / "link").symlink_to(path)
+    for refused in (path, tmp_path / "link", tmp_path, tmp_path / "missing"):
+        with pytest.raises(OSError):
+            directories.read_private(refused)
