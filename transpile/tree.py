@@ -1,7 +1,7 @@
 """Pytrees: nested containers of arrays, taken apart and put together again.
 
-Containers are tuples, lists, dicts (in key order), namedtuples, dataclasses, None (no leaves) and the
-classes registered here; everything else is a leaf. Names and meanings are those of `jax.tree`.
+Containers are tuples, lists, dicts (in key order), namedtuples, dataclasses, None (no leaves) and
+the classes registered here; everything else is a leaf. Names and meanings are those of `jax.tree`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ T = TypeVar("T")
 class NodeType:
     """How one class of containers is taken apart and rebuilt.
 
-    flatten(value) -> (children, data, keys): `data` is what is not a child (hashable), `keys` is the
-    text by which each child is reached (`[0]`, `['w']`, `.w`).
+    flatten(value) -> (children, data, keys): `data` is what is not a child (hashable), `keys` is
+    the text by which each child is reached (`[0]`, `['w']`, `.w`).
     """
 
     name: str
@@ -168,19 +168,51 @@ def _dataclass_node(cls: type, names: tuple[str, ...], meta: tuple[str, ...]) ->
 
 def _node_type(value: Any) -> NodeType | None:
     """The container type of a value, None for a leaf; new namedtuples and dataclasses join."""
-    cls = type(value)
-    node = _registry.get(cls)
-    if node is not None:
-        return node
-    if isinstance(value, tuple) and hasattr(cls, "_fields"):
+    node = _registry.get(type(value))
+    if node is None and not hasattr(value, "dtype"):
+        node = node_of(type(value))
+    return node
+
+
+def _new_node_type(cls: type) -> NodeType | None:
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         fields: tuple[str, ...] = cls._fields
-        node = NodeType(cls.__name__, lambda v: (v, None, [f".{f}" for f in fields]),
+        return NodeType(cls.__name__, lambda v: (v, None, [f".{f}" for f in fields]),
                         lambda _, children: cls(*children))
-    elif dataclasses.is_dataclass(cls) and not hasattr(cls, "__array__") and not (
-            hasattr(cls, "shape") or hasattr(value, "dtype")):
-        node = _dataclass_node(cls, tuple(f.name for f in dataclasses.fields(cls) if f.init), ())
-    if node is not None:
-        _registry[cls] = node
+    array_like = hasattr(cls, "__array__") or hasattr(cls, "shape")
+    if dataclasses.is_dataclass(cls) and not array_like:
+        return _dataclass_node(cls, tuple(f.name for f in dataclasses.fields(cls) if f.init), ())
+    return None
+
+
+def one_level(value: Any) -> tuple[Sequence[Any], Hashable] | None:
+    """The children of a container and what else it holds; None for a leaf."""
+    node = _node_type(value)
+    if node is None:
+        return None
+    children, data, _ = node.flatten(value)
+    return children, data
+
+
+def node_of(cls: type) -> NodeType | None:
+    """The container type of a class: registered, a namedtuple or a dataclass; else None."""
+    node = _registry.get(cls)
+    if node is None:
+        node = _new_node_type(cls)
+        if node is not None:
+            _registry[cls] = node
+    return node
+
+
+def reduce_node(node: NodeType) -> tuple[Callable[[type], NodeType], tuple[type]]:
+    """For pickle: a container type goes by its class, which must be importable."""
+    return _known_node, (next(cls for cls, other in _registry.items() if other is node),)
+
+
+def _known_node(cls: type) -> NodeType:
+    node = node_of(cls)
+    if node is None:
+        raise TypeError(f"{cls.__name__} is not registered as a pytree")
     return node
 
 

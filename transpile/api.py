@@ -1,0 +1,146 @@
+"""What users call: jit, djit, xpr, make_jaxpr, eval_shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from transpile.graph import Graph
+from transpile.options import Options
+from transpile.parameters import parameters
+from transpile.wrapped import (
+    BoundWrapped,
+    Config,
+    Wrapped,
+    clear_caches,
+    disable_jit,
+    explain_cache_misses,
+)
+
+__all__ = [
+    "clear_caches",
+    "disable_jit",
+    "djit",
+    "eval_shape",
+    "explain_cache_misses",
+    "jit",
+    "make_jaxpr",
+    "xpr",
+]
+
+Numbers = int | Iterable[int] | None
+Names = str | Iterable[str] | None
+
+
+def jit(
+    func: Callable[..., Any] | None = None,
+    *,
+    static: bool = True,
+    show_graph: bool = False,
+    auto_device: bool = True,
+    static_argnums: Numbers = None,
+    static_argnames: Names = None,
+    donate_argnums: Numbers = None,
+    donate_argnames: Names = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    device: Any = None,
+    compiler_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Compile a function to C when it is called: a decorator, with or without parentheses.
+
+    Arguments and results are pytrees (tuples, lists, dicts, dataclasses, ...) of NumPy arrays and
+    numbers; results are `numpy.ndarray`s. The function is run once on tracers for each signature
+    (structure, shapes, dtypes, weak types, static values); what it did to them is compiled, and
+    later calls run the program. A Python number is a traced scalar of weak type (NEP 50): another
+    value does not trace again. Called inside another traced function it becomes part of that one.
+
+    func              a function, method, partial or callable; as a method, a `self` that is no
+                      pytree is static, and its attributes are watched
+    static            False: the Python runs on every call with known values, see `djit`
+    show_graph        print the graph (the text of `xpr`) when it is first compiled
+    auto_device       move arrays to an accelerator where there is one; there is none on a CPU
+    static_argnums, static_argnames   arguments whose values are part of the program; hashable. Each
+                      is completed from the other; negative numbers count from the end
+    donate_argnums, donate_argnames   arguments whose memory the program may overwrite
+    keep_unused       arguments that the result does not depend on stay parameters of the C function
+    inline, device    accepted for compatibility; they change nothing on a CPU
+    compiler_options  names and values of `Options`: opt_level, march, openmp, ...
+
+    Arrays, numbers and lists that the function takes from its surroundings are copied while
+    tracing. Warning: a later change is noticed, and traces again, where the function itself names
+    them and they are numbers, arrays up to 4 kB, or short lists and dicts; a larger array is
+    noticed when it is replaced, not when it is changed in place. What a called helper function
+    reads is not watched: make such values arguments, or call `clear_cache()`.
+
+    Raises ValueError for argument numbers or names that the function does not have, for an argument
+    both static and donated, for a static value that cannot be hashed and for an unknown compiler
+    option; TypeError and its subclasses in `transpile.errors` where an argument or result is no
+    array or where the Python wants the value of a traced array.
+    """
+
+    def wrap(function: Callable[..., Any]) -> Wrapped:
+        if not callable(function):
+            raise TypeError(f"jit takes a function, not a {type(function).__name__}: {function!r}")
+        config = Config(
+            parameters(function, static_argnums, static_argnames, donate_argnums, donate_argnames),
+            static,
+            show_graph,
+            keep_unused,
+            options,
+        )
+        return Wrapped(function, config)
+
+    options = Options().replace(compiler_options)
+    return wrap if func is None else wrap(func)
+
+
+def djit(
+    func: Callable[..., Any] | None = None,
+    show_graph: bool = False,
+    auto_device: bool = True,
+    **settings: Any,
+) -> Any:
+    """Compile dynamically: `jit(static=False)`, with `jit`'s further settings.
+
+    The Python function runs on every call and may branch on values: `if x.sum() > 0:`, `int(x[0])`
+    and `range(n)` work, the path taken is in the graph, and a graph that was built before is not
+    built again. Python numbers stay Python numbers; their values are part of the graph.
+    """
+    settings = {**settings, "static": False, "show_graph": show_graph, "auto_device": auto_device}
+    return jit(**settings) if func is None else jit(func, **settings)
+
+
+def xpr(fn: Callable[..., Any], *primals: Any, **named_primals: Any) -> str:
+    """The graph of `fn(*primals)` as JAX-like text, an equation a line.
+
+    Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`. The trace is
+    shared with `jit(fn)`; nothing is compiled. Raises what tracing raises.
+    """
+    return str(make_jaxpr(fn)(*primals, **named_primals))
+
+
+def make_jaxpr(fn: Callable[..., Any], static_argnums: Numbers = None) -> Callable[..., Graph]:
+    """A function of `fn`'s arguments that gives the Graph; `str(graph)` is what `xpr` gives."""
+    jitted = _jitted(fn, static_argnums)
+
+    def graph_of(*args: Any, **kwargs: Any) -> Graph:
+        graph: Graph = jitted.trace(*args, **kwargs).jaxpr
+        return graph
+
+    return graph_of
+
+
+def eval_shape(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of `fn(*args, **kwargs)`: its pytree, with ShapeDtypeStruct leaves.
+
+    Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`. Nothing is
+    compiled.
+    """
+    return _jitted(fn).eval_shape(*args, **kwargs)
+
+
+def _jitted(function: Callable[..., Any], static_argnums: Numbers = None) -> Any:
+    if isinstance(function, Wrapped | BoundWrapped) and static_argnums is None:
+        return function
+    return jit(function, static_argnums=static_argnums)

@@ -1,0 +1,141 @@
+"""Noticing that something which a traced function read from its surroundings has changed since.
+
+A trace copies the arrays, numbers and lists that a function closes over. `Watch` remembers what the
+function's closure, the globals that it names, and the attributes of its static arguments held, and
+tells cheaply whether they still do: numbers, strings and functions by identity or value, arrays up
+to 4 kB and short lists and dicts by content, larger arrays by identity alone. What the function
+itself changes while it is traced (a counter, a log) is not watched.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+SMALL = 4096  # bytes of an array that is compared by content
+_FEW = 64  # items of a list that is compared by content
+_MISSING = object()
+_IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, FunctionType)
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """Equal to a snapshot of the very same object."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    __hash__ = None  # type: ignore[assignment]  # compared only
+
+
+def snapshot(value: Any, nested: bool = False) -> Any:
+    """What must stay equal for the value to count as unchanged; None for what is not watched."""
+    kind = type(value)
+    if kind in (bool, int, str, bytes):
+        return kind, value
+    if kind in (float, complex):
+        return kind, repr(value)
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        if value.nbytes <= SMALL:
+            return "array", value.dtype, value.shape, value.tobytes()
+        return _Same(value)
+    if kind in (list, tuple) and len(value) <= _FEW:
+        return kind, [snapshot(item, True) for item in value]
+    if kind is dict and len(value) <= _FEW:
+        return kind, list(value), [snapshot(item, True) for item in value.values()]
+    if nested or isinstance(value, _IMMUTABLE) or value is _MISSING:
+        return _Same(value)
+    return None
+
+
+class _CellReader(Mapping[str, Any]):
+    """A closure's cell, read as a mapping with any key."""
+
+    __slots__ = ("cell",)
+
+    def __init__(self, cell: CellType) -> None:
+        self.cell = cell
+
+    def __getitem__(self, name: str) -> Any:
+        return self.cell.cell_contents
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self.cell.cell_contents
+        except ValueError:  # not filled
+            return default
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Any:
+        return iter(("",))
+
+
+class Watch:
+    """The surroundings of a function as they were before its trace; `settle` it after the trace."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, function: Any, objects: Iterable[Any] = ()) -> None:
+        self._items: list[tuple[Mapping[str, Any], str, Any, Any]] = []
+        if isinstance(function, FunctionType):
+            for name, cell in zip(
+                function.__code__.co_freevars, function.__closure__ or (), strict=True
+            ):
+                self._add(_CellReader(cell), name)
+            for name in _global_names(function.__code__):
+                if name in function.__globals__:
+                    self._add(function.__globals__, name)
+        for thing in objects:
+            attributes = getattr(thing, "__dict__", None)
+            if isinstance(attributes, dict) and not isinstance(thing, FunctionType | type):
+                for name in attributes:
+                    self._add(attributes, name)
+
+    def _add(self, mapping: Mapping[str, Any], name: str) -> None:
+        value = mapping.get(name, _MISSING)
+        kept = snapshot(value)
+        if kept is not None:
+            self._items.append((mapping, name, value, kept))
+
+    def settle(self) -> Watch | None:
+        """Drop what the trace itself has changed; None where nothing is left to watch."""
+        self._items = [item for item in self._items if not _differs(*item)]
+        return self if self._items else None
+
+    def changed(self) -> str:
+        """The name of something that has changed, or `""`."""
+        for item in self._items:
+            if _differs(*item):
+                return item[1]
+        return ""
+
+
+def _differs(mapping: Mapping[str, Any], name: str, value: Any, kept: Any) -> bool:
+    now = mapping.get(name, _MISSING)
+    if now is value and (isinstance(value, _IMMUTABLE) or type(kept) is _Same):
+        return False
+    return bool(snapshot(now) != kept)
+
+
+@lru_cache(maxsize=1024)
+def _global_names(code: CodeType) -> tuple[str, ...]:
+    """The globals that a code object and the functions written inside it read."""
+    names = {
+        i.argval: None
+        for i in dis.get_instructions(code)
+        if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+    for inside in code.co_consts:
+        if isinstance(inside, CodeType):
+            names.update(dict.fromkeys(_global_names(inside)))
+    return tuple(names)

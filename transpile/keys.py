@@ -1,0 +1,98 @@
+"""Keys: what of a call decides its trace, as one flat tuple.
+
+In prefix order, an array gives its dtype and shape, a Python number its type, a container its type
+and its length or keys, a static argument its type and value. Two calls with equal keys share one
+trace and one executable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile import tree
+from transpile.trace import Tracer
+from transpile.types import PYTHON_SCALARS
+
+ndarray = np.ndarray
+
+
+class Rejected(Exception):
+    """A leaf of a call that no key has room for; the caller finds out its name and says why."""
+
+
+KEYWORDS = object()  # in a key: the keyword arguments follow
+
+
+def concrete(value: Any) -> Any:
+    """A leaf that is no ndarray and no Python number, as an array; Rejected without values."""
+    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
+        if isinstance(value, Tracer | np.ma.MaskedArray):
+            raise Rejected
+        array = np.asarray(value)
+        if array.dtype.hasobject:
+            raise Rejected
+        return array
+    raise Rejected
+
+
+def abstract(value: Any) -> Any:
+    """As `concrete`, but any object with `shape` and `dtype` will do and stays as it is."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return value
+    return concrete(value)
+
+
+def describe(value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any], Any]) -> None:
+    """Append the key and the leaves of one argument; `leaf` converts what is not plain."""
+    kind = type(value)
+    if kind is ndarray:
+        key += (value.dtype, value.shape)
+        leaves.append(value)
+    elif kind in PYTHON_SCALARS:
+        key.append(kind)
+        leaves.append(value)
+    elif kind is tuple or kind is list:
+        key += (kind, len(value))
+        for child in value:
+            describe(child, key, leaves, leaf)
+    elif kind is dict:
+        names = sorted(value)
+        key += (dict, tuple(names))
+        for name in names:
+            describe(value[name], key, leaves, leaf)
+    elif value is None:
+        key.append(None)
+    else:
+        _describe_other(value, key, leaves, leaf)
+
+
+def _describe_other(
+    value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any], Any]
+) -> None:
+    level = tree.one_level(value)
+    if level is not None:
+        children, data = level
+        key += (type(value), data, len(children))
+        for child in children:
+            describe(child, key, leaves, leaf)
+        return
+    value = leaf(value)
+    shape = value.shape
+    key += (np.dtype(value.dtype), shape if type(shape) is tuple else tuple(shape))
+    leaves.append(value)
+
+
+def static_key(value: Any) -> Any:
+    """What two static values must share to be taken for the same: type, hash and equality.
+
+    Floats go by their digits, so that nan is itself and -0.0 is not 0.0; tuples go by their items.
+    """
+    kind = type(value)
+    if kind is tuple:
+        return (tuple, tuple(static_key(item) for item in value))
+    if kind is float or kind is complex:
+        return (kind, repr(value))
+    return (kind, value)

@@ -1,0 +1,252 @@
+"""Parameters: which arguments are static or donated, and how a call is taken apart."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transpile.keys import KEYWORDS, concrete, describe, ndarray, static_key
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One call: what is traced (place, name in messages, value, donated?), and what is static."""
+
+    traced: tuple[tuple[int | str, str, Any, bool], ...]
+    statics: Mapping[int | str, tuple[str, Any]]
+    count: int
+
+    def split(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The traced arguments alone, as (args, kwargs)."""
+        return (
+            tuple(value for place, _, value, _ in self.traced if isinstance(place, int)),
+            {place: value for place, _, value, _ in self.traced if isinstance(place, str)},
+        )
+
+    def join(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any]:
+        """The arguments of the function, from traced ones as `split` gives them."""
+        traced = iter(args)
+        return (
+            [
+                self.statics[place][1] if place in self.statics else next(traced)
+                for place in range(self.count)
+            ],
+            dict(kwargs)
+            | {place: v for place, (_, v) in self.statics.items() if isinstance(place, str)},
+        )
+
+    def check_statics(self, function_name: str) -> None:
+        """Raise ValueError for a static value that cannot be hashed."""
+        for place, (name, value) in self.statics.items():
+            try:
+                hash(value)
+            except TypeError:
+                index = f" (index {place})" if isinstance(place, int) else ""
+                raise ValueError(
+                    f"Non-hashable static arguments cannot be used: argument {name!r}{index} "
+                    f"of type {type(value)} for function {function_name} is non-hashable: {value!r}"
+                ) from None
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a function's parameters are: their names, and which are static or donated.
+
+    `variadic` names the `*args` (`args` too where Python knows no signature), and is `""` without.
+    """
+
+    positional: tuple[str, ...]
+    variadic: str
+    static_argnums: tuple[int, ...]
+    static_argnames: frozenset[str]
+    donate_argnums: tuple[int, ...]
+    donate_argnames: frozenset[str]
+    any_static: bool
+
+    def positions(self, argnums: tuple[int, ...], count: int) -> frozenset[int]:
+        """The positions that these numbers mean in a call with `count` positional arguments."""
+        if not self.variadic:
+            return frozenset(argnums)
+        plain = len(self.positional)  # a parameter with a default may be left out, `*args` may not
+        if any(n < -count or (n >= count and n >= plain) for n in argnums):
+            raise ValueError(
+                f"jitted function has static_argnums={self.static_argnums}, "
+                f"donate_argnums={self.donate_argnums} but was called with only {count} positional "
+                f"argument{'s' if count != 1 else ''}"
+            )
+        return frozenset(n if n >= 0 else n + count for n in argnums)
+
+    def describe(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], leaf: Callable[[Any], Any] = concrete
+    ) -> tuple[tuple[Any, ...], list[Any]]:
+        """The key and the traced leaves of a call. Raises Rejected for a leaf that is no array."""
+        key: list[Any] = []
+        leaves: list[Any] = []
+        if self.any_static:
+            static = self.positions(self.static_argnums, len(args))
+            for position, value in enumerate(args):
+                if position in static:
+                    key.append(static_key(value))
+                else:
+                    describe(value, key, leaves, leaf)
+        else:
+            for value in args:
+                if type(value) is ndarray:  # the usual case, without a call
+                    key += (value.dtype, value.shape)
+                    leaves.append(value)
+                else:
+                    describe(value, key, leaves, leaf)
+        if kwargs:
+            names = sorted(kwargs)
+            key += (KEYWORDS, tuple(names))
+            for name in names:
+                if name in self.static_argnames:
+                    key.append(static_key(kwargs[name]))
+                else:
+                    describe(kwargs[name], key, leaves, leaf)
+        return tuple(key), leaves
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        """The call, taken apart into what is traced and what is static."""
+        static = self.positions(self.static_argnums, len(args))
+        donated = self.positions(self.donate_argnums, len(args))
+        traced: list[tuple[int | str, str, Any, bool]] = []
+        statics: dict[int | str, tuple[str, Any]] = {}
+        for position, value in enumerate(args):
+            name = self.name_of(position)
+            if position in static:
+                statics[position] = (name, value)
+            else:
+                traced.append((position, name, value, position in donated))
+        for name in sorted(kwargs):
+            if name in self.static_argnames:
+                statics[name] = (name, kwargs[name])
+            else:
+                traced.append((name, name, kwargs[name], name in self.donate_argnames))
+        return Bound(tuple(traced), statics, len(args))
+
+    def name_of(self, position: int) -> str:
+        """How a positional argument is called in messages."""
+        if position < len(self.positional):
+            return self.positional[position]
+        return f"{self.variadic or 'args'}[{position - len(self.positional)}]"
+
+
+def parameters(
+    function: Callable[..., Any],
+    static_argnums: int | Iterable[int] | None = (),
+    static_argnames: str | Iterable[str] | None = (),
+    donate_argnums: int | Iterable[int] | None = (),
+    donate_argnames: str | Iterable[str] | None = (),
+) -> Parameters:
+    """Read a function's signature; numbers and names are each completed from the other.
+
+    Raises ValueError for a number or name that the function does not have, and for an argument that
+    is both static and donated.
+    """
+    try:
+        found: list[inspect.Parameter] | None = list(
+            inspect.signature(function).parameters.values()
+        )
+    except (ValueError, TypeError):
+        found = None
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = tuple(p.name for p in found or () if p.kind in plain)
+    variadic = "args"
+    if found is not None:
+        variadic = next((p.name for p in found if p.kind is p.VAR_POSITIONAL), "")
+    numbers = _numbers(static_argnums, "static_argnums")
+    donated = _numbers(donate_argnums, "donate_argnums")
+    names = _names(static_argnames, "static_argnames")
+    donated_names = _names(donate_argnames, "donate_argnames")
+    for given, what in ((numbers, "static_argnums"), (donated, "donate_argnums")):
+        _check_numbers(given, what, positional, variadic)
+    for listed, what in ((names, "static_argnames"), (donated_names, "donate_argnames")):
+        _check_names(listed, what, found)
+    numbers, all_names = _complete(numbers, names, positional, variadic)
+    donated, all_donated = _complete(donated, donated_names, positional, variadic)
+    both = sorted({*numbers} & {*donated}), sorted(all_names & all_donated)
+    if both[0] or both[1]:
+        which = ", ".join(map(repr, both[1] or both[0]))
+        raise ValueError(
+            f"static and donated arguments cannot intersect: {which} is in both "
+            f"(static_argnums={numbers}, donate_argnums={donated}, "
+            f"static_argnames={tuple(sorted(all_names))}, "
+            f"donate_argnames={tuple(sorted(all_donated))})"
+        )
+    return Parameters(
+        positional,
+        variadic,
+        numbers,
+        frozenset(all_names),
+        donated,
+        frozenset(all_donated),
+        bool(numbers or all_names),
+    )
+
+
+def _numbers(given: int | Iterable[int] | None, what: str) -> tuple[int, ...]:
+    if given is None:
+        return ()
+    try:
+        items = given if isinstance(given, Iterable) else (given,)
+        return tuple(operator.index(item) for item in items)
+    except TypeError:
+        raise TypeError(f"{what} must be an int or a sequence of ints, not {given!r}") from None
+
+
+def _names(given: str | Iterable[str] | None, what: str) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what} must be a str or a sequence of str, not {given!r}")
+    return names
+
+
+def _check_numbers(
+    numbers: tuple[int, ...], what: str, positional: tuple[str, ...], variadic: str
+) -> None:
+    count = len(positional)
+    if numbers and not variadic and (max(numbers) >= count or min(numbers) < -count):
+        raise ValueError(
+            f"Jitted function has {what}={numbers}, but only accepts {count} positional "
+            f"argument{'s' if count != 1 else ''}."
+        )
+
+
+def _check_names(
+    names: tuple[str, ...], what: str, found: Sequence[inspect.Parameter] | None
+) -> None:
+    if found is None or not names:
+        return
+    by_position = {p.name for p in found if p.kind is p.POSITIONAL_ONLY}
+    if both := sorted(by_position.intersection(names)):
+        raise ValueError(
+            f"Jitted function has invalid argnames {both} in {what}. These are positional-only; "
+            f"use {what.replace('names', 'nums')} for them."
+        )
+    if any(p.kind is p.VAR_KEYWORD for p in found):
+        return
+    known = {p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    if unknown := sorted(set(names) - known):
+        raise ValueError(
+            f"Jitted function has invalid argnames {unknown} in {what}. Function does not take "
+            f"these args."
+        )
+
+
+def _complete(
+    numbers: tuple[int, ...], names: tuple[str, ...], positional: tuple[str, ...], variadic: str
+) -> tuple[tuple[int, ...], set[str]]:
+    """Numbers with those of the names, names with those of the numbers."""
+    count = len(positional)
+    if not variadic:
+        numbers = tuple(n % count for n in numbers)
+    listed = dict.fromkeys(numbers)
+    listed.update(dict.fromkeys(positional.index(n) for n in names if n in positional))
+    named = {positional[n] for n in listed if 0 <= n < count} | set(names)
+    return tuple(sorted(listed)), named

@@ -1,0 +1,197 @@
+"""Signatures: the long form of a key, with the structure, types and names of the arguments."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from transpile import errors, tree
+from transpile.keys import static_key
+from transpile.parameters import Bound
+from transpile.source import function_source, user_source
+from transpile.trace import Tracer
+from transpile.types import PYTHON_SCALARS, ArrayType, Index, type_of
+
+
+class Mark(enum.Enum):
+    """What stands in a signature for a leaf whose value is not part of the program."""
+
+    TRACED = "traced"
+
+
+TRACED = Mark.TRACED
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """The long form of a key: what a trace, a lowering and an executable were made for.
+
+    `in_tree` is the structure of (args, kwargs) without static arguments; `types`, `paths` (as one
+    would write the leaf in Python) and `donated` have an item a leaf; `statics` are (name, value).
+    `fixed` holds, for a leaf whose value is part of the program (a Python number in dynamic mode),
+    that value, and TRACED for all others.
+    """
+
+    in_tree: tree.TreeDef
+    types: tuple[ArrayType, ...]
+    paths: tuple[str, ...]
+    donated: tuple[bool, ...]
+    statics: tuple[tuple[str, Any], ...] = ()
+    fixed: tuple[Any, ...] = ()
+
+    @property
+    def traced(self) -> tuple[int, ...]:
+        """The leaves that are inputs of the graph."""
+        if not self.fixed:
+            return tuple(range(len(self.types)))
+        return tuple(i for i, value in enumerate(self.fixed) if value is TRACED)
+
+    def identifiers(self) -> list[str]:
+        """The paths as unique C identifiers: `params['w1']` gives `params_w1`."""
+        return unique_identifiers(self.paths)
+
+    def differences(self, other: Signature) -> list[str]:
+        """How this one differs from an earlier one, a line for each argument."""
+        lines = tree.differences(other.in_tree, self.in_tree)
+        if not lines:
+            lines = [
+                f"argument {path!r}: {type_text(before)}, then {type_text(now)}"
+                + (" (weak types)" if before.weak != now.weak else "")
+                for path, before, now in zip(self.paths, other.types, self.types, strict=True)
+                if before != now
+            ]
+        before = dict(other.statics)
+        for name, value in self.statics:
+            if name not in before:
+                lines.append(f"static argument {name!r}: not given, then {value!r}")
+            elif static_key(before[name]) != static_key(value):
+                lines.append(f"static argument {name!r}: {before[name]!r}, then {value!r}")
+        return lines
+
+
+def signature(bound: Bound, where: str) -> tuple[Signature, list[Any]]:
+    """The signature of a call and its leaves, native arrays; `where` names the function.
+
+    Raises TypeError or UnsupportedError, naming the argument, for a leaf that is no array.
+    """
+    leaves, in_tree = tree.flatten(bound.split())
+    paths: list[str] = []
+    donated: list[bool] = []
+    for _, name, value, is_donated in bound.traced:
+        found = tree.structure(value).paths(name)
+        paths += found
+        donated += [is_donated] * len(found)
+    types = tuple(leaf_type(leaf, path, where) for leaf, path in zip(leaves, paths, strict=True))
+    for place, leaf in enumerate(leaves):
+        leaves[place] = _as_plain(leaf, types[place])
+    statics = tuple((name, value) for name, value in bound.statics.values())
+    return Signature(in_tree, types, tuple(paths), tuple(donated), statics), leaves
+
+
+def leaf_type(leaf: Any, path: str, where: str) -> ArrayType:
+    """The type of a leaf, or an error that names the argument and the function."""
+    what = f"argument {path!r} of {where}"
+    if isinstance(leaf, Tracer):
+        raise errors.UnexpectedTracerError(
+            f"{user_source()}: {what} is a traced value, {leaf!r}, of the function "
+            f"{leaf.owner.name!r} ({leaf.owner.source}), and was used outside of it. A traced "
+            f"function must hand its values out through `return`, not by storing them in a global, "
+            f"an attribute or a list of its surroundings."
+        )
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise errors.UnsupportedError(f"{what} is a masked array; fill it first: x.filled(0)")
+    if isinstance(leaf, type) or (
+        not hasattr(leaf, "shape") and not hasattr(leaf, "__array__") and not _is_scalar(leaf)
+    ):
+        raise TypeError(
+            f"{what} is a {type(leaf).__name__}, which is neither an array nor a number: {leaf!r}. "
+            f"Make it static (static_argnums or static_argnames), or make its class a pytree "
+            f"(tree.register_pytree_node_class)."
+        )
+    if not hasattr(leaf, "shape") and hasattr(leaf, "__array__"):
+        leaf = np.asarray(leaf)
+    return type_of(leaf, what).strong if not _is_scalar(leaf) else type_of(leaf, what)
+
+
+def _is_scalar(leaf: Any) -> bool:
+    return type(leaf) in PYTHON_SCALARS
+
+
+def _as_plain(leaf: Any, kind: ArrayType) -> Any:
+    """An ndarray of the type, or the Python number, or, for a leaf without values, its type."""
+    if _is_scalar(leaf):
+        return leaf
+    return np.asarray(leaf, kind.dtype) if hasattr(leaf, "__array__") else kind
+
+
+# --------------------------------------------------------------------------------------- names
+
+
+def type_text(kind: ArrayType) -> str:
+    """The type as messages write it: float64[3,4]."""
+    return f"{kind.dtype.name}[{','.join(map(str, kind.shape))}]"
+
+
+def same_type(compiled: ArrayType, called: ArrayType) -> bool:
+    """Tell whether a value of the second type may be given where the first was compiled."""
+    return (
+        compiled.dtype == called.dtype
+        and len(compiled.shape) == len(called.shape)
+        and all(map(_same_dimension, compiled.shape, called.shape))
+    )
+
+
+def _same_dimension(compiled: Index, called: Index) -> bool:
+    return not isinstance(compiled, int) or compiled == called
+
+
+def unique_identifiers(paths: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """C identifiers for paths, none twice and none of those taken."""
+    used = set(taken)
+    found = []
+    for path in paths:
+        base = path
+        if not (path.isidentifier() and path.isascii()):
+            base = re.sub(r"\W+", "_", path, flags=re.ASCII).strip("_") or "x"
+            base = f"x{base}" if base[0].isdigit() else base
+        name, number = base, 2
+        while name in used:
+            name = f"{base}_{number}"
+            number += 1
+        used.add(name)
+        found.append(name)
+    return found
+
+
+def inner(function: Any) -> Any:
+    """The Python function inside partials, methods, callables and wrappers."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif hasattr(function, "__func__"):
+            function = function.__func__
+        elif not hasattr(function, "__code__") and hasattr(type(function).__call__, "__code__"):
+            return type(function).__call__
+        else:
+            return function
+
+
+def place_of(function: Any) -> str:
+    """The name of a function, and the file and line where it is defined."""
+    return f"{function_name(function)} ({function_source(inner(function))})"
+
+
+def function_name(function: Any) -> str:
+    """The name of a function, a partial, a method or a callable object."""
+    name = getattr(function, "__name__", None)
+    if name is None and isinstance(function, functools.partial):
+        return function_name(function.func)
+    return name if isinstance(name, str) else type(function).__name__

@@ -1,0 +1,466 @@
+"""The stages of compilation: Traced -> Lowered -> Compiled, and what each can tell about itself.
+
+    traced = jit(f).trace(x)      the graph
+    lowered = traced.lower()      the loops and the C text
+    compiled = lowered.compile()  a loaded program, called with arrays
+
+Names and meanings are those of `jax.stages`. Each stage makes the next one once and keeps it.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import dataclasses
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+
+from transpile import primitives, tree
+from transpile.closures import Watch
+from transpile.dot import to_dot
+from transpile.executable import Executable, Lowering, MemoryAnalysis
+from transpile.graph import Graph, Var
+from transpile.keys import KEYWORDS, Rejected, concrete, describe
+from transpile.options import Options
+from transpile.primitive import TABLE, Primitive
+from transpile.signature import TRACED, Signature, leaf_type, same_type, type_text
+from transpile.trace import Tracer
+from transpile.types import ArrayType, Dim, ShapeDtypeStruct
+
+__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
+
+DIALECTS: dict[str, Callable[[Lowering], str]] = {
+    "c": lambda lowering: lowering.c_text(),
+    "graph": lambda lowering: str(lowering.optimised()),
+    "loops": lambda lowering: str(lowering.program()),
+    "dot": lambda lowering: to_dot(lowering.optimised()),
+}
+_OBJECTS: dict[str, Callable[[Lowering], Any]] = {
+    "graph": lambda lowering: lowering.optimised(),
+    "loops": lambda lowering: lowering.program(),
+}
+Fast = tuple[Executable, tuple[int, ...] | None, Callable[[list[Any]], Any] | None]
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What is known of one leaf of the arguments: shape, dtype, and whether it is donated."""
+
+    shape: tuple[Any, ...]
+    dtype: np.dtype[Any]
+    donated: bool = False
+
+
+class _Stage:
+    """What every stage knows: the structure and types of arguments and results."""
+
+    def __init__(
+        self, signature: Signature, out_tree: tree.TreeDef, out_types: tuple[ArrayType, ...]
+    ) -> None:
+        self._signature = signature
+        self._out_tree = out_tree
+        self._out_types = out_types
+
+    @property
+    def in_tree(self) -> tree.TreeDef:
+        """The structure of (args, kwargs), without static arguments."""
+        return self._signature.in_tree
+
+    @property
+    def out_tree(self) -> tree.TreeDef:
+        """The structure of the result."""
+        return self._out_tree
+
+    @property
+    def args_info(self) -> Any:
+        """(args, kwargs) with an ArgInfo (`shape`, `dtype`, `donated`) for each leaf."""
+        known = self._signature
+        return self.in_tree.unflatten(
+            ArgInfo(t.shape, t.dtype, d) for t, d in zip(known.types, known.donated, strict=True)
+        )
+
+    @property
+    def in_avals(self) -> Any:
+        """(args, kwargs) with the ArrayType of each leaf."""
+        return self.in_tree.unflatten(self._signature.types)
+
+    @property
+    def out_avals(self) -> Any:
+        """The result with the ArrayType of each leaf."""
+        return self.out_tree.unflatten(self._out_types)
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a ShapeDtypeStruct for each leaf."""
+        return self.out_tree.unflatten(
+            ShapeDtypeStruct(cast(Any, t.shape), t.dtype) for t in self._out_types
+        )
+
+    @property
+    def in_paths(self) -> tuple[str, ...]:
+        """The leaves of the arguments as one would write them in Python: `params['w']`."""
+        return self._signature.paths
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The donated leaves, by their position among all leaves of the arguments."""
+        return tuple(i for i, donated in enumerate(self._signature.donated) if donated)
+
+
+class Traced(_Stage):
+    """A function traced for one signature. Made by `jit(f).trace(...)`."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        signature: Signature,
+        out_tree: tree.TreeDef,
+        where: str,
+        options: Options,
+        keep_unused: bool = False,
+        watch: Watch | None = None,
+    ) -> None:
+        super().__init__(signature, out_tree, tuple(a.type for a in graph.outputs))
+        self._graph = graph
+        self._where = where
+        self._options = options
+        self._keep_unused = keep_unused
+        self._lowered: Lowered | None = None
+        self._lock = threading.Lock()
+        self.watch = watch
+
+    @property
+    def jaxpr(self) -> Graph:
+        """The graph; its text is what `xpr` gives."""
+        return self._graph
+
+    @property
+    def fun_name(self) -> str:
+        """The name of the traced function."""
+        return self._graph.name
+
+    def differences(self, later: Signature) -> list[str]:
+        """How a later signature differs from this one's, a line for each argument."""
+        return later.differences(self._signature)
+
+    def lower(self) -> Lowered:
+        """The program on its way to C; nothing is compiled yet. The same object every time."""
+        with self._lock:
+            if self._lowered is None:
+                traced = self._signature.traced
+                used = self._used()
+                kept = tuple(leaf for leaf, use in zip(traced, used, strict=True) if use)
+                inputs = tuple(v for v, use in zip(self._graph.inputs, used, strict=True) if use)
+                donated = self._signature.donated
+                lowering = Lowering(
+                    dataclasses.replace(self._graph, inputs=inputs),
+                    self._options,
+                    tuple(place for place, leaf in enumerate(kept) if donated[leaf]),
+                )
+                self._lowered = Lowered(lowering, self, kept, self._where)
+            return self._lowered
+
+    def _used(self) -> list[bool]:
+        """For each input of the graph, whether the program has it."""
+        graph = self._graph
+        if self._keep_unused:
+            return [True] * len(graph.inputs)
+        live = {atom for atom in graph.outputs if isinstance(atom, Var)}
+        for equation in reversed(graph.equations):
+            # Without results it is there for its effect.
+            if not equation.outputs or not live.isdisjoint(equation.outputs):
+                live.update(atom for atom in equation.inputs if isinstance(atom, Var))
+        return [v in live or any(isinstance(d, Dim) for d in v.type.shape) for v in graph.inputs]
+
+
+class Lowered(_Stage):
+    """A program ready to be compiled. Made by `jit(f).lower(...)`."""
+
+    def __init__(
+        self, lowering: Lowering, stage: _Stage, kept: tuple[int, ...], where: str
+    ) -> None:
+        super().__init__(stage._signature, stage._out_tree, stage._out_types)
+        self._lowering = lowering
+        self._kept = kept
+        self._where = where
+        self._compiled: dict[Options, Compiled] = {}
+        self._lock = threading.Lock()
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: "c" (the default), "graph", "loops" or "dot".
+
+        With `debug_info` the C text carries the lines of the Python source. Raises ValueError for
+        an unknown dialect.
+        """
+        lowering = self._lowering
+        if debug_info:
+            options = dataclasses.replace(lowering.options, debug=True)
+            lowering = Lowering(lowering.graph, options, lowering.donated)
+        return _text(lowering, dialect)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as an object: the Graph for "graph", the loops for "loops", else its text."""
+        if dialect in _OBJECTS:
+            return _OBJECTS[dialect](self._lowering)
+        return _text(self._lowering, dialect)
+
+    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
+        """Compile, or find in the cache, and load.
+
+        `compiler_options` are names and values of `Options` (`opt_level`, `march`, `openmp`, ...);
+        an unknown name or a bad value raises ValueError. The same object for the same options.
+        """
+        options = self._lowering.options.replace(compiler_options)
+        with self._lock:
+            if options not in self._compiled:
+                lowering = self._lowering
+                if options != lowering.options:
+                    lowering = Lowering(lowering.graph, options, lowering.donated)
+                self._compiled[options] = Compiled(
+                    lowering.build(), lowering, self, self._kept, self._where
+                )
+            return self._compiled[options]
+
+    def cost_analysis(self) -> dict[str, float]:
+        """`flops`, `transcendentals` and `bytes accessed` of the fused program."""
+        return self._lowering.cost_analysis()
+
+
+class Compiled(_Stage):
+    """A loaded program for one signature. Made by `jit(f).lower(...).compile()`.
+
+    Called with the arguments of the function, without static ones; dtypes and shapes must be those
+    it was compiled for, any memory layout is accepted.
+    """
+
+    def __init__(
+        self,
+        executable: Executable,
+        lowering: Lowering,
+        stage: _Stage,
+        kept: tuple[int, ...],
+        where: str,
+    ) -> None:
+        super().__init__(stage._signature, stage._out_tree, stage._out_types)
+        self._executable = executable
+        self._lowering = lowering
+        self._kept = kept
+        self._where = where
+        self._accepted: set[tuple[Any, ...]] = set()
+        every = len(self._signature.types)
+        self.fast: Fast = (
+            executable,
+            None if kept == tuple(range(every)) else kept,
+            _finisher(self._out_tree),
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run. Raises TypeError where structure, shapes or dtypes are not those compiled for."""
+        try:
+            key, leaves = _describe(args, kwargs)
+            accepted = key in self._accepted
+        except (Rejected, TypeError):
+            accepted = False
+        if not accepted:
+            leaves = self._check(args, kwargs)
+        return self.run(leaves)
+
+    call = __call__
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Run on the leaves of the arguments, in order, without checks."""
+        execute, kept, finish = self.fast
+        results = execute(leaves if kept is None else [leaves[i] for i in kept])
+        return results[0] if finish is None else finish(results)
+
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of a call, or the TypeError that it deserves."""
+        known = self._signature
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
+            raise TypeError(
+                "Cannot apply transpile transformations to a function lowered and compiled for a "
+                "particular signature. Detected argument of Tracer type. Call the jitted function "
+                f"{self._where} instead."
+            )
+        if in_tree != known.in_tree:
+            _raise_tree_mismatch(known.in_tree, in_tree)
+        types = [leaf_type(x, p, self._where) for x, p in zip(leaves, known.paths, strict=True)]
+        lines = [
+            f"Argument {path!r} compiled with {type_text(a)} and called with {type_text(b)}"
+            for path, a, b in zip(known.paths, known.types, types, strict=True)
+            if not same_type(a, b)
+        ]
+        for path, value, leaf in zip(known.paths, known.fixed, leaves, strict=False):
+            if value is not TRACED and not (type(value) is type(leaf) and value == leaf):
+                lines.append(f"Argument {path!r} compiled with {value!r} and called with {leaf!r}")
+        if lines:
+            raise TypeError(
+                "Argument types differ from the types for which this computation was compiled. The "
+                "mismatches are:\n" + "\n".join(lines)
+            )
+        try:
+            plain = [
+                x if t.weak else np.asarray(concrete_leaf(x), t.dtype)
+                for x, t in zip(leaves, types, strict=True)
+            ]
+        except Rejected:
+            raise TypeError(
+                "an argument has a shape and a dtype, but no values; pass arrays"
+            ) from None
+        if not known.fixed and all(a is b for a, b in zip(plain, leaves, strict=True)):
+            self._accepted.add(_describe(args, kwargs)[0])
+        return plain
+
+    def as_text(self, dialect: str | None = None) -> str:
+        """The program as text: "c" as it was built (the default), "graph", "loops", "dot", "asm".
+
+        Raises ValueError for an unknown dialect.
+        """
+        if dialect in (None, "c"):
+            return self._executable.c_text()
+        if dialect == "asm":
+            return self._executable.assembly()
+        return _text(self._lowering, dialect, ("asm",))
+
+    def cost_analysis(self) -> dict[str, float]:
+        """`flops`, `transcendentals` and `bytes accessed` of the fused program."""
+        return self._lowering.cost_analysis()
+
+    def memory_analysis(self) -> MemoryAnalysis:
+        """The bytes of arguments, results, workspace, aliased (donated) arguments and code."""
+        return self._executable.memory_analysis()
+
+    def runtime_executable(self) -> Executable:
+        """The loaded program, which takes and gives flat lists of arrays."""
+        return self._executable
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with None for each leaf: every array is whole, on the CPU."""
+        return self.in_tree.unflatten([None] * len(self._signature.types))
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with None for each leaf: every array is whole, on the CPU."""
+        return self.out_tree.unflatten([None] * len(self._out_types))
+
+    def save(self, directory: str | Path, name: str | None = None) -> list[Path]:
+        """Write NAME.so, NAME.h and NAME.c for use from C, and give their paths."""
+        return self._executable.save(directory, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The program is rebuilt (through the cache) where it is loaded; static values stay behind.
+        signature = dataclasses.replace(self._signature, statics=())
+        lowering = self._lowering
+        state = (lowering.graph, lowering.options, lowering.donated, signature)
+        return _restored, (*state, self._out_tree, self._out_types, self._kept, self._where)
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """What `jit` returns: a function that can be called, traced, lowered."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run, tracing and compiling where that has not been done."""
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for these arguments, which may be any objects with `shape` and `dtype`."""
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower."""
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the result."""
+
+    def clear_cache(self) -> None:
+        """Forget every trace and executable of this function."""
+
+
+# ------------------------------------------------------------------------------------- helpers
+
+
+def concrete_leaf(leaf: Any) -> Any:
+    """The leaf if it has values; Rejected otherwise."""
+    return leaf if type(leaf) is np.ndarray else concrete(leaf)
+
+
+def _describe(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
+    key: list[Any] = []
+    leaves: list[Any] = []
+    for value in args:
+        describe(value, key, leaves, concrete)
+    if kwargs:
+        names = sorted(kwargs)
+        key += (KEYWORDS, tuple(names))
+        for name in names:
+            describe(kwargs[name], key, leaves, concrete)
+    return tuple(key), leaves
+
+
+def _finisher(out_tree: tree.TreeDef) -> Callable[[list[Any]], Any] | None:
+    """What makes the result of a list of arrays; None where the result is the one array."""
+    if out_tree == tree.LEAF:
+        return None
+    if all(child == tree.LEAF for child in out_tree.children):
+        if out_tree.node is tree.node_of(tuple):
+            return tuple
+        if out_tree.node is tree.node_of(list):
+            return list
+    return out_tree.unflatten
+
+
+def _text(lowering: Lowering, dialect: str | None, further: tuple[str, ...] = ()) -> str:
+    write = DIALECTS.get(dialect or "c")
+    if write is None:
+        known = ", ".join((*DIALECTS, *further))
+        raise ValueError(f"unknown dialect: {dialect}; there are: {known}")
+    return write(lowering)
+
+
+def _raise_tree_mismatch(compiled: tree.TreeDef, called: tree.TreeDef) -> None:
+    lines = []
+    for place, what in enumerate(("args", "kwargs")):
+        lines += tree.differences(compiled.children[place], called.children[place], what)
+    raise TypeError(
+        "Function compiled with input pytree does not match the input pytree it was called with. "
+        f"There are {len(lines)} mismatches, including:\n"
+        + "\n".join(f"    * {line}" for line in lines)
+    )
+
+
+# ------------------------------------------------------------------------------------- pickling
+
+
+def _restored(
+    graph: Graph,
+    options: Options,
+    donated: tuple[int, ...],
+    signature: Signature,
+    out_tree: tree.TreeDef,
+    out_types: tuple[ArrayType, ...],
+    kept: tuple[int, ...],
+    where: str,
+) -> Compiled:
+    lowering = Lowering(graph, options, donated)
+    stage = _Stage(signature, out_tree, out_types)
+    return Compiled(lowering.build(), lowering, stage, kept, where)
+
+
+def _primitive(name: str) -> Primitive:
+    return TABLE[name]
+
+
+def _dimension(terms: Any) -> Dim:
+    return Dim(terms)
+
+
+# Rows hold functions, and a Dim holds a hash that differs from process to process.
+copyreg.pickle(Primitive, lambda row: (_primitive, (row.name,)))
+copyreg.pickle(Dim, lambda dim: (_dimension, (dim.terms,)))
+copyreg.pickle(tree.NodeType, tree.reduce_node)
+_ROWS = primitives  # the table must be full before anything is unpickled

@@ -1,0 +1,415 @@
+"""What `jit` makes of a function: a callable that traces and compiles once for each signature."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any, cast
+
+import numpy as np
+
+from transpile import tree
+from transpile.closures import Watch
+from transpile.graph import Graph
+from transpile.keys import Rejected, abstract, ndarray
+from transpile.options import Options
+from transpile.parameters import Bound, Parameters
+from transpile.signature import (
+    TRACED,
+    Signature,
+    function_name,
+    inner,
+    place_of,
+    signature,
+    unique_identifiers,
+)
+from transpile.source import function_source, user_source
+from transpile.stages import Fast, Lowered, Traced
+from transpile.trace import Tracer, constant, current_trace, trace_function
+from transpile.types import PYTHON_SCALARS
+
+logger = logging.getLogger("transpile")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What `jit` was told, besides the function."""
+
+    parameters: Parameters
+    static: bool = True
+    show_graph: bool = False
+    keep_unused: bool = False
+    options: Options = field(default_factory=Options)
+
+
+@dataclass(eq=False)
+class _Table:
+    """Everything traced so far for one function and one Config."""
+
+    traced: dict[Any, Traced] = field(default_factory=dict)
+    fast: dict[Any, tuple[Fast, Watch | None]] = field(default_factory=dict)
+    lock: Any = field(default_factory=threading.RLock)
+
+    def clear(self) -> None:
+        with self.lock:
+            self.traced.clear()
+            self.fast.clear()
+
+
+class _State(threading.local):
+    """What `disable_jit` sets, for each thread."""
+
+    def __init__(self) -> None:
+        self.disabled = False
+
+
+_state = _State()
+_every: weakref.WeakSet[_Table] = weakref.WeakSet()
+_explain = [False]
+_tables_lock = threading.Lock()
+
+
+def _table_for(function: Any, config: Config) -> _Table:
+    """The table of a function: two `jit`s of one function with equal settings share theirs.
+
+    It lives on the function, so that it goes when the function goes.
+    """
+    with _tables_lock:
+        if not isinstance(function, FunctionType):
+            table = _Table()
+        else:
+            owner, tables = function.__dict__.get("__transpile__", (None, None))
+            # functools.wraps copies attributes from one function to another.
+            if owner is None or owner() is not function:
+                tables = {}
+                function.__dict__["__transpile__"] = (weakref.ref(function), tables)
+            table = tables.setdefault(config, _Table())
+        _every.add(table)
+    return table
+
+
+class Wrapped:
+    """A function that is compiled when it is called; `jit` makes it and says what it does."""
+
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], config: Config) -> None:
+        functools.update_wrapper(self, function, updated=())
+        if not hasattr(function, "__name__"):
+            self.__name__ = function_name(function)
+            self.__qualname__ = self.__name__
+        self.__wrapped__ = function
+        self._function = function
+        self._config = config
+        self._parameters = config.parameters
+        self._table = _table_for(function, config)
+        self._fast = self._table.fast
+        self._plain = not config.parameters.any_static
+        self._for_methods: Wrapped | None = None
+
+    def __repr__(self) -> str:
+        return f"<{'jit' if self._config.static else 'djit'} of {place_of(self._function)}>"
+
+    # -------------------------------------------------------------------------------- calls
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on these arguments, tracing and compiling where that has not been done."""
+        if _state.disabled:
+            return self._function(*args, **kwargs)
+        leaves: Any
+        try:
+            if len(args) == 1 and self._plain and not kwargs and type(args[0]) is ndarray:
+                leaves = args
+                found = self._fast[(args[0].dtype, args[0].shape)]
+            else:
+                key, leaves = self._parameters.describe(args, kwargs)
+                found = self._fast[key]
+        except (KeyError, TypeError, ValueError, Rejected):
+            return self._first_call(args, kwargs)
+        (execute, kept, finish), watch = found
+        if watch is not None and watch.changed():
+            return self._first_call(args, kwargs)
+        results = execute(leaves if kept is None else [leaves[i] for i in kept])
+        return results[0] if finish is None else finish(results)
+
+    def _first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if current_trace() is not None:  # inside another traced function: become part of it
+            return self._function(*args, **kwargs)
+        traced, key, leaves = self._traced(args, kwargs)
+        compiled = traced.lower().compile()
+        for path, leaf in zip(traced.in_paths, leaves, strict=True):
+            if not isinstance(leaf, ndarray) and type(leaf) not in PYTHON_SCALARS:
+                raise TypeError(
+                    f"{user_source()}: argument {path!r} of {place_of(self._function)} has a shape "
+                    f"and a dtype, but no values: {leaf}. Pass an array, or use `lower`."
+                )
+        with self._table.lock:
+            shown = traced in self._shown
+            if self._config.static:
+                self._table.fast[key] = (compiled.fast, traced.watch)
+        if self._config.show_graph and not shown:
+            self._shown.add(traced)
+            print(traced.jaxpr)
+        return compiled.run(leaves)
+
+    @functools.cached_property
+    def _shown(self) -> weakref.WeakSet[Traced]:
+        return weakref.WeakSet()
+
+    # ------------------------------------------------------------------------------- stages
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for these arguments (arrays, or any objects with `shape` and `dtype`)."""
+        return self._traced(args, kwargs)[0]
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower for these arguments, as `trace(...).lower()`."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result's pytree with a ShapeDtypeStruct for each array. Nothing is compiled."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self) -> None:
+        """Forget every trace and executable of this function (the cache on disk stays)."""
+        self._table.clear()
+
+    def _cache_size(self) -> int:
+        """How many signatures (dynamic: graphs) have an executable or a trace."""
+        return len(self._table.traced)
+
+    def _traced(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Traced, Any, list[Any]]:
+        """The trace for a call, its key and its leaves; traced only when there is none."""
+        bound = self._parameters.bind(args, kwargs)
+        bound.check_statics(place_of(self._function))
+        known, leaves = signature(bound, place_of(self._function))
+        if not self._config.static:
+            return self._traced_dynamically(bound, known, leaves)
+        full = bound.join(*known.in_tree.unflatten(leaves))
+        key, _ = self._parameters.describe(*full, abstract)
+        table = self._table
+        with table.lock:
+            traced = table.traced.get(key)
+            changed = traced.watch.changed() if traced and traced.watch else ""
+            if traced is None or changed:
+                if _explain[0]:
+                    self._log_miss(known, changed)
+                traced = self._trace_now(bound, known, leaves, watch=True)
+                table.traced[key] = traced
+        return traced, key, leaves
+
+    def _traced_dynamically(
+        self, bound: Bound, known: Signature, leaves: list[Any]
+    ) -> tuple[Traced, Any, list[Any]]:
+        fixed = tuple(x if type(x) in PYTHON_SCALARS else TRACED for x in leaves)
+        if any(value is not TRACED for value in fixed):
+            known = dataclasses.replace(known, fixed=fixed)
+        traced = self._trace_now(bound, known, leaves, watch=False)
+        key = (traced.jaxpr.fingerprint(), traced.in_tree, traced.out_tree, known.donated)
+        with self._table.lock:
+            if key not in self._table.traced and _explain[0]:
+                self._log_miss(known, "")
+            return self._table.traced.setdefault(key, traced), key, leaves
+
+    def _trace_now(self, bound: Bound, known: Signature, leaves: list[Any], watch: bool) -> Traced:
+        places = known.traced
+        names = known.identifiers()
+        values = [leaves[place] for place in places]
+        concrete = not self._config.static and all(isinstance(v, ndarray) for v in values)
+        surroundings = Watch(inner(self._function), self._objects(bound)) if watch else None
+        graph, (out_tree, out_paths) = trace_function(
+            cast(Any, _Flat(self._function, bound, known, leaves)),
+            [known.types[place] for place in places],
+            [names[place] for place in places],
+            name=function_name(self._function),
+            known=values if concrete else None,
+        )
+        return Traced(
+            dataclasses.replace(graph, output_names=_output_names(graph, out_paths)),
+            known,
+            out_tree,
+            place_of(self._function),
+            self._config.options,
+            self._config.keep_unused,
+            surroundings.settle() if surroundings else None,
+        )
+
+    def _objects(self, bound: Bound) -> Iterator[Any]:
+        """Objects whose attributes the function may read: static arguments, a method's `self`."""
+        yield from (value for _, value in bound.statics.values())
+        function: Any = self._function
+        while isinstance(function, functools.partial):
+            yield from (*function.args, *function.keywords.values())
+            function = function.func
+        yield getattr(function, "__self__", function)
+
+    def _log_miss(self, known: Signature, changed: str) -> None:
+        earlier = [traced.differences(known) for traced in self._table.traced.values()]
+        lines = [f"{user_source()}: tracing {place_of(self._function)}, because"]
+        if changed:
+            lines.append(f"  {changed!r}, which it reads from its surroundings, has changed")
+        elif not earlier:
+            lines.append("  it has not been traced before")
+        else:
+            nearest = min(earlier, key=len) or ["its graph differs"]
+            lines.append("  no earlier signature fits; the nearest differs in")
+            lines += [f"    {line}" for line in nearest]
+        logger.warning("\n".join(lines))
+
+    # ------------------------------------------------------------------------------ methods
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a function in a class body: bound to the instance that it is reached through."""
+        return self if instance is None else BoundWrapped(self._bindable(instance), instance)
+
+    def _bindable(self, instance: Any) -> Wrapped:
+        """This, or a sibling that takes a `self` that is no pytree for a static argument."""
+        parameters = self._parameters
+        if (
+            0 in parameters.static_argnums
+            or not parameters.positional
+            or hasattr(instance, "__array__")
+            or tree.one_level(instance) is not None
+        ):
+            return self
+        if self._for_methods is None:
+            parameters = dataclasses.replace(
+                parameters, static_argnums=(0, *parameters.static_argnums), any_static=True
+            )
+            config = dataclasses.replace(self._config, parameters=parameters)
+            self._for_methods = Wrapped(self._function, config)
+        return self._for_methods
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+
+class BoundWrapped:
+    """A jitted method of an instance: `obj.method`, with the members of Wrapped."""
+
+    __slots__ = ("__self__", "__wrapped__", "_jitted")
+
+    def __init__(self, jitted: Wrapped, instance: Any) -> None:
+        self._jitted = jitted
+        self.__self__ = instance
+        self.__wrapped__ = jitted.__wrapped__.__get__(instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the method."""
+        return self._jitted(self.__self__, *args, **kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """As Wrapped.trace."""
+        return self._jitted.trace(self.__self__, *args, **kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """As Wrapped.lower."""
+        return self._jitted.lower(self.__self__, *args, **kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """As Wrapped.eval_shape."""
+        return self._jitted.eval_shape(self.__self__, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jitted, name)
+
+
+# ------------------------------------------------------------------------------------- tracing
+
+
+class _Flat:
+    """A function on the traced leaves alone, giving (result leaves, (structure, paths))."""
+
+    def __init__(self, function: Any, bound: Bound, known: Signature, leaves: list[Any]) -> None:
+        self._function = function
+        self._bound = bound
+        self._known = known
+        self._leaves = leaves
+        self.__name__ = function_name(function)
+        code = getattr(inner(function), "__code__", None)
+        if code is not None:  # error messages say where the user's function is
+            self.__code__ = code
+
+    def __call__(self, *tracers: Tracer) -> tuple[list[Any], Any]:
+        leaves = list(self._leaves)
+        for place, tracer in zip(self._known.traced, tracers, strict=True):
+            leaves[place] = tracer
+        args, kwargs = self._bound.join(*self._known.in_tree.unflatten(leaves))
+        results, out_tree = tree.flatten(self._function(*args, **kwargs))
+        paths = out_tree.paths("")
+        return [self._result(*pair) for pair in zip(results, paths, strict=True)], (out_tree, paths)
+
+    def _result(self, leaf: Any, path: str) -> Any:
+        if isinstance(leaf, Tracer):
+            return leaf
+        source = function_source(inner(self._function))
+        what = f"the result{path} of {self.__name__!r} ({source.file}:{source.line})"
+        if type(leaf) in PYTHON_SCALARS or isinstance(leaf, np.generic | np.ndarray):
+            return constant(leaf, what)
+        if hasattr(leaf, "__array__"):
+            return constant(leaf, what)
+        raise TypeError(
+            f"{what} is a {type(leaf).__name__}, which is not an array: {leaf!r}. A traced "
+            f"function returns arrays, numbers, or tuples, lists and dicts of them."
+        )
+
+
+def _output_names(graph: Graph, paths: list[str]) -> tuple[str, ...]:
+    """A name for each output: the user's variable, the key in a dict, or `out`."""
+    inputs = {v.name for v in graph.inputs}
+    hints = []
+    for atom, path in zip(graph.outputs, paths, strict=True):
+        name = "" if atom in graph.inputs else atom.name
+        if not name:
+            key = path.replace("'", "").strip("[]. ")
+            name = f"out{path}" if not key or key[0].isdigit() else key
+        hints.append(f"{name}_out" if name in inputs else name)
+    return tuple(unique_identifiers(hints, inputs))
+
+
+# ------------------------------------------------------------------------------------ switches
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """In this context and thread, jitted functions run their Python on NumPy arrays."""
+    before = _state.disabled
+    _state.disabled = disable
+    try:
+        yield
+    finally:
+        _state.disabled = before
+
+
+def clear_caches() -> None:
+    """Forget every trace and executable of every jitted function (the cache on disk stays)."""
+    for table in list(_every):
+        table.clear()
+
+
+class explain_cache_misses:  # used as a function and as a context
+    """Log why a call traces: which argument differs from the nearest earlier signature, and how.
+
+    `explain_cache_misses()` switches it on, `explain_cache_misses(False)` off; as a context it does
+    so until the end of the block. The lines go to the logger "transpile", as warnings.
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self._before = _explain[0]
+        _explain[0] = enable
+
+    def __enter__(self) -> None:
+        """Nothing more to do."""
+
+    def __exit__(self, *exception: object) -> None:
+        _explain[0] = self._before
