@@ -9,7 +9,8 @@ from transpile import directories
 def test_cache_directory_of_a_checkout_and_of_an_installation(monkeypatch, tmp_path):
     monkeypatch.delenv("TRANSPILE_CACHE_DIR", raising=False)
     monkeypatch.setattr(directories, "is_checkout", lambda: True)
-    assert directories.cache_directory().name == "cache"
+    monkeypatch.setattr(directories, "checkout_cache", lambda: tmp_path / "cache")
+    assert directories.cache_directory() == tmp_path / "cache"
     monkeypatch.setattr(directories, "is_checkout", lambda: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert directories.cache_directory() == tmp_path / "transpile"
@@ -18,6 +19,17 @@ def test_cache_directory_of_a_checkout_and_of_an_installation(monkeypatch, tmp_p
     assert directories.cache_directory() == tmp_path / ".cache" / "transpile"
     monkeypatch.setenv("TRANSPILE_CACHE_DIR", "~/x/../y")
     assert directories.cache_directory() == tmp_path / "y"
+
+
+def test_cache_directory_of_somebody_elses_checkout_is_the_users_own(monkeypatch, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give directories away")
+    monkeypatch.delenv("TRANSPILE_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/users/own")
+    monkeypatch.setattr(directories, "is_checkout", lambda: True)
+    monkeypatch.setattr(directories, "checkout_cache", lambda: tmp_path / "cache")
+    os.chown(tmp_path, 65534, 65534)
+    assert str(directories.cache_directory()) == "/users/own/transpile"
 
 
 @pytest.mark.parametrize("home", ["", None])

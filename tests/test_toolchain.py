@@ -160,8 +160,9 @@ def test_find_compiler_asks_again_when_what_it_knew_is_damaged(tmp_path, damage)
     assert "forged" not in memory.read_text()
 
 
-def test_find_compiler_works_when_the_cache_cannot_be_written(monkeypatch):
-    monkeypatch.setenv("TRANSPILE_CACHE_DIR", "/proc/transpile")
+@pytest.mark.parametrize("directory", ["/proc/transpile", "~no-such-user"])
+def test_find_compiler_works_when_the_cache_cannot_be_written(monkeypatch, directory):
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", directory)
     assert toolchain.find_compiler(Options()).accepted
 
 

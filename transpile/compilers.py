@@ -4,6 +4,7 @@ The answers are kept in the cache directory, in a file named after the compiler'
 modification time, so that a later process neither runs the compiler nor trusts stale answers.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -201,20 +202,18 @@ def _remembered(command: tuple[str, ...]) -> Compiler:
     identity = command_identity(command)
     if identity in _known:
         return _known[identity]
+    name = hashlib.blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     try:
-        directory = cache_directory()
-        name = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
-        path = directory / f"compiler-{name}.json"
-        check_private(directory)
-        compiler = _from_json(read_private(path), identity)
-    except (OSError, ValueError, KeyError, TypeError):
+        check_private(cache_directory())
+        data = read_private(cache_directory() / f"compiler-{name}.json")
+        compiler = _from_json(data, identity)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         compiler = _try(command)
         text = json.dumps({"identity": identity, **asdict(compiler)}, indent=2, sort_keys=True)
-        try:
-            make_private(directory)
-            write_atomically(path, text.encode() + b"\n")
-        except OSError:
-            pass  # the cache warns about its directory when a program is stored, once
+        # The cache warns about its directory when it stores a program, and once is enough.
+        with contextlib.suppress(OSError):
+            make_private(cache_directory())
+            write_atomically(cache_directory() / f"compiler-{name}.json", text.encode() + b"\n")
     _known[identity] = compiler
     return compiler
 

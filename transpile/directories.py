@@ -19,16 +19,21 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 def cache_directory() -> Path:
     """The cache directory that the environment asks for, absolute; it need not exist.
 
-    In this order: TRANSPILE_CACHE_DIR; in a checkout its `cache/`; `$XDG_CACHE_HOME/transpile`
-    where that variable holds an absolute path; `~/.cache/transpile`. Raises OSError where the user
-    has no home directory.
+    In this order: TRANSPILE_CACHE_DIR; in a checkout of the user's own its `cache/`;
+    `$XDG_CACHE_HOME/transpile` where that variable holds an absolute path; `~/.cache/transpile`.
+    Raises OSError where the user has no home directory.
     """
     if named := os.environ.get("TRANSPILE_CACHE_DIR", ""):
         return Path(os.path.abspath(_expand(named)))
-    if is_checkout():
+    if is_checkout() and _is_ours(checkout_cache().parent):
         return checkout_cache()
     base = os.environ.get("XDG_CACHE_HOME", "")
     return Path(base if os.path.isabs(base) else _expand("~/.cache")) / "transpile"
+
+
+def _is_ours(directory: Path) -> bool:
+    """False in a checkout that is mounted read-only or belongs to another user, as in containers."""
+    return os.stat(directory).st_uid == os.geteuid() and os.access(directory, os.W_OK)
 
 
 def _expand(path: str) -> str:
