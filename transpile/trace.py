@@ -155,7 +155,7 @@ def trace_function(
     The second result is that `anything` (the callers pass the structure of the results).
     """
     source = function_source(function)
-    trace = Trace(name or getattr(function, "__name__", "f"), source)
+    trace = Trace(name or str(getattr(function, "__name__", "f")), source)
     trace.inputs = [Var(t, n) for t, n in zip(types, names, strict=True)]
     if known is not None:
         trace.known = dict(zip(trace.inputs, known, strict=True))
@@ -210,6 +210,7 @@ class Tracer:
     __slots__ = ("owner", "variable")
     __array_priority__ = 1000.0
     __hash__ = None  # type: ignore[assignment]  # as ndarray: == is elementwise
+    __getitem__: Callable[..., Any]  # transpile.numpy gives it, with the other methods
 
     def __init__(self, owner: Trace, variable: Var) -> None:
         self.owner = owner

@@ -6,12 +6,64 @@ arguments, and graph equations when there is one. `numpy.f(...)` on traced value
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as _numpy
 
-from transpile.numpy import indexing, joins, reductions, shapes, ufuncs
+from transpile.numpy import (
+    contraction,
+    creation,
+    elementwise,
+    indexing,
+    joins,
+    products,
+    reductions,
+    shapes,
+    ufuncs,
+)
 from transpile.numpy.operands import EXPORTS
 
-globals().update(EXPORTS)
-globals().update(
-    {_name: _value for _name, _value in vars(_numpy).items() if isinstance(_value, _numpy.ufunc)}
+_MODULES = (
+    contraction,
+    creation,
+    elementwise,
+    indexing,
+    joins,
+    products,
+    reductions,
+    shapes,
+    ufuncs,
 )
+
+# NumPy's own: constants, dtypes, and functions that ask only for shapes, dtypes or Python numbers.
+# fmt: off
+_SHARED = [
+    "pi", "e", "inf", "nan", "newaxis", "euler_gamma", "bool_", "int8", "int16", "int32",
+    "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
+    "complex128", "dtype", "ndarray", "generic", "number", "integer", "signedinteger",
+    "unsignedinteger", "inexact", "floating", "complexfloating", "ndim", "shape", "size",
+    "result_type", "promote_types", "can_cast", "issubdtype", "finfo", "iinfo",
+    "broadcast_shapes", "errstate", "set_printoptions", "printoptions", "isscalar", "ndindex",
+    "index_exp", "s_",
+]
+# fmt: on
+
+
+def _names() -> dict[str, Any]:
+    names = {name: getattr(_numpy, name) for name in _SHARED}
+    names |= {n: v for n, v in vars(_numpy).items() if isinstance(v, _numpy.ufunc)}
+    return names | EXPORTS
+
+
+globals().update(_names())
+__all__ = sorted(_names())
+
+
+def __getattr__(name: str) -> Any:
+    """Name what is missing."""
+    if hasattr(_numpy, name):
+        raise AttributeError(
+            f"transpile.numpy has no {name!r} yet, though numpy has; numpy.{name} works on arrays "
+            "that are not traced"
+        )
+    raise AttributeError(f"module 'transpile.numpy' has no attribute {name!r}")

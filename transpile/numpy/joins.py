@@ -325,10 +325,10 @@ def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
         return bind(rows.pad, x, value, padding=padding)
     for axis, pair in enumerate(_pairs(values, x.ndim)):
         for side, value in enumerate(pair):
-            padding = [(0, 0, 0)] * x.ndim
-            padding[axis] = (widths[axis][0], 0, 0) if side == 0 else (0, widths[axis][1], 0)
-            if any(map(any, padding)):
-                x = bind(rows.pad, x, convert(value, x.dtype), padding=tuple(padding))
+            one_side = [(0, 0, 0)] * x.ndim
+            one_side[axis] = (widths[axis][0], 0, 0) if side == 0 else (0, widths[axis][1], 0)
+            if any(map(any, one_side)):
+                x = bind(rows.pad, x, convert(value, x.dtype), padding=tuple(one_side))
     return strengthen(x)
 
 

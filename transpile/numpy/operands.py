@@ -1,4 +1,4 @@
-"""What every function of the namespace is made of: operands, dtypes, broadcasting, errors, registration.
+"""What every function of the namespace is made of: operands, dtypes, broadcasting, errors.
 
 An operand is a Tracer, a `numpy.ndarray`, or a Python scalar (weak, as NEP 50 has it). The helpers
 emit no equation where there is nothing to do.
@@ -39,6 +39,7 @@ from transpile.types import (
 
 Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them
 DType = np.dtype[Any]
+NOTHING: Any = np._NoValue  # NumPy's mark of an argument left out
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # -------------------------------------------------------------------------------------- errors
@@ -127,7 +128,7 @@ def implements(*functions: Any) -> Callable[[Function], Function]:
 def refuse(function: str, **arguments: Any) -> None:
     """Raise an UnsupportedError for the first argument that was given (is not None)."""
     for name, value in arguments.items():
-        if value is not None and value is not np._NoValue:  # type: ignore[attr-defined]
+        if value is not None and value is not NOTHING:
             raise unsupported(f"the argument {name}= of numpy.{function} is not supported")
 
 
@@ -151,7 +152,8 @@ def as_operand(value: Any) -> Any:
         return dimension_value(value)
     if isinstance(value, list | tuple) and has_tracer(value):
         return stack_nested(value)
-    for python in (bool, int, float, complex):
+    scalars: tuple[Any, ...] = (bool, int, float, complex)
+    for python in scalars:
         if isinstance(value, python) and not isinstance(value, np.generic):
             return python(value)
     with NumpyErrors():
@@ -189,7 +191,7 @@ def shape_of(value: Any) -> Shape:
 
 
 def kind_of(value: Any) -> Any:
-    """How an operand takes part in NumPy's promotion: its dtype, or the Python type of a weak one."""
+    """How an operand is promoted: by its dtype, or by the Python type of a weak one."""
     if isinstance(value, Tracer):
         python = PYTHON_TYPES[value.dtype] if value.type.weak else None
     else:
@@ -214,7 +216,7 @@ def dtype_argument(dtype: Any) -> DType:
 
 
 def cast(value: Any, dtype: DType) -> Any:
-    """A Python scalar or an ndarray in another dtype, without warnings; too large an int is an error."""
+    """A known value in another dtype, without warnings; too large a Python int is an error."""
     if type(value) is int and dtype.kind in "iu":
         with NumpyErrors():
             return np.array(value, dtype)

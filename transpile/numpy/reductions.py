@@ -9,6 +9,7 @@ import numpy as np
 
 from transpile.graph import Const
 from transpile.numpy.operands import (
+    NOTHING,
     Array,
     DType,
     NumpyErrors,
@@ -35,20 +36,21 @@ from transpile.primitives import reductions as rows
 from transpile.trace import UFUNC_METHODS, add_method, bind
 from transpile.types import BOOL, FLOAT64, INT64, Shape, check_dtype, product, real_dtype
 
-NOTHING: Any = np._NoValue  # type: ignore[attr-defined]  # NumPy's mark of an argument left out
-
 
 @lru_cache(maxsize=256)
 def _accumulator(function: Any, dtype: DType, asked: Any) -> DType:
     """The dtype in which NumPy sums (and so on) an array of a dtype: it is asked."""
-    return np.dtype(function(np.ones(1, dtype), dtype=asked).dtype)
+    found: DType = function(np.ones(1, dtype), dtype=asked).dtype
+    return found
 
 
 def accumulator(function: Any, dtype: DType, asked: Any) -> DType:
     """The supported dtype of a reduction's result."""
     with NumpyErrors():
         asked = None if asked is None or asked is NOTHING else np.dtype(asked)
-        return check_dtype(_accumulator(function, dtype, asked), "the result")
+        found: DType = _accumulator(function, dtype, asked)
+    with NumpyErrors():
+        return check_dtype(found, "the result")
 
 
 def is_given(value: Any) -> bool:
@@ -283,7 +285,7 @@ def _count(shape: Shape, axes: tuple[int, ...], where: Any) -> Any:
     return dimension_value(product(shape[a] for a in axes))
 
 
-def _mean_dtype(function: Any, dtype: DType, asked: Any) -> DType:
+def _mean_dtype(dtype: DType, asked: Any) -> DType:
     if is_given(asked):
         return accumulator(np.sum, dtype, asked)
     return FLOAT64 if dtype.kind in "biu" else dtype
@@ -303,7 +305,7 @@ def mean(
     refuse("mean", out=out)
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
-    found = _mean_dtype(np.mean, x.dtype, dtype)
+    found = _mean_dtype(x.dtype, dtype)
     total = _fold(np.sum, x, axes, found, False, None, where)
     result = convert(call(np.divide, total, _count(x.shape, axes, where)), found)
     return keep_dimensions(result, x.shape, axes, keepdims)
@@ -330,12 +332,12 @@ def var(
         ddof = correction
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
-    found = _mean_dtype(np.var, x.dtype, dtype)
+    found = _mean_dtype(x.dtype, dtype)
     count = _count(x.shape, axes, where)
     if mean is NOTHING:
-        total = _fold(np.sum, x, axes, found, True, None, where)
-        divisor = count if isinstance(count, int) else keep_dimensions(count, x.shape, axes, True)
-        mean = convert(call(np.divide, total, divisor), found)
+        total = _fold(np.sum, x, axes, found, False, None, where)
+        mean = convert(call(np.divide, total, count), found)
+        mean = keep_dimensions(mean, x.shape, axes, True)
     deviation = call(np.subtract, x, mean)
     if deviation.dtype.kind == "c":
         parts = [bind(part, deviation) for part in (elementwise.real, elementwise.imag)]

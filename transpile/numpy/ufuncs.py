@@ -1,7 +1,7 @@
 """The ufuncs and Python's operators on traced arrays.
 
-The installed NumPy decides the dtypes (`ufunc.resolve_dtypes`, with Python types for weak operands);
-the row of the ufunc, or one of the rules below, makes the equations.
+The installed NumPy decides the dtypes (`ufunc.resolve_dtypes`, with Python types for weak
+operands); the row of the ufunc, or one of the rules below, makes the equations.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _float_power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 
 @rule(np.power)
 def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    """A power; a known scalar exponent takes NumPy's shortcuts, which differ at -0 and infinities."""
+    """A power; a known scalar exponent takes NumPy's shortcuts, which matter at infinities."""
     base, exponent = operands
     known = None if isinstance(exponent, Tracer) else np.asarray(exponent)
     if known is not None and loop[0].kind == "i" and (known < 0).any():

@@ -1,0 +1,324 @@
+"""Elementwise functions that are not ufuncs: where, clip, round, nan_to_num, isclose and others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.operands import (
+    NOTHING,
+    Array,
+    NumpyErrors,
+    as_array,
+    as_operand,
+    axis_of,
+    common_shape,
+    convert,
+    fill,
+    fit,
+    fit_all,
+    implements,
+    is_weak,
+    refuse,
+    result_dtype,
+    slice_axis,
+    strengthen,
+    unsupported,
+)
+from transpile.numpy.operands import error as located
+from transpile.numpy.reductions import all as all_of
+from transpile.numpy.reductions import sum as sum_of
+from transpile.numpy.shapes import imag, real
+from transpile.numpy.ufuncs import call
+from transpile.primitives import elementwise as rows
+from transpile.trace import Tracer, add_method, bind
+from transpile.types import BOOL
+
+
+@implements(np.where)
+def where(condition: Array, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
+    """`numpy.where` with three arguments."""
+    if x is NOTHING and y is NOTHING:
+        raise unsupported(
+            "numpy.where with one argument is not supported on traced arrays: the "
+            "shape of its result depends on the values. Give all three arguments."
+        )
+    if x is NOTHING or y is NOTHING:
+        raise located(ValueError, "either both or neither of x and y should be given")
+    operands = [as_array(condition), as_operand(x), as_operand(y)]
+    dtype = result_dtype(*operands[1:])
+    shape = common_shape(*operands)
+    return bind(
+        rows.select,
+        *[fit(v, shape, d) for v, d in zip(operands, (BOOL, dtype, dtype), strict=True)],
+    )
+
+
+@implements(np.clip)
+def clip(
+    a: Array,
+    a_min: Any = NOTHING,
+    a_max: Any = NOTHING,
+    out: Any = None,
+    *,
+    min: Any = NOTHING,
+    max: Any = NOTHING,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """`numpy.clip`: the maximum with a_min, then the minimum with a_max."""
+    refuse("clip", out=out, **kwargs)
+    if a_min is NOTHING and a_max is NOTHING:
+        low, high = (None if v is NOTHING else v for v in (min, max))
+    elif a_min is NOTHING or a_max is NOTHING:
+        missing = "a_min" if a_min is NOTHING else "a_max"
+        raise located(TypeError, f"clip() missing 1 required positional argument: '{missing}'")
+    else:
+        low, high = a_min, a_max
+    x = as_operand(a)
+    if not isinstance(x, Tracer):
+        x = np.asarray(x)
+    if x.dtype.kind in "iu":  # a bound that no element can pass is none
+        limits = np.iinfo(x.dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
+    if low is None and high is None:
+        return call(np.positive, x) if x.dtype != BOOL else x
+    bounds = [as_operand(v) for v in (low, high) if v is not None]
+    if len(bounds) == 1:
+        return call(np.maximum if high is None else np.minimum, x, bounds[0], dtype=dtype)
+    found = np.dtype(dtype) if dtype is not None else result_dtype(x, *bounds)
+    values = fit_all((x, *bounds), (found,) * 3)
+    return bind(rows.minimum, bind(rows.maximum, values[0], values[1]), values[2])
+
+
+def _clip_method(
+    x: Tracer, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any
+) -> Any:
+    return clip(x, min, max, out, **kwargs)
+
+
+@implements(np.round, np.around)
+def round(a: Array, decimals: Any = 0, out: Any = None) -> Any:
+    """`numpy.round`: to the nearest even, scaled by a power of ten."""
+    refuse("round", out=out)
+    x = as_array(a)
+    with NumpyErrors():
+        places = int(decimals)
+    if x.dtype.kind in "iu" and places >= 0:
+        return strengthen(x)
+    if x.dtype == BOOL:
+        raise unsupported("numpy.round of bool gives float16, which is not supported")
+    if places == 0:
+        return call(np.rint, x)
+    scale = 10.0 ** abs(places)
+    first, second = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
+    return convert(call(second, call(np.rint, call(first, x, scale)), scale), x.dtype)
+
+
+@implements(np.fix)
+def fix(x: Array, out: Any = None) -> Any:
+    """`numpy.fix`: rounded towards zero."""
+    refuse("fix", out=out)
+    return call(np.trunc, x)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(
+    x: Array, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """`numpy.nan_to_num`."""
+    value = as_array(x)
+    if value.dtype.kind not in "fc":
+        return strengthen(value)
+    if value.dtype.kind == "c":
+        parts = [nan_to_num(part(value), copy, nan, posinf, neginf) for part in (real, imag)]
+        return bind(rows.make_complex, *parts)
+    limits = np.finfo(value.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    result = where(call(np.isnan, value), convert(as_array(nan), value.dtype), value)
+    result = where(call(np.equal, value, np.inf), convert(as_array(high), value.dtype), result)
+    return where(call(np.equal, value, -np.inf), convert(as_array(low), value.dtype), result)
+
+
+@implements(np.isclose)
+def isclose(a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """`numpy.isclose`: |a - b| <= atol + rtol |b|, or equal."""
+    x, y = as_array(a), as_operand(b)
+    if not is_weak(y) and as_array(y).dtype.kind not in "fc":
+        y = convert(as_array(y), result_dtype(as_array(y), 1.0))
+    distance = call(np.absolute, call(np.subtract, x, y))
+    allowed = (
+        call(np.add, atol, call(np.multiply, rtol, call(np.absolute, y)))
+        if isinstance(y, Tracer)
+        else np.add(atol, np.multiply(rtol, np.absolute(y)))
+    )
+    near = call(np.less_equal, distance, allowed)
+    finite = call(np.isfinite, y) if isinstance(y, Tracer) else np.isfinite(y)
+    result = call(np.logical_or, call(np.logical_and, near, finite), call(np.equal, x, y))
+    if equal_nan:
+        nan_x, nan_y = (call(np.isnan, v) if isinstance(v, Tracer) else np.isnan(v) for v in (x, y))
+        result = call(np.logical_or, result, call(np.logical_and, *_traced_first(nan_x, nan_y)))
+    return result
+
+
+def _traced_first(x: Any, y: Any) -> tuple[Any, Any]:
+    return (x, y) if isinstance(x, Tracer) else (y, x)
+
+
+@implements(np.allclose)
+def allclose(
+    a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Any:
+    """`numpy.allclose`, as a traced bool."""
+    return all_of(isclose(a, b, rtol, atol, equal_nan))
+
+
+@implements(np.array_equal)
+def array_equal(a1: Array, a2: Array, equal_nan: bool = False) -> Any:
+    """`numpy.array_equal`: a traced bool, or False where the shapes differ."""
+    x, y = as_array(a1), as_array(a2)
+    if tuple(x.shape) != tuple(y.shape):
+        return False
+    same = call(np.equal, x, y)
+    if equal_nan:
+        both = call(np.logical_and, call(np.not_equal, x, x), call(np.not_equal, y, y))
+        same = call(np.logical_or, same, both)
+    return all_of(same)
+
+
+@implements(np.sinc)
+def sinc(x: Array) -> Any:
+    """`numpy.sinc`: sin(pi x) / (pi x), and 1 at 0."""
+    value = as_array(x)
+    scaled = call(np.multiply, np.pi, where(call(np.equal, value, 0), 1.0e-20, value))
+    return call(np.divide, call(np.sin, scaled), scaled)
+
+
+@implements(np.angle)
+def angle(z: Array, deg: bool = False) -> Any:
+    """`numpy.angle`."""
+    value = as_array(z)
+    if value.dtype.kind != "c":
+        zero = fill(0, value.shape, value.dtype)
+        result = call(np.arctan2, zero, value)
+    else:
+        result = call(np.arctan2, imag(value), real(value))
+    return call(np.multiply, result, 180 / np.pi) if deg else result
+
+
+@implements(np.isreal)
+def isreal(x: Array) -> Any:
+    """`numpy.isreal`: where the imaginary part is zero."""
+    return call(np.equal, imag(x), 0)
+
+
+@implements(np.iscomplex)
+def iscomplex(x: Array) -> Any:
+    """`numpy.iscomplex`: where the imaginary part is not zero."""
+    value = as_array(x)
+    if value.dtype.kind != "c":
+        return fill(False, value.shape, BOOL)
+    return call(np.not_equal, imag(value), 0)
+
+
+@implements(np.isposinf)
+def isposinf(x: Array, out: Any = None) -> Any:
+    """`numpy.isposinf`."""
+    refuse("isposinf", out=out)
+    return call(np.equal, x, np.inf)
+
+
+@implements(np.isneginf)
+def isneginf(x: Array, out: Any = None) -> Any:
+    """`numpy.isneginf`."""
+    refuse("isneginf", out=out)
+    return call(np.equal, x, -np.inf)
+
+
+@implements(np.diff)
+def diff(
+    a: Array, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING
+) -> Any:
+    """`numpy.diff`: the differences of neighbours, n times."""
+    x = as_array(a)
+    if n == 0:
+        return x
+    if n < 0:
+        raise located(ValueError, f"order must be non-negative but got {n!r}")
+    if x.ndim == 0:
+        raise located(ValueError, "diff requires input that is at least one dimensional")
+    number = axis_of(axis, x.ndim)
+    x = _extended(x, number, prepend, append)
+    ufunc = np.not_equal if x.dtype == BOOL else np.subtract
+    for _ in range(n):
+        size = x.shape[number]
+        if size == 0:
+            return x
+        x = call(ufunc, slice_axis(x, number, 1, size), slice_axis(x, number, 0, size - 1))
+    return x
+
+
+def _extended(x: Any, axis: int, before: Any, after: Any) -> Any:
+    parts = []
+    for part in (before, after):
+        if part is NOTHING:
+            continue
+        array = as_array(part)
+        if array.ndim == 0:
+            shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+            array = np.broadcast_to(array, shape)
+        parts.append((part is before, array))
+    if not parts:
+        return x
+    first = [array for is_first, array in parts if is_first]
+    last = [array for is_first, array in parts if not is_first]
+    return np.concatenate([*first, x, *last], axis=axis)
+
+
+@implements(np.nansum)
+def nansum(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.nansum`: NaN counts as 0."""
+    refuse("nansum", out=out)
+    return sum_of(_without_nan(a, 0), axis, dtype, None, keepdims, initial, where)
+
+
+def _without_nan(a: Array, other: Any) -> Any:
+    x = as_array(a)
+    if x.dtype.kind not in "fc":
+        return x
+    return where(call(np.isnan, x), np.asarray(other, x.dtype), x)
+
+
+@implements(np.nanmean)
+def nanmean(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.nanmean`: over the elements that are not NaN."""
+    refuse("nanmean", out=out, where=where)
+    x = as_array(a)
+    if x.dtype.kind not in "fc":
+        return np.mean(x, axis, dtype=dtype, keepdims=keepdims)
+    count = sum_of(call(np.logical_not, call(np.isnan, x)), axis, keepdims=keepdims)
+    total = sum_of(_without_nan(x, 0), axis, dtype, None, keepdims)
+    return convert(call(np.divide, total, count), total.dtype)
+
+
+add_method("clip", _clip_method)
+add_method("round", round)

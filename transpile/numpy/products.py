@@ -1,0 +1,282 @@
+"""Products: matmul, dot, inner, outer, tensordot and their kin, from one general contraction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.operands import (
+    Array,
+    NumpyErrors,
+    as_array,
+    axes_of,
+    axis_of,
+    broadcast_in_dim,
+    broadcast_to,
+    convert,
+    implements,
+    index_of,
+    refuse,
+    reshape_to,
+    result_dtype,
+    transpose_to,
+)
+from transpile.numpy.operands import error as located
+from transpile.numpy.reductions import sum
+from transpile.numpy.shapes import diagonal, moveaxis, ravel
+from transpile.numpy.ufuncs import SPECIAL, call, resolve
+from transpile.primitives import linalg
+from transpile.trace import add_method, bind
+from transpile.types import broadcast_shapes
+
+Axes = Sequence[int]
+
+
+def contract(
+    x: Any, y: Any, x_axes: Axes, y_axes: Axes, batch: tuple[Axes, Axes] = ((), ())
+) -> Any:
+    """Sum over pairs of axes: the result has the batch axes, then x's others, then y's others."""
+    numbers = ((tuple(x_axes), tuple(y_axes)), (tuple(batch[0]), tuple(batch[1])))
+    return bind(linalg.dot_general, x, y, dimension_numbers=numbers)
+
+
+def _core_error(
+    name: str, operand: int, dimension: int, signature: str, a: Any, b: Any
+) -> Exception:
+    return located(
+        ValueError,
+        f"{name}: Input operand {operand} has a mismatch in its core dimension "
+        f"{dimension}, with gufunc signature {signature} (size {a} is different from {b})",
+    )
+
+
+def _operands(ufunc: Any, x: Array, y: Array, dtype: Any) -> tuple[Any, Any]:
+    """The operands of a generalized ufunc in the dtype of its loop, with enough dimensions."""
+    loop = resolve(ufunc, (x, y), dtype)
+    arrays = (convert(as_array(x), loop[0]), convert(as_array(y), loop[1]))
+    for operand, (array, core) in enumerate(zip(arrays, _CORE[ufunc], strict=True)):
+        if array.ndim < core:
+            raise located(
+                ValueError,
+                f"{ufunc.__name__}: Input operand {operand} does not have enough "
+                f"dimensions (has {array.ndim}, gufunc core with signature {ufunc.signature} "
+                f"requires {core})",
+            )
+    return arrays
+
+
+_CORE = {np.matmul: (1, 1), np.vecdot: (1, 1)}
+for _name, _core in (("matvec", (2, 1)), ("vecmat", (1, 2))):  # since NumPy 2.2
+    if hasattr(np, _name):
+        _CORE[getattr(np, _name)] = _core
+
+
+def matmul(x: Array, y: Array, dtype: Any = None) -> Any:
+    """`numpy.matmul`: the last axis with the second to last, the others broadcast."""
+    a, b = _operands(np.matmul, x, y, dtype)
+    inner = 0 if b.ndim == 1 else b.ndim - 2
+    if a.shape[-1] != b.shape[inner]:
+        raise _core_error("matmul", 1, 0, np.matmul.signature, b.shape[inner], a.shape[-1])
+    if a.ndim <= 2 or b.ndim <= 2:
+        result = contract(a, b, (a.ndim - 1,), (inner,))
+        if a.ndim == 2 and b.ndim > 2:  # (m), (batch..., n) -> (batch..., m, n)
+            result = transpose_to(result, (*range(1, b.ndim - 1), 0, b.ndim - 1))
+        return result
+    batch = _batch_shape(a.shape[:-2], b.shape[:-2])
+    a = broadcast_to(a, (*batch, *a.shape[-2:]))
+    b = broadcast_to(b, (*batch, *b.shape[-2:]))
+    axes = tuple(range(len(batch)))
+    return contract(a, b, (a.ndim - 1,), (b.ndim - 2,), (axes, axes))
+
+
+def _batch_shape(x: Sequence[Any], y: Sequence[Any]) -> tuple[Any, ...]:
+    return broadcast_shapes([tuple(x), tuple(y)], lambda text: located(ValueError, text + " "))
+
+
+def vecdot(x: Array, y: Array, dtype: Any = None) -> Any:
+    """`numpy.vecdot`: the first argument conjugated, over the last axes."""
+    a, b = _operands(np.vecdot, x, y, dtype)
+    if a.shape[-1] != b.shape[-1]:
+        raise _core_error("vecdot", 1, 0, np.vecdot.signature, b.shape[-1], a.shape[-1])
+    return _batched_dot(_conjugate(a), b)
+
+
+def _conjugate(x: Any) -> Any:
+    return call(np.conjugate, x) if x.dtype.kind == "c" else x
+
+
+def _batched_dot(a: Any, b: Any) -> Any:
+    """Over the last axes, the others broadcast."""
+    batch = _batch_shape(a.shape[:-1], b.shape[:-1])
+    a = broadcast_to(a, (*batch, a.shape[-1]))
+    b = broadcast_to(b, (*batch, b.shape[-1]))
+    axes = tuple(range(len(batch)))
+    return contract(a, b, (a.ndim - 1,), (b.ndim - 1,), (axes, axes))
+
+
+def _matvec(x: Array, y: Array, dtype: Any = None) -> Any:
+    a, b = _operands(np.matvec, x, y, dtype)
+    if a.shape[-1] != b.shape[-1]:
+        raise _core_error("matvec", 1, 0, np.matvec.signature, b.shape[-1], a.shape[-1])
+    if b.ndim == 1:
+        return contract(a, b, (a.ndim - 1,), (0,))
+    column = broadcast_in_dim(b, (*b.shape, 1), range(b.ndim))
+    result = matmul(a, column)
+    return reshape_to(result, result.shape[:-1])
+
+
+def _vecmat(x: Array, y: Array, dtype: Any = None) -> Any:
+    a, b = _operands(np.vecmat, x, y, dtype)
+    if a.shape[-1] != b.shape[-2]:
+        raise _core_error("vecmat", 1, 0, np.vecmat.signature, b.shape[-2], a.shape[-1])
+    a = _conjugate(a)
+    if a.ndim == 1:
+        return contract(a, b, (0,), (b.ndim - 2,))
+    kept = [*range(a.ndim - 1), a.ndim]
+    row = broadcast_in_dim(a, (*a.shape[:-1], 1, a.shape[-1]), kept)
+    result = matmul(row, b)
+    return reshape_to(result, (*result.shape[:-2], result.shape[-1]))
+
+
+SPECIAL[np.matmul] = matmul
+SPECIAL[np.vecdot] = vecdot
+if "matvec" in vars(np):
+    SPECIAL[np.matvec] = _matvec
+    SPECIAL[np.vecmat] = _vecmat
+
+
+# ------------------------------------------------------------------------- dot and its relatives
+
+
+def _pair(a: Array, b: Array) -> tuple[Any, Any]:
+    """The operands as arrays of their common dtype."""
+    x, y = as_array(a), as_array(b)
+    dtype = result_dtype(x, y)
+    return convert(x, dtype), convert(y, dtype)
+
+
+def _check_aligned(x: Any, y: Any, i: int, j: int) -> None:
+    if x.shape[i] != y.shape[j]:
+        shapes = [str(tuple(s)).replace(" ", "") for s in (x.shape, y.shape)]
+        raise located(
+            ValueError,
+            f"shapes {shapes[0]} and {shapes[1]} not aligned: "
+            f"{x.shape[i]} (dim {i}) != {y.shape[j]} (dim {j})",
+        )
+
+
+@implements(np.dot)
+def dot(a: Array, b: Array, out: Any = None) -> Any:
+    """`numpy.dot`: the last axis of a with the second to last of b; scalars multiply."""
+    refuse("dot", out=out)
+    x, y = _pair(a, b)
+    if x.ndim == 0 or y.ndim == 0:
+        return call(np.multiply, x, y)
+    i, j = x.ndim - 1, max(y.ndim - 2, 0)
+    _check_aligned(x, y, i, j)
+    return contract(x, y, (i,), (j,))
+
+
+@implements(np.vdot)
+def vdot(a: Array, b: Array, /) -> Any:
+    """`numpy.vdot`: of the flattened arrays, the first conjugated."""
+    x, y = _pair(a, b)
+    if x.size != y.size:
+        raise located(ValueError, f"cannot reshape array of size {y.size} into shape ({x.size},)")
+    return contract(_conjugate(ravel(x)), ravel(y), (0,), (0,))
+
+
+@implements(np.inner)
+def inner(a: Array, b: Array, /) -> Any:
+    """`numpy.inner`: over the last axes."""
+    x, y = _pair(a, b)
+    if x.ndim == 0 or y.ndim == 0:
+        return call(np.multiply, x, y)
+    _check_aligned(x, y, x.ndim - 1, y.ndim - 1)
+    return contract(x, y, (x.ndim - 1,), (y.ndim - 1,))
+
+
+@implements(np.outer)
+def outer(a: Array, b: Array, out: Any = None) -> Any:
+    """`numpy.outer`: of the flattened arrays."""
+    refuse("outer", out=out)
+    x, y = ravel(a), ravel(b)
+    return call(np.multiply, broadcast_in_dim(x, (x.shape[0], 1), (0,)), y)
+
+
+@implements(np.tensordot)
+def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
+    """`numpy.tensordot`: over a number of axes, or over pairs of axes."""
+    x, y = _pair(a, b)
+    if isinstance(axes, tuple | list):
+        first, second = axes
+        i = tuple(first) if isinstance(first, tuple | list) else (first,)
+        j = tuple(second) if isinstance(second, tuple | list) else (second,)
+    else:
+        count = index_of(axes)
+        i, j = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
+    mismatch = located(ValueError, "shape-mismatch for sum")
+    if len(i) != len(j) or len(i) > min(x.ndim, y.ndim):
+        raise mismatch
+    x_axes = tuple(axis_of(k, x.ndim) for k in i)
+    y_axes = tuple(axis_of(k, y.ndim) for k in j)
+    if any(x.shape[k] != y.shape[m] for k, m in zip(x_axes, y_axes, strict=True)):
+        raise mismatch
+    return contract(x, y, x_axes, y_axes)
+
+
+@implements(np.kron)
+def kron(a: Array, b: Array) -> Any:
+    """`numpy.kron`."""
+    x, y = _pair(a, b)
+    ndim = max(x.ndim, y.ndim)
+    left = (*[1] * (ndim - x.ndim), *x.shape)
+    right = (*[1] * (ndim - y.ndim), *y.shape)
+    wide_x = reshape_to(x, [d for pair in left for d in (pair, 1)])
+    wide_y = reshape_to(y, [d for pair in right for d in (1, pair)])
+    result = call(np.multiply, wide_x, wide_y)
+    return reshape_to(result, [p * q for p, q in zip(left, right, strict=True)])
+
+
+@implements(np.trace)
+def trace(
+    a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    """`numpy.trace`: the sum of a diagonal."""
+    refuse("trace", out=out)
+    return sum(diagonal(a, offset, axis1, axis2), -1, dtype)
+
+
+@implements(np.cross)
+def cross(
+    a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
+    """`numpy.cross` of vectors with three components."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = as_array(a), as_array(b)
+    if x.ndim < 1 or y.ndim < 1:
+        raise located(ValueError, "At least one array has zero dimension")
+    axes_of(axisa, x.ndim), axes_of(axisb, y.ndim)
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    if x.shape[-1] != 3 or y.shape[-1] != 3:
+        raise located(
+            ValueError,
+            "Both input arrays must be (arrays of) 3-dimensional vectors, "
+            f"but they are {x.shape[-1]} and {y.shape[-1]} dimensional instead.",
+        )
+    x1, x2, x3 = (x[..., i] for i in range(3))
+    y1, y2, y3 = (y[..., i] for i in range(3))
+    parts = [
+        call(np.subtract, call(np.multiply, p, q), call(np.multiply, r, s))
+        for p, q, r, s in ((x2, y3, x3, y2), (x3, y1, x1, y3), (x1, y2, x2, y1))
+    ]
+    with NumpyErrors():
+        result = np.stack(parts, axis=-1)
+    return moveaxis(result, -1, axisc)
+
+
+add_method("dot", dot)
+add_method("trace", trace)
