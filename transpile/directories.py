@@ -32,7 +32,7 @@ def cache_directory() -> Path:
 
 
 def _is_ours(directory: Path) -> bool:
-    """False in a checkout that is mounted read-only or belongs to another user, as in containers."""
+    """False for a checkout that is read-only or another user's, as in some containers."""
     return os.stat(directory).st_uid == os.geteuid() and os.access(directory, os.W_OK)
 
 
