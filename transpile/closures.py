@@ -122,8 +122,11 @@ class Watch:
 
 def _differs(mapping: Mapping[str, Any], name: str, value: Any, kept: Any) -> bool:
     now = mapping.get(name, _MISSING)
-    if now is value and (isinstance(value, _IMMUTABLE) or type(kept) is _Same):
-        return False
+    if now is value:
+        if type(kept) is _Same or isinstance(value, _IMMUTABLE):
+            return False
+        if kept[0] == "array":  # its shape and dtype change through deprecated assignments only
+            return bool(value.tobytes() != kept[3])
     return bool(snapshot(now) != kept)
 
 
