@@ -201,7 +201,7 @@ def _numbers(given: int | Iterable[int] | None, what: str) -> tuple[int, ...]:
 def _names(given: str | Iterable[str] | None, what: str) -> tuple[str, ...]:
     if given is None:
         return ()
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"{what} must be a str or a sequence of str, not {given!r}")
     return names
