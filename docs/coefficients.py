@@ -1,13 +1,14 @@
 """Derives every polynomial of `runtime_c/`, so that the coefficients there are reproducible.
 
-`python docs/coefficients.py` prints, for each function and precision, the coefficients (lowest power
-first, as C hexadecimal literals) and the weighted error of the rounded polynomial in bits.
-`python docs/coefficients.py sin` prints those whose name contains `sin`.
+`python docs/coefficients.py` prints, for each function and precision, the coefficients (lowest
+power first, as C hexadecimal literals) and the weighted error of the rounded polynomial in bits.
+`python docs/coefficients.py sin` prints those whose name contains `sin`, and
+`python docs/coefficients.py pi` the table of 1 / pi.
 
-The method is the exchange algorithm of Remez on a fixed fine grid (J.-M. Muller, *Elementary Functions*,
-3rd edition, chapter 3), in 50 digits. Coefficients are rounded one at a time, lowest power first, and the
-rest is fitted again each time (by least squares, to the best polynomial), so that later coefficients
-absorb the rounding of earlier ones.
+The method is the exchange algorithm of Remez on a fixed fine grid (J.-M. Muller, *Elementary
+Functions*, 3rd edition, chapter 3), in 50 digits. Coefficients are rounded one at a time, lowest
+power first, and the rest is fitted again each time (by least squares, to the best polynomial), so
+that later coefficients absorb the rounding of earlier ones.
 """
 
 import sys
@@ -23,7 +24,7 @@ Function = Callable[[mpf], mpf]
 
 @dataclass(frozen=True)
 class Fit:
-    """Minimise max |weight(t) (target(t) - P(t))| for t in [low, high], P with `count` coefficients."""
+    """Minimise max |weight(t) (target(t) - P(t))| on [low, high], P with `count` coefficients."""
 
     name: str
     count: int
@@ -125,6 +126,12 @@ def square_root(function: Function) -> Function:
     return lambda t: function(mp.sqrt(t))
 
 
+def scaled_erfc(t: mpf) -> mpf:
+    """(1 + 2 r) exp(r^2) erfc(r) for r = 4 (1 + t) / (1 - t)."""
+    r = 4 * (1 + t) / (1 - t)
+    return (1 + 2 * r) * mp.exp(r * r) * mp.erfc(r)
+
+
 LN2_HALF = mp.log(2) / 2 * mpf("1.002")
 ROOT_HALF, ROOT_TWO = mp.sqrt(2) / 2, mp.sqrt(2)
 LOG_S = ((ROOT_TWO - 1) / (ROOT_TWO + 1)) ** 2
@@ -212,12 +219,12 @@ def fits() -> list[Fit]:
         square_root(lambda r: (mp.tanh(r) - r) / r**3),
         square_root(lambda r: r**3 / mp.tanh(r)),
     )
-    # arctan(r) = r + r^3 P(r^2) up to tan(pi / 8)
+    # arctan(r) = r + r^3 P(r^2) up to 1/2
     both(
         "arctan",
-        (5, 11),
+        (6, 12),
         0,
-        (mp.sqrt(2) - 1) ** 2 * mpf("1.001"),
+        0.25,
         square_root(lambda r: (mp.atan(r) - r) / r**3),
         square_root(lambda r: r**3 / mp.atan(r)),
     )
@@ -230,15 +237,46 @@ def fits() -> list[Fit]:
         square_root(lambda r: (mp.asin(r) - r) / r**3),
         square_root(lambda r: r**3 / mp.asin(r)),
     )
+    # log((1 + s) / (1 - s)) = 2 s + 2/3 s^3 + s^5 P(s^2), for numpy.power
+    both(
+        "log_ratio_tail",
+        (0, 8),
+        0,
+        LOG_S,
+        square_root(lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5),
+        square_root(lambda s: s**5 / (2 * mp.atanh(s))),
+    )
+    # m^(-1/3) on [2^(-3/2), 2^(3/2)], a first guess for numpy.cbrt
+    both(
+        "reciprocal_cbrt",
+        (5, 5),
+        2**-1.5,
+        2**1.5,
+        lambda m: 1 / mp.cbrt(m),
+        lambda m: mp.cbrt(m),
+    )
+    # erf(r) = r P(r^2) up to 1
+    for name, count in (("erf_f32", 7), ("erf_f64", 15)):
+        target = square_root(lambda r: mp.erf(r) / r)
+        weight = square_root(lambda r: r / mp.erf(r))
+        found.append(Fit(name, count, 53, mpf(0), mpf(1), target, weight))
+    # (1 + 2 r) exp(r^2) erfc(r) = P(t), t = (r - 4) / (r + 4), r from 1/2 to 28 (10.5)
+    for name, count, bits, low, high in (
+        ("erfc_f32", 10, 53, 0.5, 10.5),
+        ("erfc_f64", 24, 53, 0.5, 28),
+    ):
+        target = scaled_erfc
+        ends = [(mpf(r) - 4) / (mpf(r) + 4) for r in (low, high)]
+        found.append(Fit(name, count, bits, *ends, target, lambda t: 1 / scaled_erfc(t)))
     return found
 
 
 def windows_of_reciprocal_pi() -> list[list[mpf]]:
-    """For each block of 32 binary exponents of x >= 2^30: the part of 2^128 / pi that matters modulo 2.
+    """For each block of 32 exponents of x: the part of 2^128 / pi that matters modulo 2.
 
-    Row r serves 2^(32 r + 1) <= |x| < 2^(32 r + 33). Bits of 1 / pi whose product with any such x is a
-    multiple of 2 may go, as long as x times the rest stays at least 2^54: its leading double is then an
-    even integer. The rest is given as a sum of four doubles.
+    Row r serves 2^(32 r + 1) <= |x| < 2^(32 r + 33). Bits of 1 / pi whose product with any such x
+    is a multiple of 2 may go, as long as x times the rest stays at least 2^54: its leading double
+    is then an even integer. The rest is given as a sum of four doubles.
     """
     rows = []
     with mp.workprec(1600):
@@ -265,7 +303,7 @@ def print_windows() -> None:
 
 
 def main() -> None:
-    """Print the fits whose name contains the first argument, or all; `pi` prints the table of 1 / pi."""
+    """Print the fits whose name contains the first argument, or all, or the table of 1 / pi."""
     if sys.argv[1:] == ["pi"]:
         print_windows()
         return

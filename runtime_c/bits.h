@@ -1,5 +1,5 @@
-/* numpy.ndarray.view: the bits of a number and back, without undefined behaviour.
-   Compilers turn each of these into no instruction at all, in vector loops too. */
+/* numpy.ndarray.view: the bits of a number and back, without undefined behaviour. Compilers turn
+   each of these into no instruction at all, in vector loops too. */
 static inline uint32_t bits_f32(float x)
 {
     uint32_t bits;

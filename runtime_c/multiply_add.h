@@ -1,5 +1,5 @@
-/* numpy: a * b + c, in one instruction where the processor has one.
-   For places where the rounding of the product does not matter; where it does, call fma itself. */
+/* numpy: a * b + c, in one instruction where the processor has one. For places where the rounding
+   of the product does not matter; where it does, call fma itself. */
 static inline float multiply_add_f32(float a, float b, float c)
 {
 #ifdef FP_FAST_FMAF
