@@ -1,21 +1,46 @@
-"""The executable: a built program and how to call it on arrays. (Interface; being replaced.)"""
+"""From a graph to a loaded program, and how to call it on arrays.
+
+`Lowering` is the way down, each step done when it is asked for; `Executable` is a program in the process.
+A program that is in the cache is loaded without lowering, rendering or compiling anything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from transpile import toolchain
+from transpile.cache import Entry, default_cache
+from transpile.cost import program_cost
+from transpile.errors import InternalError
 from transpile.graph import Graph
+from transpile.load import PROGRAM, Library, call_safely, load_or_build, needs_safe_calls
 from transpile.loops import Program
+from transpile.lower import lower
+from transpile.names import identifier
 from transpile.options import Options
-from transpile.transforms.interpret import interpret
+from transpile.passes import optimise
+from transpile.paths import PACKAGE, data_directory
+from transpile.render import Text, render
+from transpile.schedule import schedule
+from transpile.schedule.split import split
+
+# C-contiguous and aligned, in numpy.ndarray.flags.num.
+_IN_PLACE = 0x0001 | 0x0100
 
 
 @dataclass(frozen=True)
 class MemoryAnalysis:
-    """Sizes in bytes."""
+    """Sizes in bytes: the arguments and results, the workspace, results that take the memory of a
+    donated argument, and the compiled code."""
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -25,61 +50,220 @@ class MemoryAnalysis:
 
 
 class Lowering:
-    """A graph on its way to C: the optimised graph, the loops and the text, each made when asked for."""
+    """A graph on its way to C.
+
+    donated   the positions of the inputs whose memory the caller gives up
+    """
 
     def __init__(self, graph: Graph, options: Options, donated: tuple[int, ...] = ()) -> None:
         self.graph = graph
         self.options = options
         self.donated = donated
 
+    @cached_property
+    def _optimised(self) -> Graph:
+        return optimise(self.graph)
+
+    @cached_property
+    def _lowered(self) -> Program:
+        return lower(self._optimised)
+
+    @cached_property
+    def _program(self) -> Program:
+        return schedule(self._lowered, self.options)
+
+    @cached_property
+    def _text(self) -> Text:
+        return self.rendered("program.h")
+
     def optimised(self) -> Graph:
         """The graph after the passes."""
-        return self.graph
+        return self._optimised
 
     def program(self) -> Program:
         """The scheduled loops."""
-        raise NotImplementedError
+        return self._program
+
+    def rendered(self, header: str) -> Text:
+        """The C text, with this name of the header file in it."""
+        source = self.graph.source
+        title = f"{self.graph.name}, from {source}" if source.line else self.graph.name
+        return render(self._program, self.options, header, title)
 
     def c_text(self) -> str:
-        """program.c"""
-        return "int f(void);"
+        """The text of program.c."""
+        return self._text.source
 
     def header_text(self) -> str:
-        """program.h"""
-        return "int f(void);"
+        """The text of program.h."""
+        return self._text.header
 
     def cost_analysis(self) -> dict[str, float]:
-        """flops, transcendentals, bytes accessed."""
-        return {"flops": 0.0, "transcendentals": 0.0, "bytes accessed": 0.0}
+        """The operations of the fused program and the memory that it touches.
+
+        `flops` and `transcendentals` are counts, `bytes accessed` is in bytes; see `transpile.cost`.
+        """
+        cost = program_cost(split(self._lowered, self.options))
+        return {"flops": float(cost.flops), "transcendentals": float(cost.transcendentals),
+                "bytes accessed": float(cost.bytes)}
+
+    def ingredients(self) -> dict[str, str]:
+        """The named parts of the cache key: everything that the program's bytes depend on."""
+        compiler = toolchain.find_compiler(self.options)
+        blas = toolchain.find_blas(self.options)
+        return {
+            **toolchain.ingredients(compiler, self.options),
+            "graph": self.graph.fingerprint(),
+            "options": json.dumps(asdict(self.options), sort_keys=True),
+            "donated": ",".join(map(str, self.donated)),
+            "transpile": _own_digest(),
+            "blas": blas.identity if blas is not None else "none",
+        }
 
     def build(self) -> Executable:
-        """Compile (or find in the cache) and load."""
-        return Executable(self)
+        """The program, loaded from the cache, or compiled first.
+
+        Raises CompilerNotFoundError and CompilationError.
+        """
+        entry, library = load_or_build(
+            default_cache(), self.graph.name, self.ingredients(), self._write)
+        return Executable(self, entry, library)
+
+    def _write(self, directory: Path) -> None:
+        """Write and compile the program's files."""
+        compiler = toolchain.find_compiler(self.options)
+        blas = toolchain.find_blas(self.options)
+        source = directory / "program.c"
+        source.write_text(self.c_text(), encoding="utf-8")
+        (directory / "program.h").write_text(self.header_text(), encoding="utf-8")
+        log = toolchain.build_shared(
+            compiler, source, directory / PROGRAM, toolchain.flags(compiler, self.options),
+            blas.link_flags if blas is not None else ())
+        (directory / "build.log").write_text(log, encoding="utf-8")
+        program = self._program
+        pointers = ", ".join(["void *"] * (len(program.inputs) + len(program.outputs) + 1))
+        meta = {
+            "declarations": f"int {program.name}({pointers});\n"
+                            f"const char *{program.name}_error(int code);\n",
+            "function": program.name,
+            "workspace": program.workspace,
+        }
+        (directory / "meta.json").write_text(json.dumps(meta, sort_keys=True), encoding="utf-8")
+
+
+@cache
+def _own_digest() -> str:
+    """A hash of transpile itself: whatever changes in it may change the programs it makes."""
+    digest = hashlib.blake2b(digest_size=16)
+    files = [*PACKAGE.rglob("*.py"), *data_directory("templates").iterdir(),
+             *data_directory("runtime_c").iterdir()]
+    for path in sorted(files):
+        if path.is_file():
+            digest.update(f"{path.name}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 class Executable:
-    """A loaded program."""
+    """A program in the process. Safe to call from several threads and in forked children."""
 
-    def __init__(self, lowering: Lowering) -> None:
+    def __init__(self, lowering: Lowering, entry: Entry, library: Library) -> None:
         self.lowering = lowering
+        self.entry = entry
+        graph = lowering.graph
+        self._types = [(v.type.dtype, v.type.static_shape()) for v in graph.inputs]
+        self._results = [(a.type.static_shape(), a.type.dtype) for a in graph.outputs]
+        self._function: Callable[..., int] = library.function(entry.meta["function"])
+        self._error: Callable[[int], Any] = library.function(f"{entry.meta['function']}_error")
+        self._from_buffer: Callable[[Any], Any] = library.ffi.from_buffer
+        self._string = library.ffi.string
+        self._workspace = int(entry.meta["workspace"])
+        # A call takes a workspace from here and gives it back; list methods are atomic.
+        self._spare: list[Any] = []
 
-    def __call__(self, leaves: Sequence[Any]) -> list[Any]:
-        """Run on the flat inputs of the graph (arrays of the right shape and dtype in any layout, or
-        Python scalars); the flat outputs are new ndarrays."""
-        return interpret(self.lowering.graph, leaves)
+    def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Run the program on the flat inputs of the graph; the flat outputs are new arrays.
+
+        Arrays of any memory layout are accepted: those in row-major order, aligned and in native byte
+        order are read where they are, others are copied first. The GIL is released meanwhile.
+        """
+        held = [
+            leaf if type(leaf) is np.ndarray and leaf.dtype is dtype
+            and leaf.flags.num & _IN_PLACE == _IN_PLACE else _row_major(leaf, dtype, shape)
+            for leaf, (dtype, shape) in zip(leaves, self._types, strict=True)]
+        results = [np.empty(shape, dtype) for shape, dtype in self._results]
+        from_buffer = self._from_buffer
+        pointers = [from_buffer(array) for array in held]
+        pointers += [from_buffer(array) for array in results]
+        workspace = None
+        if self._workspace:
+            workspace = self._spare.pop() if self._spare else np.empty(self._workspace, np.uint8)
+            pointers.append(from_buffer(workspace))
+        else:
+            pointers.append(_null(self._from_buffer))
+        if needs_safe_calls():
+            code = call_safely(self._function, *pointers)
+        else:
+            code = self._function(*pointers)
+        if workspace is not None:
+            self._spare.append(workspace)
+        if code:
+            message = self._string(self._error(code)).decode()
+            raise InternalError(f"{self.entry.name} failed with code {code}: {message}")
+        return results
 
     def c_text(self) -> str:
-        """program.c as it was built."""
-        return self.lowering.c_text()
+        """The text of program.c as it was built."""
+        return self.entry.path("program.c").read_text(encoding="utf-8")
 
     def assembly(self) -> str:
-        """The compiler's assembly."""
-        return ""
+        """The compiler's assembly for program.c."""
+        options = self.lowering.options
+        compiler = toolchain.find_compiler(options)
+        return toolchain.assembly(
+            compiler, self.entry.path("program.c"), toolchain.flags(compiler, options))
 
     def memory_analysis(self) -> MemoryAnalysis:
-        """The sizes of arguments, results, workspace and code."""
-        return MemoryAnalysis(0, 0, 0, 0, 0)
+        """The sizes of arguments, results, workspace and code, in bytes."""
+        def size(arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> int:
+            return sum(int(np.prod(s, dtype=np.int64)) * d.itemsize for s, d in arrays)
+
+        return MemoryAnalysis(
+            size([(s, d) for d, s in self._types]), size(self._results), self._workspace, 0,
+            self.entry.path(PROGRAM).stat().st_size)
 
     def save(self, directory: str | Path, name: str | None = None) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c."""
-        return []
+        """Write NAME.so, NAME.h and NAME.c, which need nothing of Python; their paths are returned.
+
+        The function in them is called `name`, by default that of the Python function.
+        """
+        chosen = identifier(name) if name is not None else self.entry.meta["function"]
+        lowering = self.lowering
+        if chosen != lowering.graph.name:
+            lowering = Lowering(replace(lowering.graph, name=chosen), lowering.options,
+                                lowering.donated)
+        executable = self if lowering is self.lowering else lowering.build()
+        target = Path(directory)
+        target.mkdir(parents=True, exist_ok=True)
+        text = lowering.rendered(f"{chosen}.h")
+        paths = [target / f"{chosen}.{ending}" for ending in ("so", "h", "c")]
+        shutil.copyfile(executable.entry.path(PROGRAM), paths[0])
+        paths[1].write_text(text.header, encoding="utf-8")
+        paths[2].write_text(text.source, encoding="utf-8")
+        return paths
+
+
+def _row_major(leaf: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The values of an argument in an array that C can read."""
+    array = np.require(leaf, dtype, ["C", "ALIGNED"])
+    if array.shape != shape:
+        raise InternalError(f"the program takes an array of shape {shape}, not {array.shape}")
+    return array
+
+
+_NOTHING = np.empty(0, np.uint8)
+
+
+def _null(from_buffer: Callable[[Any], Any]) -> Any:
+    """A pointer for a workspace of no bytes."""
+    return from_buffer(_NOTHING)

@@ -132,6 +132,7 @@ class Graph:
     outputs: tuple[Atom, ...]
     name: str = "f"
     output_names: tuple[str, ...] = field(default=())
+    source: Source = UNKNOWN_SOURCE
 
     def __str__(self) -> str:
         return to_text(self)
@@ -163,7 +164,7 @@ class Graph:
         consts = ",".join(f"{c.type}{c.digest}" for c in self.constants())
         sources = ";".join(f"{e.source.file}:{e.source.line}:{e.outputs[0].name}"
                            for e in self.equations)
-        return "\n".join((self.name, names, ",".join(self.output_names), consts, sources,
+        return "\n".join((self.name, f"{self.source.file}:{self.source.line}", names, ",".join(self.output_names), consts, sources,
                           to_text(self)))
 
     def check(self) -> None:

@@ -197,12 +197,17 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One loop nest, or a few scalar statements, with the Python line it came from."""
+    """One loop nest, or a few scalar statements, with the Python line it came from.
+
+    `shapes` gives the buffers that the kernel sees in another shape than they have: with axes merged
+    into one, which in row-major order is the same memory.
+    """
 
     name: str
     body: tuple[Statement, ...]
     source: Source = UNKNOWN_SOURCE
     comment: tuple[str, ...] = ()
+    shapes: tuple[tuple[str, Shape], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -355,6 +360,39 @@ def map_indices(expr: Expr, on_index: Callable[[Index], Index]) -> Expr:
             return expr
 
 
+def map_accesses(
+    statement: Statement, on_access: Callable[[str, Shape], Shape]
+) -> Statement:
+    """The statement with the subscripts of every element that is read or stored rebuilt."""
+
+    def on_expr(expr: Expr) -> Expr:
+        if isinstance(expr, Load):
+            return replace(expr, index=on_access(expr.buffer, expr.index))
+        return expr
+
+    def on_store(inner: Statement) -> Statement:
+        match inner:
+            case For():
+                return replace(inner, body=tuple(map(on_store, inner.body)))
+            case If():
+                return replace(inner, body=tuple(map(on_store, inner.body)),
+                               orelse=tuple(map(on_store, inner.orelse)))
+            case Store():
+                return replace(inner, index=on_access(inner.buffer, inner.index))
+            case _:
+                return inner
+
+    return on_store(map_statement(statement, on_expr, lambda index: index))
+
+
+def accesses(statement: Statement) -> Iterator[tuple[str, Shape]]:
+    """The elements (buffer, subscripts) that a statement itself reads or stores."""
+    for load in loads(statement):
+        yield load.buffer, load.index
+    if isinstance(statement, Store):
+        yield statement.buffer, statement.index
+
+
 def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Statement:
     """The statement with a loop's symbol replaced by an index."""
     return map_statement(statement, lambda e: e, lambda i: substitute(i, {symbol: value}))
@@ -363,6 +401,35 @@ def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Stat
 def trip_count(loop: For, values: dict[Symbol, Index] | None = None) -> Index:
     """How often the body of a loop without `limit` runs."""
     return substitute(loop.extent, values or {})
+
+
+def seen_by(program: Program, kernel: Kernel) -> dict[str, Buffer]:
+    """The buffers of a program in the shapes in which a kernel sees them."""
+    shapes = dict(kernel.shapes)
+    return {name: replace(b, shape=shapes[name]) if name in shapes else b
+            for name, b in program.buffers().items()}
+
+
+def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
+    """The buffers that a kernel reads or writes, in order of use, and those that it writes."""
+    local = {s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc)}
+    used: dict[str, None] = {}
+    writes: set[str] = set()
+    for statement in walk(kernel.body):
+        for load in loads(statement):
+            used.setdefault(load.buffer)
+        for name in written(statement):
+            used.setdefault(name)
+            writes.add(name)
+    return [name for name in used if name not in local], writes - local
+
+
+def is_independent(loop: For) -> bool:
+    """Tell whether the iterations of a loop do not depend on each other: none updates a scalar that
+    was declared outside. (Different iterations store to different elements by construction.)"""
+    declared = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
+    return all(s.target.name in declared for s in walk(loop.body)
+               if isinstance(s, Update) and isinstance(s.target, Ref))
 
 
 # --------------------------------------------------------------------------------------- check
@@ -413,7 +480,7 @@ def check(program: Program) -> None:
                     pass
 
     for kernel in program.kernels:
-        check_body(kernel.body, frozenset(), set(), {})
+        check_body(kernel.body, frozenset(), set(), seen_by(program, kernel))
 
 
 # ---------------------------------------------------------------------------------------- text

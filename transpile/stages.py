@@ -151,30 +151,35 @@ class Traced(_Stage):
         """The program on its way to C; nothing is compiled yet. The same object every time."""
         with self._lock:
             if self._lowered is None:
-                traced = self._signature.traced
-                used = self._used()
-                kept = tuple(leaf for leaf, use in zip(traced, used, strict=True) if use)
-                inputs = tuple(v for v, use in zip(self._graph.inputs, used, strict=True) if use)
+                program = self._program()
+                places = dict(zip(self._graph.inputs, self._signature.traced, strict=True))
+                kept = tuple(places[v] for v in program.inputs)
                 donated = self._signature.donated
                 lowering = Lowering(
-                    dataclasses.replace(self._graph, inputs=inputs),
+                    program,
                     self._options,
                     tuple(place for place, leaf in enumerate(kept) if donated[leaf]),
                 )
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
 
-    def _used(self) -> list[bool]:
-        """For each input of the graph, whether the program has it."""
+    def _program(self) -> Graph:
+        """The graph without inputs that nothing needs, unless they are to be kept."""
         graph = self._graph
         if self._keep_unused:
-            return [True] * len(graph.inputs)
+            return graph
         live = {atom for atom in graph.outputs if isinstance(atom, Var)}
+        equations = []
         for equation in reversed(graph.equations):
             # Without results it is there for its effect.
             if not equation.outputs or not live.isdisjoint(equation.outputs):
                 live.update(atom for atom in equation.inputs if isinstance(atom, Var))
-        return [v in live or any(isinstance(d, Dim) for d in v.type.shape) for v in graph.inputs]
+                equations.append(equation)
+        # An input that defines a runtime size is needed for it.
+        inputs = tuple(
+            v for v in graph.inputs if v in live or any(isinstance(d, Dim) for d in v.type.shape)
+        )
+        return dataclasses.replace(graph, inputs=inputs, equations=tuple(reversed(equations)))
 
 
 class Lowered(_Stage):

@@ -168,7 +168,8 @@ def trace_function(
         trace.active = False
     if trace.captures:
         raise _leaked(trace.captures[0][0])
-    return Graph(tuple(trace.inputs), tuple(trace.equations), outputs, trace.name), extra
+    return Graph(tuple(trace.inputs), tuple(trace.equations), outputs, trace.name,
+                 source=source), extra
 
 
 def _leaked(tracer: Tracer) -> errors.UnexpectedTracerError:

@@ -58,8 +58,11 @@ class TreeDef:
         """The path of each leaf, as one would write it in Python after the name of the tree."""
         if self.node is None:
             return [prefix]
-        return [path for key, child in zip(self.keys, self.children, strict=True)
-                for path in child.paths(prefix + key)]
+        return [
+            path
+            for key, child in zip(self.keys, self.children, strict=True)
+            for path in child.paths(prefix + key)
+        ]
 
     def __str__(self) -> str:
         return f"PyTreeDef({self._text()})"
@@ -112,11 +115,13 @@ _registry: dict[type, NodeType] = {
     OrderedDict: NodeType(
         "OrderedDict",
         lambda v: (list(v.values()), tuple(v), [f"[{k!r}]" for k in v]),
-        lambda keys, c: OrderedDict(zip(keys, c, strict=True))),
+        lambda keys, c: OrderedDict(zip(keys, c, strict=True)),
+    ),
     defaultdict: NodeType(
         "defaultdict",
         lambda v: ((part := _flatten_dict(v))[0], (v.default_factory, part[1]), part[2]),
-        lambda data, c: defaultdict(data[0], zip(data[1], c, strict=True))),
+        lambda data, c: defaultdict(data[0], zip(data[1], c, strict=True)),
+    ),
 }
 
 
@@ -148,17 +153,26 @@ def register_dataclass(
     cls: type[T], data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] = ()
 ) -> type[T]:
     """Register a dataclass whose `meta_fields` are part of the structure instead of children."""
-    names = tuple(data_fields) if data_fields is not None else tuple(
-        f.name for f in dataclasses.fields(cls)  # type: ignore[arg-type]  # cls is a dataclass
-        if f.init and f.name not in meta_fields)
+    names = (
+        tuple(data_fields)
+        if data_fields is not None
+        else tuple(
+            f.name
+            for f in dataclasses.fields(cls)  # type: ignore[arg-type]  # cls is a dataclass
+            if f.init and f.name not in meta_fields
+        )
+    )
     _registry[cls] = _dataclass_node(cls, names, tuple(meta_fields))
     return cls
 
 
 def _dataclass_node(cls: type, names: tuple[str, ...], meta: tuple[str, ...]) -> NodeType:
     def flatten(value: Any) -> tuple[Sequence[Any], Hashable, Sequence[str]]:
-        return ([getattr(value, n) for n in names], tuple(getattr(value, n) for n in meta),
-                [f".{n}" for n in names])
+        return (
+            [getattr(value, n) for n in names],
+            tuple(getattr(value, n) for n in meta),
+            [f".{n}" for n in names],
+        )
 
     def unflatten(data: Any, children: Sequence[Any]) -> Any:
         return cls(**dict(zip(names, children, strict=True)), **dict(zip(meta, data, strict=True)))
@@ -177,8 +191,11 @@ def _node_type(value: Any) -> NodeType | None:
 def _new_node_type(cls: type) -> NodeType | None:
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         fields: tuple[str, ...] = cls._fields
-        return NodeType(cls.__name__, lambda v: (v, None, [f".{f}" for f in fields]),
-                        lambda _, children: cls(*children))
+        return NodeType(
+            cls.__name__,
+            lambda v: (v, None, [f".{f}" for f in fields]),
+            lambda _, children: cls(*children),
+        )
     array_like = hasattr(cls, "__array__") or hasattr(cls, "shape")
     if dataclasses.is_dataclass(cls) and not array_like:
         return _dataclass_node(cls, tuple(f.name for f in dataclasses.fields(cls) if f.init), ())
@@ -222,16 +239,15 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     return leaves, _flatten_into(tree, leaves, is_leaf)
 
 
-def _flatten_into(
-    tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None
-) -> TreeDef:
+def _flatten_into(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeDef:
     node = None if is_leaf is not None and is_leaf(tree) else _node_type(tree)
     if node is None:
         leaves.append(tree)
         return LEAF
     children, data, keys = node.flatten(tree)
     return TreeDef(
-        node, data, tuple(_flatten_into(c, leaves, is_leaf) for c in children), tuple(keys))
+        node, data, tuple(_flatten_into(c, leaves, is_leaf) for c in children), tuple(keys)
+    )
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
@@ -250,7 +266,9 @@ def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDe
 
 
 def map(  # the name is jax.tree's
-    function: Callable[..., Any], tree: Any, *rest: Any,
+    function: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
     """A tree of `function(leaf, *leaves at the same place in rest)`."""
@@ -273,9 +291,14 @@ def differences(expected: TreeDef, actual: TreeDef, path: str = "") -> list[str]
     """Where two structures differ, a sentence each, with the path to the place."""
     if expected == actual:
         return []
-    if (expected.node is not actual.node or expected.data != actual.data
-            or len(expected.children) != len(actual.children)):
+    if (
+        expected.node is not actual.node
+        or expected.data != actual.data
+        or len(expected.children) != len(actual.children)
+    ):
         return [f"at {path or 'the top'}: expected {expected._text()}, got {actual._text()}"]
-    return [line for key, a, b in
-            zip(expected.keys, expected.children, actual.children, strict=True)
-            for line in differences(a, b, path + key)]
+    return [
+        line
+        for key, a, b in zip(expected.keys, expected.children, actual.children, strict=True)
+        for line in differences(a, b, path + key)
+    ]

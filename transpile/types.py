@@ -79,6 +79,11 @@ class Dim:
         """The dimension that consists of one symbol."""
         return Dim((((Symbol(name, lower, extent),), 1),))
 
+    @staticmethod
+    def of(symbol: Symbol) -> Dim:
+        """The dimension that consists of this symbol."""
+        return Dim((((symbol,), 1),))
+
     def __hash__(self) -> int:
         return self._hash
 

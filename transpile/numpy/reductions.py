@@ -192,7 +192,7 @@ def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where:
         )
     left = tuple(d for i, d in enumerate(x.shape) if i not in axes)
     if is_empty(x.shape):
-        if not is_given(initial) and not is_empty(left):
+        if not is_given(initial) and 0 in [x.shape[i] for i in axes]:
             raise located(
                 ValueError, f"zero-size array to reduction operation {name} which has no identity"
             )

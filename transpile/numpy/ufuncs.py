@@ -17,9 +17,11 @@ from transpile.numpy.operands import (
     DType,
     NumpyErrors,
     as_operand,
+    cast,
     common_shape,
     convert,
     fill,
+    fit,
     fit_all,
     is_weak,
     kind_of,
@@ -52,10 +54,12 @@ def resolve(
     """The loop that NumPy chooses for operands."""
     if dtype is not None:
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
-    kinds = (*map(kind_of, operands), *[None] * ufunc.nout)
+    kinds = [kind_of(v) for v in operands]
+    if all(isinstance(k, type) for k in kinds):  # NumPy would leave these to Python's objects
+        kinds = [PYTHON_SCALARS[k] for k in kinds]
     with NumpyErrors():
         options = {} if signature is None else {"signature": signature}
-        loop = ufunc.resolve_dtypes(kinds, casting=casting, **options)
+        loop = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting=casting, **options)
         return tuple(check_dtype(d, f"numpy.{ufunc.__name__}'s loop") for d in loop)
 
 
@@ -137,7 +141,8 @@ def _compare(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     compare = _COMPARISONS[ufunc]
     if {loop[0].kind, loop[1].kind} <= {"i", "u"}:
         for position, value in enumerate(operands):
-            if type(value) is int and not _holds(loop[position], value):
+            other = kind_of(operands[1 - position])
+            if type(value) is int and other != BOOL and not _holds(loop[position], value):
                 pair = (value, 0) if position == 0 else (0, value)
                 return fill(compare(*pair), common_shape(*operands), BOOL)
         if any(isinstance(v, Tracer) and v.type.weak for v in operands):
@@ -239,24 +244,34 @@ def _float_power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 
 @rule(np.power)
 def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    """A power; a known scalar exponent takes NumPy's shortcuts, which matter at infinities."""
+    """A power; a known exponent of one element takes NumPy's shortcuts, seen at -0 and infinity."""
     base, exponent = operands
-    known = None if isinstance(exponent, Tracer) else np.asarray(exponent)
+    known = None if isinstance(exponent, Tracer) else cast(exponent, loop[1])
     if known is not None and loop[0].kind == "i" and (known < 0).any():
         raise located(ValueError, "Integers to negative integer powers are not allowed.")
-    if known is not None and known.ndim == 0:
-        value = known[()]
+    if known is not None and known.size == 1 and loop[0].kind != "c":
+        value = known.reshape(-1)[0]
+        shape = common_shape(*operands)
         if value == 2:
-            return apply(rows.square, (base,), loop[:1])
-        if loop[0].kind in "fc":
-            if value == 1:
-                return strengthen(convert(base, loop[0]))
-            if value == 0:
-                return fill(1, common_shape(base), loop[0])
-            if value in (0.5, -1):
-                row = rows.sqrt if value == 0.5 else rows.reciprocal
-                return apply(row, (base,), loop[:1])
+            return bind(rows.square, fit(base, shape, loop[0]))
+        if loop[0].kind == "f" and value == 1:
+            return strengthen(fit(base, shape, loop[0]))
+        if loop[0].kind == "f" and value == 0:
+            return fill(1, shape, loop[0])
+        if loop[0].kind == "f" and value in (0.5, -1):
+            row = rows.sqrt if value == 0.5 else rows.reciprocal
+            return bind(row, fit(base, shape, loop[0]))
     return apply(rows.power, operands, loop[:2])
+
+
+def _power_operator(base: Any, exponent: Any) -> Any:
+    """`base ** exponent`: NumPy's operator has shortcuts that its function has not."""
+    if type(exponent) in (int, float) and isinstance(base, Tracer):
+        if base.dtype.kind == "c" and exponent in (0.5, 2, -1):
+            return call({0.5: np.sqrt, 2: np.square, -1: np.reciprocal}[exponent], base)
+        if base.dtype == BOOL and type(exponent) is int and exponent == 2:
+            return call(np.square, base)
+    return call(np.power, base, exponent)
 
 
 # ------------------------------------------------------------------------------------ operators
@@ -300,6 +315,8 @@ def apply_operator(ufunc: Any, *operands: Any) -> Any:
     """A Python operator: the ufunc, except that Python scalars among themselves stay Python's."""
     values = [as_operand(v) for v in operands]
     if not all(map(is_weak, values)):
+        if ufunc is np.power:
+            return _power_operator(*values)
         return call(ufunc, *values)
     kinds = [kind_of(v) for v in values]
     python = [bool if k is BOOL else k for k in kinds]

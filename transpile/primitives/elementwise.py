@@ -47,7 +47,7 @@ copysign = elementwise("copysign", np.copysign, "copysign(x, y)", dtypes="f")
 nextafter = elementwise("nextafter", np.nextafter, "nextafter(x, y)", dtypes="f")
 spacing = elementwise("spacing", np.spacing, "spacing(x)", dtypes="f")
 heaviside = elementwise("heaviside", np.heaviside, "heaviside(x, y)", dtypes="f")
-ldexp = elementwise("ldexp", np.ldexp, "ldexp(x, y)", dtypes="fi", result="first")
+ldexp = elementwise("ldexp", np.ldexp, "ldexp_scaled(x, y)", dtypes="fi", result="first")
 mantissa = elementwise("mantissa", lambda x: np.frexp(x)[0], "mantissa(x)", dtypes="f")
 exponent = elementwise("exponent", lambda x: np.frexp(x)[1], "exponent(x)", dtypes="f",
                        result=lambda x: ArrayType(x.shape, np.dtype("int32")))
@@ -149,3 +149,4 @@ def _convert(x: Any, *, dtype: np.dtype[Any]) -> Any:
 
 
 convert = elementwise("convert_element_type", _convert, "convert(x)", result=_convert_type, cost=1)
+copy = elementwise("copy", np.copy, "x", cost=0)

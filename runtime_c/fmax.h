@@ -1,0 +1,10 @@
+/* numpy.fmax: the larger number; the other one if one is a NaN. */
+static inline F fmax_F(F x, F y)
+{
+    return x >= y || y != y ? x : y;
+}
+
+static inline C fmax_C(C x, C y)
+{
+    return isnan_C(y) || less_equal_C(y, x) ? x : y;
+}

@@ -1,0 +1,10 @@
+/* numpy.fmin: the smaller number; the other one if one is a NaN. */
+static inline F fmin_F(F x, F y)
+{
+    return x <= y || y != y ? x : y;
+}
+
+static inline C fmin_C(C x, C y)
+{
+    return isnan_C(y) || less_equal_C(x, y) ? x : y;
+}

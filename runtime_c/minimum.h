@@ -1,0 +1,20 @@
+/* numpy.minimum: the smaller number; a NaN if there is one. */
+static inline F minimum_F(F x, F y)
+{
+    return x <= y || x != x ? x : y;
+}
+
+static inline S minimum_S(S x, S y)
+{
+    return x < y ? x : y;
+}
+
+static inline U minimum_U(U x, U y)
+{
+    return x < y ? x : y;
+}
+
+static inline C minimum_C(C x, C y)
+{
+    return isnan_C(x) || less_equal_C(x, y) ? x : y;
+}

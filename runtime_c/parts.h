@@ -1,0 +1,41 @@
+/* numpy.frexp, its first result: x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1. */
+static inline F mantissa_F(F x)
+{
+    int exponent;
+    return frexp_F(x, &exponent);
+}
+
+/* numpy.frexp, its second result; 0 for infinities and NaN. */
+static inline int32_t exponent_F(F x)
+{
+    int exponent = 0;
+    (void)frexp_F(x, &exponent);
+    return exponent;
+}
+
+/* numpy.ldexp: x * 2^y; counts beyond any exponent are as good as the largest. */
+static inline F ldexp_scaled_F(F x, int64_t y)
+{
+    return ldexp_F(x, y > 10000 ? 10000 : y < -10000 ? -10000 : (int)y);
+}
+
+/* numpy.spacing: the distance to the next number further from zero. */
+static inline F spacing_F(F x)
+{
+    if (absolute_F(x) == (F)INFINITY) {
+        return (F)NAN;
+    }
+    return nextafter_F(x, copysign_F((F)INFINITY, x)) - x;
+}
+
+/* numpy.heaviside: 0 below zero, 1 above, y at zero. */
+static inline F heaviside_F(F x, F y)
+{
+    return x != x ? x : x == 0 ? y : x < 0 ? 0 : 1;
+}
+
+/* numpy.rint of complex numbers: both parts. */
+static inline C rint_C(C x)
+{
+    return make_complex_R(rint_R(real_C(x)), rint_R(imag_C(x)));
+}

@@ -1,0 +1,10 @@
+/* numpy.right_shift: fills with the sign, also when all bits are shifted out. */
+static inline S right_shift_S(S x, S y)
+{
+    return (S)((U)y < BITS_S ? x >> y : x < 0 ? -1 : 0);
+}
+
+static inline U right_shift_U(U x, U y)
+{
+    return y < BITS_U ? (U)(x >> y) : 0;
+}

@@ -1,0 +1,143 @@
+"""Costs: what a program computes and moves, counted over its fused loops.
+
+An elementwise operation is one flop an element, elementary functions count as transcendentals, a
+reduction of n elements is n - 1, a product of (m, k) by (k, n) is 2*m*n*k; views, constants and copies
+are free. Loops are multiplied by their trip counts, so the counts are exact for static shapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transpile.loops import (
+    Apply,
+    Call,
+    Declare,
+    Expr,
+    For,
+    Index,
+    Kernel,
+    Program,
+    Statement,
+    Update,
+    children,
+    expressions,
+    loads,
+    seen_by,
+    subexpressions,
+    walk,
+    written,
+)
+from transpile.primitive import TABLE
+from transpile.types import Symbol, bounds, product
+
+# How much longer than an addition these take in a vectorised loop, for the choice of threads.
+_WEIGHTS = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8}
+_TRANSCENDENTAL_WEIGHT = 10
+_ACCESS_WEIGHT = 2
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Operations and memory traffic."""
+
+    flops: int = 0
+    transcendentals: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.flops + other.flops, self.transcendentals + other.transcendentals,
+                    self.bytes + other.bytes)
+
+
+def count(index: Index) -> int:
+    """A number of iterations or elements; the largest possible for an index, 1 where unknown."""
+    high = bounds(index)[1]
+    return max(high, 0) if high is not None else 1
+
+
+def trips(loop: For) -> int:
+    """How often a loop's body runs, at most."""
+    return count(loop.extent)
+
+
+def expression_cost(expr: Expr) -> Cost:
+    """The operations of an expression."""
+    flops = transcendentals = 0
+    for part in subexpressions(expr):
+        if isinstance(part, Apply):
+            row = TABLE[part.op]
+            transcendentals += row.transcendental
+            flops += 0 if row.transcendental else row.cost
+    return Cost(flops, transcendentals)
+
+
+def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = None) -> Cost:
+    """The operations of statements, loops multiplied out."""
+    total = Cost()
+    for statement in body:
+        inner = Cost()
+        for expr in expressions(statement):
+            inner = inner + expression_cost(expr)
+        match statement:
+            case For():
+                one = body_cost(statement.body)
+                times = trips(statement)
+                inner = Cost(one.flops * times, one.transcendentals * times)
+            case Update(op=op):
+                inner = inner + Cost(flops=TABLE[op].cost)
+            case Declare(constant=False):
+                inner = inner + Cost(flops=-1)
+            case Call(args=args):
+                sizes = [a for a in args[:3] if not hasattr(a, "buffer")]
+                inner = Cost(flops=2 * count(product(sizes)))  # type: ignore[arg-type]  # m, n, k
+            case _:
+                inner = inner + body_cost(children(statement))
+        total = total + inner
+    return total
+
+
+def kernel_bytes(program: Program, kernel: Kernel) -> int:
+    """The memory that a kernel reads and writes, each element once."""
+    buffers = seen_by(program, kernel)
+    touched: dict[tuple[str, bool], int] = {}
+
+    def visit(body: tuple[Statement, ...], times: int) -> None:
+        for statement in body:
+            whole = isinstance(statement, Call)
+            for load in loads(statement):
+                key = (load.buffer, False)
+                touched[key] = touched.get(key, 0) + (1 << 62 if whole else times)
+            for name in written(statement):
+                touched[name, True] = touched.get((name, True), 0) + (1 << 62 if whole else times)
+            inner = trips(statement) if isinstance(statement, For) else 1
+            visit(children(statement), times * inner)
+
+    visit(kernel.body, 1)
+    return sum(min(times, count(product(buffers[name].shape))) * buffers[name].dtype.itemsize
+               for (name, _), times in touched.items() if name in buffers)
+
+
+def program_cost(program: Program) -> Cost:
+    """The whole program's operations and memory traffic."""
+    total = Cost()
+    for kernel in program.kernels:
+        total = total + body_cost(kernel.body) + Cost(bytes=kernel_bytes(program, kernel))
+    return total
+
+
+def work(statement: Statement) -> int:
+    """An estimate of the time that a statement takes, an addition of vector lanes being 1."""
+    own = _ACCESS_WEIGHT * (len(list(loads(statement))) + len(written(statement)))
+    for expr in expressions(statement):
+        for part in subexpressions(expr):
+            if isinstance(part, Apply):
+                own += _TRANSCENDENTAL_WEIGHT if TABLE[part.op].transcendental else _WEIGHTS.get(
+                    part.op, 1)
+    times = trips(statement) if isinstance(statement, For) else 1
+    return own + times * sum(map(work, children(statement)))
+
+
+def statements(program: Program) -> int:
+    """How many statements a program has."""
+    return sum(1 for k in program.kernels for _ in walk(k.body))

@@ -1,0 +1,89 @@
+"""A dialect is data: how one language spells types, literals, functions and loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from transpile.types import DTYPES, SHORT_NAMES
+
+DType = np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One target language.
+
+    types      the name of each dtype
+    literal    (value, dtype) -> its text
+    template   the file that renders a program, in templates/
+    includes   the headers that every program needs; complex_includes, those for complex numbers
+    parallel   the line before a loop that runs on several threads, simd likewise for vector lanes
+    """
+
+    name: str
+    types: Mapping[DType, str]
+    literal: Callable[[Any, DType], str]
+    template: str
+    includes: tuple[str, ...]
+    complex_includes: tuple[str, ...]
+    parallel: str
+    simd: str
+    both: str
+
+
+def c_literal(value: Any, dtype: DType) -> str:
+    """A C literal of this dtype: typed, and exact."""
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind == "c":
+        suffix = "F" if dtype.itemsize == 8 else ""
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        parts = (c_literal(np.real(value), part), c_literal(np.imag(value), part))
+        return f"CMPLX{suffix}({parts[0]}, {parts[1]})"
+    if dtype.kind == "f":
+        if math.isnan(value):
+            return "NAN"
+        if math.isinf(value):
+            return "INFINITY" if value > 0 else "-INFINITY"
+        if dtype.itemsize == 4:
+            return _with_point(str(np.float32(value))) + "f"
+        return _with_point(repr(float(value)))
+    number = int(value)
+    info = np.iinfo(dtype)
+    if dtype.kind == "i" and dtype.itemsize >= 4 and number == info.min:
+        return f"INT{dtype.itemsize * 8}_MIN"
+    return f"{number}u" if dtype.kind == "u" and dtype.itemsize >= 4 else str(number)
+
+
+def _with_point(digits: str) -> str:
+    return digits if "." in digits or "e" in digits else digits + ".0"
+
+
+_C_TYPES = {
+    **{d: f"{d.name}_t" for d in DTYPES if d.kind in "iu"},
+    np.dtype("bool"): "bool", np.dtype("float32"): "float", np.dtype("float64"): "double",
+    np.dtype("complex64"): "float complex", np.dtype("complex128"): "double complex"}
+
+C = Dialect(
+    name="c",
+    types=_C_TYPES,
+    literal=c_literal,
+    template="program.c.j2",
+    includes=("math.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"),
+    complex_includes=("complex.h",),
+    parallel="#pragma omp parallel for",
+    simd="#pragma omp simd",
+    both="#pragma omp parallel for simd",
+)
+
+DIALECTS = {"c": C}
+
+
+def suffix(dtype: DType) -> str:
+    """The ending of the helpers for a dtype: f32, i64, u8, c128; `bool` for bool."""
+    return SHORT_NAMES[dtype]

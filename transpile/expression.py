@@ -1,0 +1,259 @@
+"""The expression printer: scalar expressions as text, with the parentheses that C needs and no more.
+
+A primitive prints as its row's C column says. That column is an expression in Python's syntax, which is
+parsed once and filled with the printed operands; functions in it resolve to a helper of runtime_c or to
+the C library, by the dtype of their operand.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from transpile import runtime
+from transpile.dialect import Dialect, suffix
+from transpile.errors import InternalError
+from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Ref, Within
+from transpile.primitive import TABLE
+from transpile.types import (
+    INT64,
+    SHORT_NAMES,
+    Index,
+    Monomial,
+    Quotient,
+    Symbol,
+    bounds,
+    sole_symbol,
+)
+
+DType = np.dtype[Any]
+
+# C's levels, the tightest last (ISO C11, section 6.5).
+CONDITIONAL, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, ATOM = (
+    range(13))
+
+_OPERATORS: dict[type, tuple[str, int]] = {
+    ast.Add: ("+", SUM), ast.Sub: ("-", SUM), ast.Mult: ("*", PRODUCT), ast.Div: ("/", PRODUCT),
+    ast.Mod: ("%", PRODUCT), ast.BitAnd: ("&", BIT_AND), ast.BitOr: ("|", BIT_OR),
+    ast.BitXor: ("^", BIT_XOR), ast.Eq: ("==", EQUALITY), ast.NotEq: ("!=", EQUALITY),
+    ast.Lt: ("<", RELATION), ast.LtE: ("<=", RELATION), ast.Gt: (">", RELATION),
+    ast.GtE: (">=", RELATION), ast.And: ("&&", AND), ast.Or: ("||", OR)}
+_BITWISE = (BIT_AND, BIT_OR, BIT_XOR)
+
+
+@cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def column(op: str, dtype: DType) -> str:
+    """The C column of a row for operands of a dtype."""
+    columns = TABLE[op].c
+    kind = dtype.kind
+    if kind == "u" and dtype.itemsize < 4 and "u" not in columns:
+        kind = "i"
+    return columns.get(kind, columns[""])
+
+
+@dataclass
+class Printer:
+    """Prints expressions; `used` collects the helpers that they call.
+
+    shapes    the buffers as the kernel sees them; a scalar that is passed by value is in `values`
+    """
+
+    dialect: Dialect
+    precise: bool = False
+    shapes: dict[str, tuple[Index, ...]] = field(default_factory=dict)
+    values: frozenset[str] = frozenset()
+    used: set[str] = field(default_factory=set)
+
+    def print(self, expr: Expr, level: int = 0) -> str:
+        """The text of an expression, in parentheses when it binds less tightly than `level`."""
+        text, own = self._print(expr)
+        return f"({text})" if own < level else text
+
+    def assigned(self, expr: Expr) -> str:
+        """The text of an expression that is assigned to a variable of its dtype: a conversion that C
+        makes by itself, and without loss, needs no cast there."""
+        if isinstance(expr, Apply) and expr.op == "convert_element_type":
+            source = expr.args[0].dtype
+            if expr.dtype.kind not in "bc" and source.kind not in "c" and np.can_cast(
+                    source, expr.dtype, "safe") and (source, expr.dtype) != (INT64, np.float64) and (
+                    source.kind != "u" or source.itemsize < 8 or expr.dtype.kind != "f"):
+                return self.print(expr.args[0])
+        return self.print(expr)
+
+    def _print(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case Literal(value=value, dtype=dtype):
+                text = self.dialect.literal(value, dtype)
+                return text, UNARY if text.startswith("-") else ATOM
+            case Ref(name=name):
+                return name, ATOM
+            case Load():
+                return self.element(expr.buffer, expr.index), ATOM
+            case IndexValue(index=index):
+                return self._index(index)
+            case Within():
+                return self._within(expr)
+            case Apply(op="convert_element_type"):
+                return self._convert(expr)
+            case Apply():
+                dtype = expr.args[0].dtype if expr.args else expr.dtype
+                if expr.op == "select":
+                    dtype = expr.dtype
+                return self._fill(_parsed(column(expr.op, dtype)), expr, dtype)
+
+    def element(self, buffer: str, index: tuple[Index, ...]) -> str:
+        """An element of a buffer."""
+        if not index:
+            return buffer if buffer in self.values else f"*{buffer}"
+        return buffer + "".join(f"[{self.index(i)}]" for i in index)
+
+    # ------------------------------------------------------------------------- C columns
+
+    def _fill(self, node: ast.expr, expr: Apply, dtype: DType) -> tuple[str, int]:
+        """The text of a C column with the operands of `expr` in place of x, y, z."""
+        match node:
+            case ast.Name(id=name):
+                return self._print(expr.args["xyz".index(name)])
+            case ast.Constant(value=value):
+                return self._print(Literal(value, dtype))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._infix(type(op), left, right, expr, dtype)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self._infix(type(op), left, right, expr, dtype)
+            case ast.BoolOp(op=op, values=[left, right]):
+                return self._infix(type(op), left, right, expr, dtype)
+            case ast.UnaryOp(op=op, operand=operand):
+                sign = {ast.USub: "-", ast.Not: "!", ast.Invert: "~"}[type(op)]
+                inner = self._at(operand, expr, dtype, UNARY)
+                if inner.startswith(sign):
+                    inner = f"({inner})"
+                return sign + inner, UNARY
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                parts = (self._at(test, expr, dtype, OR), self._at(body, expr, dtype, CONDITIONAL),
+                         self._at(orelse, expr, dtype, CONDITIONAL))
+                return f"{parts[0]} ? {parts[1]} : {parts[2]}", CONDITIONAL
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self._function(name, [self._at(a, expr, dtype, 0) for a in args], dtype)
+            case _:
+                raise InternalError(f"{expr.op} has a C column that no rule prints: {ast.dump(node)}")
+
+    def _at(self, node: ast.expr, expr: Apply, dtype: DType, level: int) -> str:
+        text, own = self._fill(node, expr, dtype)
+        return f"({text})" if own < level else text
+
+    def _infix(
+        self, op: type, left: ast.expr, right: ast.expr, expr: Apply, dtype: DType
+    ) -> tuple[str, int]:
+        word, level = _OPERATORS[op]
+        # Compilers ask for parentheses where C's levels surprise: a == b & c, a && b || c, a < b < c.
+        inner = SHIFT if level in (EQUALITY, RELATION) else level
+        if level in _BITWISE:
+            inner = UNARY
+        if level == OR:
+            inner = BIT_OR
+        first = self._at(left, expr, dtype, inner)
+        return f"{first} {word} {self._at(right, expr, dtype, min(inner + 1, ATOM))}", level
+
+    def _function(self, name: str, arguments: list[str], dtype: DType) -> tuple[str, int]:
+        return f"{self.function(name, dtype)}({', '.join(arguments)})", ATOM
+
+    def function(self, name: str, dtype: DType) -> str:
+        """The C function for NumPy's name and a dtype: a helper, else the C library's."""
+        ending = suffix(dtype)
+        helper = f"{name}_{ending}"
+        library = runtime.library_name(name, ending)
+        precise = self.precise and library is not None and name in TABLE and TABLE[name].transcendental
+        if not precise and runtime.find(helper) is not None:
+            self.used.add(helper)
+            return helper
+        if library is None:
+            raise InternalError(f"there is no C function for {name} of {dtype.name}")
+        return library
+
+    def _convert(self, expr: Apply) -> tuple[str, int]:
+        (x,) = expr.args
+        source, target = x.dtype, expr.dtype
+        if target.kind == "b":
+            test = "!= 0" if source.kind in "iu" else f"!= {self.dialect.literal(0, source)}"
+            return f"{self.print(x, SHIFT)} {test}", EQUALITY
+        if source.kind == "c" and target.kind != "c":
+            # NumPy drops the imaginary part.
+            real = self._function("real", [self.print(x)], source)[0]
+            part = np.dtype(f"f{source.itemsize // 2}")
+            if part == target:
+                return real, ATOM
+            return self._cast(real, part, target)
+        return self._cast(self.print(x, UNARY), source, target, self.print(x))
+
+    def _cast(self, text: str, source: DType, target: DType, bare: str = "") -> tuple[str, int]:
+        if source.kind == "f" and target.kind in "iu":
+            name = f"convert_{suffix(source)}_{suffix(target)}"
+            self.used.add(name)
+            return f"{name}({bare or text})", ATOM
+        return f"({self.dialect.types[target]}){text}", UNARY
+
+    # -------------------------------------------------------------------------- indices
+
+    def _within(self, expr: Within) -> tuple[str, int]:
+        index, low, high = (self._index(i) for i in (expr.index, expr.low, expr.high))
+        tests = []
+        smallest, largest = bounds(expr.index)
+        if not (isinstance(expr.low, int) and smallest is not None and smallest >= expr.low):
+            tests.append(f"{index[0]} >= {low[0]}")
+        if not (isinstance(expr.high, int) and largest is not None and largest < expr.high):
+            tests.append(f"{index[0]} < {high[0]}")
+        return (" && ".join(tests) or "true"), (AND if len(tests) > 1 else RELATION if tests else ATOM)
+
+    def index(self, index: Index, level: int = 0) -> str:
+        """The text of an index."""
+        text, own = self._index(index)
+        return f"({text})" if own < level else text
+
+    def _index(self, index: Index) -> tuple[str, int]:
+        if isinstance(index, int):
+            return str(index), UNARY if index < 0 else ATOM
+        symbol = sole_symbol(index)
+        if symbol is not None:
+            return symbol.name, ATOM
+        terms = sorted(index.terms, key=lambda term: term[1] < 0) if index.terms[0][1] < 0 else (
+            index.terms)
+        text = ""
+        for monomial, coefficient in terms:
+            sign = "-" if coefficient < 0 else "+"
+            term = self._term(monomial, abs(coefficient))
+            text = f"{text} {sign} {term}" if text else (term if sign == "+" else f"-{term}")
+        return text, SUM if len(terms) > 1 or text.startswith("-") else PRODUCT
+
+    def _term(self, monomial: Monomial, coefficient: int) -> str:
+        factors = [str(coefficient)] if coefficient != 1 or not monomial else []
+        alone = not factors and len(monomial) == 1
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                factors.append(atom.name)
+                continue
+            word = "/" if isinstance(atom, Quotient) else "%"
+            low = bounds(atom.dividend)[0]
+            if low is None or low < 0:
+                name = self.function("floor_divide" if word == "/" else "remainder", INT64)
+                factors.append(f"{name}({self.index(atom.dividend)}, {self.index(atom.divisor)})")
+                continue
+            text = f"{self.index(atom.dividend, PRODUCT + 1)} {word} {self.index(atom.divisor, UNARY)}"
+            factors.append(text if alone else f"({text})")
+        return " * ".join(factors)
+
+
+def c_type(dialect: Dialect, dtype: DType) -> str:
+    """The name of a dtype's type, for declarations."""
+    if dtype not in dialect.types:
+        raise InternalError(f"{dialect.name} has no type for {SHORT_NAMES.get(dtype, dtype.name)}")
+    return dialect.types[dtype]
+
+

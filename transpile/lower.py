@@ -1,0 +1,283 @@
+"""Lowering: the fused stages become kernels in the loop language.
+
+Each outermost loop is a kernel; scalar statements between loops go with the kernel before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from transpile import loops
+from transpile.errors import InternalError
+from transpile.graph import UNKNOWN_SOURCE, Atom, Const, Graph, Source, Var
+from transpile.loops import (
+    Alloc,
+    Buffer,
+    Call,
+    Declare,
+    Expr,
+    For,
+    Kernel,
+    Literal,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    map_expr,
+)
+from transpile.names import LOOP_NAMES, Names
+from transpile.nest import Fused, Home, Nest, fuse, reads_in_place
+from transpile.placement import Stage
+from transpile.products import workspace_bytes
+
+from transpile.types import SHORT_NAMES, Dim, Index, Shape, Symbol, substitute, unravel
+
+# A kernel's comment quotes at most this many lines of Python.
+LONGEST_COMMENT = 6
+
+
+def lower(graph: Graph) -> Program:
+    """The program that computes an optimised graph."""
+    return _Lowering(graph, fuse(graph)).program()
+
+
+class _Lowering:
+    def __init__(self, graph: Graph, fused: Fused) -> None:
+        self.graph = graph
+        self.fused = fused
+        self.placement = fused.placement
+        self.names = Names()
+        self.function = self.names.new(graph.name)
+        self.buffers: dict[Atom, Buffer] = {}
+        self.temporaries: list[Buffer] = []
+        self.constants: list[Buffer] = []
+        self.inputs = tuple(self._buffer(v, v.name or "x") for v in graph.inputs)
+        self.outputs = tuple(self._output_buffers())
+        self.in_place = self._values_read_in_place()
+        self.scalars: dict[Stage, str] = {}
+        self.rows: dict[Stage, Buffer] = {}
+        self.symbols: dict[Stage, dict[Symbol, Index]] = {}
+        self.scope = self.names.inner()
+
+    # ------------------------------------------------------------------------------ buffers
+
+    def _buffer(self, atom: Atom, hint: str) -> Buffer:
+        value = atom.value if isinstance(atom, Const) else None
+        buffer = Buffer(self.names.new(hint), atom.type.shape, atom.type.dtype, value)
+        self.buffers[atom] = buffer
+        return buffer
+
+    def _output_buffers(self) -> Iterator[Buffer]:
+        hints = self.graph.output_names
+        several = len(self.graph.outputs) > 1
+        for position, atom in enumerate(self.graph.outputs):
+            default = f"out_{position}" if several else "out"
+            hint = hints[position] if hints else getattr(atom, "name", "")
+            yield self._buffer(atom, hint or default)
+
+    def _stored(self, atom: Atom) -> Buffer:
+        """The buffer of a value in memory; constants and temporaries get theirs when first met."""
+        buffer = self.buffers.get(atom)
+        if buffer is None:
+            buffer = self._buffer(atom, atom.name or ("c" if isinstance(atom, Const) else "t"))
+            (self.constants if isinstance(atom, Const) else self.temporaries).append(buffer)
+        return buffer
+
+    def _values_read_in_place(self) -> set[Stage]:
+        found: set[Stage] = set()
+        for stage in self.placement.stages:
+            for key, reads in stage.reads.items():
+                producer = self.placement.by_key.get(key)
+                if (producer is not None and self.fused.homes[producer].kind == "stored"
+                        and all(reads_in_place(self.fused, producer, stage, r) for r in reads)):
+                    found.add(producer)
+        return found
+
+    # ------------------------------------------------------------------------------ kernels
+
+    def program(self) -> Program:
+        kernels: list[Kernel] = []
+        group: list[Nest | Stage] = []
+        for item in self.fused.items:
+            starts = isinstance(item, Nest) or item.kind == "call"
+            if starts and any(isinstance(g, Nest) or g.kind == "call" for g in group):
+                kernels.append(self._kernel(group, len(kernels)))
+                group = []
+            group.append(item)
+        if group:
+            kernels.append(self._kernel(group, len(kernels)))
+        if len(kernels) == 1:
+            kernels = [loops.Kernel(f"{self.function}_kernel", kernels[0].body, kernels[0].source,
+                                    kernels[0].comment)]
+        program = Program(self.function, self.inputs, self.outputs, tuple(kernels),
+                          tuple(self.temporaries), tuple(self.constants))
+        loops.check(program)
+        return program
+
+    def _kernel(self, items: list[Nest | Stage], number: int) -> Kernel:
+        self.scope = self.names.inner()
+        body = tuple(self._items(items, 0))
+        sources: dict[Source, None] = {}
+        for stage in _stages(items):
+            if stage.equation.source.line:
+                sources.setdefault(stage.equation.source)
+        ordered = sorted(sources, key=lambda s: (s.file, s.line))
+        comment = tuple(f"{s}: {s.text}" if s.text else str(s) for s in ordered)
+        if len(comment) > LONGEST_COMMENT:
+            comment = (*comment[: LONGEST_COMMENT - 1], "...")
+        return Kernel(f"{self.function}_{number + 1}", body,
+                      ordered[0] if ordered else UNKNOWN_SOURCE, comment)
+
+    def _items(self, items: list[Nest | Stage], depth: int) -> Iterator[Statement]:
+        for item in items:
+            if isinstance(item, Nest):
+                yield from self._loop(item)
+            elif item.kind == "call":
+                yield from self._call(item)
+            else:
+                yield from self._leaf(item, depth)
+
+    def _loop(self, nest: Nest) -> Iterator[Statement]:
+        depth = nest.depth
+        name = [n for n in LOOP_NAMES if n not in self.names][depth]
+        symbol = Symbol(name, 0, nest.symbol.extent)
+        accumulating: list[Stage] = []
+        for stage in nest.stages:
+            self.symbols.setdefault(stage, {})[stage.order[depth]] = Dim.of(symbol)
+            if (depth == stage.rank and stage.kind == "reduce") or (
+                    depth == stage.rank - 1 and stage.kind == "scan"):
+                accumulating.append(stage)
+        for stage in accumulating:
+            yield Declare(self._scalar(stage), self._start(stage), constant=False)
+        body: list[Statement] = []
+        for stage in nest.stages:
+            home = self.fused.homes[stage]
+            if home.kind == "row" and home.loop is nest:
+                body.append(Alloc(self._row(stage, home)))
+        body += self._items(nest.items, depth + 1)
+        if symbol.extent is None:
+            raise InternalError(f"the loop {name} has no extent")
+        yield For(symbol, symbol.extent, tuple(body))
+        for stage in accumulating:
+            if stage.kind == "reduce":
+                yield from self._keep(stage, Ref(self.scalars[stage], stage.var.type.dtype))
+
+    def _leaf(self, stage: Stage, depth: int) -> Iterator[Statement]:
+        if stage.body is None:
+            raise InternalError(f"{stage.equation.primitive} has no expression")
+        value = self._expression(stage, stage.body)
+        dtype = stage.var.type.dtype
+        if stage.kind in ("reduce", "scan"):
+            accumulator = Ref(self._scalar(stage), dtype)
+            if stage.rank + (stage.kind == "reduce") > depth and not stage.order:
+                yield Declare(accumulator.name, self._start(stage), constant=False)
+            yield Update(accumulator, stage.combine, value)
+            if stage.kind == "scan":
+                yield from self._keep(stage, accumulator)
+        elif self.fused.homes[stage].kind == "scalar" or stage in self.in_place:
+            name = self._scalar(stage)
+            yield Declare(name, value)
+            yield from self._keep(stage, Ref(name, dtype))
+        else:
+            yield from self._keep(stage, value)
+
+    def _keep(self, stage: Stage, value: Expr) -> Iterator[Statement]:
+        """Put a computed element where it lives, unless that is the scalar it is in."""
+        home = self.fused.homes[stage]
+        index = self._index(stage, stage.index)
+        if home.kind == "row":
+            yield Store(self.rows[stage].name, tuple(index[a] for a in home.kept), value)
+        elif home.kind == "stored":
+            yield Store(self._stored(stage.var).name, index, value)
+
+    # ------------------------------------------------------------------------- names, values
+
+    def _scalar(self, stage: Stage) -> str:
+        if stage not in self.scalars:
+            default = "acc" if stage.kind in ("reduce", "scan") else "t"
+            self.scalars[stage] = self.scope.new(stage.var.name or default)
+        return self.scalars[stage]
+
+    def _row(self, stage: Stage, home: Home) -> Buffer:
+        name = self.scope.new(stage.var.name or "row")
+        self.rows[stage] = Buffer(name, home.shape, stage.var.type.dtype)
+        return self.rows[stage]
+
+    def _start(self, stage: Stage) -> Literal:
+        if stage.start is None:
+            raise InternalError(f"{stage.equation.primitive} has no starting value")
+        return Literal(stage.start.value[()], stage.var.type.dtype)
+
+    def _index(self, stage: Stage, index: Shape) -> Shape:
+        values = self.symbols.get(stage, {})
+        return tuple(substitute(i, values) for i in index)
+
+    def _expression(self, stage: Stage, expr: Expr) -> Expr:
+        values = self.symbols.get(stage, {})
+
+        def resolve(part: Expr) -> Expr:
+            part = loops.map_indices(part, lambda i: substitute(i, values))
+            return self._load(stage, part) if isinstance(part, Load) else part
+
+        return map_expr(expr, resolve)
+
+    def _load(self, reader: Stage, load: Load) -> Expr:
+        """A read of a value, from wherever it lives."""
+        atom = self.placement.atoms[load.buffer]
+        producer = self.placement.by_key.get(load.buffer)
+        if producer is not None:
+            home = self.fused.homes[producer]
+            if home.kind == "row":
+                return Load(self.rows[producer].name, tuple(load.index[a] for a in home.kept),
+                            load.dtype)
+            here = producer in self.in_place and all(
+                reads_in_place(self.fused, producer, reader, r) for r in reader.reads[load.buffer])
+            if home.kind == "scalar" or here:
+                return Ref(self._scalar(producer), load.dtype)
+        return Load(self._stored(atom).name, load.index, load.dtype)
+
+    # -------------------------------------------------------------------- matrix products
+
+    def _call(self, stage: Stage) -> Iterator[Statement]:
+        found = stage.product
+        if found is None:
+            raise InternalError(f"{stage.equation.primitive} is no library call")
+        out = self._stored(stage.var)
+        names = [n for n in LOOP_NAMES if n not in self.names]
+        batch = [Symbol(names[d], 0, extent) for d, extent in enumerate(found.batch)]
+        where: list[Index] = [0 if s.extent == 1 else Dim.of(s) for s in batch]
+        arguments: list[Index | Load] = [found.m, found.n, found.k]
+        for operand in found.operands:
+            offset = operand.offset
+            for position, stride in zip(where, operand.batch_strides, strict=True):
+                offset = offset + position * stride
+            buffer = self._stored(operand.base)
+            arguments += [Load(buffer.name, unravel(offset, buffer.shape), buffer.dtype),
+                          operand.row_stride, operand.column_stride]
+        inner = (0,) * (len(out.shape) - len(where))
+        scratch = Buffer(self.names.new("scratch"), (workspace_bytes(found, out.dtype.itemsize),),
+                         np.dtype("uint8"))
+        self.temporaries.append(scratch)
+        arguments += [Load(out.name, (*where, *inner), out.dtype), found.n,
+                      Load(scratch.name, (0,), scratch.dtype)]
+        suffix = SHORT_NAMES[out.dtype]
+        body: tuple[Statement, ...] = (
+            Call(f"matmul_{suffix}", tuple(arguments), (out.name, scratch.name)),)
+        for symbol in reversed(batch):
+            if symbol.extent is not None and symbol.extent != 1:
+                body = (For(symbol, symbol.extent, body),)
+        yield from body
+
+
+def _stages(items: list[Nest | Stage]) -> Iterator[Stage]:
+    for item in items:
+        if isinstance(item, Nest):
+            yield from item.stages
+        else:
+            yield item
+
+

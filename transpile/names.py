@@ -1,0 +1,63 @@
+"""C identifiers: the user's names where they can be kept, unique and never a word that C owns."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable
+
+_C_WORDS = frozenset("""
+auto break case char const continue default do double else enum extern float for goto if inline int
+long register restrict return short signed sizeof static struct switch typedef union unsigned void
+volatile while bool true false complex I asm main NULL NAN INFINITY EOF errno
+_Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local
+class template new delete this namespace public private protected virtual operator typename using
+""".split())
+# Functions of <math.h>, <complex.h>, <stdlib.h> and <string.h> that a value must not hide.
+_LIBRARY = frozenset(
+    base + suffix for suffix in ("", "f", "l") for base in """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim
+floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2
+logb lrint lround modf nan nearbyint nextafter nexttoward pow remainder remquo rint round scalbln
+scalbn signbit sin sinh sqrt tan tanh tgamma trunc y0 y1 yn gamma cabs cacos cacosh carg casin casinh
+catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh csqrt ctan ctanh abs labs
+div exit free malloc calloc realloc qsort rand srand abort atexit memcpy memmove memset memcmp index
+isnan isinf isfinite strlen time clock""".split())
+
+LOOP_NAMES = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s", "u", "v", "w")
+RESERVED = _C_WORDS | _LIBRARY | {"workspace"}
+
+
+def identifier(text: str) -> str:
+    """The text as a C identifier: other characters become underscores."""
+    name = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_") or "x"
+    if name[0].isdigit():
+        name = "x" + name
+    return name
+
+
+class Names:
+    """Gives out unique identifiers; those of an outer scope are taken too."""
+
+    def __init__(self, taken: Iterable[str] = (), outer: Names | None = None) -> None:
+        self._taken = set(taken)
+        self._outer = outer
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._taken or (self._outer is not None and name in self._outer)
+
+    def new(self, hint: str) -> str:
+        """The hint as an identifier, with a number where it is taken already."""
+        base = identifier(hint)
+        if base in RESERVED or keyword.iskeyword(base):
+            base += "_"
+        name, number = base, 2
+        while name in self:
+            name = f"{base}_{number}" if base[-1].isdigit() else f"{base}{number}"
+            number += 1
+        self._taken.add(name)
+        return name
+
+    def inner(self) -> Names:
+        """A scope inside this one."""
+        return Names(outer=self)

@@ -1,0 +1,261 @@
+"""The nest: stages fused into shared loops, and the place where each stage's value lives.
+
+Stages join the loop of their producer when, in each iteration, they read only the part of it that the
+same iteration computed: their subscripts along the producer's axis are the loop's own index. Applied to
+the outermost loops first and then inside each of them, this one rule makes softmax a single loop over
+rows, keeps a loop's sibling reductions together, and leaves a value that all its consumers read in the
+innermost loop in a scalar.
+
+A value lives
+* in a scalar, when all who read it stand inside the innermost loop over its axes;
+* in a row (a local array), when they share some outer loops with it;
+* in memory (`stored`), otherwise, and when it is a result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from transpile.graph import Graph, Var
+from transpile.loops import Apply, Load, subexpressions
+from transpile.placement import CHEAP, Placement, Stage, cost_of
+from transpile.primitive import TABLE
+from transpile.types import Dim, Index, Shape, Symbol, product
+
+# The largest local array, in bytes: it lives on a thread's stack and should stay in its cache.
+LARGEST_ROW = 65536
+# How many of the latest loops a stage tries to join, and how many stages may share one.
+CANDIDATE_LOOPS = 8
+LARGEST_CLUSTER = 128
+# Unrelated stages share a loop only when it is so short that a loop of its own costs more.
+SMALL_LOOP = 4096
+
+
+@dataclass(eq=False)
+class Nest:
+    """A loop shared by stages; its items are loops and, innermost, the stages themselves."""
+
+    symbol: Symbol
+    depth: int
+    stages: list[Stage]
+    items: list[Nest | Stage] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a stage's value lives: in `depth` loops shared with its readers; kept is its shape there."""
+
+    kind: str
+    depth: int
+    loop: Nest | None = None
+    kept: tuple[int, ...] = ()
+    shape: Shape = ()
+
+
+@dataclass(eq=False)
+class Fused:
+    """The loop trees of a graph and the home of every stage."""
+
+    placement: Placement
+    items: list[Nest | Stage]
+    paths: dict[Stage, list[Nest]]
+    homes: dict[Stage, Home]
+
+
+def fuse(graph: Graph) -> Fused:
+    """The graph's loops. Cheap values that turn out to need memory are computed again instead."""
+    recompute: frozenset[Var] = frozenset()
+    for _ in range(3):
+        fused = _fuse(Placement(graph, recompute))
+        cheap = frozenset(
+            s.var for s, home in fused.homes.items()
+            if home.kind != "scalar" and s.kind == "map" and s.var not in graph.outputs
+            and own_cost(s) <= CHEAP and s.var not in recompute
+            and not _is_operand(fused.placement, s))
+        if not cheap:
+            break
+        recompute |= cheap
+    return fused
+
+
+def own_cost(stage: Stage) -> int:
+    """What it costs to compute one element of a stage, the stages that it reads being there."""
+    if stage.body is None:
+        return CHEAP + 1
+    return sum(cost_of(TABLE[part.op]) for part in subexpressions(stage.body)
+               if isinstance(part, Apply))
+
+
+def _is_operand(placement: Placement, stage: Stage) -> bool:
+    return any(o.base is stage.var for p in placement.products.values() for o in p.operands)
+
+
+def _fuse(placement: Placement) -> Fused:
+    items = _build(placement, placement.stages, 0)
+    paths: dict[Stage, list[Nest]] = {}
+
+    def visit(items: list[Nest | Stage], path: list[Nest]) -> None:
+        for item in items:
+            if isinstance(item, Nest):
+                visit(item.items, [*path, item])
+            else:
+                paths[item] = path
+
+    visit(items, [])
+    readers: dict[Stage, list[Stage]] = {}
+    for stage in placement.stages:
+        for key in stage.reads:
+            if key in placement.by_key:
+                readers.setdefault(placement.by_key[key], []).append(stage)
+    outputs = set(placement.graph.outputs)
+    homes = {s: _home(s, readers.get(s, []), paths, s.var in outputs) for s in placement.stages}
+    return Fused(placement, items, paths, homes)
+
+
+# ------------------------------------------------------------------------------ shared loops
+
+
+def _build(placement: Placement, stages: list[Stage], depth: int) -> list[Nest | Stage]:
+    """The loops at one depth, for stages that share all loops further out."""
+    items: list[Nest | Stage] = []
+    place: dict[Stage, int] = {}
+    for stage in stages:
+        producers = [p for key in stage.reads
+                     if (p := placement.by_key.get(key)) is not None and p in place]
+        if len(stage.order) == depth:
+            place[stage] = len(items)
+            items.append(stage)
+            continue
+        _bring_together(placement, items, place, stage, producers, depth)
+        earliest = max((place[p] for p in producers), default=0)
+        for position in range(max(earliest, len(items) - CANDIDATE_LOOPS), len(items)):
+            nest = items[position]
+            if isinstance(nest, Nest) and nest.stages and _may_join(placement, nest, stage, producers, depth):
+                nest.stages.append(stage)
+                place[stage] = position
+                break
+        else:
+            place[stage] = len(items)
+            items.append(Nest(stage.order[depth], depth, [stage]))
+    for item in items:
+        if isinstance(item, Nest):
+            item.symbol = item.stages[0].order[depth] if item.stages else item.symbol
+            item.items = _build(placement, item.stages, depth + 1)
+    return [item for item in items if not isinstance(item, Nest) or item.stages]
+
+
+def _bring_together(
+    placement: Placement, items: list[Nest | Stage], place: dict[Stage, int], stage: Stage,
+    producers: list[Stage], depth: int,
+) -> None:
+    """Move the loops of a stage's producers into the latest of them, where all can run together and
+    the stage with them: `x[j] - x[i]` and `y[j] - y[i]` have nothing in common until a sum reads both.
+    """
+    nests = sorted({place[p] for p in producers})
+    if len(nests) < 2:
+        return
+    last = items[nests[-1]]
+    symbol = stage.order[depth]
+    if not isinstance(last, Nest) or last.symbol.extent != symbol.extent or not all(
+            _is_aligned(placement, p, stage, depth) for p in producers):
+        return
+    for position in nests[:-1]:
+        nest = items[position]
+        if not isinstance(nest, Nest) or nest.symbol.extent != last.symbol.extent:
+            continue
+        moved = {placement.key(s.var) for s in nest.stages}
+        between = [s for item in items[position + 1: nests[-1] + 1] for s in
+                   (item.stages if isinstance(item, Nest) else [item])]
+        if any(not moved.isdisjoint(s.reads) for s in between) or len(
+                nest.stages) + len(last.stages) > LARGEST_CLUSTER:
+            continue
+        last.stages = sorted(nest.stages + last.stages, key=lambda s: placement.position[s])
+        nest.stages = []
+        for s in last.stages:
+            place[s] = nests[-1]
+
+
+def _may_join(
+    placement: Placement, nest: Nest, stage: Stage, producers: list[Stage], depth: int
+) -> bool:
+    symbol = stage.order[depth]
+    if symbol.extent != nest.symbol.extent or len(nest.stages) >= LARGEST_CLUSTER:
+        return False
+    members = set(nest.stages)
+    inside = [p for p in producers if p in members]
+    for producer in inside:
+        if not _is_aligned(placement, producer, stage, depth):
+            return False
+    if inside or depth > 0:
+        return True
+    if any(not stage.reads.keys().isdisjoint(m.reads) for m in nest.stages):
+        return _same_walk(nest.stages[-1], stage)
+    return _is_small(stage) and all(map(_is_small, nest.stages))
+
+
+def _is_aligned(placement: Placement, producer: Stage, reader: Stage, depth: int) -> bool:
+    """Tell whether each iteration of the loop reads only what it has itself computed."""
+    if depth >= producer.rank:
+        return False
+    loop = Dim.of(producer.order[depth])
+    if loop not in producer.index:
+        return False
+    axis = producer.index.index(loop)
+    wanted = Dim.of(reader.order[depth])
+    return all(load.index[axis] == wanted for load in reader.reads[placement.key(producer.var)])
+
+
+def _same_walk(a: Stage, b: Stage) -> bool:
+    """Tell whether two stages that share an operand walk it in the same order: all their loops have
+    the same extents, so that the shared loop makes one stream of it."""
+    return [s.extent for s in a.order] == [s.extent for s in b.order]
+
+
+def _is_small(stage: Stage) -> bool:
+    count = product(s.extent for s in stage.order if s.extent is not None)
+    return isinstance(count, int) and count <= SMALL_LOOP
+
+
+# -------------------------------------------------------------------------------------- homes
+
+
+def _home(
+    stage: Stage, readers: list[Stage], paths: dict[Stage, list[Nest]], is_output: bool
+) -> Home:
+    everything = tuple(range(len(stage.index)))
+    path = paths[stage]
+    shared = stage.rank
+    for reader in readers:
+        common = 0
+        for mine, theirs in zip(path, paths[reader], strict=False):
+            if mine is not theirs:
+                break
+            common += 1
+        shared = min(shared, common)
+    memory = Home("stored", shared, None, everything, stage.var.type.shape)
+    if is_output or stage.kind == "call" or any(r.kind == "call" for r in readers):
+        return memory
+    if shared == stage.rank and path and shared > 0:
+        return Home("scalar", shared, path[shared - 1])
+    if shared == 0:
+        return memory
+    bound = {Dim.of(s) for s in stage.order[:shared]}
+    kept = tuple(a for a, i in enumerate(stage.index) if i not in bound and i != 0)
+    shape = tuple(stage.var.type.shape[a] for a in kept)
+    size: Index = product(shape) * stage.var.type.dtype.itemsize
+    if isinstance(size, int) and size <= LARGEST_ROW:
+        return Home("row", shared, path[shared - 1], kept, shape)
+    return memory
+
+
+def reads_in_place(fused: Fused, producer: Stage, reader: Stage, load: Load) -> bool:
+    """Tell whether a reader of a stored value stands where its element is still in a scalar."""
+    if producer.kind == "call":
+        return False
+    path, other = fused.paths[producer], fused.paths[reader]
+    if len(other) < producer.rank or path[: producer.rank] != other[: producer.rank]:
+        return False
+    if producer.rank == 0:
+        return False
+    return all(_is_aligned(fused.placement, producer, reader, depth)
+               for depth in range(producer.rank))

@@ -1,0 +1,38 @@
+"""The passes: Graph to Graph, meaning unchanged. `PASSES` is the ordered list.
+
+Calls of jitted functions inside a traced one are inlined by the trace itself, and fusion is placement
+(`transpile.placement`), so neither stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from transpile.graph import Graph
+from transpile.passes.canonical_products import canonical_products
+from transpile.passes.components import components
+from transpile.passes.common_subexpressions import common_subexpressions
+from transpile.passes.dead_code import dead_code
+from transpile.passes.decompose import decompose
+from transpile.passes.outputs import separate_outputs
+from transpile.passes.simplify import simplify
+
+PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
+    (dead_code, "what nothing reads would only cost time in the passes that follow"),
+    (decompose, "composite rows become simpler ones, which fuse"),
+    (simplify, "constants are folded and identities removed, exact ones only"),
+    (common_subexpressions, "equal computations are done once"),
+    (canonical_products, "matrix products step through their operands with two strides"),
+    (components, "the x, y, z of a sum of short vectors are three scalar sums in one loop"),
+    (simplify, "merged values open further identities"),
+    (dead_code, "what the rewrites left behind goes away"),
+    (separate_outputs, "each result is a value of its own, so that it can have a buffer of its own"),
+)
+
+
+def optimise(graph: Graph) -> Graph:
+    """The graph after every pass, checked after each."""
+    for transform, _ in PASSES:
+        graph = transform(graph)
+        graph.check()
+    return graph

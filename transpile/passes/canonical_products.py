@@ -1,0 +1,37 @@
+"""Canonical products: contractions whose operands need one stride for rows and one for columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from transpile.graph import Atom, Equation, Graph
+from transpile.passes.rewrite import Builder, rewrite
+from transpile.primitives.axes import transpose
+from transpile.primitives.linalg import dot_general, free_axes
+
+
+def canonical_products(graph: Graph) -> Graph:
+    """Transpose the operands of contractions whose contracted or free axes are not neighbours."""
+    return rewrite(graph, _rule)
+
+
+def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+    if equation.primitive is not dot_general:
+        return None
+    x, y = equation.inputs
+    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
+    fx, fy = free_axes(x.type.ndim, cx, bx), free_axes(y.type.ndim, cy, by)
+    if all(map(_neighbours, (cx, cy, fx, fy))):
+        return None
+    x = builder.apply(transpose, x, permutation=(*bx, *fx, *cx))
+    y = builder.apply(transpose, y, permutation=(*by, *cy, *fy))
+    batch = tuple(range(len(bx)))
+    contracted_x = tuple(range(len(bx) + len(fx), x.type.ndim))
+    contracted_y = tuple(range(len(by), len(by) + len(cy)))
+    numbers = ((contracted_x, contracted_y), (batch, batch))
+    return [builder.apply(dot_general, x, y, dimension_numbers=numbers)]
+
+
+def _neighbours(axes: tuple[int, ...]) -> bool:
+    return all(b == a + 1 for a, b in pairwise(axes))

@@ -1,0 +1,67 @@
+"""Decompose: rows that are made of simpler ones, which fuse with what stands around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.passes.rewrite import Builder, rewrite
+from transpile.primitives import axes, elementwise, reductions
+from transpile.types import INT64
+
+# Products of up to three factors stay within 2 ulp of the exact power.
+LARGEST_EXPANDED_POWER = 4
+
+
+def decompose(graph: Graph) -> Graph:
+    """The graph without composite rows and without small constant powers."""
+    return rewrite(graph, _rule)
+
+
+def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+    if equation.primitive in (reductions.argmax, reductions.argmin):
+        return [_position(builder, equation)]
+    if equation.primitive is elementwise.power:
+        return _power(builder, equation)
+    return None
+
+
+def _position(builder: Builder, equation: Equation) -> Var:
+    """argmax: the smallest position at which the value is the maximum, or a NaN.
+
+    Two plain reductions vectorise; a loop that carries a value and its position does not.
+    """
+    (x,) = equation.inputs
+    axis: int = equation.params["axis"]
+    reduce = (reductions.reduce_max if equation.primitive is reductions.argmax
+              else reductions.reduce_min)
+    kept = tuple(a for a in range(x.type.ndim) if a != axis)
+    best = builder.apply(reduce, x, axes=(axis,))
+    spread = builder.apply(
+        axes.broadcast_in_dim, best, shape=x.type.shape, broadcast_dimensions=kept)
+    found = builder.apply(elementwise.equal, x, spread)
+    if x.type.dtype.kind in "fc":
+        found = builder.apply(
+            elementwise.logical_or, found, builder.apply(elementwise.isnan, x))
+    position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=INT64)
+    never = Const(np.int64(np.iinfo(np.int64).max))
+    candidates = builder.apply(elementwise.select, found, position, never)
+    return builder.apply(reductions.reduce_min, candidates, axes=(axis,))
+
+
+def _power(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+    x, y = equation.inputs
+    if not isinstance(y, Const) or not y.is_scalar or x.type.dtype.kind not in "iuf":
+        return None
+    exponent = float(y.value)
+    if exponent == 1:
+        return [x]
+    if exponent == 2:
+        return [builder.apply(elementwise.square, x)]
+    if exponent == 3:
+        return [builder.apply(elementwise.multiply, builder.apply(elementwise.square, x), x)]
+    if exponent == LARGEST_EXPANDED_POWER:
+        return [builder.apply(elementwise.square, builder.apply(elementwise.square, x))]
+    return None

@@ -1,0 +1,279 @@
+"""Simplify: fold constants and remove identities. Every rule is exact, bit for bit.
+
+So `x * 1` is x, but `x + 0` stays for floats (it turns -0.0 into 0.0), and so does `x * 0` (NaN).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.passes.rewrite import Builder, rewrite
+from transpile.primitive import TABLE, Primitive
+from transpile.primitives import axes, elementwise, linalg, reductions
+from transpile.trace import evaluate
+from transpile.types import ArrayType
+
+# Larger results are cheaper to compute again than to keep as text in the program.
+LARGEST_FOLDED_SIZE = 64
+
+SimplifyRule = Callable[[Builder, Equation], "Atom | None"]
+
+
+def simplify(graph: Graph) -> Graph:
+    """The graph with constants folded and identities removed."""
+    return rewrite(graph, _rule)
+
+
+def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+    if len(equation.outputs) != 1:
+        return None
+    if equation.primitive.kind == "elementwise":
+        equation = _with_scalar_constants(builder, equation)
+    folded = _fold(builder, equation)
+    if folded is None:
+        rule = _RULES.get(equation.primitive)
+        folded = rule(builder, equation) if rule is not None else None
+    if folded is None and equation.primitive.kind == "elementwise":
+        output = builder.apply(equation.primitive, *equation.inputs, **equation.params)
+        output.name = equation.output.name
+        return [output]
+    return None if folded is None else [folded]
+
+
+def _scalar(builder: Builder, atom: Atom) -> Const | None:
+    """The scalar constant that an atom is filled with, if it is."""
+    if isinstance(atom, Const):
+        if atom.is_scalar:
+            return atom
+        first = atom.value.ravel()[:1]
+        if first.size and (atom.value.view(np.uint8) == np.tile(
+                first.view(np.uint8), atom.value.size).reshape(
+                    (*atom.value.shape[:-1], -1))).all():
+            return Const(first[0])
+        return None
+    equation = builder.producers.get(atom)
+    if equation is not None and equation.primitive in (axes.broadcast_in_dim, axes.reshape):
+        return _scalar(builder, equation.inputs[0])
+    return None
+
+
+def _with_scalar_constants(builder: Builder, equation: Equation) -> Equation:
+    """Operands that are broadcast constants become scalars, as long as one operand has the shape."""
+    shape = equation.output.type.shape
+    inputs = list(equation.inputs)
+    for position, atom in enumerate(inputs):
+        rest = inputs[:position] + inputs[position + 1:]
+        if atom.type.shape and any(a.type.shape == shape for a in rest):
+            scalar = _scalar(builder, atom)
+            if scalar is not None:
+                inputs[position] = scalar
+    if inputs == list(equation.inputs):
+        return equation
+    return Equation(equation.primitive, tuple(inputs), equation.params, equation.outputs,
+                    equation.source)
+
+
+def _fold(builder: Builder, equation: Equation) -> Atom | None:
+    """The value of an equation whose operands are known."""
+    type_ = equation.output.type
+    if equation.primitive.kind == "elementwise" and type_.shape:
+        scalars = [_scalar(builder, a) for a in equation.inputs]
+        if all(s is not None for s in scalars):
+            (value,) = evaluate(
+                Equation(equation.primitive, (), equation.params, (Var(ArrayType((), type_.dtype)),)),
+                [s.value for s in scalars if s is not None])
+            return builder.apply(axes.broadcast_in_dim, Const(value), shape=type_.shape,
+                                 broadcast_dimensions=())
+    if not equation.inputs or not isinstance(type_.size, int) or type_.size > LARGEST_FOLDED_SIZE:
+        return None
+    if not all(isinstance(a, Const) for a in equation.inputs):
+        return None
+    if type_.shape and all(a.type.shape == () for a in equation.inputs):
+        return None  # a broadcast scalar is simpler than an array of equal numbers
+    (value,) = evaluate(equation, [a.value for a in equation.inputs if isinstance(a, Const)])
+    return Const(value)
+
+
+# ------------------------------------------------------------------------------ rules by primitive
+
+
+def _is(atom: Atom, number: float) -> bool:
+    return isinstance(atom, Const) and atom.is_scalar and bool(atom.value == number) and (
+        number != 0 or not np.signbit(atom.value.real))
+
+
+def _add(builder: Builder, equation: Equation) -> Atom | None:
+    x, y = equation.inputs
+    if equation.output.type.dtype.kind in "iub":
+        if _is(x, 0):
+            return y
+        if _is(y, 0):
+            return x
+    negated = builder.producer(y, elementwise.negative)
+    if negated is not None and equation.output.type.dtype.kind in "if":
+        return builder.apply(elementwise.subtract, x, negated.inputs[0])
+    return None
+
+
+def _subtract(_: Builder, equation: Equation) -> Atom | None:
+    x, y = equation.inputs
+    return x if _is(y, 0) else None
+
+
+def _multiply(_: Builder, equation: Equation) -> Atom | None:
+    x, y = equation.inputs
+    if equation.output.type.dtype.kind == "c":
+        return None  # (a + bi)(1 + 0i) is not exact where a or b is infinite
+    return y if _is(x, 1) else x if _is(y, 1) else None
+
+
+def _divide(builder: Builder, equation: Equation) -> Atom | None:
+    x, y = equation.inputs
+    if equation.output.type.dtype.kind == "c" or not (isinstance(y, Const) and y.is_scalar):
+        return None
+    if _is(y, 1):
+        return x
+    mantissa, _ = np.frexp(y.value)
+    with np.errstate(all="ignore"):
+        inverse = Const(np.reciprocal(y.value))
+    if abs(mantissa) == 0.5 and np.isfinite(inverse.value) and np.frexp(
+            inverse.value)[0] == mantissa and abs(inverse.value) >= np.finfo(y.value.dtype).tiny:
+        return builder.apply(elementwise.multiply, x, inverse)  # a power of two: exact, and faster
+    return None
+
+
+def _involution(primitive: Primitive) -> SimplifyRule:
+    def rule(builder: Builder, equation: Equation) -> Atom | None:
+        inner = builder.producer(equation.inputs[0], primitive)
+        if inner is None or inner.inputs[0].type.dtype != equation.output.type.dtype:
+            return None
+        return inner.inputs[0]
+
+    return rule
+
+
+def _convert(_: Builder, equation: Equation) -> Atom | None:
+    (x,) = equation.inputs
+    return x if x.type.dtype == equation.params["dtype"] else None
+
+
+def _select(_: Builder, equation: Equation) -> Atom | None:
+    test, x, y = equation.inputs
+    if isinstance(test, Const) and test.is_scalar:
+        chosen = x if test.value else y
+        return chosen if chosen.type.shape == equation.output.type.shape else None
+    return x if x == y and x.type.shape == equation.output.type.shape else None
+
+
+def _same_shape(_: Builder, equation: Equation) -> Atom | None:
+    x = equation.inputs[0]
+    return x if x.type.shape == equation.output.type.shape and x.type.shape != () or (
+        x.type.shape == () == equation.output.type.shape and isinstance(x, Var)) else None
+
+
+def _reshape(builder: Builder, equation: Equation) -> Atom | None:
+    same = _same_shape(builder, equation)
+    if same is not None:
+        return same
+    inner = builder.producer(equation.inputs[0], axes.reshape)
+    if inner is not None:
+        return builder.apply(axes.reshape, inner.inputs[0], **equation.params)
+    return None
+
+
+def _transpose(builder: Builder, equation: Equation) -> Atom | None:
+    (x,) = equation.inputs
+    permutation: tuple[int, ...] = equation.params["permutation"]
+    if permutation == tuple(range(len(permutation))):
+        return x
+    inner = builder.producer(x, axes.transpose)
+    if inner is not None:
+        composed = tuple(inner.params["permutation"][p] for p in permutation)
+        return builder.apply(axes.transpose, inner.inputs[0], permutation=composed)
+    return None
+
+
+def _slice(builder: Builder, equation: Equation) -> Atom | None:
+    whole = all(s == 1 for s in equation.params["strides"])
+    return _same_shape(builder, equation) if whole else None
+
+
+def _rev(builder: Builder, equation: Equation) -> Atom | None:
+    (x,) = equation.inputs
+    moved = tuple(d for d in equation.params["dimensions"] if x.type.shape[d] != 1)
+    if not moved:
+        return x
+    return builder.apply(axes.rev, x, dimensions=moved) if moved != equation.params[
+        "dimensions"] else None
+
+
+def _concatenate(builder: Builder, equation: Equation) -> Atom | None:
+    dimension = equation.params["dimension"]
+    kept = [a for a in equation.inputs if a.type.shape[dimension] != 0]
+    if len(kept) == 1:
+        return kept[0]
+    if kept and len(kept) < len(equation.inputs):
+        return builder.apply(axes.concatenate, *kept, dimension=dimension)
+    return None
+
+
+def identity(primitive: Primitive, dtype: np.dtype[np.generic]) -> Const:
+    """The value that a reduction starts from."""
+    kind = dtype.kind
+    if primitive.combine in ("maximum", "minimum"):
+        lowest = primitive.combine == "maximum"
+        if kind == "b":
+            return Const(np.bool_(not lowest))
+        if kind in "iu":
+            info = np.iinfo(dtype)
+            return Const(np.array(info.min if lowest else info.max, dtype))
+        return Const(np.array(-np.inf if lowest else np.inf, dtype))
+    value = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False}[primitive.combine]
+    return Const(np.array(value, dtype))
+
+
+def _reduce(builder: Builder, equation: Equation) -> Atom | None:
+    (x,) = equation.inputs
+    extents = [x.type.shape[a] for a in equation.params["axes"]]
+    shape = equation.output.type.shape
+    if 0 in extents:
+        start = identity(equation.primitive, x.type.dtype)
+        return builder.apply(
+            axes.broadcast_in_dim, start, shape=shape, broadcast_dimensions=())
+    if all(e == 1 for e in extents):
+        return builder.apply(axes.reshape, x, shape=shape) if shape != x.type.shape else x
+    return None
+
+
+def _dot_general(builder: Builder, equation: Equation) -> Atom | None:
+    x = equation.inputs[0]
+    (contracting, _), _ = equation.params["dimension_numbers"]
+    if any(x.type.shape[a] == 0 for a in contracting):
+        zero = Const(np.zeros((), x.type.dtype))
+        return builder.apply(axes.broadcast_in_dim, zero, shape=equation.output.type.shape,
+                             broadcast_dimensions=())
+    return None
+
+
+_RULES: dict[Primitive, SimplifyRule] = {
+    elementwise.add: _add,
+    elementwise.subtract: _subtract,
+    elementwise.multiply: _multiply,
+    elementwise.divide: _divide,
+    elementwise.negative: _involution(elementwise.negative),
+    elementwise.logical_not: _involution(elementwise.logical_not),
+    elementwise.convert: _convert,
+    elementwise.select: _select,
+    elementwise.copy: lambda _, equation: equation.inputs[0],
+    axes.broadcast_in_dim: _same_shape,
+    axes.reshape: _reshape,
+    axes.transpose: _transpose,
+    axes.slice_: _slice,
+    axes.rev: _rev,
+    axes.concatenate: _concatenate,
+    linalg.dot_general: _dot_general,
+    **{row: _reduce for row in TABLE.values() if row.kind == "reduce"},
+}

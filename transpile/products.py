@@ -1,0 +1,110 @@
+"""Matrix products as a library sees them: sizes, and operands stepped through with strides.
+
+A contraction of any axes becomes, for each batch index, one product of an (m, k) by a (k, n) matrix.
+An operand that is a view (transposed, sliced, reshaped, broadcast) of a value in memory is not copied as
+long as two strides describe it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transpile.errors import InternalError
+from transpile.graph import Atom, Equation
+from transpile.primitives.linalg import free_axes
+from transpile.types import Dim, Index, Shape, Symbol, product, recombine, row_major
+
+Access = tuple[Atom, Sequence[Equation]]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A matrix inside a buffer: the element (i, j) of batch b is at
+    offset + sum(b * batch_strides) + i*row_stride + j*column_stride."""
+
+    base: Atom
+    offset: Index
+    row_stride: Index
+    column_stride: Index
+    batch_strides: tuple[Index, ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """For each batch index: the product of `operands[0]` (m, k) and `operands[1]` (k, n)."""
+
+    m: Index
+    n: Index
+    k: Index
+    batch: Shape
+    operands: tuple[Operand, Operand]
+
+
+def as_product(equation: Equation, accesses: Sequence[Access]) -> Product:
+    """The product that a contraction is; `accesses` gives each operand's base and the views on it,
+    the last view first. An operand whose views no strides describe becomes its own base."""
+    x, y = equation.inputs
+    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
+    fx, fy = free_axes(x.type.ndim, cx, bx), free_axes(y.type.ndim, cy, by)
+    left = _operand(x, accesses[0], bx, fx, cx)
+    right = _operand(y, accesses[1], by, cy, fy)
+    return Product(
+        product(x.type.shape[a] for a in fx), product(y.type.shape[a] for a in fy),
+        product(x.type.shape[a] for a in cx), tuple(x.type.shape[a] for a in bx), (left, right))
+
+
+def _operand(
+    atom: Atom, access: Access, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
+) -> Operand:
+    for base, path in (access, (atom, ())):
+        found = _strides(atom, base, path)
+        if found is None:
+            continue
+        offset, strides = found
+        row = _joined(atom, strides, rows)
+        column = _joined(atom, strides, columns)
+        if row is not None and column is not None:
+            return Operand(base, offset, row, column, tuple(strides[a] for a in batch))
+    raise InternalError(f"{atom} has no matrix form: the pass canonical_products should have made one")
+
+
+def _strides(atom: Atom, base: Atom, path: Sequence[Equation]) -> tuple[Index, list[Index]] | None:
+    """The offset and the stride of each axis of `atom` inside `base`, or None."""
+    symbols = [Symbol(f"a{axis}", 0, extent) for axis, extent in enumerate(atom.type.shape)]
+    index: Shape = tuple(0 if s.extent == 1 else Dim.of(s) for s in symbols)
+    for view in path:
+        if view.primitive.index is None:
+            return None
+        index = view.primitive.index(index, view.inputs[0].type, **view.params)
+    flat = recombine(row_major(index, base.type.shape))
+    strides: list[Index] = [0] * len(symbols)
+    if isinstance(flat, int):
+        return flat, strides
+    offset: Index = 0
+    for monomial, coefficient in flat.terms:
+        if not monomial:
+            offset = coefficient
+        elif len(monomial) == 1 and monomial[0] in symbols:
+            strides[symbols.index(monomial[0])] = coefficient  # type: ignore[arg-type]  # a Symbol
+        else:
+            return None
+    return offset, strides
+
+
+def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index | None:
+    """The one stride that walks several axes in row-major order, or None."""
+    wide = [a for a in axes if atom.type.shape[a] != 1]
+    if not wide:
+        return 1
+    for outer, inner in zip(wide, wide[1:], strict=False):
+        if strides[outer] != strides[inner] * atom.type.shape[inner]:
+            return None
+    return strides[wide[-1]]
+
+
+def workspace_bytes(found: Product, itemsize: int) -> int:
+    """The scratch memory of one product: the formula of matmul_workspace_F in runtime_c/matmul.h."""
+    m, n, k = (dim for dim in (found.m, found.n, found.k) if isinstance(dim, int))
+    panels = min(m, 1024) + min(n, 1024) + 64
+    return panels * min(k, 384) * itemsize + 128

@@ -1,0 +1,319 @@
+"""Rendering: a scheduled program as the text of a C file and its header.
+
+Templates hold the files and the statements; this module prints what goes into them: names, types,
+subscripts and scalar expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from transpile import runtime
+from transpile.dialect import C, Dialect
+from transpile.errors import InternalError
+from transpile.expression import Printer, c_type, column
+from transpile.loops import (
+    Alloc,
+    Apply,
+    Buffer,
+    Call,
+    Declare,
+    For,
+    If,
+    Kernel,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    seen_by,
+    used_buffers,
+    walk,
+)
+from transpile.options import Options
+from transpile.passes.simplify import identity
+from transpile.paths import data_directory
+from transpile.primitive import TABLE
+from transpile.types import BOOL, INT64
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Text:
+    """The files of a program."""
+
+    source: str
+    header: str
+
+
+@cache
+def _environment() -> Any:
+    import jinja2  # takes 48 ms to import, which a warm start does not need
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(data_directory("templates")), trim_blocks=True,
+        lstrip_blocks=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    environment.filters["wrapped"] = wrapped
+    return environment
+
+
+def render(program: Program, options: Options, header: str = "program.h", title: str = "") -> Text:
+    """The text of the program and of its header, which it includes by the name `header`."""
+    return _Renderer(program, options, C, title or program.name).render(header)
+
+
+class _Renderer:
+    def __init__(self, program: Program, options: Options, dialect: Dialect, title: str) -> None:
+        self.program = program
+        self.options = options
+        self.dialect = dialect
+        self.title = title
+        self.buffers = program.buffers()
+        self.used: set[str] = set()
+        self.reductions: dict[str, dict[str, str]] = {}
+
+    def render(self, header: str) -> Text:
+        program = self.program
+        kernels = [self._kernel(k) for k in program.kernels]
+        constants = [self._constant(b) for b in program.constants]
+        dtypes = {b.dtype for b in self.buffers.values()}
+        complex_ = self.dialect.complex_includes if any(d.kind == "c" for d in dtypes) else ()
+        entry = self._entry()
+        types = [f"{b.name}: {_type_text(b)}, {role}"
+                 for role, group in (("in", program.inputs), ("out", program.outputs))
+                 for b in group]
+        source = _environment().get_template(self.dialect.template).render(
+            title=self.title, description=types, includes=(*self.dialect.includes, *complex_),
+            header=header, helpers=runtime.collect(self.used),
+            reductions=list(self.reductions.values()), constants=constants, kernels=kernels,
+            name=program.name, workspace=program.workspace, entry=entry, setup=self._setup())
+        needed = {"stddef.h"}
+        needed |= {"stdint.h"} if any(d.kind in "iu" for d in dtypes) else set()
+        needed |= {"stdbool.h"} if BOOL in dtypes else set()
+        text = _environment().get_template("program.h.j2").render(
+            title=self.title, contract=types, name=program.name,
+            guard=f"{program.name.upper()}_H", includes=sorted({*needed, *complex_}), entry=entry)
+        return Text(source, text)
+
+    # ---------------------------------------------------------------------------------- entry
+
+    def _entry(self) -> str:
+        pointers = [f"const {c_type(self.dialect, b.dtype)} *{b.name}" for b in self.program.inputs]
+        pointers += [f"{c_type(self.dialect, b.dtype)} *{b.name}" for b in self.program.outputs]
+        return signature(self.program.name, [*pointers, "void *workspace"])
+
+    def _setup(self) -> list[str]:
+        program = self.program
+        lines = []
+        for buffer, offset in zip(program.temporaries, program.offsets, strict=True):
+            name = c_type(self.dialect, buffer.dtype)
+            place = f"({name} *)((char *)workspace + {offset})" if offset else "workspace"
+            lines.append(f"{name} *{buffer.name} = {place};")
+        read = {name for k in program.kernels for name in used_buffers(k)[0]}
+        lines += [f"(void){b.name};" for b in (*program.inputs, *program.outputs)
+                  if b.name not in read]
+        if not program.temporaries:
+            lines.append("(void)workspace;")
+        return lines
+
+    def _constant(self, buffer: Buffer) -> str:
+        shape = "".join(f"[{d}]" for d in buffer.shape)
+        values = self._initializer(buffer.value, buffer.dtype)
+        return f"static const {c_type(self.dialect, buffer.dtype)} {buffer.name}{shape} = {values};"
+
+    def _initializer(self, value: Any, dtype: np.dtype[Any], indent: str = "    ") -> str:
+        if value.ndim > 1:
+            inner = f",\n{indent}".join(self._initializer(v, dtype, indent + " ") for v in value)
+            return "{" + inner + "}"
+        literals = [self.dialect.literal(v, dtype) for v in value]
+        lines, line = [], ""
+        for literal in literals:
+            if len(line) + len(literal) > WIDTH - 10:
+                lines.append(line.rstrip())
+                line = ""
+            line += literal + ", "
+        return "{" + f"\n{indent}".join([*lines, line.rstrip(", ")]) + "}"
+
+    # -------------------------------------------------------------------------------- kernels
+
+    def _kernel(self, kernel: Kernel) -> dict[str, Any]:
+        used, writes = used_buffers(kernel)
+        seen = seen_by(self.program, kernel)
+        constants = {b.name for b in self.program.constants}
+        passed = [seen[n] for n in seen if n in used and n not in constants]
+        values = frozenset(b.name for b in passed if not b.shape and b.name not in writes)
+        printer = Printer(self.dialect, self.options.precise_math, values=values, used=self.used)
+        body = [node for s in kernel.body for node in self._statement(s, printer)]
+        parameters = [self._parameter(b, b.name in writes, b.name in values) for b in passed]
+        arguments = [self._argument(b, b.name in writes, b.name in values) for b in passed]
+        where = kernel.source
+        directive = f'#line {where.line} "{where.file}"' if self.options.debug and where.line else ""
+        return {"comment": [_comment_safe(line) for line in kernel.comment], "body": body,
+                "signature": signature(kernel.name, parameters, "static void "),
+                "line_directive": directive,
+                "call": f"{kernel.name}({', '.join(arguments)});"}
+
+    def _parameter(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
+        name = c_type(self.dialect, buffer.dtype)
+        if by_value:
+            return f"{name} {buffer.name}"
+        const = "" if is_written else "const "
+        if not buffer.shape:
+            return f"{const}{name} *restrict {buffer.name}"
+        first, *rest = buffer.shape
+        return f"{const}{name} {buffer.name}[restrict {first}]" + "".join(f"[{d}]" for d in rest)
+
+    def _argument(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
+        if by_value:
+            return f"*{buffer.name}"
+        if len(buffer.shape) < 2:
+            return buffer.name
+        const = "" if is_written else "const "
+        inner = "".join(f"[{d}]" for d in buffer.shape[1:])
+        return f"({const}{c_type(self.dialect, buffer.dtype)} (*){inner}){buffer.name}"
+
+    # ----------------------------------------------------------------------------- statements
+
+    def _statement(self, statement: Statement, printer: Printer) -> list[dict[str, Any]]:
+        match statement:
+            case For():
+                return [self._loop(statement, printer)]
+            case If():
+                return [{"kind": "if", "condition": printer.print(statement.condition),
+                         "body": self._body(statement.body, printer),
+                         "orelse": self._body(statement.orelse, printer)}]
+            case Declare(name=name, value=value):
+                const = "const " if statement.constant else ""
+                return _line(f"{const}{c_type(self.dialect, value.dtype)} {name} = "
+                             f"{printer.assigned(value)};")
+            case Update():
+                return _line(self._update(statement, printer))
+            case Store():
+                target = printer.element(statement.buffer, statement.index)
+                return _line(f"{target} = {printer.assigned(statement.value)};")
+            case Alloc(buffer=buffer):
+                shape = "".join(f"[{d}]" for d in buffer.shape)
+                return _line(f"{c_type(self.dialect, buffer.dtype)} {buffer.name}{shape};")
+            case Call(function=function, args=args):
+                self.used.add(function)
+                texts = [_address(a, printer) if isinstance(a, Load) else printer.index(a)
+                         for a in args]
+                return _line(f"{function}({', '.join(texts)});")
+        raise InternalError(f"no rule prints {statement}")
+
+    def _body(self, body: Iterable[Statement], printer: Printer) -> list[dict[str, Any]]:
+        return [node for s in body for node in self._statement(s, printer)]
+
+    def _loop(self, loop: For, printer: Printer) -> dict[str, Any]:
+        stop = printer.index(loop.stop)
+        if loop.limit is not None:
+            stop = f"{printer.function('minimum', INT64)}({stop}, {printer.index(loop.limit)})"
+        body = self._body(loop.body, printer)
+        braces = len(body) != 1 or body[0]["kind"] != "line"
+        return {"kind": "for", "pragma": self._pragma(loop, printer), "index": loop.symbol.name,
+                "start": printer.index(loop.start), "stop": stop, "body": body, "braces": braces}
+
+    def _pragma(self, loop: For, printer: Printer) -> str:
+        if not loop.parallel and not loop.simd:
+            return ""
+        words = [self.dialect.both if loop.parallel and loop.simd
+                 else self.dialect.parallel if loop.parallel else self.dialect.simd]
+        if loop.collapse > 1:
+            words.append(f"collapse({loop.collapse})")
+        if loop.parallel and self.options.num_threads:
+            words.append(f"num_threads({self.options.num_threads})")
+        targets = {s.target.name: s.target.dtype for s in walk(loop.body)
+                   if isinstance(s, Update) and isinstance(s.target, Ref)}
+        combined: dict[str, list[str]] = {}
+        for op, name in loop.reductions:
+            combined.setdefault(self._combiner(op, targets[name], printer), []).append(name)
+        words += [f"reduction({op}:{', '.join(names)})" for op, names in combined.items()]
+        return " ".join(words)
+
+    def _combiner(self, op: str, dtype: np.dtype[Any], printer: Printer) -> str:
+        """The name by which OpenMP combines accumulators; declared where OpenMP has none."""
+        if op in ("add", "multiply"):
+            return {"add": "+", "multiply": "*"}[op]
+        name = printer.function(op, dtype)
+        row = next(r for r in TABLE.values() if r.kind == "reduce" and r.combine == op)
+        start = self.dialect.literal(identity(row, dtype).value[()], dtype)
+        self.reductions[name] = {"name": name, "type": c_type(self.dialect, dtype), "start": start}
+        return name
+
+    def _update(self, statement: Update, printer: Printer) -> str:
+        """`acc += x` where the operation is an infix one, else `acc = f(acc, x)`."""
+        target = statement.target
+        left = printer.print(target)
+        words = column(statement.op, target.dtype).split()
+        if len(words) == 3 and words[0] == "x" and words[2] == "y":
+            return f"{left} {words[1]}= {printer.assigned(statement.value)};"
+        combined = Apply(statement.op, (target, statement.value), target.dtype)
+        return f"{left} = {printer.print(combined)};"
+
+
+def _line(text: str) -> list[dict[str, Any]]:
+    return [{"kind": "line", "text": text}]
+
+
+def _address(load: Load, printer: Printer) -> str:
+    """The address of an element; an array's first element is the array itself."""
+    if load.index and load.index[-1] == 0:
+        return printer.element(load.buffer, load.index[:-1]) if len(
+            load.index) > 1 else load.buffer
+    return f"&{printer.element(load.buffer, load.index)}"
+
+
+def _comment_safe(text: str) -> str:
+    return text.replace("*/", "* /").replace("/*", "/ *")
+
+
+def _type_text(buffer: Buffer) -> str:
+    return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]"
+
+
+def signature(name: str, parameters: list[str], before: str = "int ") -> str:
+    """A function's name and parameters, wrapped under the opening parenthesis."""
+    lines, line = [], f"{name}("
+    margin = " " * (len(before) + len(name) + 1)
+    width = WIDTH - len(before)
+    for position, parameter in enumerate(parameters):
+        text = parameter + (", " if position < len(parameters) - 1 else ")")
+        if len(line) + len(text) > width and position:
+            lines.append(line.rstrip())
+            line, width = margin, WIDTH
+        line += text
+    return "\n".join([*lines, line]) if parameters else f"{name}(void)"
+
+
+def wrapped(text: str, indent: str) -> str:
+    """A statement, indented, broken where it is too long, at the outermost operators or commas."""
+    lines = []
+    start = indent
+    while len(start) + len(text) > WIDTH:
+        cut = _break(text, WIDTH - len(start))
+        if cut is None:
+            break
+        lines.append(start + text[:cut].rstrip())
+        text = text[cut:].lstrip()
+        start = indent + "        "
+    return "\n".join([*lines, start + text])
+
+
+def _break(text: str, room: int) -> int | None:
+    """Where to break a line: the shallowest space, among those the last that still fits."""
+    depth = 0
+    best: tuple[tuple[int, bool, int], int] | None = None
+    for position, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if character == " " and position > 12 and text[position - 1] not in "+-*/<>=?:&|!":
+            rank = (depth, text[position + 1] in "*/", -position)
+            if position <= room and (best is None or rank < best[0] or position < room // 3):
+                best = (rank, position)
+    return None if best is None else best[1]

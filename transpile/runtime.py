@@ -1,0 +1,197 @@
+"""The C helpers of `runtime_c/`: find one by name, make its text for a dtype, with all that it calls.
+
+A file holds a family: comments, functions, typedefs, enums and `#if` blocks, each starting at column 0.
+A name that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned) or `_C` (complex) is a
+pattern: asked for `absolute_i32`, the pattern `absolute_S` is instantiated by replacing whole words: `S`
+becomes `int32_t` and every `..._S` becomes `..._i32` (and `U`, `..._U` the unsigned partner; in `_C`
+patterns `R`, `..._R` the real partner). What a program does not use is not pasted into it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from transpile.errors import InternalError
+from transpile.paths import data_directory
+
+# Suffix of a name -> (letter of the pattern, replacements of whole words).
+_WORDS: dict[str, tuple[str, dict[str, str]]] = {
+    "f32": ("F", {"F": "float"}),
+    "f64": ("F", {"F": "double"}),
+    "c64": ("C", {"C": "float complex", "R": "float"}),
+    "c128": ("C", {"C": "double complex", "R": "double"}),
+}
+_PARTNERS: dict[str, dict[str, str]] = {
+    "f32": {"F": "f32"}, "f64": {"F": "f64"},
+    "c64": {"C": "c64", "R": "f32"}, "c128": {"C": "c128", "R": "f64"}}
+for _bits in (8, 16, 32, 64):
+    for _letter, _prefix in (("S", "i"), ("U", "u")):
+        _WORDS[f"{_prefix}{_bits}"] = (_letter, {"S": f"int{_bits}_t", "U": f"uint{_bits}_t"})
+        _PARTNERS[f"{_prefix}{_bits}"] = {"S": f"i{_bits}", "U": f"u{_bits}"}
+
+# NumPy's name -> the C library's, where they differ; the others are the same.
+LIBRARY = {
+    "absolute": "fabs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "power": "pow",
+    **{name: name for name in (
+        "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "floor",
+        "fma", "fmax", "fmin", "fmod", "frexp", "hypot", "ldexp", "log", "log10", "log1p", "log2",
+        "nextafter", "rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")},
+}
+_COMPLEX_LIBRARY = {
+    "absolute": "cabs", "real": "creal", "imag": "cimag", "conjugate": "conj", "power": "cpow",
+    "arcsin": "casin", "arccos": "cacos", "arctan": "catan", "arcsinh": "casinh",
+    "arccosh": "cacosh", "arctanh": "catanh", "make_complex": "CMPLX",
+    **{name: f"c{name}" for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")},
+}
+_IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
+
+
+def library_name(name: str, suffix: str) -> str | None:
+    """The C library's function for NumPy's name and a dtype, if it has one."""
+    if suffix in ("f32", "f64"):
+        base = "CMPLX" if name == "make_complex" else LIBRARY.get(name)
+        ending = "F" if base == "CMPLX" else "f"
+        return base and base + (ending if suffix == "f32" else "")
+    if suffix in ("c64", "c128"):
+        base = _COMPLEX_LIBRARY.get(name)
+        return base and base + ("f" if suffix == "c64" else "")
+    return None
+
+
+@dataclass(frozen=True)
+class Item:
+    """A function, typedef, enum or `#if` block with the names that it defines."""
+
+    names: tuple[str, ...]
+    text: str
+
+
+@cache
+def items() -> dict[str, Item]:
+    """Every item of every family, by each name that it defines."""
+    found: dict[str, Item] = {}
+    for path in sorted(data_directory("runtime_c").glob("*.h")):
+        for item in _parse(path.read_text(encoding="utf-8")):
+            for name in item.names:
+                if name in found:
+                    raise InternalError(f"{name} is defined twice in runtime_c ({path.name})")
+                found[name] = item
+    return found
+
+
+def _parse(text: str) -> Iterable[Item]:
+    comment: list[str] = []
+    lines = iter(text.splitlines())
+    for line in lines:
+        if not line.strip():
+            comment = []
+        elif line.startswith("/*"):
+            comment = [line]
+            while not comment[-1].rstrip().endswith("*/"):
+                comment.append(next(lines))
+        else:
+            body = [line]
+            end = "#endif" if line.startswith("#if") else None
+            while not _is_complete(body, end):
+                body.append(next(lines))
+            yield Item(_defined("\n".join(body)), "\n".join([*_brief(comment), *body]))
+            comment = []
+
+
+def _is_complete(body: list[str], end: str | None) -> bool:
+    if end is not None:
+        return body[-1].startswith(end)
+    last = body[-1].rstrip()
+    if body[0].startswith(("typedef", "enum", "static const", "extern")) and "(" not in body[0].split(
+            "__attribute__")[0]:
+        return last.endswith(";")
+    return last == "}" or (len(body) == 1 and last.endswith("}"))
+
+
+def _defined(text: str) -> tuple[str, ...]:
+    names: list[str] = []
+    for enum in re.findall(r"\benum\s*\w*\s*\{(.*?)\}", text, flags=re.DOTALL):
+        names += [part.split("=")[0].strip() for part in enum.split(",") if part.strip()]
+    names += re.findall(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", text, flags=re.MULTILINE)
+    names += re.findall(r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", text, flags=re.MULTILINE)
+    if not names:
+        names += re.findall(r"^(?:static|__attribute__).*?\b(\w+)\s*\(", text, flags=re.MULTILINE)[:1]
+    if not names:
+        raise InternalError(f"this item of runtime_c defines nothing:\n{text}")
+    return tuple(dict.fromkeys(names))
+
+
+def _brief(comment: list[str]) -> list[str]:
+    """The first line of a comment: methods and sources are for the readers of runtime_c."""
+    if len(comment) > 1 and comment[0].startswith("/* numpy."):
+        return [f"{comment[0].rstrip()} */"]
+    return comment
+
+
+def find(name: str) -> Item | None:
+    """The item that defines a name, instantiated from its pattern if need be."""
+    found = items().get(name)
+    if found is not None:
+        return found
+    base, _, suffix = name.rpartition("_")
+    if suffix not in _WORDS or not base:
+        return None
+    letter, _ = _WORDS[suffix]
+    pattern = items().get(f"{base}_{letter}")
+    return None if pattern is None else _instantiate(pattern, suffix)
+
+
+def _instantiate(pattern: Item, suffix: str) -> Item:
+    words, partners = _WORDS[suffix][1], _PARTNERS[suffix]
+    bits = suffix[1:]
+    special = {"MIN_S": f"INT{bits}_MIN", "MAX_S": f"INT{bits}_MAX", "MAX_U": f"UINT{bits}_MAX",
+               "BITS_S": bits, "BITS_U": bits}
+
+    def replace(match: re.Match[str]) -> str:
+        word = match[0]
+        if word in words:
+            return words[word]
+        if word in special and suffix[0] in "iu":
+            return special[word]
+        base, _, letter = word.rpartition("_")
+        return f"{base}_{partners[letter]}" if base and letter in partners else word
+
+    return Item(tuple(_IDENTIFIER.sub(replace, n) for n in pattern.names),
+                _IDENTIFIER.sub(replace, pattern.text))
+
+
+def collect(names: Iterable[str]) -> list[str]:
+    """The texts of these helpers and of all that they use, each after what it uses."""
+    texts: dict[str, None] = {}
+    done: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in done:
+            return
+        item = find(name)
+        if item is None:
+            return
+        done.update(item.names)
+        text = item.text
+        code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+        for word in dict.fromkeys(_IDENTIFIER.findall(code)):
+            if find(word) is not None:
+                visit(word)
+        texts[_IDENTIFIER.sub(_to_library, text)] = None
+
+    for name in sorted(names):
+        visit(name)
+    return list(texts)
+
+
+def _to_library(match: re.Match[str]) -> str:
+    """A name such as floor_f32 that no helper defines is the C library's floorf."""
+    word = match[0]
+    base, _, suffix = word.rpartition("_")
+    if base and suffix in _WORDS and find(word) is None:
+        return library_name(base, suffix) or word
+    return word

@@ -1,0 +1,37 @@
+"""The schedule: Loops to Loops, results unchanged. `SCHEDULE` is the ordered list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from transpile.loops import Program, check
+from transpile.options import Options
+from transpile.schedule.blocks import blocks
+from transpile.schedule.buffers import buffers
+from transpile.schedule.collapse import collapse
+from transpile.schedule.columns import columns
+from transpile.schedule.flatten import flatten
+from transpile.schedule.repeated import repeated
+from transpile.schedule.simd import simd
+from transpile.schedule.split import split
+from transpile.schedule.threads import threads
+
+SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
+    (split, "loops over padded or joined arrays run piece by piece, without a test in each iteration"),
+    (flatten, "reshaped arrays are walked by one plain subscript instead of quotients"),
+    (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
+    (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),
+    (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
+    (repeated, "a scalar used twice gets a name"),
+    (threads, "outer loops with enough work run on several threads"),
+    (simd, "innermost loops run in vector lanes"),
+    (buffers, "temporaries that do not live at the same time share memory"),
+)
+
+
+def schedule(program: Program, options: Options) -> Program:
+    """The program after every step, checked after each."""
+    for step, _ in SCHEDULE:
+        program = step(program, options)
+        check(program)
+    return program

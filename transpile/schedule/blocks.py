@@ -1,0 +1,126 @@
+"""Blocks: a reduction over everything becomes a sum of block sums.
+
+The blocks depend on the sizes alone, not on the number of threads, so the result is the same bits on
+every machine; and adding block sums loses fewer digits than one running sum (Higham, Accuracy and
+Stability of Numerical Algorithms, section 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from transpile.cost import trips
+from transpile.loops import (
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    children,
+    is_independent,
+    map_statement,
+    walk,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.types import Dim, Symbol
+
+# Elements of a block, and how many blocks there must be for it to be worth the trouble.
+BLOCK = 4096
+FEWEST_BLOCKS = 4
+
+
+def blocks(program: Program, options: Options) -> Program:
+    """The program with its outermost reductions done in blocks."""
+    names = Names(program.buffers())
+    temporaries = list(program.temporaries)
+    kernels = []
+    for kernel in program.kernels:
+        body: list[Statement] = []
+        starts: dict[str, Declare] = {}
+        for statement in kernel.body:
+            if isinstance(statement, Declare):
+                starts[statement.name] = statement
+            if isinstance(statement, For) and not is_independent(statement):
+                body += _blocked(statement, starts, names, temporaries)
+            else:
+                body.append(statement)
+        kernels.append(replace(kernel, body=tuple(body)))
+    return replace(program, kernels=tuple(kernels), temporaries=tuple(temporaries))
+
+
+def _blocked(
+    loop: For, starts: dict[str, Declare], names: Names, temporaries: list[Buffer]
+) -> Iterator[Statement]:
+    inner = max((_elements(s) for s in loop.body), default=1)
+    size = max(1, BLOCK // max(inner, 1))
+    updates = _outer_updates(loop)
+    carried = any(isinstance(s, Store) for s in walk(loop.body)) and _reads_accumulator(loop, updates)
+    if (not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None or carried
+            or loop.stop < FEWEST_BLOCKS * size):
+        yield loop
+        return
+    number = -(-loop.stop // size)
+    block = Symbol(names.inner().new("block"), 0, number)
+    partials = {name: Buffer(names.new(f"{name}_parts"), (number,), starts[name].dtype)
+                for name in updates}
+    temporaries += partials.values()
+    parts = {name: Ref(names.inner().new(f"{name}_part"), starts[name].dtype) for name in updates}
+    loop = _renamed(loop, parts)
+    first = Dim.of(block) * size
+    ragged = loop.stop % size != 0
+    body: list[Statement] = [replace(starts[n], name=parts[n].name) for n in updates]
+    if size == 1:
+        body.append(_once(loop, Dim.of(block)))
+    else:
+        body.append(replace(loop, start=first, stop=first + size,
+                            limit=loop.stop if ragged else None))
+    body += [Store(partials[n].name, (Dim.of(block),), parts[n]) for n in updates]
+    yield For(block, number, tuple(body))
+    yield For(block, number, tuple(
+        Update(Ref(name, starts[name].dtype), op,
+               Load(partials[name].name, (Dim.of(block),), starts[name].dtype))
+        for name, op in updates.items()))
+
+
+def _renamed(loop: For, parts: dict[str, Ref]) -> For:
+    """The loop with its accumulators called by other names."""
+
+    def rename(expr: Expr) -> Expr:
+        return parts.get(expr.name, expr) if isinstance(expr, Ref) else expr
+
+    return replace(loop, body=tuple(map_statement(s, rename, lambda i: i) for s in loop.body))
+
+
+def _once(loop: For, index: Dim) -> Statement:
+    """A loop of one iteration."""
+    return replace(loop, start=index, stop=index + 1)
+
+
+def _elements(statement: Statement) -> int:
+    """How many elements the longest nest inside a statement walks."""
+    times = trips(statement) if isinstance(statement, For) else 1
+    return times * max((_elements(s) for s in children(statement)), default=1)
+
+
+def _outer_updates(loop: For) -> dict[str, str]:
+    """The accumulators from outside that a loop updates, each with its operation."""
+    inside = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
+    return {s.target.name: s.op for s in walk(loop.body)
+            if isinstance(s, Update) and isinstance(s.target, Ref) and s.target.name not in inside}
+
+
+def _reads_accumulator(loop: For, updates: dict[str, str]) -> bool:
+    """Tell whether the loop uses a running value, as a scan does."""
+    for statement in walk(loop.body):
+        if isinstance(statement, (Store, Declare)):
+            value = statement.value
+            if isinstance(value, Ref) and value.name in updates:
+                return True
+    return False

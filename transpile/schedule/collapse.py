@@ -1,0 +1,128 @@
+"""Collapse: a nest of loops that walks its arrays contiguously becomes one long loop.
+
+One loop has one vector remainder instead of one in every row, and divides evenly among threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transpile.loops import (
+    Alloc,
+    Apply,
+    For,
+    IndexValue,
+    Kernel,
+    Program,
+    Statement,
+    Within,
+    accesses,
+    expressions,
+    map_accesses,
+    seen_by,
+    subexpressions,
+    walk,
+)
+from transpile.options import Options
+from transpile.types import Dim, Index, Shape, Symbol, symbols_of
+
+
+def collapse(program: Program, options: Options) -> Program:
+    """The program with its contiguous nests collapsed."""
+    return replace(program, kernels=tuple(_kernel(program, k) for k in program.kernels))
+
+
+def _kernel(program: Program, kernel: Kernel) -> Kernel:
+    """Collapse the loops of a kernel that holds a single nest, from the outside in."""
+    places = [p for p, s in enumerate(kernel.body) if isinstance(s, For)]
+    if len(places) != 1:
+        return kernel
+    before, after = kernel.body[: places[0]], kernel.body[places[0] + 1:]
+    elsewhere = {name for s in (*before, *after) for name, _ in accesses(s)}
+    while True:
+        outer = kernel.body[places[0]]
+        if not isinstance(outer, For) or len(outer.body) != 1:
+            return kernel
+        inner = outer.body[0]
+        if not isinstance(inner, For):
+            return kernel
+        shapes = {name: b.shape for name, b in seen_by(program, kernel).items()}
+        merged = _merge(outer, inner, shapes)
+        if merged is None or not elsewhere.isdisjoint(merged[1]):
+            return kernel
+        loop, views = merged
+        kernel = replace(kernel, body=(*before, loop, *after),
+                         shapes=tuple(sorted((dict(kernel.shapes) | views).items())))
+
+
+def _merge(outer: For, inner: For, shapes: dict[str, Shape]) -> tuple[For, dict[str, Shape]] | None:
+    """One loop for two, and the shapes in which it sees the buffers; None when that cannot be."""
+    if outer.start != 0 or inner.start != 0 or outer.limit or inner.limit:
+        return None
+    if any(isinstance(s, (For, Alloc)) for s in walk(inner.body)) or not _only_subscripts(
+            inner.body, {outer.symbol, inner.symbol}):
+        return None
+    total = outer.stop * inner.stop
+    merged = Symbol(outer.symbol.name, 0, total)
+    axes: dict[str, int | None] = {}
+    views: dict[str, Shape] = {}
+    for statement in walk(inner.body):
+        for name, index in accesses(statement):
+            axis = _pair(index, outer, inner, shapes[name])
+            if axis == -1 or axes.setdefault(name, axis) != axis:
+                return None
+            if axis is not None:
+                shape = shapes[name]
+                views[name] = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:])
+
+    def on_access(name: str, index: Shape) -> Shape:
+        axis = axes[name]
+        if axis is None:
+            return tuple(_renamed(i, outer, inner, merged) for i in index)
+        return (*index[:axis], Dim.of(merged), *index[axis + 2:])
+
+    body = tuple(map_accesses(s, on_access) for s in inner.body)
+    return replace(inner, symbol=merged, stop=total, body=body), views
+
+
+def _only_subscripts(body: tuple[Statement, ...], symbols: set[Symbol]) -> bool:
+    """Tell whether the loops' indices are used as subscripts and nowhere else."""
+    for statement in walk(body):
+        for expr in expressions(statement):
+            for part in subexpressions(expr):
+                if isinstance(part, Apply) or not isinstance(part, (IndexValue, Within)):
+                    continue
+                if not symbols.isdisjoint(symbols_of(part.index)):
+                    return False
+    return True
+
+
+def _pair(index: Shape, outer: For, inner: For, shape: Shape) -> int | None:
+    """The axis of the neighbouring subscripts [i][j] that cover whole rows; None when one subscript
+    walks both loops (or neither does), -1 when the access does not allow merging."""
+    i, j = Dim.of(outer.symbol), Dim.of(inner.symbol)
+    used = [a for a, part in enumerate(index)
+            if not {outer.symbol, inner.symbol}.isdisjoint(symbols_of(part))]
+    if not used:
+        return None
+    if len(used) == 1:
+        part = index[used[0]]
+        terms = dict(part.terms) if isinstance(part, Dim) else {}
+        a, b = terms.pop((outer.symbol,), 0), terms.pop((inner.symbol,), 0)
+        rest = Dim(tuple(terms.items()))
+        linear = {outer.symbol, inner.symbol}.isdisjoint(rest.symbols())
+        return None if linear and b and a == inner.stop * b else -1
+    axis = used[0]
+    if len(used) == 2 and index[axis] == i and index[axis + 1:axis + 2] == (j,) and (
+            shape[axis + 1] == inner.stop):
+        return axis
+    return -1
+
+
+def _renamed(index: Index, outer: For, inner: For, merged: Symbol) -> Index:
+    """m*i + j as the merged index."""
+    if not isinstance(index, Dim) or inner.symbol not in index.symbols():
+        return index
+    step = dict(index.terms)[(inner.symbol,)]
+    walked = Dim.of(outer.symbol) * inner.stop + Dim.of(inner.symbol)
+    return index - walked * step + Dim.of(merged) * step

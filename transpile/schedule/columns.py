@@ -1,0 +1,181 @@
+"""Columns: reductions along a leading axis walk memory in its order, a strip of columns at a time.
+
+The nest `for column: for row: acc += x[row][column]` strides through memory. Each thread takes a strip of
+columns instead, keeps an accumulator for each of them, and goes through the rows once:
+`for strip: for row: for column in strip: acc[column - first] += x[row][column]`. What stands in the nest
+before and after the inner loop becomes a loop over the strip as well, scalars become small arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from transpile.loops import (
+    Alloc,
+    Buffer,
+    Call,
+    Declare,
+    Expr,
+    For,
+    If,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    accesses,
+    is_independent,
+    map_expr,
+    map_statement,
+    walk,
+)
+from transpile.nest import LARGEST_ROW
+from transpile.options import Options
+from transpile.types import Dim, Index, Shape, Symbol, product
+
+STRIP = 128
+# Narrower arrays than this are walked as they stand.
+FEWEST_COLUMNS = 8
+
+
+def columns(program: Program, options: Options) -> Program:
+    """The program with such nests turned inside out."""
+    kernels = []
+    for kernel in program.kernels:
+        taken = {s.symbol.name for s in walk(kernel.body) if isinstance(s, For)}
+        taken |= set(program.buffers())
+        name = next(n for n in ("strip", "strip_", "strip__") if n not in taken)
+        kernels.append(replace(kernel, body=tuple(_statement(s, name) for s in kernel.body)))
+    return replace(program, kernels=tuple(kernels))
+
+
+def _statement(statement: Statement, name: str) -> Statement:
+    if not isinstance(statement, For):
+        return statement
+    if is_independent(statement) and _walks_columns(statement):
+        turned = _turn(statement, name)
+        if turned is not None:
+            return turned
+    return replace(statement, body=tuple(_statement(s, name) for s in statement.body))
+
+
+def _walks_columns(loop: For) -> bool:
+    """Tell whether the innermost loops inside step along rows while this one steps along columns."""
+    if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
+        return False
+    if loop.stop < FEWEST_COLUMNS:
+        return False
+    along_columns = along_rows = 0
+    for inner in walk(loop.body):
+        if isinstance(inner, (Call, If)):
+            return False
+        if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
+            for statement in inner.body:
+                for _, index in accesses(statement):
+                    if index:
+                        along_columns += step(index, loop.symbol) == 1
+                        along_rows += step(index, inner.symbol) == 1
+    return along_columns > along_rows
+
+
+def step(index: Shape, symbol: Symbol) -> Index | None:
+    """How far an access moves within the last axis as a symbol goes up by one; None when an earlier
+    axis moves."""
+    if any(isinstance(i, Dim) and symbol in i.symbols() for i in index[:-1]):
+        return None
+    last = index[-1]
+    return dict(last.terms).get((symbol,), 0) if isinstance(last, Dim) else 0
+
+
+def _turn(loop: For, name: str) -> For | None:
+    strips = -(-loop.stop // STRIP) if isinstance(loop.stop, int) else 0
+    local = [s.buffer for s in walk(loop.body) if isinstance(s, Alloc)]
+    width = min(STRIP, loop.stop) if isinstance(loop.stop, int) else STRIP
+    for buffer in local:
+        size = product(buffer.shape) * buffer.dtype.itemsize * width
+        if not isinstance(size, int) or size > LARGEST_ROW:
+            return None
+    strip = Symbol(name, 0, strips)
+    first = Dim.of(strip) * STRIP if strips > 1 else 0
+    turner = _Turner(loop, first, width)
+    body = tuple(turner.body(loop.body))
+    return For(strip, strips, body)
+
+
+class _Turner:
+    """Rewrites the body of the column loop for a strip of columns."""
+
+    def __init__(self, loop: For, first: Index, width: int) -> None:
+        self.loop = loop
+        self.first = first
+        self.width = width
+        self.lane = Dim.of(loop.symbol) - first
+        self.widened: dict[str, Buffer] = {}
+        self.rows: dict[str, Buffer] = {}
+
+    def body(self, statements: tuple[Statement, ...]) -> Iterator[Statement]:
+        """The statements, runs of scalar ones inside a loop over the strip."""
+        run: list[Statement] = []
+        rest = list(statements)
+        for position, statement in enumerate(rest):
+            if isinstance(statement, Alloc):
+                wide = replace(statement.buffer, shape=(*statement.buffer.shape, self.width))
+                self.rows[wide.name] = wide
+                yield Alloc(wide)
+            elif isinstance(statement, For):
+                yield from self._strip(run, rest[position:])
+                run = []
+                yield replace(statement, body=tuple(self.body(statement.body)))
+            else:
+                run.append(statement)
+        yield from self._strip(run, [])
+
+    def _strip(self, run: list[Statement], later: list[Statement]) -> Iterator[Statement]:
+        """The loop over the strip for a run of statements; scalars that are read later, or updated,
+        become arrays first."""
+        if not run:
+            return
+        needed = {name for s in walk(tuple(later)) for name in _names(s)}
+        for statement in run:
+            if isinstance(statement, Declare) and statement.name in needed:
+                buffer = Buffer(statement.name, (self.width,), statement.dtype)
+                self.widened[statement.name] = buffer
+                yield Alloc(buffer)
+        body = tuple(self._scalar_statement(s) for s in run)
+        ragged = isinstance(self.loop.stop, int) and self.loop.stop % self.width != 0
+        yield For(self.loop.symbol, self.first + self.width, body, start=self.first,
+                  limit=self.loop.stop if ragged else None)
+
+    def _scalar_statement(self, statement: Statement) -> Statement:
+        if isinstance(statement, Declare) and statement.name in self.widened:
+            statement = Store(statement.name, (self.lane,), statement.value)
+        statement = map_statement(statement, self._expr, lambda i: i)
+        if isinstance(statement, Store) and statement.buffer in self.rows:
+            return replace(statement, index=(*statement.index, self.lane))
+        return statement
+
+    def _expr(self, expr: Expr) -> Expr:
+        if isinstance(expr, Ref) and expr.name in self.widened:
+            return Load(expr.name, (self.lane,), expr.dtype)
+        if isinstance(expr, Load) and expr.buffer in self.rows and len(expr.index) < len(
+                self.rows[expr.buffer].shape):
+            return replace(expr, index=(*expr.index, self.lane))
+        return expr
+
+
+def _names(statement: Statement) -> Iterator[str]:
+    """The scalars that a statement itself reads or updates."""
+    found: list[str] = []
+
+    def note(expr: Expr) -> Expr:
+        if isinstance(expr, Ref):
+            found.append(expr.name)
+        return expr
+
+    if not isinstance(statement, (For, If)):
+        map_statement(statement, lambda e: map_expr(e, note), lambda i: i)
+    if isinstance(statement, Update) and isinstance(statement.target, Ref):
+        found.append(statement.target.name)
+    yield from found

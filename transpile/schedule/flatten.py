@@ -1,0 +1,44 @@
+"""Flatten: a reshaped array is read through its position in memory when that is the plainer subscript.
+
+Reading x (6, 4) through a reshape to (3, 8) gives the subscripts x[(8*i + j)//4][(8*i + j)%4]; seen as
+one long array it is x[8*i + j].
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transpile.loops import Alloc, Kernel, Program, accesses, map_accesses, seen_by, walk
+from transpile.options import Options
+from transpile.types import Index, Shape, Symbol, product, recombine, row_major
+
+
+def flatten(program: Program, options: Options) -> Program:
+    """The program with such arrays seen as long ones, kernel by kernel."""
+    return replace(program, kernels=tuple(_kernel(program, k) for k in program.kernels))
+
+
+def _kernel(program: Program, kernel: Kernel) -> Kernel:
+    local = {s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc)}
+    shapes = {name: b.shape for name, b in seen_by(program, kernel).items() if name not in local}
+    chosen: dict[str, Shape] = {}
+    for statement in walk(kernel.body):
+        for name, index in accesses(statement):
+            if name in shapes and not all(map(is_polynomial, index)) and is_polynomial(
+                    recombine(row_major(index, shapes[name]))):
+                chosen[name] = shapes[name]
+    if not chosen:
+        return kernel
+
+    def flat(name: str, index: Shape) -> Shape:
+        return (recombine(row_major(index, chosen[name])),) if name in chosen else index
+
+    views = {name: (product(shape),) for name, shape in chosen.items()}
+    return replace(kernel, body=tuple(map_accesses(s, flat) for s in kernel.body),
+                   shapes=tuple(sorted((dict(kernel.shapes) | views).items())))
+
+
+def is_polynomial(index: Index) -> bool:
+    """Tell whether an index has neither quotients nor remainders."""
+    return isinstance(index, int) or all(
+        isinstance(atom, Symbol) for monomial, _ in index.terms for atom in monomial)

@@ -1,0 +1,107 @@
+"""Repeated: a scalar expression that a statement uses twice gets a name, and is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from transpile.loops import (
+    Alloc,
+    Apply,
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    If,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    Within,
+    expressions,
+    map_statement,
+    subexpressions,
+    walk,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.primitive import TABLE
+
+
+def repeated(program: Program, options: Options) -> Program:
+    """The program with its repeated subexpressions named."""
+    kernels = []
+    for kernel in program.kernels:
+        taken = set(program.buffers())
+        for statement in walk(kernel.body):
+            match statement:
+                case Declare(name=name) | Alloc(buffer=Buffer(name=name)):
+                    taken.add(name)
+                case For(symbol=symbol):
+                    taken.add(symbol.name)
+                case _:
+                    pass
+        names = Names(taken)
+        kernels.append(replace(kernel, body=tuple(_body(kernel.body, names))))
+    return replace(program, kernels=tuple(kernels))
+
+
+def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
+    for statement in body:
+        if isinstance(statement, For):
+            yield replace(statement, body=tuple(_body(statement.body, names)))
+        elif isinstance(statement, If):
+            yield If(statement.condition, tuple(_body(statement.body, names)),
+                     tuple(_body(statement.orelse, names)))
+        else:
+            yield from _named(statement, names)
+
+
+def _named(statement: Statement, names: Names) -> Iterator[Statement]:
+    """A statement, and before it the declarations of what it would compute twice."""
+    while isinstance(statement, (Declare, Update, Store)):
+        twice = _smallest_repeated(statement)
+        if twice is None:
+            break
+        name = names.new("t")
+        ref = Ref(name, twice.dtype)
+        yield from _named(Declare(name, twice), names)
+        target = twice
+
+        def swap(expr: Expr, target: Expr = target, ref: Ref = ref) -> Expr:
+            return ref if expr == target else expr
+
+        statement = map_statement(statement, swap, lambda index: index)
+    yield statement
+
+
+def _smallest_repeated(statement: Statement) -> Expr | None:
+    """The largest expression that is evaluated twice for certain, if there is one."""
+    counts: dict[Expr, int] = {}
+    for expr in expressions(statement):
+        _count(expr, counts, 1)
+    found = [e for e, n in counts.items() if n > 1]
+    return max(found, key=lambda e: sum(1 for _ in subexpressions(e)), default=None)
+
+
+def _count(expr: Expr, counts: dict[Expr, int], times: int) -> None:
+    if not isinstance(expr, Apply):
+        return
+    counts[expr] = counts.get(expr, 0) + times
+    if counts[expr] > times:
+        return  # its parts are counted already
+    args = expr.args
+    if expr.op == "select" and any(isinstance(p, Within) for p in subexpressions(args[0])):
+        args = args[:1]  # what a bound guards must not be computed without it
+    column = TABLE[expr.op].c
+    for position, arg in enumerate(args):
+        letter = "xyz"[position]
+        uses = max((_letters(text, letter) for text in column.values()), default=1)
+        _count(arg, counts, max(uses, 1))
+
+
+def _letters(text: str, letter: str) -> int:
+    """How often an operand stands in a row's C expression."""
+    words = "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
+    return words.count(letter)

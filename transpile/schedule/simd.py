@@ -1,0 +1,67 @@
+"""SIMD: innermost loops that may run in vector lanes are marked so, with the accumulators to combine.
+
+Floating-point reductions need the mark, because adding in lanes is another order of additions. Integer
+ones do not: the compiler may reorder them as it likes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transpile.cost import trips
+from transpile.loops import (
+    Call,
+    Declare,
+    For,
+    If,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    expressions,
+    subexpressions,
+    walk,
+)
+from transpile.options import Options
+
+# Shorter loops are unrolled by the compiler.
+SHORTEST = 4
+
+
+def simd(program: Program, options: Options) -> Program:
+    """The program with its vector loops marked."""
+    return replace(program, kernels=tuple(
+        replace(k, body=tuple(map(_mark, k.body))) for k in program.kernels))
+
+
+def _mark(statement: Statement) -> Statement:
+    if not isinstance(statement, For):
+        return statement
+    if any(isinstance(s, (For, If, Call)) for s in statement.body):
+        return replace(statement, body=tuple(map(_mark, statement.body)))
+    reductions = _reductions(statement)
+    if reductions is None or trips(statement) < SHORTEST:
+        return statement
+    return replace(statement, simd=True, reductions=reductions)
+
+
+def _reductions(loop: For) -> tuple[tuple[str, str], ...] | None:
+    """The accumulators of a loop with their operations; None when lanes would change its meaning."""
+    inside = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
+    found: dict[str, str] = {}
+    for statement in loop.body:
+        if isinstance(statement, Update) and isinstance(statement.target, Ref):
+            name, dtype = statement.target.name, statement.target.dtype
+            if name in inside:
+                continue
+            if name in found or dtype.kind != "f":
+                return None
+            found[name] = statement.op
+    for statement in loop.body:
+        # A running value (a scan's) is read while it grows: its order is its meaning.
+        if isinstance(statement, (Store, Declare, Update)):
+            for expr in expressions(statement):
+                if any(isinstance(p, Ref) and p.name in found for p in subexpressions(expr)):
+                    return None
+    return tuple(sorted((op, name) for name, op in found.items()))

@@ -1,0 +1,40 @@
+"""Threads: outermost loops with independent iterations and enough work run in parallel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from transpile.cost import trips, work
+from transpile.loops import Alloc, Call, For, Program, Statement, is_independent, walk
+from transpile.options import Options
+
+# A parallel region costs some microseconds; in units of `cost.work` this is a few times as much.
+LEAST_WORK = 200_000
+# An outer loop shorter than this shares its iterations out together with the next one.
+SHORT = 64
+
+
+def threads(program: Program, options: Options) -> Program:
+    """The program with its parallel loops marked; unchanged without OpenMP."""
+    if not options.openmp:
+        return program
+    return replace(program, kernels=tuple(
+        replace(k, body=tuple(map(_mark, k.body))) for k in program.kernels))
+
+
+def _mark(statement: Statement) -> Statement:
+    if not isinstance(statement, For) or any(isinstance(s, Call) for s in walk(statement.body)):
+        return statement
+    if work(statement) < LEAST_WORK:
+        return statement
+    if trips(statement) < 2 or not is_independent(statement):
+        return replace(statement, body=tuple(map(_mark, statement.body))) if trips(
+            statement) < 2 else statement
+    depth = 1
+    if trips(statement) < SHORT and len(statement.body) == 1:
+        inner = statement.body[0]
+        if (isinstance(inner, For) and is_independent(inner) and inner.limit is None
+                and any(isinstance(s, For) for s in inner.body)
+                and not any(isinstance(s, Alloc) for s in statement.body)):
+            depth = 2
+    return replace(statement, parallel=True, collapse=depth)
