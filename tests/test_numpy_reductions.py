@@ -1,0 +1,244 @@
+"""Reductions, statistics and scans against NumPy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from helpers import (
+    assert_same,
+    dtypes,
+    evaluate,
+    ordinary,
+    seeds,
+    shapes,
+    trace_to_graph,
+    values,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transpile import numpy as jnp
+from transpile.errors import UnsupportedError
+from transpile.trace import trace_function
+from transpile.types import ArrayType, Dim
+
+FOLDS = [np.sum, np.prod, np.any, np.all, np.max, np.min, np.amax, np.amin, np.count_nonzero]
+STATISTICS = [np.mean, np.var, np.std, np.ptp]
+
+
+def quietly(f):
+    """f without NumPy's warnings about empty slices."""
+
+    def silent(*args):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return f(*args)
+
+    return silent
+
+
+@st.composite
+def axes(draw, shape):
+    rank = len(shape)
+    kind = draw(st.sampled_from(["none", "int", "tuple"]))
+    if kind == "none" or not rank:
+        return None
+    if kind == "int":
+        return draw(st.integers(-rank, rank - 1))
+    chosen = draw(st.lists(st.integers(0, rank - 1), unique=True))
+    return tuple(a - rank if draw(st.booleans()) else a for a in chosen)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(FOLDS), dtypes, shapes(), seeds, st.booleans(), st.data())
+def test_fold_is_numpys(function, dtype, shape, seed, keepdims, data):
+    axis = data.draw(axes(shape))
+    x = ordinary(dtype, shape, seed)
+    assert_same(lambda a: function(a, axis=axis, keepdims=keepdims), x, tolerance=1e-6)
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(STATISTICS), dtypes, shapes(), seeds, st.booleans(), st.data())
+def test_statistic_is_numpys(function, dtype, shape, seed, keepdims, data):
+    axis = data.draw(axes(shape))
+    x = ordinary(dtype, shape, seed)
+    assert_same(quietly(lambda a: function(a, axis=axis, keepdims=keepdims)), x, tolerance=2e-6)
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from([np.sum, np.max, np.min, np.any, np.all, np.mean]),
+    st.sampled_from(["f4", "f8"]),
+    shapes(),
+    seeds,
+)
+def test_fold_passes_nan_and_infinity_on(function, dtype, shape, seed):
+    assert_same(quietly(function), values(dtype, shape, seed), tolerance=1e-6)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from([np.argmax, np.argmin]), dtypes, shapes(), seeds, st.booleans(), st.data())
+def test_position_is_numpys(function, dtype, shape, seed, keepdims, data):
+    axis = data.draw(st.none() | st.integers(-len(shape), len(shape) - 1)) if shape else None
+    x = values(dtype, shape, seed)
+    assert_same(lambda a: function(a, axis=axis, keepdims=keepdims), x)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from([np.cumsum, np.cumprod]), dtypes, shapes(), seeds, st.data())
+def test_scan_is_numpys(function, dtype, shape, seed, data):
+    axis = data.draw(st.none() | st.integers(-len(shape), len(shape) - 1)) if shape else None
+    assert_same(lambda a: function(a, axis=axis), ordinary(dtype, shape, seed), tolerance=1e-6)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from([np.sum, np.prod, np.max, np.min]), dtypes, shapes(), seeds, st.data())
+def test_initial_and_where_are_numpys(function, dtype, shape, seed, data):
+    axis = data.draw(axes(shape))
+    mask = ordinary(bool, shape[-1:], seed) if data.draw(st.booleans()) else True
+    x = ordinary(dtype, shape, seed)
+    assert_same(lambda a: function(a, axis=axis, initial=2, where=mask), x, tolerance=1e-6)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from([np.any, np.all, np.mean, np.var]), shapes(min_rank=1), seeds)
+def test_where_alone_is_numpys(function, shape, seed):
+    mask = ordinary(bool, shape, seed + 1) > 0
+    assert_same(
+        quietly(lambda a, m: function(a, where=m, axis=0)),
+        ordinary("f8", shape, seed),
+        mask,
+        tolerance=1e-12,
+    )
+
+
+def test_where_without_initial_is_numpys_error():
+    assert_same(lambda a: np.max(a, where=np.array([True, False])), np.ones(2))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: np.sum(a, dtype="i4"),
+        lambda a: np.sum(a, dtype=np.float32),
+        lambda a: np.sum(a, dtype=bool),
+        lambda a: np.prod(a, dtype="c8"),
+        lambda a: np.cumsum(a, dtype="f8"),
+        lambda a: np.mean(a, dtype="f8"),
+        lambda a: np.mean(a, axis=0, dtype="i8"),
+        lambda a: np.var(a, dtype="f4"),
+        lambda a: np.std(a, ddof=1),
+        lambda a: np.var(a, axis=1, correction=1),
+        lambda a: np.var(a, ddof=99, axis=0),
+        lambda a: np.var(a, mean=np.mean(a)),
+        lambda a: a.sum(0),
+        lambda a: a.mean(1, keepdims=True),
+        lambda a: a.std(axis=0, ddof=1),
+        lambda a: a.max(axis=-1),
+        lambda a: a.argmin(1),
+        lambda a: a.cumsum(0),
+        lambda a: a.all(),
+        lambda a: np.average(a, axis=0),
+        lambda a: np.average(a, weights=np.abs(a) + 1),
+        lambda a: np.average(a, axis=1, weights=[1.0, 2.0, 3.0, 0.5]),
+        lambda a: np.average(a, axis=1, weights=np.arange(1, 5), returned=True),
+        lambda a: np.average(a, returned=True),
+        lambda a: np.nansum(a),
+        lambda a: np.nanmean(a, 0),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "c16"])
+def test_argument_of_a_reduction_is_numpys(f, dtype):
+    quietly(f)(ordinary(dtype, (3, 4)))  # the case itself must work with NumPy
+    assert_same(quietly(f), ordinary(dtype, (3, 4)), tolerance=1e-6)
+
+
+def test_namespace_takes_lists_with_traced_values():
+    assert_same(lambda a: jnp.sum([a, a]), ordinary("i4", (3, 4)))
+    assert_same(lambda a: jnp.max([a[0], a[1]], axis=0), ordinary("f4", (3, 4)))
+
+
+def test_functions_of_nan_skip_it():
+    x = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])
+    assert_same(quietly(lambda a: np.nansum(a, axis=1)), x)
+    assert_same(quietly(lambda a: np.nanmean(a, axis=1, keepdims=True)), x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: np.sum(a, axis=2),
+        lambda a: np.max(a, axis=-3),
+        lambda a: np.sum(a, axis=(0, 0)),
+        lambda a: np.sum(a, axis=1.0),
+        lambda a: np.argmax(a, axis=5),
+        lambda a: a.cumsum(2),
+        lambda a: np.max(a[:0]),
+        lambda a: np.min(a[:0], axis=0),
+        lambda a: np.argmax(a[:0]),
+        lambda a: np.average(a, weights=np.ones(3)),
+        lambda a: np.average(a, 0, np.ones(7)),
+        lambda a: np.var(a, ddof=1, correction=1),
+        lambda a: np.ptp(a[:, :0], axis=1),
+    ],
+)
+def test_wrong_argument_of_a_reduction_raises_numpys_error(f):
+    with pytest.raises((ValueError, TypeError, IndexError)):
+        f(np.ones((2, 3)))
+    assert_same(f, np.ones((2, 3)))
+
+
+def test_float16_and_out_are_refused_by_name():
+    with pytest.raises(UnsupportedError, match=r"test_numpy_reductions.py:\d+: .*float16"):
+        trace_to_graph(lambda a: np.sum(a, dtype="f2"), np.ones(3))
+    with pytest.raises(UnsupportedError, match=r"test_numpy_reductions.py:\d+: .*out="):
+        trace_to_graph(lambda a: np.sum(a, out=np.zeros(())), np.ones(3))
+
+
+def names(f, *args):
+    """The primitives of the equations that the results need."""
+    graph = trace_to_graph(f, *args)
+    needed, found = {v for v in graph.outputs}, []
+    for equation in reversed(graph.equations):
+        if needed & set(equation.outputs):
+            needed |= set(equation.inputs)
+            found.append(equation.primitive.name)
+    return found[::-1]
+
+
+def test_graphs_of_common_formulas_are_small():
+    x = np.ones((3, 4), np.float32)
+    assert names(np.mean, x) == ["reduce_sum", "divide"]
+    assert names(lambda a: a.sum(axis=0), x) == ["reduce_sum"]
+
+    def softmax(a):
+        e = np.exp(a - a.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    assert names(softmax, x) == [
+        "reduce_max",
+        "broadcast_in_dim",
+        "subtract",
+        "exp",
+        "reduce_sum",
+        "broadcast_in_dim",
+        "divide",
+    ]
+    assert_same(softmax, ordinary("f4", (3, 4)))
+
+
+def test_runtime_sizes_can_be_averaged():
+    n = Dim.symbol("n")
+    graph, _ = trace_function(
+        lambda x: ([np.mean(x, axis=0, keepdims=True)], None),
+        [ArrayType((n, 4), np.dtype("f4"))],
+        ["x"],
+    )
+    graph.check()
+    assert str(graph.outputs[0].type) == "f32[1,4]"
+
+
+def test_result_of_a_reduction_of_a_python_scalar_is_strong():
+    (out,) = trace_to_graph(lambda n: np.sum(n), 3.0).outputs
+    assert not out.type.weak
+    assert evaluate(lambda n: np.max(n), 3.0)[0] == 3.0
