@@ -10,17 +10,7 @@ static inline float tan_f32(float x)
     double k = shifted - 0x1.8p52;
     double r = fma(-k, 0x1.921fb54442d18p+0, y);
     r = multiply_add_f64(-k, 0x1.1a62633145c07p-54, r) + multiple;
-    double r2 = r * r;
-    double p = 0x1.1ee19e6634865p-8;
-    p = multiply_add_f64(p, r2, 0x1.6d99bbb6188ep-14);
-    p = multiply_add_f64(p, r2, 0x1.6320c7bc9d17fp-7);
-    p = multiply_add_f64(p, r2, 0x1.5cad135ed91bbp-6);
-    p = multiply_add_f64(p, r2, 0x1.badc20d50459p-5);
-    p = multiply_add_f64(p, r2, 0x1.110d8c750716fp-3);
-    p = multiply_add_f64(p, r2, 0x1.5555605e6db1cp-2);
-    double t = multiply_add_f64(p * r2, r, r);
-    bool odd = (bits_f64(shifted) & 1) != 0;
-    float tangent = (float)((odd ? -1.0 : t) / (odd ? t : 1.0));
+    float tangent = (float)tangent_of_quarter_f32(r, bits_f64(shifted));
     return x == 0.0f ? x : tangent;
 }
 
@@ -33,7 +23,31 @@ static inline double tan_f64(double x)
     double far_shifted = 2.0 * turns + 0x1.8p52;
     double far = half_turns_to_angle_f64(turns - 0.5 * (far_shifted - 0x1.8p52), low);
     bool is_far = fabs(x) > 0x1p30;
-    double r = is_far ? far : near;
+    uint64_t quarters = bits_f64(is_far ? far_shifted : near_shifted);
+    double tangent = tangent_of_quarter_f64(is_far ? far : near, quarters);
+    return x == 0.0 ? x : tangent;
+}
+
+/* tan(r + quarters pi / 2) for |r| <= pi / 4, to single precision; only the parity of quarters
+   counts. */
+static inline double tangent_of_quarter_f32(double r, uint64_t quarters)
+{
+    double r2 = r * r;
+    double p = 0x1.1ee19e6634865p-8;
+    p = multiply_add_f64(p, r2, 0x1.6d99bbb6188ep-14);
+    p = multiply_add_f64(p, r2, 0x1.6320c7bc9d17fp-7);
+    p = multiply_add_f64(p, r2, 0x1.5cad135ed91bbp-6);
+    p = multiply_add_f64(p, r2, 0x1.badc20d50459p-5);
+    p = multiply_add_f64(p, r2, 0x1.110d8c750716fp-3);
+    p = multiply_add_f64(p, r2, 0x1.5555605e6db1cp-2);
+    double t = multiply_add_f64(p * r2, r, r);
+    bool odd = (quarters & 1) != 0;
+    return (odd ? -1.0 : t) / (odd ? t : 1.0);
+}
+
+/* The same, to double precision. */
+static inline double tangent_of_quarter_f64(double r, uint64_t quarters)
+{
     double r2 = r * r;
     double p = 0x1.5e0343a0ac777p-16;
     p = multiply_add_f64(p, r2, -0x1.786cc246ccb2p-15);
@@ -50,7 +64,6 @@ static inline double tan_f64(double x)
     p = multiply_add_f64(p, r2, 0x1.11111111183ap-3);
     p = multiply_add_f64(p, r2, 0x1.55555555554f1p-2);
     double t = multiply_add_f64(p * r2, r, r);
-    bool odd = (bits_f64(is_far ? far_shifted : near_shifted) & 1) != 0;
-    double tangent = (odd ? -1.0 : t) / (odd ? t : 1.0);
-    return x == 0.0 ? x : tangent;
+    bool odd = (quarters & 1) != 0;
+    return (odd ? -1.0 : t) / (odd ? t : 1.0);
 }

@@ -22,6 +22,7 @@ def here(offset: int = 0) -> int:
 def message(error_type, function, *args, **kwargs) -> str:
     with pytest.raises(error_type) as caught:
         function(*args, **kwargs)
+    assert not isinstance(caught.value.__context__, KeyError)  # no trace of our own lookups
     return str(caught.value)
 
 

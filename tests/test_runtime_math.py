@@ -54,6 +54,8 @@ BINARY = {"power", "arctan2", "hypot", "logaddexp", "logaddexp2"}
 NOT_IN_NUMPY = {"erf", "erfc"}
 DTYPES = {"f32": np.float32, "f64": np.float64}
 NAMES = [f"{name}_{suffix}" for name in LIMITS for suffix in DTYPES]
+NEAR = {"f32": 2.0**40, "f64": 2.0**30}
+NEAR_NAMES = [f"{base}_near_{suffix}" for base in ("sin", "cos", "tan") for suffix in NEAR]
 C_TYPES = {"f32": ctypes.c_float, "f64": ctypes.c_double}
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, -2.5, np.inf, -np.inf, np.nan]
 
@@ -100,8 +102,8 @@ def kernel(name):
 def driver():
     """The C program with all kernels."""
     includes = "".join(f"#include <{header}>\n" for header in HEADERS)
-    kernels = "\n".join(kernel(name) for name in NAMES)
-    return f"{includes}\n{with_dependencies(NAMES, library())}\n{kernels}"
+    kernels = "\n".join(kernel(name) for name in NAMES + NEAR_NAMES)
+    return f"{includes}\n{with_dependencies(NAMES + NEAR_NAMES, library())}\n{kernels}"
 
 
 def is_gcc():
@@ -350,6 +352,18 @@ def test_huge_angles_are_reduced_exactly(build, base, suffix):
             assert error_in_ulp(got, getattr(mp, base)(mpf(float(x))), dtype) <= limit, x
 
 
+@pytest.mark.parametrize("name", NEAR_NAMES)
+def test_functions_for_ordinary_angles_give_the_same_bits(native, name):
+    whole = name.replace("_near", "")
+    suffix = split(name)[1]
+    bound = NEAR[suffix]
+    x = np.concatenate([*points(whole), np.array([0.0, -0.0, bound, -bound], DTYPES[suffix])])
+    x = x[np.abs(x) <= bound]
+    bits = f"u{x.itemsize}"
+    near, full = apply(native, name, x), apply(native, whole, x)
+    np.testing.assert_array_equal(near.view(bits), full.view(bits))
+
+
 def one_nan(values):
     """Sign and payload of a NaN mean nothing."""
     return np.where(np.isnan(values), values.dtype.type(np.nan), values)
@@ -379,7 +393,7 @@ def test_every_loop_is_vectorised(native):
         for number, text in enumerate(lines, 1)
         if text.startswith("    for (long i = 0; i < n; i++) out[i] =")
     }
-    assert set(loops) == set(NAMES)
+    assert set(loops) == {*NAMES, *NEAR_NAMES}
     assert [name for name, line in loops.items() if line not in reported] == []
 
 

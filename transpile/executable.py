@@ -129,6 +129,10 @@ class Lowering:
             default_cache(), self.graph.name, self.ingredients(), self._write)
         return Executable(self, entry, library)
 
+    def _uses_blas(self) -> bool:
+        """Tell whether the program calls the library that was found."""
+        return False
+
     def _write(self, directory: Path) -> None:
         """Write and compile the program's files."""
         compiler = toolchain.find_compiler(self.options)
@@ -138,7 +142,7 @@ class Lowering:
         (directory / "program.h").write_text(self.header_text(), encoding="utf-8")
         log = toolchain.build_shared(
             compiler, source, directory / PROGRAM, toolchain.flags(compiler, self.options),
-            blas.link_flags if blas is not None else ())
+            blas.link_flags if blas is not None and self._uses_blas() else ())
         (directory / "build.log").write_text(log, encoding="utf-8")
         program = self._program
         pointers = ", ".join(["void *"] * (len(program.inputs) + len(program.outputs) + 1))

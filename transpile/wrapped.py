@@ -125,6 +125,7 @@ class Wrapped:
         if _state.disabled:
             return self._function(*args, **kwargs)
         leaves: Any
+        found = None
         try:
             if len(args) == 1 and self._plain and not kwargs and type(args[0]) is ndarray:
                 leaves = args
@@ -133,6 +134,8 @@ class Wrapped:
                 key, leaves = self._parameters.describe(args, kwargs)
                 found = self._fast[key]
         except (KeyError, TypeError, ValueError, Rejected):
+            pass  # what follows may raise, and that error has nothing to do with this one
+        if found is None:
             return self._first_call(args, kwargs)
         (execute, kept, finish), watch = found
         if watch is not None and watch.changed():
