@@ -195,8 +195,10 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
         for (int64_t p0 = 0; p0 < k; p0 += k_part) {
             int64_t depth = matmul_smaller(k_part, k - p0);
             const F *b_block = b + p0 * b_row + j0 * b_col;
-            matmul_pack_all_F(C, columns - in_place, depth, b_block + in_place * b_col,
-                              b_col, b_row, packed + in_place * depth);
+            if (in_place < columns) {
+                matmul_pack_all_F(C, columns - in_place, depth, b_block + in_place * b_col,
+                                  b_col, b_row, packed + in_place * depth);
+            }
             for (int64_t i0 = 0; i0 < m; i0 += m_part) {
                 int64_t rows = matmul_smaller(m_part, m - i0);
                 const F *a_block = a + p0 * a_col + i0 * a_row;
