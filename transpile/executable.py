@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from transpile.schedule.split import split
 
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE = 0x0001 | 0x0100
+_BYTE = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -177,13 +178,8 @@ class Executable:
         graph = lowering.graph
         self._types = [(v.type.dtype, v.type.static_shape()) for v in graph.inputs]
         self._results = [(a.type.static_shape(), a.type.dtype) for a in graph.outputs]
-        self._function: Callable[..., int] = library.function(entry.meta["function"])
-        self._error: Callable[[int], Any] = library.function(f"{entry.meta['function']}_error")
-        self._from_buffer: Callable[[Any], Any] = library.ffi.from_buffer
-        self._string = library.ffi.string
         self._workspace = int(entry.meta["workspace"])
-        # A call takes a workspace from here and gives it back; list methods are atomic.
-        self._spare: list[Any] = []
+        self._run = self._caller(library)
 
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Run the program on the flat inputs of the graph; the flat outputs are new arrays.
@@ -191,30 +187,48 @@ class Executable:
         Arrays of any memory layout are accepted: those in row-major order, aligned and in native byte
         order are read where they are, others are copied first. The GIL is released meanwhile.
         """
-        held = [
-            leaf if type(leaf) is np.ndarray and leaf.dtype is dtype
-            and leaf.flags.num & _IN_PLACE == _IN_PLACE else _row_major(leaf, dtype, shape)
-            for leaf, (dtype, shape) in zip(leaves, self._types, strict=True)]
-        results = [np.empty(shape, dtype) for shape, dtype in self._results]
-        from_buffer = self._from_buffer
-        pointers = [from_buffer(array) for array in held]
-        pointers += [from_buffer(array) for array in results]
-        workspace = None
-        if self._workspace:
-            workspace = self._spare.pop() if self._spare else np.empty(self._workspace, np.uint8)
-            pointers.append(from_buffer(workspace))
-        else:
-            pointers.append(_null(self._from_buffer))
-        if needs_safe_calls():
-            code = call_safely(self._function, *pointers)
-        else:
-            code = self._function(*pointers)
-        if workspace is not None:
-            self._spare.append(workspace)
-        if code:
-            message = self._string(self._error(code)).decode()
-            raise InternalError(f"{self.entry.name} failed with code {code}: {message}")
-        return results
+        return self._run(leaves)
+
+    def _caller(self, library: Library) -> Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]]:
+        """The function that runs the program. Everything it needs is a local variable: for small
+        arrays looking things up would take longer than the program."""
+        function: Callable[..., int] = library.function(self.entry.meta["function"])
+        from_buffer: Callable[[Any], Any] = library.ffi.from_buffer
+        types, outputs, workspace_size = self._types, self._results, self._workspace
+        ndarray, empty, nothing = np.ndarray, np.empty, library.ffi.NULL
+        # A call takes a workspace from here and gives it back; list methods are atomic.
+        spare: list[Any] = []
+
+        def run(leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+            pointers = []
+            for leaf, (dtype, shape) in zip(leaves, types, strict=True):
+                if not (type(leaf) is ndarray and leaf.dtype is dtype
+                        and leaf.flags.num & _IN_PLACE == _IN_PLACE):
+                    leaf = _row_major(leaf, dtype, shape)
+                pointers.append(from_buffer(leaf))  # the pointer keeps the array alive
+            results = []
+            for shape, dtype in outputs:
+                result = empty(shape, dtype)
+                results.append(result)
+                pointers.append(from_buffer(result))
+            workspace = nothing
+            if workspace_size:
+                workspace = spare.pop() if spare else from_buffer(empty(workspace_size, _BYTE))
+            if needs_safe_calls():
+                code = call_safely(function, *pointers, workspace)
+            else:
+                code = function(*pointers, workspace)
+            if workspace_size:
+                spare.append(workspace)
+            if code:
+                self._fail(library, code)
+            return results
+
+        return run
+
+    def _fail(self, library: Library, code: int) -> NoReturn:
+        message = library.ffi.string(library.function(f"{self.entry.meta['function']}_error")(code))
+        raise InternalError(f"{self.entry.name} failed with code {code}: {message.decode()}")
 
     def c_text(self) -> str:
         """The text of program.c as it was built."""
@@ -263,11 +277,3 @@ def _row_major(leaf: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.nd
     if array.shape != shape:
         raise InternalError(f"the program takes an array of shape {shape}, not {array.shape}")
     return array
-
-
-_NOTHING = np.empty(0, np.uint8)
-
-
-def _null(from_buffer: Callable[[Any], Any]) -> Any:
-    """A pointer for a workspace of no bytes."""
-    return from_buffer(_NOTHING)
