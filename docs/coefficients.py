@@ -166,6 +166,26 @@ def fits() -> list[Fit]:
         lambda r: mp.expm1(r * mp.log(2)) / r,
         lambda r: r / 2**r,
     )
+    # the same, and log2((1 + s) / (1 - s)) = s P(s^2), in double for single precision functions
+    fit_exp2 = Fit(
+        "exp2_wide_f32",
+        7,
+        53,
+        mpf("-0.501"),
+        mpf("0.501"),
+        lambda r: mp.expm1(r * mp.log(2)) / r,
+        lambda r: r / 2**r,
+    )
+    fit_log2 = Fit(
+        "log2_ratio_f32",
+        5,
+        53,
+        mpf(0),
+        LOG_S,
+        square_root(lambda s: 2 * mp.atanh(s) / mp.log(2) / s),
+        square_root(lambda s: s / (2 * mp.atanh(s) / mp.log(2))),
+    )
+    found += [fit_exp2, fit_log2]
     # log(1 + f) = f - f^2/2 + f^3 P(f)
     both(
         "log",

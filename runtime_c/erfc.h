@@ -34,7 +34,7 @@ static inline double erfc_large_f32(double r)
     p = multiply_add_f64(p, t, 0x1.f7f738295854fp-7);
     p = multiply_add_f64(p, t, -0x1.1df1a6b439337p-3);
     p = multiply_add_f64(p, t, 0x1.3ba5916a78553p+0);
-    return exp_f64(-r * r) * p / (1.0 + 2.0 * r);
+    return exp2_wide_f32(r * r * -0x1.71547652b82fep+0) * p / (1.0 + 2.0 * r);
 }
 
 /* erfc(r) for r in [1/2, 28], to double precision. */

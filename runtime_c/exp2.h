@@ -37,3 +37,19 @@ static inline double exp2_f64(double x)
     p = multiply_add_f64(p, r, 0x1.62e42fefa39efp-1);
     return scale_f64(multiply_add_f64(p, r, 1.0), k, shifted);
 }
+
+/* 2^x in double precision for |x| < 1000, with an error far below that of single precision. */
+static inline double exp2_wide_f32(double x)
+{
+    double shifted = x + (0x1.8p52 + 1023.0);
+    double r = x - (shifted - (0x1.8p52 + 1023.0));
+    double p = 0x1.fde4da884668bp-17;
+    p = multiply_add_f64(p, r, 0x1.445ddad144175p-13);
+    p = multiply_add_f64(p, r, 0x1.5d8a8a70da2ecp-10);
+    p = multiply_add_f64(p, r, 0x1.3b29f211cfbd9p-7);
+    p = multiply_add_f64(p, r, 0x1.c6b08ab9066ecp-5);
+    p = multiply_add_f64(p, r, 0x1.ebfbe0790a367p-3);
+    p = multiply_add_f64(p, r, 0x1.62e42ff0e5bfap-1);
+    p = multiply_add_f64(p, r, 1.0);
+    return p * float_from_bits_f64(bits_f64(shifted) << 52);
+}

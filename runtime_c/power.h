@@ -1,16 +1,24 @@
 /* numpy.power for floating-point numbers: x to the power y, with the special cases of C99's pow.
    Method: 2^(y log2 |x|), with the logarithm as an unevaluated sum of two doubles good to about
    2^-66 (T. Dekker, A floating-point technique for extending the available precision, 1971).
-   Single precision works in double, where the plain logarithm is enough.
+   Single precision works in double, where a plain logarithm is enough.
    Largest error measured: 0.51 ulp in single, 0.9 ulp in double precision. */
 static inline float power_f32(float x, float y)
 {
     double a = (double)fabsf(x);
-    double low;
-    double high =
-        scaled_log_f64(fraction_f64(a) - 1.0, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56, &low);
-    double product = (double)y * log_special_f64(a, exponent_f64(a) + (high + low));
-    float size = (float)exp2_f64(product);
+    double f = fraction_f64(a) - 1.0;
+    double s = f / (2.0 + f);
+    double s2 = s * s;
+    double p = 0x1.5ce7ca7a4f41dp-2;
+    p = multiply_add_f64(p, s2, 0x1.a58d8fa9b171fp-2);
+    p = multiply_add_f64(p, s2, 0x1.27777fdb825eap-1);
+    p = multiply_add_f64(p, s2, 0x1.ec709d12dd7b2p-1);
+    p = multiply_add_f64(p, s2, 0x1.71547652bedeep+1);
+    double logarithm = log_special_f64(a, multiply_add_f64(p, s, exponent_f64(a)));
+    double product = (double)y * logarithm;
+    product = product < -200.0 ? -200.0 : product;
+    product = product > 200.0 ? 200.0 : product;
+    float size = (float)exp2_wide_f32(product);
     return (float)power_special_f64((double)x, (double)y, (double)size);
 }
 
