@@ -234,7 +234,7 @@ static inline int64_t matmul_workspace_F(int64_t m, int64_t n, int64_t k)
 
 /* C = A @ B: element (i, p) of A is a[i * a_row + p * a_col], and so on (strides in elements, any
    sign); rows of C are contiguous, c_row apart, and C overlaps neither A nor B.
-   `workspace`: matmul_workspace(m, n, k) bytes, not shared with a call that runs at the same time. */
+   `workspace`: matmul_workspace(m, n, k) bytes, of any alignment, this call's alone while it runs. */
 static inline void matmul_F(int64_t m, int64_t n, int64_t k,
                             const F *a, int64_t a_row, int64_t a_col,
                             const F *b, int64_t b_row, int64_t b_col,
