@@ -2,8 +2,8 @@
 
 A trace copies the arrays, numbers and lists that a function closes over. `Watch` remembers what the
 function's closure, the globals that it names, and the attributes of its static arguments held, and
-tells cheaply whether they still do: numbers, strings and functions by identity or value, arrays up
-to 4 kB and short lists and dicts by content, larger arrays by identity alone. What the function
+tells cheaply whether they still do: numbers and strings by value, arrays up to 4 kB and short lists
+and dicts by content, larger arrays, functions and other objects by identity. What the function
 itself changes while it is traced (a counter, a log) is not watched.
 """
 
@@ -13,13 +13,14 @@ import dis
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 SMALL = 4096  # bytes of an array that is compared by content
 _FEW = 64  # items of a list that is compared by content
+_DEEP = 4  # lists in lists that are compared by content
 _MISSING = object()
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, FunctionType)
 
@@ -36,24 +37,21 @@ class _Same:
     __hash__ = None  # type: ignore[assignment]  # compared only
 
 
-def snapshot(value: Any, nested: bool = False) -> Any:
+def snapshot(value: Any, depth: int = 0) -> Any:
     """What must stay equal for the value to count as unchanged; None for what is not watched."""
     kind = type(value)
     if kind in (bool, int, str, bytes):
         return kind, value
     if kind in (float, complex):
         return kind, repr(value)
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        if value.nbytes <= SMALL:
-            return "array", value.dtype, value.shape, value.tobytes()
-        return _Same(value)
-    if kind in (list, tuple) and len(value) <= _FEW:
-        return kind, [snapshot(item, True) for item in value]
-    if kind is dict and len(value) <= _FEW:
-        return kind, list(value), [snapshot(item, True) for item in value.values()]
-    if nested or isinstance(value, _IMMUTABLE) or value is _MISSING:
-        return _Same(value)
-    return None
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject and value.nbytes <= SMALL:
+        return "array", value.dtype, value.shape, value.tobytes()
+    if kind in (list, tuple, dict) and len(value) <= _FEW and depth < _DEEP:
+        items = value.values() if kind is dict else value
+        return kind, list(value) if kind is dict else None, [snapshot(x, depth + 1) for x in items]
+    if not depth and isinstance(value, ModuleType | type):
+        return None
+    return _Same(value)
 
 
 class _CellReader(Mapping[str, Any]):
@@ -96,8 +94,10 @@ class Watch:
                 if name in function.__globals__:
                     self._add(function.__globals__, name)
         for thing in objects:
-            attributes = getattr(thing, "__dict__", None)
-            if isinstance(attributes, dict) and not isinstance(thing, FunctionType | type):
+            attributes = thing if isinstance(thing, dict) else getattr(thing, "__dict__", None)
+            if isinstance(attributes, dict) and not isinstance(
+                thing, FunctionType | type | ModuleType
+            ):
                 for name in attributes:
                     self._add(attributes, name)
 

@@ -186,7 +186,8 @@ def inner(function: Any) -> Any:
 
 def place_of(function: Any) -> str:
     """The name of a function, and the file and line where it is defined."""
-    return f"{function_name(function)} ({function_source(inner(function))})"
+    source = function_source(inner(function))
+    return f"{function_name(function)} ({source})" if source.line else function_name(function)
 
 
 def function_name(function: Any) -> str:

@@ -196,6 +196,7 @@ class Wrapped:
         bound = self._parameters.bind(args, kwargs)
         bound.check_statics(place_of(self._function))
         known, leaves = signature(bound, place_of(self._function))
+        _check_hashable(known, place_of(self._function))
         if not self._config.static:
             return self._traced_dynamically(bound, known, leaves)
         full = bound.join(*known.in_tree.unflatten(leaves))
@@ -252,7 +253,7 @@ class Wrapped:
         yield from (value for _, value in bound.statics.values())
         function: Any = self._function
         while isinstance(function, functools.partial):
-            yield from (*function.args, *function.keywords.values())
+            yield from (dict(enumerate(function.args)), function.keywords)
             function = function.func
         yield getattr(function, "__self__", function)
 
@@ -323,11 +324,26 @@ class BoundWrapped:
         """As Wrapped.eval_shape."""
         return self._jitted.eval_shape(self.__self__, *args, **kwargs)
 
+    def clear_cache(self) -> None:
+        """As Wrapped.clear_cache, for all instances."""
+        self._jitted.clear_cache()
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
 
 
 # ------------------------------------------------------------------------------------- tracing
+
+
+def _check_hashable(known: Signature, where: str) -> None:
+    try:
+        hash(known.in_tree)
+    except TypeError:
+        raise TypeError(
+            f"{user_source()}: a container among the arguments of {where} has data (what is not an "
+            f"array in it) that cannot be hashed: {known.in_tree}. Let its flatten function give "
+            f"hashable data, such as a tuple for a list."
+        ) from None
 
 
 class _Flat:
