@@ -1,8 +1,9 @@
 """Costs: what a program computes and moves, counted over its fused loops.
 
 An elementwise operation is one flop an element, elementary functions count as transcendentals, a
-reduction of n elements is n - 1, a product of (m, k) by (k, n) is 2*m*n*k; views, constants and copies
-are free. Loops are multiplied by their trip counts, so the counts are exact for static shapes.
+reduction of n elements is n - 1, a product of (m, k) by (k, n) is 2*m*n*k; views, constants and
+copies are free. Loops are multiplied by their trip counts, so the counts are exact for static
+shapes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from transpile.loops import (
     Declare,
     Expr,
     For,
-    Index,
     Kernel,
     Program,
     Statement,
@@ -29,7 +29,7 @@ from transpile.loops import (
     written,
 )
 from transpile.primitive import TABLE
-from transpile.types import Symbol, bounds, product
+from transpile.types import Index, Symbol, bounds, product
 
 # How much longer than an addition these take in a vectorised loop, for the choice of threads.
 _WEIGHTS = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8}
@@ -46,8 +46,11 @@ class Cost:
     bytes: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.flops + other.flops, self.transcendentals + other.transcendentals,
-                    self.bytes + other.bytes)
+        return Cost(
+            self.flops + other.flops,
+            self.transcendentals + other.transcendentals,
+            self.bytes + other.bytes,
+        )
 
 
 def count(index: Index) -> int:
@@ -90,7 +93,7 @@ def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = N
                 inner = inner + Cost(flops=-1)
             case Call(args=args):
                 sizes = [a for a in args[:3] if not hasattr(a, "buffer")]
-                inner = Cost(flops=2 * count(product(sizes)))  # type: ignore[arg-type]  # m, n, k
+                inner = Cost(flops=2 * count(product(sizes)))  # m, n, k
             case _:
                 inner = inner + body_cost(children(statement))
         total = total + inner
@@ -114,8 +117,11 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
             visit(children(statement), times * inner)
 
     visit(kernel.body, 1)
-    return sum(min(times, count(product(buffers[name].shape))) * buffers[name].dtype.itemsize
-               for (name, _), times in touched.items() if name in buffers)
+    return sum(
+        min(times, count(product(buffers[name].shape))) * buffers[name].dtype.itemsize
+        for (name, _), times in touched.items()
+        if name in buffers
+    )
 
 
 def program_cost(program: Program) -> Cost:
@@ -132,8 +138,11 @@ def work(statement: Statement) -> int:
     for expr in expressions(statement):
         for part in subexpressions(expr):
             if isinstance(part, Apply):
-                own += _TRANSCENDENTAL_WEIGHT if TABLE[part.op].transcendental else _WEIGHTS.get(
-                    part.op, 1)
+                own += (
+                    _TRANSCENDENTAL_WEIGHT
+                    if TABLE[part.op].transcendental
+                    else _WEIGHTS.get(part.op, 1)
+                )
     times = trips(statement) if isinstance(statement, For) else 1
     return own + times * sum(map(work, children(statement)))
 

@@ -66,8 +66,12 @@ def _with_point(digits: str) -> str:
 
 _C_TYPES = {
     **{d: f"{d.name}_t" for d in DTYPES if d.kind in "iu"},
-    np.dtype("bool"): "bool", np.dtype("float32"): "float", np.dtype("float64"): "double",
-    np.dtype("complex64"): "float complex", np.dtype("complex128"): "double complex"}
+    np.dtype("bool"): "bool",
+    np.dtype("float32"): "float",
+    np.dtype("float64"): "double",
+    np.dtype("complex64"): "float complex",
+    np.dtype("complex128"): "double complex",
+}
 
 C = Dialect(
     name="c",

@@ -1,7 +1,7 @@
 """From a graph to a loaded program, and how to call it on arrays.
 
-`Lowering` is the way down, each step done when it is asked for; `Executable` is a program in the process.
-A program that is in the cache is loaded without lowering, rendering or compiling anything.
+`Lowering` is the way down, each step done when it is asked for; `Executable` is a program in the
+process. A program that is in the cache is loaded without lowering, rendering or compiling anything.
 """
 
 from __future__ import annotations
@@ -102,11 +102,15 @@ class Lowering:
     def cost_analysis(self) -> dict[str, float]:
         """The operations of the fused program and the memory that it touches.
 
-        `flops` and `transcendentals` are counts, `bytes accessed` is in bytes; see `transpile.cost`.
+        `flops` and `transcendentals` are counts, `bytes accessed` is in bytes; see
+        `transpile.cost`.
         """
         cost = program_cost(split(self._lowered, self.options))
-        return {"flops": float(cost.flops), "transcendentals": float(cost.transcendentals),
-                "bytes accessed": float(cost.bytes)}
+        return {
+            "flops": float(cost.flops),
+            "transcendentals": float(cost.transcendentals),
+            "bytes accessed": float(cost.bytes),
+        }
 
     def ingredients(self) -> dict[str, str]:
         """The named parts of the cache key: everything that the program's bytes depend on."""
@@ -127,7 +131,8 @@ class Lowering:
         Raises CompilerNotFoundError and CompilationError.
         """
         entry, library = load_or_build(
-            default_cache(), self.graph.name, self.ingredients(), self._write)
+            default_cache(), self.graph.name, self.ingredients(), self._write
+        )
         return Executable(self, entry, library)
 
     def _uses_blas(self) -> bool:
@@ -142,14 +147,18 @@ class Lowering:
         source.write_text(self.c_text(), encoding="utf-8")
         (directory / "program.h").write_text(self.header_text(), encoding="utf-8")
         log = toolchain.build_shared(
-            compiler, source, directory / PROGRAM, toolchain.flags(compiler, self.options),
-            blas.link_flags if blas is not None and self._uses_blas() else ())
+            compiler,
+            source,
+            directory / PROGRAM,
+            toolchain.flags(compiler, self.options),
+            blas.link_flags if blas is not None and self._uses_blas() else (),
+        )
         (directory / "build.log").write_text(log, encoding="utf-8")
         program = self._program
         pointers = ", ".join(["void *"] * (len(program.inputs) + len(program.outputs) + 1))
         meta = {
             "declarations": f"int {program.name}({pointers});\n"
-                            f"const char *{program.name}_error(int code);\n",
+            f"const char *{program.name}_error(int code);\n",
             "function": program.name,
             "workspace": program.workspace,
         }
@@ -160,8 +169,11 @@ class Lowering:
 def _own_digest() -> str:
     """A hash of transpile itself: whatever changes in it may change the programs it makes."""
     digest = hashlib.blake2b(digest_size=16)
-    files = [*PACKAGE.rglob("*.py"), *data_directory("templates").iterdir(),
-             *data_directory("runtime_c").iterdir()]
+    files = [
+        *PACKAGE.rglob("*.py"),
+        *data_directory("templates").iterdir(),
+        *data_directory("runtime_c").iterdir(),
+    ]
     for path in sorted(files):
         if path.is_file():
             digest.update(f"{path.name}\0".encode())
@@ -184,8 +196,8 @@ class Executable:
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Run the program on the flat inputs of the graph; the flat outputs are new arrays.
 
-        Arrays of any memory layout are accepted: those in row-major order, aligned and in native byte
-        order are read where they are, others are copied first. The GIL is released meanwhile.
+        Arrays of any memory layout are accepted: those in row-major order, aligned and in native
+        byte order are read where they are, others are copied first. The GIL is released meanwhile.
         """
         return self._run(leaves)
 
@@ -202,8 +214,11 @@ class Executable:
         def run(leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
             pointers = []
             for leaf, (dtype, shape) in zip(leaves, types, strict=True):
-                if not (type(leaf) is ndarray and leaf.dtype is dtype
-                        and leaf.flags.num & _IN_PLACE == _IN_PLACE):
+                if not (
+                    type(leaf) is ndarray
+                    and leaf.dtype is dtype
+                    and leaf.flags.num & _IN_PLACE == _IN_PLACE
+                ):
                     leaf = _row_major(leaf, dtype, shape)
                 pointers.append(from_buffer(leaf))  # the pointer keeps the array alive
             results = []
@@ -239,16 +254,22 @@ class Executable:
         options = self.lowering.options
         compiler = toolchain.find_compiler(options)
         return toolchain.assembly(
-            compiler, self.entry.path("program.c"), toolchain.flags(compiler, options))
+            compiler, self.entry.path("program.c"), toolchain.flags(compiler, options)
+        )
 
     def memory_analysis(self) -> MemoryAnalysis:
         """The sizes of arguments, results, workspace and code, in bytes."""
+
         def size(arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> int:
             return sum(int(np.prod(s, dtype=np.int64)) * d.itemsize for s, d in arrays)
 
         return MemoryAnalysis(
-            size([(s, d) for d, s in self._types]), size(self._results), self._workspace, 0,
-            self.entry.path(PROGRAM).stat().st_size)
+            size([(s, d) for d, s in self._types]),
+            size(self._results),
+            self._workspace,
+            0,
+            self.entry.path(PROGRAM).stat().st_size,
+        )
 
     def save(self, directory: str | Path, name: str | None = None) -> list[Path]:
         """Write NAME.so, NAME.h and NAME.c, which need nothing of Python; their paths are returned.
@@ -258,8 +279,9 @@ class Executable:
         chosen = identifier(name) if name is not None else self.entry.meta["function"]
         lowering = self.lowering
         if chosen != lowering.graph.name:
-            lowering = Lowering(replace(lowering.graph, name=chosen), lowering.options,
-                                lowering.donated)
+            lowering = Lowering(
+                replace(lowering.graph, name=chosen), lowering.options, lowering.donated
+            )
         executable = self if lowering is self.lowering else lowering.build()
         target = Path(directory)
         target.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
-"""The expression printer: scalar expressions as text, with the parentheses that C needs and no more.
+"""The expression printer: scalar expressions as text, with the parentheses that C needs and no
+more.
 
-A primitive prints as its row's C column says. That column is an expression in Python's syntax, which is
-parsed once and filled with the printed operands; functions in it resolve to a helper of runtime_c or to
-the C library, by the dtype of their operand.
+A primitive prints as its row's C column says. That column is an expression in Python's syntax,
+which is parsed once and filled with the printed operands; functions in it resolve to a helper of
+runtime_c or to the C library, by the dtype of their operand.
 """
 
 from __future__ import annotations
@@ -33,15 +34,40 @@ from transpile.types import (
 DType = np.dtype[Any]
 
 # C's levels, the tightest last (ISO C11, section 6.5).
-CONDITIONAL, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, ATOM = (
-    range(13))
+(
+    CONDITIONAL,
+    OR,
+    AND,
+    BIT_OR,
+    BIT_XOR,
+    BIT_AND,
+    EQUALITY,
+    RELATION,
+    SHIFT,
+    SUM,
+    PRODUCT,
+    UNARY,
+    ATOM,
+) = range(13)
 
 _OPERATORS: dict[type, tuple[str, int]] = {
-    ast.Add: ("+", SUM), ast.Sub: ("-", SUM), ast.Mult: ("*", PRODUCT), ast.Div: ("/", PRODUCT),
-    ast.Mod: ("%", PRODUCT), ast.BitAnd: ("&", BIT_AND), ast.BitOr: ("|", BIT_OR),
-    ast.BitXor: ("^", BIT_XOR), ast.Eq: ("==", EQUALITY), ast.NotEq: ("!=", EQUALITY),
-    ast.Lt: ("<", RELATION), ast.LtE: ("<=", RELATION), ast.Gt: (">", RELATION),
-    ast.GtE: (">=", RELATION), ast.And: ("&&", AND), ast.Or: ("||", OR)}
+    ast.Add: ("+", SUM),
+    ast.Sub: ("-", SUM),
+    ast.Mult: ("*", PRODUCT),
+    ast.Div: ("/", PRODUCT),
+    ast.Mod: ("%", PRODUCT),
+    ast.BitAnd: ("&", BIT_AND),
+    ast.BitOr: ("|", BIT_OR),
+    ast.BitXor: ("^", BIT_XOR),
+    ast.Eq: ("==", EQUALITY),
+    ast.NotEq: ("!=", EQUALITY),
+    ast.Lt: ("<", RELATION),
+    ast.LtE: ("<=", RELATION),
+    ast.Gt: (">", RELATION),
+    ast.GtE: (">=", RELATION),
+    ast.And: ("&&", AND),
+    ast.Or: ("||", OR),
+}
 _BITWISE = (BIT_AND, BIT_OR, BIT_XOR)
 
 
@@ -78,13 +104,16 @@ class Printer:
         return f"({text})" if own < level else text
 
     def assigned(self, expr: Expr) -> str:
-        """The text of an expression that is assigned to a variable of its dtype: a conversion that C
-        makes by itself, and without loss, needs no cast there."""
+        """The text of an expression that is assigned to a variable of its dtype: a conversion that
+        C makes by itself, and without loss, needs no cast there."""
         if isinstance(expr, Apply) and expr.op == "convert_element_type":
             source = expr.args[0].dtype
-            if expr.dtype.kind not in "bc" and source.kind not in "c" and np.can_cast(
-                    source, expr.dtype, "safe") and (source, expr.dtype) != (INT64, np.float64) and (
-                    source.kind != "u" or source.itemsize < 8 or expr.dtype.kind != "f"):
+            if (
+                expr.dtype.kind not in "bc"
+                and source.kind not in "c"
+                and np.can_cast(source, expr.dtype, "safe")
+                and not (source.kind in "iu" and source.itemsize == 8 and expr.dtype.kind == "f")
+            ):
                 return self.print(expr.args[0])
         return self.print(expr)
 
@@ -137,13 +166,18 @@ class Printer:
                     inner = f"({inner})"
                 return sign + inner, UNARY
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                parts = (self._at(test, expr, dtype, OR), self._at(body, expr, dtype, CONDITIONAL),
-                         self._at(orelse, expr, dtype, CONDITIONAL))
+                parts = (
+                    self._at(test, expr, dtype, OR),
+                    self._at(body, expr, dtype, CONDITIONAL),
+                    self._at(orelse, expr, dtype, CONDITIONAL),
+                )
                 return f"{parts[0]} ? {parts[1]} : {parts[2]}", CONDITIONAL
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self._function(name, [self._at(a, expr, dtype, 0) for a in args], dtype)
             case _:
-                raise InternalError(f"{expr.op} has a C column that no rule prints: {ast.dump(node)}")
+                raise InternalError(
+                    f"{expr.op} has a C column that no rule prints: {ast.dump(node)}"
+                )
 
     def _at(self, node: ast.expr, expr: Apply, dtype: DType, level: int) -> str:
         text, own = self._fill(node, expr, dtype)
@@ -153,7 +187,8 @@ class Printer:
         self, op: type, left: ast.expr, right: ast.expr, expr: Apply, dtype: DType
     ) -> tuple[str, int]:
         word, level = _OPERATORS[op]
-        # Compilers ask for parentheses where C's levels surprise: a == b & c, a && b || c, a < b < c.
+        # Compilers ask for parentheses where C's levels surprise: a == b & c, a && b || c, a < b <
+        # c.
         inner = SHIFT if level in (EQUALITY, RELATION) else level
         if level in _BITWISE:
             inner = UNARY
@@ -170,7 +205,9 @@ class Printer:
         ending = suffix(dtype)
         helper = f"{name}_{ending}"
         library = runtime.library_name(name, ending)
-        precise = self.precise and library is not None and name in TABLE and TABLE[name].transcendental
+        precise = (
+            self.precise and library is not None and name in TABLE and TABLE[name].transcendental
+        )
         if not precise and runtime.find(helper) is not None:
             self.used.add(helper)
             return helper
@@ -210,7 +247,9 @@ class Printer:
             tests.append(f"{index[0]} >= {low[0]}")
         if not (isinstance(expr.high, int) and largest is not None and largest < expr.high):
             tests.append(f"{index[0]} < {high[0]}")
-        return (" && ".join(tests) or "true"), (AND if len(tests) > 1 else RELATION if tests else ATOM)
+        return (" && ".join(tests) or "true"), (
+            AND if len(tests) > 1 else RELATION if tests else ATOM
+        )
 
     def index(self, index: Index, level: int = 0) -> str:
         """The text of an index."""
@@ -223,8 +262,11 @@ class Printer:
         symbol = sole_symbol(index)
         if symbol is not None:
             return symbol.name, ATOM
-        terms = sorted(index.terms, key=lambda term: term[1] < 0) if index.terms[0][1] < 0 else (
-            index.terms)
+        terms = (
+            sorted(index.terms, key=lambda term: term[1] < 0)
+            if index.terms[0][1] < 0
+            else (index.terms)
+        )
         text = ""
         for monomial, coefficient in terms:
             sign = "-" if coefficient < 0 else "+"
@@ -245,7 +287,9 @@ class Printer:
                 name = self.function("floor_divide" if word == "/" else "remainder", INT64)
                 factors.append(f"{name}({self.index(atom.dividend)}, {self.index(atom.divisor)})")
                 continue
-            text = f"{self.index(atom.dividend, PRODUCT + 1)} {word} {self.index(atom.divisor, UNARY)}"
+            text = (
+                f"{self.index(atom.dividend, PRODUCT + 1)} {word} {self.index(atom.divisor, UNARY)}"
+            )
             factors.append(text if alone else f"({text})")
         return " * ".join(factors)
 
@@ -255,5 +299,3 @@ def c_type(dialect: Dialect, dtype: DType) -> str:
     if dtype not in dialect.types:
         raise InternalError(f"{dialect.name} has no type for {SHORT_NAMES.get(dtype, dtype.name)}")
     return dialect.types[dtype]
-
-

@@ -4,9 +4,9 @@
     Equation = primitive, inputs: (Var | Const)*, params, outputs: Var*, source
     Var      = type            Const = type, value
 
-Every Var is defined once, before its use. Broadcasting and conversion are equations of their own: the
-operands of an elementwise primitive have equal dtypes and one shape, except that a scalar Const may
-stand beside arrays. Sub-programs (branches, loop bodies) are graphs in `params`.
+Every Var is defined once, before its use. Broadcasting and conversion are equations of their own:
+the operands of an elementwise primitive have equal dtypes and one shape, except that a scalar Const
+may stand beside arrays. Sub-programs (branches, loop bodies) are graphs in `params`.
 """
 
 from __future__ import annotations
@@ -85,8 +85,11 @@ class Const:
         return self._digest
 
     def __eq__(self, other: object) -> bool:
-        return (isinstance(other, Const) and self.type.strong == other.type.strong
-                and self.digest == other.digest)
+        return (
+            isinstance(other, Const)
+            and self.type.strong == other.type.strong
+            and self.digest == other.digest
+        )
 
     def __hash__(self) -> int:
         return hash((self.type.strong, self.digest))
@@ -162,10 +165,20 @@ class Graph:
         """Everything that the program depends on, as text: two equal ones may share a build."""
         names = ",".join(v.name for v in self.inputs)
         consts = ",".join(f"{c.type}{c.digest}" for c in self.constants())
-        sources = ";".join(f"{e.source.file}:{e.source.line}:{e.outputs[0].name}"
-                           for e in self.equations)
-        return "\n".join((self.name, f"{self.source.file}:{self.source.line}", names, ",".join(self.output_names), consts, sources,
-                          to_text(self)))
+        sources = ";".join(
+            f"{e.source.file}:{e.source.line}:{e.outputs[0].name}" for e in self.equations
+        )
+        return "\n".join(
+            (
+                self.name,
+                f"{self.source.file}:{self.source.line}",
+                names,
+                ",".join(self.output_names),
+                consts,
+                sources,
+                to_text(self),
+            )
+        )
 
     def check(self) -> None:
         """Raise InternalError unless every rule of the language holds."""
@@ -175,13 +188,17 @@ class Graph:
         for equation in self.equations:
             for atom in equation.inputs:
                 if isinstance(atom, Var) and atom not in defined:
-                    raise InternalError(f"{equation.primitive.name} reads an undefined value:\n{self}")
+                    raise InternalError(
+                        f"{equation.primitive.name} reads an undefined value:\n{self}"
+                    )
             types = equation.primitive.result_types(
-                [a.type for a in equation.inputs], equation.params)
+                [a.type for a in equation.inputs], equation.params
+            )
             if tuple(t.strong for t in types) != tuple(v.type.strong for v in equation.outputs):
                 raise InternalError(
-                    f"{equation.primitive.name} gives {', '.join(map(str, types))}, but its outputs "
-                    f"are declared {', '.join(str(v.type) for v in equation.outputs)}")
+                    f"{equation.primitive.name} gives {', '.join(map(str, types))}, but its "
+                    f"outputs are declared {', '.join(str(v.type) for v in equation.outputs)}"
+                )
             for output in equation.outputs:
                 if output in defined:
                     raise InternalError(f"{equation.primitive.name} defines a value twice")
@@ -225,7 +242,9 @@ def to_text(graph: Graph, indent: str = "") -> str:
         arguments = " ".join(read(a) for a in equation.inputs)
         results = " ".join(define(v) for v in equation.outputs)
         params = _params_text(equation.params, indent + "    ")
-        lines.append(f"{indent}    {results} = {equation.primitive.name}{params} {arguments}".rstrip())
+        lines.append(
+            f"{indent}    {results} = {equation.primitive.name}{params} {arguments}".rstrip()
+        )
     outputs = ", ".join(read(a) for a in graph.outputs)
     comma = "," if len(graph.outputs) == 1 else ""
     return "\n".join([head, *lines, f"{indent}  in ({outputs}{comma}) }}"])

@@ -5,8 +5,8 @@
     Statement = For | If | Declare | Update | Store | Alloc | Call
     Expr      = Literal | Ref | Load | IndexValue | Within | Apply
 
-Subscripts are `Index`es: integer polynomials over the symbols of the loops around them. Immutable; a
-schedule pass rebuilds what it changes.
+Subscripts are `Index`es: integer polynomials over the symbols of the loops around them. Immutable;
+a schedule pass rebuilds what it changes.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ class Buffer:
 class Kernel:
     """One loop nest, or a few scalar statements, with the Python line it came from.
 
-    `shapes` gives the buffers that the kernel sees in another shape than they have: with axes merged
-    into one, which in row-major order is the same memory.
+    `shapes` gives the buffers that the kernel sees in another shape than they have: with axes
+    merged into one, which in row-major order is the same memory.
     """
 
     name: str
@@ -225,8 +225,9 @@ class Program:
 
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by its name."""
-        return {b.name: b for b in
-                (*self.inputs, *self.outputs, *self.temporaries, *self.constants)}
+        return {
+            b.name: b for b in (*self.inputs, *self.outputs, *self.temporaries, *self.constants)
+        }
 
     def __str__(self) -> str:
         return to_text(self)
@@ -320,8 +321,13 @@ def map_statement(
     match statement:
         case For():
             limit = None if statement.limit is None else on_index(statement.limit)
-            return replace(statement, start=on_index(statement.start), limit=limit,
-                           stop=on_index(statement.stop), body=body(statement.body))
+            return replace(
+                statement,
+                start=on_index(statement.start),
+                limit=limit,
+                stop=on_index(statement.stop),
+                body=body(statement.body),
+            )
         case If():
             return If(expression(statement.condition), body(statement.body), body(statement.orelse))
         case Declare():
@@ -332,8 +338,9 @@ def map_statement(
                 raise InternalError(f"an update of {target}")
             return Update(target, statement.op, expression(statement.value))
         case Store():
-            return Store(statement.buffer, tuple(map(on_index, statement.index)),
-                         expression(statement.value))
+            return Store(
+                statement.buffer, tuple(map(on_index, statement.index)), expression(statement.value)
+            )
         case Call():
             args: list[Index | Load] = []
             for arg in statement.args:
@@ -360,9 +367,7 @@ def map_indices(expr: Expr, on_index: Callable[[Index], Index]) -> Expr:
             return expr
 
 
-def map_accesses(
-    statement: Statement, on_access: Callable[[str, Shape], Shape]
-) -> Statement:
+def map_accesses(statement: Statement, on_access: Callable[[str, Shape], Shape]) -> Statement:
     """The statement with the subscripts of every element that is read or stored rebuilt."""
 
     def on_expr(expr: Expr) -> Expr:
@@ -375,8 +380,11 @@ def map_accesses(
             case For():
                 return replace(inner, body=tuple(map(on_store, inner.body)))
             case If():
-                return replace(inner, body=tuple(map(on_store, inner.body)),
-                               orelse=tuple(map(on_store, inner.orelse)))
+                return replace(
+                    inner,
+                    body=tuple(map(on_store, inner.body)),
+                    orelse=tuple(map(on_store, inner.orelse)),
+                )
             case Store():
                 return replace(inner, index=on_access(inner.buffer, inner.index))
             case _:
@@ -406,8 +414,10 @@ def trip_count(loop: For, values: dict[Symbol, Index] | None = None) -> Index:
 def seen_by(program: Program, kernel: Kernel) -> dict[str, Buffer]:
     """The buffers of a program in the shapes in which a kernel sees them."""
     shapes = dict(kernel.shapes)
-    return {name: replace(b, shape=shapes[name]) if name in shapes else b
-            for name, b in program.buffers().items()}
+    return {
+        name: replace(b, shape=shapes[name]) if name in shapes else b
+        for name, b in program.buffers().items()
+    }
 
 
 def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
@@ -428,8 +438,11 @@ def is_independent(loop: For) -> bool:
     """Tell whether the iterations of a loop do not depend on each other: none updates a scalar that
     was declared outside. (Different iterations store to different elements by construction.)"""
     declared = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
-    return all(s.target.name in declared for s in walk(loop.body)
-               if isinstance(s, Update) and isinstance(s.target, Ref))
+    return all(
+        s.target.name in declared
+        for s in walk(loop.body)
+        if isinstance(s, Update) and isinstance(s.target, Ref)
+    )
 
 
 # --------------------------------------------------------------------------------------- check
@@ -440,8 +453,12 @@ def check(program: Program) -> None:
     every symbol belongs to a loop around its use."""
     buffers = program.buffers()
 
-    def check_body(body: tuple[Statement, ...], symbols: frozenset[Symbol], names: set[str],
-                   local: dict[str, Buffer]) -> None:
+    def check_body(
+        body: tuple[Statement, ...],
+        symbols: frozenset[Symbol],
+        names: set[str],
+        local: dict[str, Buffer],
+    ) -> None:
         def check_index(index: Index) -> None:
             free = {s for s in symbols_of(index) if s.extent is not None} - symbols
             if free:
@@ -452,8 +469,9 @@ def check(program: Program) -> None:
             if buffer is None:
                 raise InternalError(f"unknown buffer {load.buffer}")
             if len(buffer.shape) != len(load.index):
-                raise InternalError(f"{load.buffer} has {len(buffer.shape)} axes, not "
-                                    f"{len(load.index)}")
+                raise InternalError(
+                    f"{load.buffer} has {len(buffer.shape)} axes, not {len(load.index)}"
+                )
             for index in load.index:
                 check_index(index)
 
@@ -510,7 +528,8 @@ def _body_text(body: tuple[Statement, ...], indent: str) -> list[str]:
     for statement in body:
         lines.append(indent + _statement_text(statement))
         lines += _body_text(
-            statement.body if isinstance(statement, (For, If)) else (), indent + "  ")
+            statement.body if isinstance(statement, (For, If)) else (), indent + "  "
+        )
         if isinstance(statement, If) and statement.orelse:
             lines += [f"{indent}else", *_body_text(statement.orelse, indent + "  ")]
     return lines
@@ -530,8 +549,10 @@ def _statement_text(statement: Statement) -> str:
             return f"if {expr_text(statement.condition)}"
         case Declare():
             word = "let" if statement.constant else "var"
-            return (f"{word} {statement.name}:{SHORT_NAMES[statement.dtype]} = "
-                    f"{expr_text(statement.value)}")
+            return (
+                f"{word} {statement.name}:{SHORT_NAMES[statement.dtype]} = "
+                f"{expr_text(statement.value)}"
+            )
         case Update():
             return f"{expr_text(statement.target)} {statement.op}= {expr_text(statement.value)}"
         case Store():
@@ -539,8 +560,9 @@ def _statement_text(statement: Statement) -> str:
         case Alloc():
             return f"local {_buffer_text(statement.buffer)}"
         case Call():
-            args = ", ".join(f"&{expr_text(a)}" if isinstance(a, Load) else str(a)
-                             for a in statement.args)
+            args = ", ".join(
+                f"&{expr_text(a)}" if isinstance(a, Load) else str(a) for a in statement.args
+            )
             return f"call {statement.function}({args})"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from transpile import loops
 from transpile.errors import InternalError
-from transpile.graph import UNKNOWN_SOURCE, Atom, Const, Graph, Source, Var
+from transpile.graph import UNKNOWN_SOURCE, Atom, Const, Graph, Source
 from transpile.loops import (
     Alloc,
     Buffer,
@@ -33,7 +33,6 @@ from transpile.names import LOOP_NAMES, Names
 from transpile.nest import Fused, Home, Nest, fuse, reads_in_place
 from transpile.placement import Stage
 from transpile.products import workspace_bytes
-
 from transpile.types import SHORT_NAMES, Dim, Index, Shape, Symbol, substitute, unravel
 
 # A kernel's comment quotes at most this many lines of Python.
@@ -92,8 +91,11 @@ class _Lowering:
         for stage in self.placement.stages:
             for key, reads in stage.reads.items():
                 producer = self.placement.by_key.get(key)
-                if (producer is not None and self.fused.homes[producer].kind == "stored"
-                        and all(reads_in_place(self.fused, producer, stage, r) for r in reads)):
+                if (
+                    producer is not None
+                    and self.fused.homes[producer].kind == "stored"
+                    and all(reads_in_place(self.fused, producer, stage, r) for r in reads)
+                ):
                     found.add(producer)
         return found
 
@@ -111,10 +113,22 @@ class _Lowering:
         if group:
             kernels.append(self._kernel(group, len(kernels)))
         if len(kernels) == 1:
-            kernels = [loops.Kernel(f"{self.function}_kernel", kernels[0].body, kernels[0].source,
-                                    kernels[0].comment)]
-        program = Program(self.function, self.inputs, self.outputs, tuple(kernels),
-                          tuple(self.temporaries), tuple(self.constants))
+            kernels = [
+                loops.Kernel(
+                    f"{self.function}_kernel",
+                    kernels[0].body,
+                    kernels[0].source,
+                    kernels[0].comment,
+                )
+            ]
+        program = Program(
+            self.function,
+            self.inputs,
+            self.outputs,
+            tuple(kernels),
+            tuple(self.temporaries),
+            tuple(self.constants),
+        )
         loops.check(program)
         return program
 
@@ -123,14 +137,19 @@ class _Lowering:
         body = tuple(self._items(items, 0))
         sources: dict[Source, None] = {}
         for stage in _stages(items):
-            if stage.equation.source.line:
-                sources.setdefault(stage.equation.source)
+            for source in stage.sources:
+                if source.line:
+                    sources.setdefault(source)
         ordered = sorted(sources, key=lambda s: (s.file, s.line))
         comment = tuple(f"{s}: {s.text}" if s.text else str(s) for s in ordered)
         if len(comment) > LONGEST_COMMENT:
             comment = (*comment[: LONGEST_COMMENT - 1], "...")
-        return Kernel(f"{self.function}_{number + 1}", body,
-                      ordered[0] if ordered else UNKNOWN_SOURCE, comment)
+        return Kernel(
+            f"{self.function}_{number + 1}",
+            body,
+            ordered[0] if ordered else UNKNOWN_SOURCE,
+            comment,
+        )
 
     def _items(self, items: list[Nest | Stage], depth: int) -> Iterator[Statement]:
         for item in items:
@@ -149,7 +168,8 @@ class _Lowering:
         for stage in nest.stages:
             self.symbols.setdefault(stage, {})[stage.order[depth]] = Dim.of(symbol)
             if (depth == stage.rank and stage.kind == "reduce") or (
-                    depth == stage.rank - 1 and stage.kind == "scan"):
+                depth == stage.rank - 1 and stage.kind == "scan"
+            ):
                 accumulating.append(stage)
         for stage in accumulating:
             yield Declare(self._scalar(stage), self._start(stage), constant=False)
@@ -232,10 +252,12 @@ class _Lowering:
         if producer is not None:
             home = self.fused.homes[producer]
             if home.kind == "row":
-                return Load(self.rows[producer].name, tuple(load.index[a] for a in home.kept),
-                            load.dtype)
+                return Load(
+                    self.rows[producer].name, tuple(load.index[a] for a in home.kept), load.dtype
+                )
             here = producer in self.in_place and all(
-                reads_in_place(self.fused, producer, reader, r) for r in reader.reads[load.buffer])
+                reads_in_place(self.fused, producer, reader, r) for r in reader.reads[load.buffer]
+            )
             if home.kind == "scalar" or here:
                 return Ref(self._scalar(producer), load.dtype)
         return Load(self._stored(atom).name, load.index, load.dtype)
@@ -256,17 +278,27 @@ class _Lowering:
             for position, stride in zip(where, operand.batch_strides, strict=True):
                 offset = offset + position * stride
             buffer = self._stored(operand.base)
-            arguments += [Load(buffer.name, unravel(offset, buffer.shape), buffer.dtype),
-                          operand.row_stride, operand.column_stride]
+            arguments += [
+                Load(buffer.name, unravel(offset, buffer.shape), buffer.dtype),
+                operand.row_stride,
+                operand.column_stride,
+            ]
         inner = (0,) * (len(out.shape) - len(where))
-        scratch = Buffer(self.names.new("scratch"), (workspace_bytes(found, out.dtype.itemsize),),
-                         np.dtype("uint8"))
+        scratch = Buffer(
+            self.names.new("scratch"),
+            (workspace_bytes(found, out.dtype.itemsize),),
+            np.dtype("uint8"),
+        )
         self.temporaries.append(scratch)
-        arguments += [Load(out.name, (*where, *inner), out.dtype), found.n,
-                      Load(scratch.name, (0,), scratch.dtype)]
+        arguments += [
+            Load(out.name, (*where, *inner), out.dtype),
+            found.n,
+            Load(scratch.name, (0,), scratch.dtype),
+        ]
         suffix = SHORT_NAMES[out.dtype]
         body: tuple[Statement, ...] = (
-            Call(f"matmul_{suffix}", tuple(arguments), (out.name, scratch.name)),)
+            Call(f"matmul_{suffix}", tuple(arguments), (out.name, scratch.name)),
+        )
         for symbol in reversed(batch):
             if symbol.extent is not None and symbol.extent != 1:
                 body = (For(symbol, symbol.extent, body),)
@@ -279,5 +311,3 @@ def _stages(items: list[Nest | Stage]) -> Iterator[Stage]:
             yield from item.stages
         else:
             yield item
-
-

@@ -6,23 +6,32 @@ import keyword
 import re
 from collections.abc import Iterable
 
-_C_WORDS = frozenset("""
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_C_WORDS = _words("""
 auto break case char const continue default do double else enum extern float for goto if inline int
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while bool true false complex I asm main NULL NAN INFINITY EOF errno
 _Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local
 class template new delete this namespace public private protected virtual operator typename using
-""".split())
+""")
 # Functions of <math.h>, <complex.h>, <stdlib.h> and <string.h> that a value must not hide.
 _LIBRARY = frozenset(
-    base + suffix for suffix in ("", "f", "l") for base in """
+    base + suffix
+    for suffix in ("", "f", "l")
+    for base in _words("""
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim
 floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2
 logb lrint lround modf nan nearbyint nextafter nexttoward pow remainder remquo rint round scalbln
-scalbn signbit sin sinh sqrt tan tanh tgamma trunc y0 y1 yn gamma cabs cacos cacosh carg casin casinh
-catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin csinh csqrt ctan ctanh abs labs
+scalbn signbit sin sinh sqrt tan tanh tgamma trunc y0 y1 yn gamma cabs cacos cacosh carg casin
+casinh catan catanh ccos ccosh
+cexp cimag clog conj cpow cproj creal csin csinh csqrt ctan ctanh abs labs
 div exit free malloc calloc realloc qsort rand srand abort atexit memcpy memmove memset memcmp index
-isnan isinf isfinite strlen time clock""".split())
+isnan isinf isfinite strlen time clock""")
+)
 
 LOOP_NAMES = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s", "u", "v", "w")
 RESERVED = _C_WORDS | _LIBRARY | {"workspace"}

@@ -1,10 +1,10 @@
 """The nest: stages fused into shared loops, and the place where each stage's value lives.
 
-Stages join the loop of their producer when, in each iteration, they read only the part of it that the
-same iteration computed: their subscripts along the producer's axis are the loop's own index. Applied to
-the outermost loops first and then inside each of them, this one rule makes softmax a single loop over
-rows, keeps a loop's sibling reductions together, and leaves a value that all its consumers read in the
-innermost loop in a scalar.
+Stages join the loop of their producer when, in each iteration, they read only the part of it that
+the same iteration computed: their subscripts along the producer's axis are the loop's own index.
+Applied to the outermost loops first and then inside each of them, this one rule makes softmax a
+single loop over rows, keeps a loop's sibling reductions together, and leaves a value that all its
+consumers read in the innermost loop in a scalar.
 
 A value lives
 * in a scalar, when all who read it stand inside the innermost loop over its axes;
@@ -43,7 +43,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Home:
-    """Where a stage's value lives: in `depth` loops shared with its readers; kept is its shape there."""
+    """Where a stage's value lives: inside `depth` loops, with the axes `kept` (of this `shape`)."""
 
     kind: str
     depth: int
@@ -68,10 +68,15 @@ def fuse(graph: Graph) -> Fused:
     for _ in range(3):
         fused = _fuse(Placement(graph, recompute))
         cheap = frozenset(
-            s.var for s, home in fused.homes.items()
-            if home.kind != "scalar" and s.kind == "map" and s.var not in graph.outputs
-            and own_cost(s) <= CHEAP and s.var not in recompute
-            and not _is_operand(fused.placement, s))
+            s.var
+            for s, home in fused.homes.items()
+            if home.kind != "scalar"
+            and s.kind == "map"
+            and s.var not in graph.outputs
+            and own_cost(s) <= CHEAP
+            and s.var not in recompute
+            and not _is_operand(fused.placement, s)
+        )
         if not cheap:
             break
         recompute |= cheap
@@ -82,8 +87,9 @@ def own_cost(stage: Stage) -> int:
     """What it costs to compute one element of a stage, the stages that it reads being there."""
     if stage.body is None:
         return CHEAP + 1
-    return sum(cost_of(TABLE[part.op]) for part in subexpressions(stage.body)
-               if isinstance(part, Apply))
+    return sum(
+        cost_of(TABLE[part.op]) for part in subexpressions(stage.body) if isinstance(part, Apply)
+    )
 
 
 def _is_operand(placement: Placement, stage: Stage) -> bool:
@@ -120,8 +126,9 @@ def _build(placement: Placement, stages: list[Stage], depth: int) -> list[Nest |
     items: list[Nest | Stage] = []
     place: dict[Stage, int] = {}
     for stage in stages:
-        producers = [p for key in stage.reads
-                     if (p := placement.by_key.get(key)) is not None and p in place]
+        producers = [
+            p for key in stage.reads if (p := placement.by_key.get(key)) is not None and p in place
+        ]
         if len(stage.order) == depth:
             place[stage] = len(items)
             items.append(stage)
@@ -130,7 +137,11 @@ def _build(placement: Placement, stages: list[Stage], depth: int) -> list[Nest |
         earliest = max((place[p] for p in producers), default=0)
         for position in range(max(earliest, len(items) - CANDIDATE_LOOPS), len(items)):
             nest = items[position]
-            if isinstance(nest, Nest) and nest.stages and _may_join(placement, nest, stage, producers, depth):
+            if (
+                isinstance(nest, Nest)
+                and nest.stages
+                and _may_join(placement, nest, stage, producers, depth)
+            ):
                 nest.stages.append(stage)
                 place[stage] = position
                 break
@@ -145,29 +156,42 @@ def _build(placement: Placement, stages: list[Stage], depth: int) -> list[Nest |
 
 
 def _bring_together(
-    placement: Placement, items: list[Nest | Stage], place: dict[Stage, int], stage: Stage,
-    producers: list[Stage], depth: int,
+    placement: Placement,
+    items: list[Nest | Stage],
+    place: dict[Stage, int],
+    stage: Stage,
+    producers: list[Stage],
+    depth: int,
 ) -> None:
     """Move the loops of a stage's producers into the latest of them, where all can run together and
-    the stage with them: `x[j] - x[i]` and `y[j] - y[i]` have nothing in common until a sum reads both.
+    the stage with them: `x[j] - x[i]` and `y[j] - y[i]` have nothing in common until a sum reads
+    both.
     """
     nests = sorted({place[p] for p in producers})
     if len(nests) < 2:
         return
     last = items[nests[-1]]
     symbol = stage.order[depth]
-    if not isinstance(last, Nest) or last.symbol.extent != symbol.extent or not all(
-            _is_aligned(placement, p, stage, depth) for p in producers):
+    if (
+        not isinstance(last, Nest)
+        or last.symbol.extent != symbol.extent
+        or not all(_is_aligned(placement, p, stage, depth) for p in producers)
+    ):
         return
     for position in nests[:-1]:
         nest = items[position]
         if not isinstance(nest, Nest) or nest.symbol.extent != last.symbol.extent:
             continue
         moved = {placement.key(s.var) for s in nest.stages}
-        between = [s for item in items[position + 1: nests[-1] + 1] for s in
-                   (item.stages if isinstance(item, Nest) else [item])]
-        if any(not moved.isdisjoint(s.reads) for s in between) or len(
-                nest.stages) + len(last.stages) > LARGEST_CLUSTER:
+        between = [
+            s
+            for item in items[position + 1 : nests[-1] + 1]
+            for s in (item.stages if isinstance(item, Nest) else [item])
+        ]
+        if (
+            any(not moved.isdisjoint(s.reads) for s in between)
+            or len(nest.stages) + len(last.stages) > LARGEST_CLUSTER
+        ):
             continue
         last.stages = sorted(nest.stages + last.stages, key=lambda s: placement.position[s])
         nest.stages = []
@@ -257,5 +281,6 @@ def reads_in_place(fused: Fused, producer: Stage, reader: Stage, load: Load) -> 
         return False
     if producer.rank == 0:
         return False
-    return all(_is_aligned(fused.placement, producer, reader, depth)
-               for depth in range(producer.rank))
+    return all(
+        _is_aligned(fused.placement, producer, reader, depth) for depth in range(producer.rank)
+    )

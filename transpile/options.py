@@ -61,9 +61,9 @@ def _checked(name: str, value: Any, example: Any) -> Any:
             return value
         wanted = "True or False"
     elif isinstance(example, int):
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            if name != "opt_level" or value <= 3:
-                return value
+        largest = 3 if name == "opt_level" else value
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= largest:
+            return value
         wanted = "an integer from 0 to 3" if name == "opt_level" else "an integer, 0 or more"
     elif isinstance(example, str):
         if isinstance(value, str):

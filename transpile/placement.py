@@ -1,11 +1,11 @@
 """Placement: which values get a loop of their own, and which are computed inside their consumer.
 
 Every value of the graph is either *inline* (its expression is substituted into each use, index
-arithmetic and all) or a *stage*: for these axes, `value[index] = expression`, or an accumulation of the
-expression over further axes. Views and iotas are always inline. A computed value is inline when that
-repeats no work worth mentioning: it has one use, and is not spread over more elements than it has; or it
-is so cheap that reading it back would cost as much. `transpile.nest` then decides where a stage's value
-lives: in a scalar, a row, or memory.
+arithmetic and all) or a *stage*: for these axes, `value[index] = expression`, or an accumulation of
+the expression over further axes. Views and iotas are always inline. A computed value is inline when
+that repeats no work worth mentioning: it has one use, and is not spread over more elements than it
+has; or it is so cheap that reading it back would cost as much. `transpile.nest` then decides where
+a stage's value lives: in a scalar, a row, or memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within, subexpressions
 from transpile.passes.simplify import identity
 from transpile.primitive import TABLE, Primitive
@@ -55,6 +55,7 @@ class Stage:
     start: Const | None = None
     product: Product | None = None
     reads: dict[str, list[Load]] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
 
     @property
     def axes(self) -> list[Symbol]:
@@ -68,8 +69,7 @@ class Placement:
     def __init__(self, graph: Graph, recompute: frozenset[Var] = frozenset()) -> None:
         self.graph = graph
         self.recompute = recompute
-        self.producers: dict[Var, Equation] = {
-            v: e for e in graph.equations for v in e.outputs}
+        self.producers: dict[Var, Equation] = {v: e for e in graph.equations for v in e.outputs}
         self.keys: dict[Atom, str] = {}
         self.atoms: dict[str, Atom] = {}
         self.costs = _inline_costs(self)
@@ -80,7 +80,10 @@ class Placement:
         for equation in graph.equations:
             for var in equation.outputs:
                 if var in self.staged and var.type.size != 0:
-                    self.stages.append(self._stage(equation))
+                    self._sources: dict[Source, None] = {equation.source: None}
+                    stage = self._stage(equation)
+                    stage.sources = tuple(self._sources)
+                    self.stages.append(stage)
         self.position = {s: i for i, s in enumerate(self.stages)}
         self.by_key = {self.key(s.var): s for s in self.stages}
         for stage in self.stages:
@@ -112,7 +115,8 @@ class Placement:
         if kind in ("view", "generate"):
             return False
         if kind in ("scan", "composite") or (
-                kind in ("reduce", "contract") and not is_unrolled(equation)):
+            kind in ("reduce", "contract") and not is_unrolled(equation)
+        ):
             return True
         if var in self.recompute:
             return False
@@ -128,8 +132,11 @@ class Placement:
         accesses = []
         for atom in equation.inputs:
             base, path = atom, []
-            while isinstance(base, Var) and base in self.producers and (
-                    self.producers[base].primitive.kind == "view"):
+            while (
+                isinstance(base, Var)
+                and base in self.producers
+                and (self.producers[base].primitive.kind == "view")
+            ):
                 path.append(self.producers[base])
                 base = self.producers[base].inputs[0]
             accesses.append((base, path))
@@ -185,9 +192,17 @@ class Placement:
         (x,) = equation.inputs
         reduced, inner = self._loops(tuple(x.type.shape[a] for a in equation.params["axes"]))
         full = _merge(x.type.ndim, equation.params["axes"], inner, index)
-        return Stage(equation.output, "reduce", equation, loops + reduced, len(loops), index,
-                     self.element(x, full), equation.primitive.combine,
-                     identity(equation.primitive, x.type.dtype))
+        return Stage(
+            equation.output,
+            "reduce",
+            equation,
+            loops + reduced,
+            len(loops),
+            index,
+            self.element(x, full),
+            equation.primitive.combine,
+            identity(equation.primitive, x.type.dtype),
+        )
 
     def _contraction(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
         x = equation.inputs[0]
@@ -195,39 +210,66 @@ class Placement:
         reduced, inner = self._loops(tuple(x.type.shape[a] for a in contracting))
         combine, body = self._product_body(equation, index, inner)
         row = TABLE["reduce_or" if combine == "logical_or" else "reduce_sum"]
-        return Stage(equation.output, "reduce", equation, loops + reduced, len(loops), index, body,
-                     combine, identity(row, equation.output.type.dtype))
+        return Stage(
+            equation.output,
+            "reduce",
+            equation,
+            loops + reduced,
+            len(loops),
+            index,
+            body,
+            combine,
+            identity(row, equation.output.type.dtype),
+        )
 
-    def _product_body(
-        self, equation: Equation, index: Shape, inner: Shape
-    ) -> tuple[str, Expr]:
+    def _product_body(self, equation: Equation, index: Shape, inner: Shape) -> tuple[str, Expr]:
         """The term of a contraction at an index of the result and of the contracted axes."""
         x, y = equation.inputs
         (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-        batch, free = index[: len(bx)], index[len(bx):]
+        batch, free = index[: len(bx)], index[len(bx) :]
         free_x = free_axes(x.type.ndim, cx, bx)
         free_y = free_axes(y.type.ndim, cy, by)
-        x_index = dict(zip((*bx, *cx, *free_x), (*batch, *inner, *free[: len(free_x)]), strict=True))
-        y_index = dict(zip((*by, *cy, *free_y), (*batch, *inner, *free[len(free_x):]), strict=True))
+        x_index = dict(
+            zip((*bx, *cx, *free_x), (*batch, *inner, *free[: len(free_x)]), strict=True)
+        )
+        y_index = dict(
+            zip((*by, *cy, *free_y), (*batch, *inner, *free[len(free_x) :]), strict=True)
+        )
         dtype = equation.output.type.dtype
         is_bool = dtype == BOOL
-        factors = (self.element(x, tuple(x_index[a] for a in range(x.type.ndim))),
-                   self.element(y, tuple(y_index[a] for a in range(y.type.ndim))))
-        return ("logical_or" if is_bool else "add",
-                Apply("logical_and" if is_bool else "multiply", factors, dtype))
+        factors = (
+            self.element(x, tuple(x_index[a] for a in range(x.type.ndim))),
+            self.element(y, tuple(y_index[a] for a in range(y.type.ndim))),
+        )
+        return (
+            "logical_or" if is_bool else "add",
+            Apply("logical_and" if is_bool else "multiply", factors, dtype),
+        )
 
     def _scan(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
         (x,) = equation.inputs
         axis: int = equation.params["axis"]
         along = index[axis]
         if equation.params["reverse"]:
-            index = (*index[:axis], x.type.shape[axis] - 1 - along, *index[axis + 1:])
+            index = (*index[:axis], x.type.shape[axis] - 1 - along, *index[axis + 1 :])
         order = [s for s in loops if Dim.of(s) != along] + [s for s in loops if Dim.of(s) == along]
-        reduction = {"add": "reduce_sum", "multiply": "reduce_prod", "maximum": "reduce_max",
-                     "minimum": "reduce_min"}[equation.primitive.combine]
-        return Stage(equation.output, "scan", equation, order, len(order), index,
-                     self.element(x, index), equation.primitive.combine,
-                     identity(TABLE[reduction], x.type.dtype))
+        reduction = {
+            "add": "reduce_sum",
+            "multiply": "reduce_prod",
+            "maximum": "reduce_max",
+            "minimum": "reduce_min",
+        }[equation.primitive.combine]
+        return Stage(
+            equation.output,
+            "scan",
+            equation,
+            order,
+            len(order),
+            index,
+            self.element(x, index),
+            equation.primitive.combine,
+            identity(TABLE[reduction], x.type.dtype),
+        )
 
     def _note_reads(self, stage: Stage) -> None:
         parts = list(subexpressions(stage.body)) if stage.body is not None else []
@@ -253,6 +295,7 @@ class Placement:
     def compute(self, equation: Equation, index: Shape) -> Expr:
         """The expression of one element of an equation's result."""
         primitive, var = equation.primitive, equation.output
+        self._sources.setdefault(equation.source)
         if primitive.kind == "elementwise":
             args = tuple(self.element(a, index if a.type.shape else ()) for a in equation.inputs)
             return Apply(primitive.name, args, var.type.dtype)
@@ -274,7 +317,7 @@ class Placement:
         offset: Index = 0
         pieces: list[tuple[Index, Expr]] = []
         for atom in equation.inputs:
-            inner = (*index[:axis], index[axis] - offset, *index[axis + 1:])
+            inner = (*index[:axis], index[axis] - offset, *index[axis + 1 :])
             offset = offset + atom.type.shape[axis]
             pieces.append((offset, self.element(atom, inner)))
         result = pieces[-1][1]
@@ -288,7 +331,8 @@ class Placement:
         inner: list[Index] = []
         tests: list[Expr] = []
         for i, extent, (low, high, interior) in zip(
-                index, x.type.shape, equation.params["padding"], strict=True):
+            index, x.type.shape, equation.params["padding"], strict=True
+        ):
             step = interior + 1
             span = (extent - 1) * step + 1
             if low or high or interior:
@@ -310,7 +354,7 @@ class Placement:
             over = equation.params["dimension_numbers"][0][0]
         else:
             over = equation.params["axes"]
-        extents = [int(x.type.shape[a]) for a in over]  # type: ignore[arg-type]  # see is_unrolled
+        extents = [int(x.type.shape[a]) for a in over]
         combine = equation.primitive.combine
         result: Expr | None = None
         for inner in np.ndindex(*extents):
@@ -394,8 +438,14 @@ def _inline_costs(placement: Placement) -> dict[Var, tuple[int, int]]:
             if isinstance(atom, Var) and atom in costs:
                 kind = placement.producers[atom].primitive.kind
                 shared = uses[atom] > 1 and kind == "elementwise" and costs[atom][0] > CHEAP
-                if costs[atom][1] <= LARGEST_EXPRESSION and not shared and (kind not in ("reduce", "scan", "contract", "composite")
-                                   or is_unrolled(placement.producers[atom])):
+                if (
+                    costs[atom][1] <= LARGEST_EXPRESSION
+                    and not shared
+                    and (
+                        kind not in ("reduce", "scan", "contract", "composite")
+                        or is_unrolled(placement.producers[atom])
+                    )
+                ):
                     cost += costs[atom][0] * repeat
                     size += costs[atom][1] * repeat
                     continue

@@ -1,8 +1,8 @@
 """A primitive is one row: its name, kind, meaning, C, and rules; `TABLE` holds every row.
 
 The kinds (in `transpile.primitives.kinds`) fill most columns, so that a usual row has four or five.
-The NumPy column is the reference semantics, the oracle of the tests, and the key by which a call such
-as `np.sin(tracer)` finds its row.
+The NumPy column is the reference semantics, the oracle of the tests, and the key by which a call
+such as `np.sin(tracer)` finds its row.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Matrix products as a library sees them: sizes, and operands stepped through with strides.
 
-A contraction of any axes becomes, for each batch index, one product of an (m, k) by a (k, n) matrix.
-An operand that is a view (transposed, sliced, reshaped, broadcast) of a value in memory is not copied as
-long as two strides describe it.
+A contraction of any axes becomes, for each batch index, one product of an (m, k) by a (k, n)
+matrix. An operand that is a view (transposed, sliced, reshaped, broadcast) of a value in memory is
+not copied as long as two strides describe it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from transpile.errors import InternalError
 from transpile.graph import Atom, Equation
@@ -50,8 +51,12 @@ def as_product(equation: Equation, accesses: Sequence[Access]) -> Product:
     left = _operand(x, accesses[0], bx, fx, cx)
     right = _operand(y, accesses[1], by, cy, fy)
     return Product(
-        product(x.type.shape[a] for a in fx), product(y.type.shape[a] for a in fy),
-        product(x.type.shape[a] for a in cx), tuple(x.type.shape[a] for a in bx), (left, right))
+        product(x.type.shape[a] for a in fx),
+        product(y.type.shape[a] for a in fy),
+        product(x.type.shape[a] for a in cx),
+        tuple(x.type.shape[a] for a in bx),
+        (left, right),
+    )
 
 
 def _operand(
@@ -66,7 +71,9 @@ def _operand(
         column = _joined(atom, strides, columns)
         if row is not None and column is not None:
             return Operand(base, offset, row, column, tuple(strides[a] for a in batch))
-    raise InternalError(f"{atom} has no matrix form: the pass canonical_products should have made one")
+    raise InternalError(
+        f"{atom} has no matrix form: the pass canonical_products should have made one"
+    )
 
 
 def _strides(atom: Atom, base: Atom, path: Sequence[Equation]) -> tuple[Index, list[Index]] | None:
@@ -86,7 +93,7 @@ def _strides(atom: Atom, base: Atom, path: Sequence[Equation]) -> tuple[Index, l
         if not monomial:
             offset = coefficient
         elif len(monomial) == 1 and monomial[0] in symbols:
-            strides[symbols.index(monomial[0])] = coefficient  # type: ignore[arg-type]  # a Symbol
+            strides[symbols.index(monomial[0])] = coefficient
         else:
             return None
     return offset, strides
@@ -97,14 +104,14 @@ def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index 
     wide = [a for a in axes if atom.type.shape[a] != 1]
     if not wide:
         return 1
-    for outer, inner in zip(wide, wide[1:], strict=False):
+    for outer, inner in pairwise(wide):
         if strides[outer] != strides[inner] * atom.type.shape[inner]:
             return None
     return strides[wide[-1]]
 
 
 def workspace_bytes(found: Product, itemsize: int) -> int:
-    """The scratch memory of one product: the formula of matmul_workspace_F in runtime_c/matmul.h."""
+    """The scratch memory of one product, as matmul_workspace_F in runtime_c/matmul.h has it."""
     m, n, k = (dim for dim in (found.m, found.n, found.k) if isinstance(dim, int))
     panels = min(m, 1024) + min(n, 1024) + 64
     return panels * min(k, 384) * itemsize + 128

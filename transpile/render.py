@@ -58,8 +58,12 @@ def _environment() -> Any:
     import jinja2  # takes 48 ms to import, which a warm start does not need
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_directory("templates")), trim_blocks=True,
-        lstrip_blocks=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+        loader=jinja2.FileSystemLoader(data_directory("templates")),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
     environment.filters["wrapped"] = wrapped
     return environment
 
@@ -86,20 +90,44 @@ class _Renderer:
         dtypes = {b.dtype for b in self.buffers.values()}
         complex_ = self.dialect.complex_includes if any(d.kind == "c" for d in dtypes) else ()
         entry = self._entry()
-        types = [f"{b.name}: {_type_text(b)}, {role}"
-                 for role, group in (("in", program.inputs), ("out", program.outputs))
-                 for b in group]
-        source = _environment().get_template(self.dialect.template).render(
-            title=self.title, description=types, includes=(*self.dialect.includes, *complex_),
-            header=header, helpers=runtime.collect(self.used),
-            reductions=list(self.reductions.values()), constants=constants, kernels=kernels,
-            name=program.name, workspace=program.workspace, entry=entry, setup=self._setup())
+        types = [
+            f"{b.name}: {_type_text(b)}, {role}"
+            for role, group in (("in", program.inputs), ("out", program.outputs))
+            for b in group
+        ]
+        source = (
+            _environment()
+            .get_template(self.dialect.template)
+            .render(
+                title=self.title,
+                description=types,
+                includes=(*self.dialect.includes, *complex_),
+                header=header,
+                helpers=runtime.collect(self.used),
+                reductions=list(self.reductions.values()),
+                constants=constants,
+                kernels=kernels,
+                name=program.name,
+                workspace=program.workspace,
+                entry=entry,
+                setup=self._setup(),
+            )
+        )
         needed = {"stddef.h"}
         needed |= {"stdint.h"} if any(d.kind in "iu" for d in dtypes) else set()
         needed |= {"stdbool.h"} if BOOL in dtypes else set()
-        text = _environment().get_template("program.h.j2").render(
-            title=self.title, contract=types, name=program.name,
-            guard=f"{program.name.upper()}_H", includes=sorted({*needed, *complex_}), entry=entry)
+        text = (
+            _environment()
+            .get_template("program.h.j2")
+            .render(
+                title=self.title,
+                contract=types,
+                name=program.name,
+                guard=f"{program.name.upper()}_H",
+                includes=sorted({*needed, *complex_}),
+                entry=entry,
+            )
+        )
         return Text(source, text)
 
     # ---------------------------------------------------------------------------------- entry
@@ -117,8 +145,9 @@ class _Renderer:
             place = f"({name} *)((char *)workspace + {offset})" if offset else "workspace"
             lines.append(f"{name} *{buffer.name} = {place};")
         read = {name for k in program.kernels for name in used_buffers(k)[0]}
-        lines += [f"(void){b.name};" for b in (*program.inputs, *program.outputs)
-                  if b.name not in read]
+        lines += [
+            f"(void){b.name};" for b in (*program.inputs, *program.outputs) if b.name not in read
+        ]
         if not program.temporaries:
             lines.append("(void)workspace;")
         return lines
@@ -154,11 +183,16 @@ class _Renderer:
         parameters = [self._parameter(b, b.name in writes, b.name in values) for b in passed]
         arguments = [self._argument(b, b.name in writes, b.name in values) for b in passed]
         where = kernel.source
-        directive = f'#line {where.line} "{where.file}"' if self.options.debug and where.line else ""
-        return {"comment": [_comment_safe(line) for line in kernel.comment], "body": body,
-                "signature": signature(kernel.name, parameters, "static void "),
-                "line_directive": directive,
-                "call": f"{kernel.name}({', '.join(arguments)});"}
+        directive = (
+            f'#line {where.line} "{where.file}"' if self.options.debug and where.line else ""
+        )
+        return {
+            "comment": [_comment_safe(line) for line in kernel.comment],
+            "body": body,
+            "signature": signature(kernel.name, parameters, "static void "),
+            "line_directive": directive,
+            "call": f"{kernel.name}({', '.join(arguments)});",
+        }
 
     def _parameter(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
         name = c_type(self.dialect, buffer.dtype)
@@ -186,13 +220,20 @@ class _Renderer:
             case For():
                 return [self._loop(statement, printer)]
             case If():
-                return [{"kind": "if", "condition": printer.print(statement.condition),
-                         "body": self._body(statement.body, printer),
-                         "orelse": self._body(statement.orelse, printer)}]
+                return [
+                    {
+                        "kind": "if",
+                        "condition": printer.print(statement.condition),
+                        "body": self._body(statement.body, printer),
+                        "orelse": self._body(statement.orelse, printer),
+                    }
+                ]
             case Declare(name=name, value=value):
                 const = "const " if statement.constant else ""
-                return _line(f"{const}{c_type(self.dialect, value.dtype)} {name} = "
-                             f"{printer.assigned(value)};")
+                return _line(
+                    f"{const}{c_type(self.dialect, value.dtype)} {name} = "
+                    f"{printer.assigned(value)};"
+                )
             case Update():
                 return _line(self._update(statement, printer))
             case Store():
@@ -203,8 +244,9 @@ class _Renderer:
                 return _line(f"{c_type(self.dialect, buffer.dtype)} {buffer.name}{shape};")
             case Call(function=function, args=args):
                 self.used.add(function)
-                texts = [_address(a, printer) if isinstance(a, Load) else printer.index(a)
-                         for a in args]
+                texts = [
+                    _address(a, printer) if isinstance(a, Load) else printer.index(a) for a in args
+                ]
                 return _line(f"{function}({', '.join(texts)});")
         raise InternalError(f"no rule prints {statement}")
 
@@ -217,20 +259,35 @@ class _Renderer:
             stop = f"{printer.function('minimum', INT64)}({stop}, {printer.index(loop.limit)})"
         body = self._body(loop.body, printer)
         braces = len(body) != 1 or body[0]["kind"] != "line"
-        return {"kind": "for", "pragma": self._pragma(loop, printer), "index": loop.symbol.name,
-                "start": printer.index(loop.start), "stop": stop, "body": body, "braces": braces}
+        return {
+            "kind": "for",
+            "pragma": self._pragma(loop, printer),
+            "index": loop.symbol.name,
+            "start": printer.index(loop.start),
+            "stop": stop,
+            "body": body,
+            "braces": braces,
+        }
 
     def _pragma(self, loop: For, printer: Printer) -> str:
         if not loop.parallel and not loop.simd:
             return ""
-        words = [self.dialect.both if loop.parallel and loop.simd
-                 else self.dialect.parallel if loop.parallel else self.dialect.simd]
+        words = [
+            self.dialect.both
+            if loop.parallel and loop.simd
+            else self.dialect.parallel
+            if loop.parallel
+            else self.dialect.simd
+        ]
         if loop.collapse > 1:
             words.append(f"collapse({loop.collapse})")
         if loop.parallel and self.options.num_threads:
             words.append(f"num_threads({self.options.num_threads})")
-        targets = {s.target.name: s.target.dtype for s in walk(loop.body)
-                   if isinstance(s, Update) and isinstance(s.target, Ref)}
+        targets = {
+            s.target.name: s.target.dtype
+            for s in walk(loop.body)
+            if isinstance(s, Update) and isinstance(s.target, Ref)
+        }
         combined: dict[str, list[str]] = {}
         for op, name in loop.reductions:
             combined.setdefault(self._combiner(op, targets[name], printer), []).append(name)
@@ -265,8 +322,7 @@ def _line(text: str) -> list[dict[str, Any]]:
 def _address(load: Load, printer: Printer) -> str:
     """The address of an element; an array's first element is the array itself."""
     if load.index and load.index[-1] == 0:
-        return printer.element(load.buffer, load.index[:-1]) if len(
-            load.index) > 1 else load.buffer
+        return printer.element(load.buffer, load.index[:-1]) if len(load.index) > 1 else load.buffer
     return f"&{printer.element(load.buffer, load.index)}"
 
 

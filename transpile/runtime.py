@@ -1,10 +1,12 @@
-"""The C helpers of `runtime_c/`: find one by name, make its text for a dtype, with all that it calls.
+"""The C helpers of `runtime_c/`: find one by name, make its text for a dtype, with all that it
+calls.
 
-A file holds a family: comments, functions, typedefs, enums and `#if` blocks, each starting at column 0.
-A name that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned) or `_C` (complex) is a
-pattern: asked for `absolute_i32`, the pattern `absolute_S` is instantiated by replacing whole words: `S`
-becomes `int32_t` and every `..._S` becomes `..._i32` (and `U`, `..._U` the unsigned partner; in `_C`
-patterns `R`, `..._R` the real partner). What a program does not use is not pasted into it.
+A file holds a family: comments, functions, typedefs, enums and `#if` blocks, each starting at
+column 0. A name that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned) or `_C`
+(complex) is a pattern: asked for `absolute_i32`, the pattern `absolute_S` is instantiated by
+replacing whole words: `S` becomes `int32_t` and every `..._S` becomes `..._i32` (and `U`, `..._U`
+the unsigned partner; in `_C` patterns `R`, `..._R` the real partner). What a program does not use
+is not pasted into it.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ _WORDS: dict[str, tuple[str, dict[str, str]]] = {
     "c128": ("C", {"C": "double complex", "R": "double"}),
 }
 _PARTNERS: dict[str, dict[str, str]] = {
-    "f32": {"F": "f32"}, "f64": {"F": "f64"},
-    "c64": {"C": "c64", "R": "f32"}, "c128": {"C": "c128", "R": "f64"}}
+    "f32": {"F": "f32"},
+    "f64": {"F": "f64"},
+    "c64": {"C": "c64", "R": "f32"},
+    "c128": {"C": "c128", "R": "f64"},
+}
 for _bits in (8, 16, 32, 64):
     for _letter, _prefix in (("S", "i"), ("U", "u")):
         _WORDS[f"{_prefix}{_bits}"] = (_letter, {"S": f"int{_bits}_t", "U": f"uint{_bits}_t"})
@@ -34,18 +39,68 @@ for _bits in (8, 16, 32, 64):
 
 # NumPy's name -> the C library's, where they differ; the others are the same.
 LIBRARY = {
-    "absolute": "fabs", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
-    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "power": "pow",
-    **{name: name for name in (
-        "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "floor",
-        "fma", "fmax", "fmin", "fmod", "frexp", "hypot", "ldexp", "log", "log10", "log1p", "log2",
-        "nextafter", "rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")},
+    "absolute": "fabs",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "power": "pow",
+    **{
+        name: name
+        for name in (
+            "cbrt",
+            "ceil",
+            "copysign",
+            "cos",
+            "cosh",
+            "erf",
+            "erfc",
+            "exp",
+            "exp2",
+            "expm1",
+            "floor",
+            "fma",
+            "fmax",
+            "fmin",
+            "fmod",
+            "frexp",
+            "hypot",
+            "ldexp",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "nextafter",
+            "rint",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+            "tanh",
+            "trunc",
+        )
+    },
 }
 _COMPLEX_LIBRARY = {
-    "absolute": "cabs", "real": "creal", "imag": "cimag", "conjugate": "conj", "power": "cpow",
-    "arcsin": "casin", "arccos": "cacos", "arctan": "catan", "arcsinh": "casinh",
-    "arccosh": "cacosh", "arctanh": "catanh", "make_complex": "CMPLX",
-    **{name: f"c{name}" for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")},
+    "absolute": "cabs",
+    "real": "creal",
+    "imag": "cimag",
+    "conjugate": "conj",
+    "power": "cpow",
+    "arcsin": "casin",
+    "arccos": "cacos",
+    "arctan": "catan",
+    "arcsinh": "casinh",
+    "arccosh": "cacosh",
+    "arctanh": "catanh",
+    "make_complex": "CMPLX",
+    **{
+        name: f"c{name}"
+        for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")
+    },
 }
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 
@@ -106,8 +161,10 @@ def _is_complete(body: list[str], end: str | None) -> bool:
     if end is not None:
         return body[-1].startswith(end)
     last = body[-1].rstrip()
-    if body[0].startswith(("typedef", "enum", "static const", "extern")) and "(" not in body[0].split(
-            "__attribute__")[0]:
+    if (
+        body[0].startswith(("typedef", "enum", "static const", "extern"))
+        and "(" not in body[0].split("__attribute__")[0]
+    ):
         return last.endswith(";")
     return last == "}" or (len(body) == 1 and last.endswith("}"))
 
@@ -117,9 +174,13 @@ def _defined(text: str) -> tuple[str, ...]:
     for enum in re.findall(r"\benum\s*\w*\s*\{(.*?)\}", text, flags=re.DOTALL):
         names += [part.split("=")[0].strip() for part in enum.split(",") if part.strip()]
     names += re.findall(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", text, flags=re.MULTILINE)
-    names += re.findall(r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", text, flags=re.MULTILINE)
+    names += re.findall(
+        r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", text, flags=re.MULTILINE
+    )
     if not names:
-        names += re.findall(r"^(?:static|__attribute__).*?\b(\w+)\s*\(", text, flags=re.MULTILINE)[:1]
+        names += re.findall(r"^(?:static|__attribute__).*?\b(\w+)\s*\(", text, flags=re.MULTILINE)[
+            :1
+        ]
     if not names:
         raise InternalError(f"this item of runtime_c defines nothing:\n{text}")
     return tuple(dict.fromkeys(names))
@@ -148,8 +209,13 @@ def find(name: str) -> Item | None:
 def _instantiate(pattern: Item, suffix: str) -> Item:
     words, partners = _WORDS[suffix][1], _PARTNERS[suffix]
     bits = suffix[1:]
-    special = {"MIN_S": f"INT{bits}_MIN", "MAX_S": f"INT{bits}_MAX", "MAX_U": f"UINT{bits}_MAX",
-               "BITS_S": bits, "BITS_U": bits}
+    special = {
+        "MIN_S": f"INT{bits}_MIN",
+        "MAX_S": f"INT{bits}_MAX",
+        "MAX_U": f"UINT{bits}_MAX",
+        "BITS_S": bits,
+        "BITS_U": bits,
+    }
 
     def replace(match: re.Match[str]) -> str:
         word = match[0]
@@ -160,8 +226,10 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
         base, _, letter = word.rpartition("_")
         return f"{base}_{partners[letter]}" if base and letter in partners else word
 
-    return Item(tuple(_IDENTIFIER.sub(replace, n) for n in pattern.names),
-                _IDENTIFIER.sub(replace, pattern.text))
+    return Item(
+        tuple(_IDENTIFIER.sub(replace, n) for n in pattern.names),
+        _IDENTIFIER.sub(replace, pattern.text),
+    )
 
 
 def collect(names: Iterable[str]) -> list[str]:

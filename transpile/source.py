@@ -57,7 +57,9 @@ def _stores(code: CodeType) -> dict[int, str]:
     for instruction in dis.get_instructions(code):
         if previous is not None and instruction.opname.startswith(_STORES):
             name = instruction.argval
-            found[previous] = name if isinstance(name, str) else name[0]
+            # In a call of a Python function, f_lasti stands behind the call's inline cache entries.
+            for offset in range(previous, instruction.offset, 2):
+                found[offset] = name if isinstance(name, str) else name[0]
         previous = instruction.offset
     return found
 

@@ -18,7 +18,7 @@ from transpile import errors
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.primitive import Primitive
 from transpile.source import assigned_name, function_source, user_source
-from transpile.types import PYTHON_SCALARS, ArrayType, check_dtype
+from transpile.types import PYTHON_SCALARS, ArrayType, Dim, check_dtype
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
@@ -28,8 +28,8 @@ UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
 class Trace:
     """A graph in the making.
 
-    With `known` (the values of the inputs), Python may ask for the value of a tracer: it is computed
-    there and then from the equations so far (the dynamic mode).
+    With `known` (the values of the inputs), Python may ask for the value of a tracer: it is
+    computed there and then from the equations so far (the dynamic mode).
     """
 
     name: str
@@ -75,8 +75,11 @@ class Trace:
             while stack:
                 equation = stack.pop()
                 needed.append(equation)
-                stack += [producers[a] for a in equation.inputs
-                          if isinstance(a, Var) and a not in self.known]
+                stack += [
+                    producers[a]
+                    for a in equation.inputs
+                    if isinstance(a, Var) and a not in self.known
+                ]
             wanted = set(map(id, needed))
             for equation in self.equations:
                 if id(equation) in wanted and equation.outputs[0] not in self.known:
@@ -93,8 +96,9 @@ def evaluate(equation: Equation, values: Sequence[Any]) -> list[Any]:
     with np.errstate(all="ignore"):
         result = equation.primitive.numpy(*values, **equation.params)
     results = [result] if len(equation.outputs) == 1 else list(result)
-    return [np.asarray(r, dtype=v.type.dtype) for r, v in
-            zip(results, equation.outputs, strict=True)]
+    return [
+        np.asarray(r, dtype=v.type.dtype) for r, v in zip(results, equation.outputs, strict=True)
+    ]
 
 
 def constant(value: Any, what: str = "a constant") -> Const:
@@ -108,7 +112,8 @@ def constant(value: Any, what: str = "a constant") -> Const:
         array = np.asarray(value)
         return Const(array.astype(check_dtype(array.dtype, what), copy=False))
     raise TypeError(
-        f"{user_source()}: {what} is a {type(value).__name__}, which is not an array: {value!r}")
+        f"{user_source()}: {what} is a {type(value).__name__}, which is not an array: {value!r}"
+    )
 
 
 # -------------------------------------------------------------------------- the trace under way
@@ -150,7 +155,8 @@ def trace_function(
     name: str | None = None,
     known: Sequence[Any] | None = None,
 ) -> tuple[Graph, Any]:
-    """Run `function(*tracers)`, which returns (list of result leaves, anything), and give its graph.
+    """Run `function(*tracers)`, which returns (list of result leaves, anything), and give its
+    graph.
 
     The second result is that `anything` (the callers pass the structure of the results).
     """
@@ -168,44 +174,57 @@ def trace_function(
         trace.active = False
     if trace.captures:
         raise _leaked(trace.captures[0][0])
-    return Graph(tuple(trace.inputs), tuple(trace.equations), outputs, trace.name,
-                 source=source), extra
+    return Graph(
+        tuple(trace.inputs), tuple(trace.equations), outputs, trace.name, source=source
+    ), extra
 
 
 def _leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
     trace = tracer.owner
     origin = next((e.source for e in trace.equations if tracer.variable in e.outputs), None)
-    made = (f"It was computed at {origin} (`{origin.text}`)" if origin is not None
-            else f"It is the argument {tracer.variable.name!r}")
+    made = (
+        f"It was computed at {origin} (`{origin.text}`)"
+        if origin is not None
+        else f"It is the argument {tracer.variable.name!r}"
+    )
     return errors.UnexpectedTracerError(
         f"{user_source()}: a traced value {tracer!r} was used outside the function that it belongs "
-        f"to, {trace.name}. {made}. A traced function must hand its values out through `return`, not "
-        f"by storing them in a global, an attribute or a list of its surroundings.")
+        f"to, {trace.name}. {made}. A traced function must hand its values out through `return`, "
+        f"not by storing them in a global, an attribute or a list of its surroundings."
+    )
 
 
 # -------------------------------------------------------------------------------------- Tracer
 
 _WHAT_TO_DO = {
-    "bool": ("TracerBoolConversionError",
-             "For a choice between values use numpy.where(condition, a, b); for a choice that depends "
-             "on a Python value of the call, make that argument static (static_argnums or "
-             "static_argnames); `djit` (static=False) allows branches on values."),
-    "int": ("TracerIntegerConversionError",
-            "A number that decides a shape, a loop count or an index must be known while tracing: make "
-            "that argument static (static_argnums or static_argnames), take it from a shape, or use "
-            "`djit` (static=False)."),
-    "float": ("TracerFloatConversionError",
-              "Stay with array operations (x.astype('float64') converts), make the argument static "
-              "(static_argnums or static_argnames), or use `djit` (static=False)."),
-    "array": ("TracerArrayConversionError",
-              "A NumPy function that has no traced form, or a library that is not NumPy, wanted the "
-              "values. Use a function that transpile.numpy has, or compute this outside the traced "
-              "function."),
+    "bool": (
+        "TracerBoolConversionError",
+        "For a choice between values use numpy.where(condition, a, b); for a choice that depends "
+        "on a Python value of the call, make that argument static (static_argnums or "
+        "static_argnames); `djit` (static=False) allows branches on values.",
+    ),
+    "int": (
+        "TracerIntegerConversionError",
+        "A number that decides a shape, a loop count or an index must be known while tracing: make "
+        "that argument static (static_argnums or static_argnames), take it from a shape, or use "
+        "`djit` (static=False).",
+    ),
+    "float": (
+        "TracerFloatConversionError",
+        "Stay with array operations (x.astype('float64') converts), make the argument static "
+        "(static_argnums or static_argnames), or use `djit` (static=False).",
+    ),
+    "array": (
+        "TracerArrayConversionError",
+        "A NumPy function that has no traced form, or a library that is not NumPy, wanted the "
+        "values. Use a function that transpile.numpy has, or compute this outside the traced "
+        "function.",
+    ),
 }
 
 
 class Tracer:
-    """An array that is not there yet: it has a shape and a dtype, and records what is done to it."""
+    """An array that is not there yet: it has a shape and a dtype, and notes what is done to it."""
 
     # Not `trace` and `var`: those are methods of an array.
     __slots__ = ("owner", "variable")
@@ -260,12 +279,12 @@ class Tracer:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of unsized object")
+            raise TypeError(f"{user_source()}: len() of unsized object")
         return int(self.shape[0])
 
     def __iter__(self) -> Any:
         if not self.shape:
-            raise TypeError("iteration over a 0-d array")
+            raise TypeError(f"{user_source()}: iteration over a 0-d array")
         return (self[i] for i in range(len(self)))
 
     # NumPy hands its calls over here.
@@ -280,7 +299,8 @@ class Tracer:
         if implementation is None:
             raise errors.UnsupportedError(
                 f"{user_source()}: numpy.{func.__name__} is not supported on traced arrays yet. "
-                f"The functions that are stand in transpile.numpy.")
+                f"The functions that are stand in transpile.numpy."
+            )
         return named(implementation(*args, **kwargs))
 
     # Python wants a value.
@@ -294,8 +314,9 @@ class Tracer:
         raise getattr(errors, error)(
             f"{user_source()}: a traced value, {self!r}, was used as {wanted} in "
             f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
-            f"{self.owner.name!r} ({self.owner.source}). While tracing, only its shape and dtype are "
-            f"known. {advice}")
+            f"{self.owner.name!r} ({self.owner.source}). While tracing, only its shape and dtype "
+            f"are known. {advice}"
+        )
 
     def __bool__(self) -> bool:
         return bool(self._concrete("bool", "a Python bool (`if`, `while`, `and`, `or`, `not`)"))
@@ -327,7 +348,8 @@ class Tracer:
         raise errors.UnsupportedError(
             f"{user_source()}: assignment into a traced array is not supported yet: "
             f"`{user_source().text}`. Build the result with numpy.where, numpy.concatenate or "
-            f"numpy.pad instead.")
+            f"numpy.pad instead."
+        )
 
 
 def _origin(tracer: Tracer) -> str:
@@ -356,6 +378,15 @@ def named(result: Any) -> Any:
     """Remember the name that the user's code gives to a result."""
     if isinstance(result, Tracer) and not result.variable.name:
         result.variable.name = assigned_name()
+        equation = result.owner.equations[-1] if result.owner.equations else None
+        if (
+            equation is not None
+            and equation.primitive.kind == "view"
+            and equation.outputs[0] is result.variable
+        ):
+            viewed = equation.inputs[0]  # m = x.max(1, keepdims=True) names the maximum too
+            if isinstance(viewed, Var) and not viewed.name:
+                viewed.name = result.variable.name
     return result
 
 
@@ -373,14 +404,31 @@ def _unary_operator(function: Any) -> Callable[[Tracer], Any]:
     return lambda self: named(UFUNC_METHODS["operator"](function, self))
 
 
-_OPERANDS = (Tracer, np.ndarray, np.generic, bool, int, float, complex)
+_OPERANDS = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim)
 _BINARY = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide,
-    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
-    "divmod": np.divmod, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "lshift": np.left_shift, "rshift": np.right_shift}
-_COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-            "gt": np.greater, "ge": np.greater_equal}
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "divmod": np.divmod,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
+_COMPARE = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
 _UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
 for _name, _ufunc in _BINARY.items():

@@ -1,9 +1,9 @@
 """Dimensions, dtypes and array types.
 
 A dimension is an `int` or a `Dim`: integer arithmetic on named symbols, kept as a polynomial in
-normal form. The symbols are runtime sizes (`n`) in the shapes of a graph and loop indices (`i`) in the
-subscripts of a loop nest, so one small algebra serves both: it is what turns the subscripts of a
-reshaped, sliced and transposed view back into something like `x[2*i + 1][j]`.
+normal form. The symbols are runtime sizes (`n`) in the shapes of a graph and loop indices (`i`) in
+the subscripts of a loop nest, so one small algebra serves both: it is what turns the subscripts of
+a reshaped, sliced and transposed view back into something like `x[2*i + 1][j]`.
 """
 
 from __future__ import annotations
@@ -131,8 +131,9 @@ class Dim:
     def __str__(self) -> str:
         text = ""
         for monomial, coefficient in self.terms:
-            factors = [_atom_text(atom, len(monomial) > 1 or abs(coefficient) != 1)
-                       for atom in monomial]
+            factors = [
+                _atom_text(atom, len(monomial) > 1 or abs(coefficient) != 1) for atom in monomial
+            ]
             if abs(coefficient) != 1 or not factors:
                 factors.insert(0, str(abs(coefficient)))
             sign = "-" if coefficient < 0 else "+"
@@ -236,9 +237,12 @@ def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
     low, high = bounds(atom.dividend)
     if not isinstance(atom.divisor, int):
         return (0 if low is not None and low >= 0 else None), (
-            high // low_divisor if high is not None and high >= 0 else None)
-    return (None if low is None else low // atom.divisor,
-            None if high is None else high // atom.divisor)
+            high // low_divisor if high is not None and high >= 0 else None
+        )
+    return (
+        None if low is None else low // atom.divisor,
+        None if high is None else high // atom.divisor,
+    )
 
 
 def _product_bounds(
@@ -336,8 +340,11 @@ def modulo(index: Index, divisor: Index) -> Index:
         rest = Dim((((), rest),))
     if isinstance(divisor, int):
         atom = _sole_atom(rest)
-        if (isinstance(atom, Remainder) and isinstance(atom.divisor, int)
-                and atom.divisor % divisor == 0):
+        if (
+            isinstance(atom, Remainder)
+            and isinstance(atom.divisor, int)
+            and atom.divisor % divisor == 0
+        ):
             return modulo(atom.dividend, divisor)
         common = gcd(divisor, *(c for _, c in rest.terms))
         if common > 1 and divisor > 0:
@@ -365,11 +372,11 @@ def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:
             if isinstance(atom, Symbol):
                 value: Index = values.get(atom, Dim((((atom,), 1),)))
             elif isinstance(atom, Quotient):
-                value = floor_divide(substitute(atom.dividend, values),
-                                     substitute(atom.divisor, values))
+                value = floor_divide(
+                    substitute(atom.dividend, values), substitute(atom.divisor, values)
+                )
             else:
-                value = modulo(substitute(atom.dividend, values),
-                               substitute(atom.divisor, values))
+                value = modulo(substitute(atom.dividend, values), substitute(atom.divisor, values))
             product = value * product
         total = total + product
     return total
@@ -435,11 +442,25 @@ def unravel(flat: Index, shape: Shape) -> Shape:
 
 # -------------------------------------------------------------------------------------- dtypes
 
-DTYPES = tuple(np.dtype(name) for name in (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float32", "float64", "complex64", "complex128"))
-SHORT_NAMES = {
-    d: d.name if d.kind == "b" else f"{d.kind}{d.itemsize * 8}" for d in DTYPES}
+DTYPES = tuple(
+    np.dtype(name)
+    for name in (
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    )
+)
+SHORT_NAMES = {d: d.name if d.kind == "b" else f"{d.kind}{d.itemsize * 8}" for d in DTYPES}
 BOOL = np.dtype("bool")
 INT64 = np.dtype("int64")
 FLOAT64 = np.dtype("float64")
@@ -448,18 +469,18 @@ COMPLEX128 = np.dtype("complex128")
 
 def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
     """The dtype in native byte order, or an UnsupportedError that names it."""
-    dtype = np.dtype(dtype)
-    if not dtype.isnative:
-        dtype = dtype.newbyteorder("=")
+    found: np.dtype[Any] = np.dtype(dtype)
+    dtype = found if found.isnative else found.newbyteorder("=")
     if dtype in SHORT_NAMES:
-        return dtype
+        return found if found.isnative else np.dtype(dtype.type)
     # A platform's second name for the same integers (`longlong`) is the same thing here.
     if dtype.kind in "iu" and dtype.itemsize <= 8:
         return np.dtype(f"{dtype.kind}{dtype.itemsize}")
     raise UnsupportedError(
         f"dtype {dtype.name!r} of {what} is not supported; the supported dtypes are "
         f"{', '.join(d.name for d in DTYPES)}. Convert it first, for example with "
-        f".astype('float64').")
+        f".astype('float64')."
+    )
 
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
@@ -543,7 +564,11 @@ class ShapeDtypeStruct:
 
 
 PYTHON_SCALARS: dict[type, np.dtype[Any]] = {
-    bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128}
+    bool: BOOL,
+    int: INT64,
+    float: FLOAT64,
+    complex: COMPLEX128,
+}
 
 
 def type_of(value: Any, what: str = "an argument") -> ArrayType:
@@ -556,7 +581,8 @@ def type_of(value: Any, what: str = "an argument") -> ArrayType:
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is None or dtype is None:
         raise TypeError(
-            f"{what} is a {type(value).__name__}, which is neither an array nor a number: {value!r}")
+            f"{what} is a {type(value).__name__}, which is neither an array nor a number: {value!r}"
+        )
     return ArrayType(tuple(_dimension(d) for d in shape), check_dtype(dtype, what))
 
 
@@ -564,10 +590,9 @@ def _dimension(dim: Any) -> Index:
     return dim if isinstance(dim, Dim) else int(dim)
 
 
-
-
-def broadcast_shapes(shapes: Iterable[Shape], error: Callable[[str], Exception] = ValueError
-                     ) -> Shape:
+def broadcast_shapes(
+    shapes: Iterable[Shape], error: Callable[[str], Exception] = ValueError
+) -> Shape:
     """The common shape by NumPy's broadcasting rules, or NumPy's ValueError."""
     shapes = list(shapes)
     rank = max((len(s) for s in shapes), default=0)
@@ -578,8 +603,9 @@ def broadcast_shapes(shapes: Iterable[Shape], error: Callable[[str], Exception] 
             if len(shape) < -axis or shape[axis] == 1 or shape[axis] == common:
                 continue
             if common != 1:
-                listed = " ".join("(" + ",".join(map(str, s)) + ("," if len(s) == 1 else "") + ")"
-                                  for s in shapes)
+                listed = " ".join(
+                    "(" + ",".join(map(str, s)) + ("," if len(s) == 1 else "") + ")" for s in shapes
+                )
                 raise error(f"operands could not be broadcast together with shapes {listed}")
             common = shape[axis]
         result.append(common)

@@ -18,6 +18,7 @@ from transpile.numpy import (
     joins,
     products,
     reductions,
+    scans,
     shapes,
     ufuncs,
 )
@@ -31,6 +32,7 @@ _MODULES = (
     joins,
     products,
     reductions,
+    scans,
     shapes,
     ufuncs,
 )
@@ -41,8 +43,8 @@ _SHARED = [
     "pi", "e", "inf", "nan", "newaxis", "euler_gamma", "bool_", "int8", "int16", "int32",
     "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
     "complex128", "dtype", "ndarray", "generic", "number", "integer", "signedinteger",
-    "unsignedinteger", "inexact", "floating", "complexfloating", "ndim", "shape", "size",
-    "result_type", "promote_types", "can_cast", "issubdtype", "finfo", "iinfo",
+    "unsignedinteger", "inexact", "floating", "complexfloating",
+    "promote_types", "can_cast", "issubdtype", "finfo", "iinfo",
     "broadcast_shapes", "errstate", "set_printoptions", "printoptions", "isscalar", "ndindex",
     "index_exp", "s_",
 ]

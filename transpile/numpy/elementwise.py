@@ -10,6 +10,7 @@ from transpile.numpy.operands import (
     NOTHING,
     Array,
     NumpyErrors,
+    add_methods,
     as_array,
     as_operand,
     axis_of,
@@ -84,7 +85,7 @@ def clip(
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
     if low is None and high is None:
-        return call(np.positive, x) if x.dtype != BOOL else x
+        return call(np.positive, x)
     bounds = [as_operand(v) for v in (low, high) if v is not None]
     if len(bounds) == 1:
         return call(np.maximum if high is None else np.minimum, x, bounds[0], dtype=dtype)
@@ -108,12 +109,18 @@ def round(a: Array, decimals: Any = 0, out: Any = None) -> Any:
         places = int(decimals)
     if x.dtype.kind in "iu" and places >= 0:
         return strengthen(x)
-    if x.dtype == BOOL:
-        raise unsupported("numpy.round of bool gives float16, which is not supported")
     if places == 0:
         return call(np.rint, x)
+    if x.dtype.kind == "c":
+        return bind(rows.make_complex, round(real(x), places), round(imag(x), places))
     scale = 10.0 ** abs(places)
     first, second = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
+    if x.dtype == BOOL:
+        raise located(
+            TypeError,
+            f"Cannot cast ufunc '{first.__name__}' output from dtype('float64') to dtype('bool') "
+            "with casting rule 'same_kind'",
+        )
     return convert(call(second, call(np.rint, call(first, x, scale)), scale), x.dtype)
 
 
@@ -202,8 +209,7 @@ def angle(z: Array, deg: bool = False) -> Any:
     """`numpy.angle`."""
     value = as_array(z)
     if value.dtype.kind != "c":
-        zero = fill(0, value.shape, value.dtype)
-        result = call(np.arctan2, zero, value)
+        result = call(np.arctan2, 0, value)
     else:
         result = call(np.arctan2, imag(value), real(value))
     return call(np.multiply, result, 180 / np.pi) if deg else result
@@ -224,18 +230,31 @@ def iscomplex(x: Array) -> Any:
     return call(np.not_equal, imag(value), 0)
 
 
+def _is_infinite(x: Array, negative: bool) -> Any:
+    value = as_array(x)
+    if value.dtype.kind == "c":
+        raise located(
+            TypeError,
+            f"This operation is not supported for {value.dtype.name} values because it would be "
+            "ambiguous.",
+        )
+    if value.dtype.kind != "f":
+        return fill(False, value.shape, BOOL)
+    return call(np.equal, value, -np.inf if negative else np.inf)
+
+
 @implements(np.isposinf)
 def isposinf(x: Array, out: Any = None) -> Any:
     """`numpy.isposinf`."""
     refuse("isposinf", out=out)
-    return call(np.equal, x, np.inf)
+    return _is_infinite(x, False)
 
 
 @implements(np.isneginf)
 def isneginf(x: Array, out: Any = None) -> Any:
     """`numpy.isneginf`."""
     refuse("isneginf", out=out)
-    return call(np.equal, x, -np.inf)
+    return _is_infinite(x, True)
 
 
 @implements(np.diff)
@@ -321,4 +340,4 @@ def nanmean(
 
 
 add_method("clip", _clip_method)
-add_method("round", round)
+add_methods(np.round)

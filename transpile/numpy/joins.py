@@ -10,6 +10,7 @@ import numpy as np
 
 from transpile.numpy.operands import (
     Array,
+    add_methods,
     as_array,
     axis_of,
     broadcast_in_dim,
@@ -30,7 +31,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, flip, ravel, shape_argument
 from transpile.primitives import axes as rows
-from transpile.trace import Tracer, add_method, bind
+from transpile.trace import Tracer, bind
 
 # --------------------------------------------------------------------------------- concatenate
 
@@ -235,11 +236,21 @@ def repeat(a: Array, repeats: Any, axis: Any = None) -> Any:
     x = as_array(a)
     if axis is None:
         x, axis = ravel(x), 0
+    elif x.ndim == 0:
+        x = ravel(x)
     number = axis_of(axis, x.ndim)
     shape = x.shape
     if isinstance(repeats, Tracer) and repeats.ndim:
         raise unsupported("numpy.repeat with traced repeats is not supported: they decide a shape")
     counts = shape_argument(repeats)
+    if len(counts) not in (1, shape[number]):
+        raise located(
+            ValueError,
+            f"operands could not be broadcast together with shape ({shape[number]},) "
+            f"({len(counts)},)",
+        )
+    if shape[number] == 0:
+        return strengthen(x)
     if any(c < 0 for c in counts if isinstance(c, int)):
         raise located(ValueError, "repeats may not contain negative values.")
     if len(counts) == 1:
@@ -247,12 +258,6 @@ def repeat(a: Array, repeats: Any, axis: Any = None) -> Any:
         kept = [i for i in range(len(wide)) if i != number + 1]
         merged = (*shape[:number], shape[number] * counts[0], *shape[number + 1 :])
         return strengthen(reshape_to(broadcast_in_dim(x, wide, kept), merged))
-    if len(counts) != shape[number]:
-        raise located(
-            ValueError,
-            f"operands could not be broadcast together with shape "
-            f"({shape[number]},) ({len(counts)},)",
-        )
     pieces = [repeat(slice_axis(x, number, i, i + 1), c, number) for i, c in enumerate(counts)]
     return concatenate_along(pieces, number)
 
@@ -281,7 +286,8 @@ def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> 
     """`numpy.pad` with the modes constant, edge, wrap, reflect and symmetric."""
     x = as_array(array)
     widths = _pairs(pad_width, x.ndim)
-    if any(w < 0 for pair in widths for w in pair):
+    given = list(pad_width.values()) if isinstance(pad_width, dict) else pad_width
+    if np.any(np.asarray(given) < 0):
         raise located(ValueError, "index can't contain negative values")
     if mode == "constant":
         return _pad_constant(x, widths, kwargs.pop("constant_values", 0))
@@ -394,4 +400,4 @@ def meshgrid(
     return tuple(broadcast_to(g, shape_of_all) for g in grids)
 
 
-add_method("repeat", repeat)
+add_methods(np.repeat)

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.exceptions import AxisError, ComplexWarning
 
-from transpile.errors import TranspileError, UnsupportedError
+from transpile.errors import TracerError, TranspileError, UnsupportedError
 from transpile.graph import Const, Var
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.source import user_source
-from transpile.trace import FUNCTIONS, Tracer, bind, current_trace, named
+from transpile.trace import FUNCTIONS, Tracer, add_method, bind, current_trace, named
 from transpile.types import (
     BOOL,
     COMPLEX128,
@@ -78,9 +78,7 @@ class NumpyErrors:
             return
         if isinstance(exception, UnsupportedError):
             raise UnsupportedError(place + text) from None
-        if isinstance(exception, TranspileError) or type(exception).__module__.startswith(
-            "transpile"
-        ):
+        if isinstance(exception, TranspileError | TracerError):
             return
         for standard in _STANDARD:
             if isinstance(exception, standard):
@@ -118,11 +116,59 @@ def implements(*functions: Any) -> Callable[[Function], Function]:
 
     def decorate(implementation: Function) -> Function:
         for function in functions:
-            FUNCTIONS[function] = implementation
-            EXPORTS[function.__name__] = dispatching(function, implementation)
+            FUNCTIONS[function] = _in_numpys_words(function, implementation)
+            EXPORTS[function.__name__] = dispatching(function, FUNCTIONS[function])
         return implementation
 
     return decorate
+
+
+def add_methods(*functions: Any) -> None:
+    """Give tracers the methods that do what these NumPy functions do."""
+    for function in functions:
+        add_method(function.__name__, FUNCTIONS[function])
+
+
+def _in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """The implementation, whose errors say what the installed NumPy says in its place."""
+
+    @functools.wraps(implementation)
+    def worded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return implementation(*args, **kwargs)
+        except (TranspileError, TracerError):
+            raise
+        except _STANDARD:
+            with NumpyErrors():
+                ask_numpy(function, args, kwargs)
+            raise
+
+    return worded
+
+
+def ask_numpy(function: Any, args: Any, kwargs: Any) -> None:
+    """Raise what NumPy raises for arguments of these shapes and dtypes, if it does."""
+    try:
+        stand_ins = _stand_in(args), _stand_in(kwargs)
+    except TypeError:  # a runtime size
+        return
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        function(*stand_ins[0], **stand_ins[1])
+
+
+def _stand_in(value: Any) -> Any:
+    """Arguments with ones, which take no memory, in place of traced values."""
+    if isinstance(value, Tracer):
+        one = np.ones((), value.dtype)
+        if value.type.weak:
+            return one.item()
+        return np.broadcast_to(one, value.type.static_shape())
+    if isinstance(value, Dim):
+        raise TypeError("a runtime size")
+    if isinstance(value, list | tuple):
+        return type(value)(map(_stand_in, value))
+    return {k: _stand_in(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def refuse(function: str, **arguments: Any) -> None:

@@ -10,7 +10,9 @@ import numpy as np
 from transpile.numpy.operands import (
     Array,
     NumpyErrors,
+    add_methods,
     as_array,
+    ask_numpy,
     axes_of,
     axis_of,
     broadcast_in_dim,
@@ -28,8 +30,8 @@ from transpile.numpy.reductions import sum
 from transpile.numpy.shapes import diagonal, moveaxis, ravel
 from transpile.numpy.ufuncs import SPECIAL, call, resolve
 from transpile.primitives import linalg
-from transpile.trace import add_method, bind
-from transpile.types import broadcast_shapes
+from transpile.trace import bind
+from transpile.types import Shape, broadcast_shapes
 
 Axes = Sequence[int]
 
@@ -42,14 +44,13 @@ def contract(
     return bind(linalg.dot_general, x, y, dimension_numbers=numbers)
 
 
-def _core_error(
-    name: str, operand: int, dimension: int, signature: str, a: Any, b: Any
-) -> Exception:
-    return located(
-        ValueError,
-        f"{name}: Input operand {operand} has a mismatch in its core dimension "
-        f"{dimension}, with gufunc signature {signature} (size {a} is different from {b})",
-    )
+def _mismatch(function: Any, x: Any, y: Any, *rest: Any) -> Exception:
+    """The error that NumPy raises for operands of these shapes."""
+    with NumpyErrors():
+        ask_numpy(function, (x, y, *rest), {})
+    shapes = [str(tuple(v.shape)).replace(" ", "") for v in (x, y)]
+    name = function.__name__
+    return located(ValueError, f"{name}: the shapes {shapes[0]} and {shapes[1]} do not match")
 
 
 def _operands(ufunc: Any, x: Array, y: Array, dtype: Any) -> tuple[Any, Any]:
@@ -78,28 +79,30 @@ def matmul(x: Array, y: Array, dtype: Any = None) -> Any:
     a, b = _operands(np.matmul, x, y, dtype)
     inner = 0 if b.ndim == 1 else b.ndim - 2
     if a.shape[-1] != b.shape[inner]:
-        raise _core_error("matmul", 1, 0, np.matmul.signature, b.shape[inner], a.shape[-1])
+        raise _mismatch(np.matmul, a, b)
     if a.ndim <= 2 or b.ndim <= 2:
         result = contract(a, b, (a.ndim - 1,), (inner,))
         if a.ndim == 2 and b.ndim > 2:  # (m), (batch..., n) -> (batch..., m, n)
             result = transpose_to(result, (*range(1, b.ndim - 1), 0, b.ndim - 1))
         return result
-    batch = _batch_shape(a.shape[:-2], b.shape[:-2])
+    batch = _batch_shape(np.matmul, a, b, 2, 2)
     a = broadcast_to(a, (*batch, *a.shape[-2:]))
     b = broadcast_to(b, (*batch, *b.shape[-2:]))
     axes = tuple(range(len(batch)))
     return contract(a, b, (a.ndim - 1,), (b.ndim - 2,), (axes, axes))
 
 
-def _batch_shape(x: Sequence[Any], y: Sequence[Any]) -> tuple[Any, ...]:
-    return broadcast_shapes([tuple(x), tuple(y)], lambda text: located(ValueError, text + " "))
+def _batch_shape(ufunc: Any, x: Any, y: Any, x_core: int, y_core: int) -> Shape:
+    """What the axes before the core ones broadcast to."""
+    shapes = [x.shape[: x.ndim - x_core], y.shape[: y.ndim - y_core]]
+    return broadcast_shapes(shapes, lambda text: _mismatch(ufunc, x, y))
 
 
 def vecdot(x: Array, y: Array, dtype: Any = None) -> Any:
     """`numpy.vecdot`: the first argument conjugated, over the last axes."""
     a, b = _operands(np.vecdot, x, y, dtype)
     if a.shape[-1] != b.shape[-1]:
-        raise _core_error("vecdot", 1, 0, np.vecdot.signature, b.shape[-1], a.shape[-1])
+        raise _mismatch(np.vecdot, a, b)
     return _batched_dot(_conjugate(a), b)
 
 
@@ -109,7 +112,7 @@ def _conjugate(x: Any) -> Any:
 
 def _batched_dot(a: Any, b: Any) -> Any:
     """Over the last axes, the others broadcast."""
-    batch = _batch_shape(a.shape[:-1], b.shape[:-1])
+    batch = _batch_shape(np.vecdot, a, b, 1, 1)
     a = broadcast_to(a, (*batch, a.shape[-1]))
     b = broadcast_to(b, (*batch, b.shape[-1]))
     axes = tuple(range(len(batch)))
@@ -119,9 +122,10 @@ def _batched_dot(a: Any, b: Any) -> Any:
 def _matvec(x: Array, y: Array, dtype: Any = None) -> Any:
     a, b = _operands(np.matvec, x, y, dtype)
     if a.shape[-1] != b.shape[-1]:
-        raise _core_error("matvec", 1, 0, np.matvec.signature, b.shape[-1], a.shape[-1])
+        raise _mismatch(np.matvec, a, b)
     if b.ndim == 1:
         return contract(a, b, (a.ndim - 1,), (0,))
+    _batch_shape(np.matvec, a, b, 2, 1)
     column = broadcast_in_dim(b, (*b.shape, 1), range(b.ndim))
     result = matmul(a, column)
     return reshape_to(result, result.shape[:-1])
@@ -130,10 +134,11 @@ def _matvec(x: Array, y: Array, dtype: Any = None) -> Any:
 def _vecmat(x: Array, y: Array, dtype: Any = None) -> Any:
     a, b = _operands(np.vecmat, x, y, dtype)
     if a.shape[-1] != b.shape[-2]:
-        raise _core_error("vecmat", 1, 0, np.vecmat.signature, b.shape[-2], a.shape[-1])
+        raise _mismatch(np.vecmat, a, b)
     a = _conjugate(a)
     if a.ndim == 1:
         return contract(a, b, (0,), (b.ndim - 2,))
+    _batch_shape(np.vecmat, a, b, 1, 2)
     kept = [*range(a.ndim - 1), a.ndim]
     row = broadcast_in_dim(a, (*a.shape[:-1], 1, a.shape[-1]), kept)
     result = matmul(row, b)
@@ -157,16 +162,6 @@ def _pair(a: Array, b: Array) -> tuple[Any, Any]:
     return convert(x, dtype), convert(y, dtype)
 
 
-def _check_aligned(x: Any, y: Any, i: int, j: int) -> None:
-    if x.shape[i] != y.shape[j]:
-        shapes = [str(tuple(s)).replace(" ", "") for s in (x.shape, y.shape)]
-        raise located(
-            ValueError,
-            f"shapes {shapes[0]} and {shapes[1]} not aligned: "
-            f"{x.shape[i]} (dim {i}) != {y.shape[j]} (dim {j})",
-        )
-
-
 @implements(np.dot)
 def dot(a: Array, b: Array, out: Any = None) -> Any:
     """`numpy.dot`: the last axis of a with the second to last of b; scalars multiply."""
@@ -175,7 +170,8 @@ def dot(a: Array, b: Array, out: Any = None) -> Any:
     if x.ndim == 0 or y.ndim == 0:
         return call(np.multiply, x, y)
     i, j = x.ndim - 1, max(y.ndim - 2, 0)
-    _check_aligned(x, y, i, j)
+    if x.shape[i] != y.shape[j]:
+        raise _mismatch(np.dot, x, y)
     return contract(x, y, (i,), (j,))
 
 
@@ -184,7 +180,7 @@ def vdot(a: Array, b: Array, /) -> Any:
     """`numpy.vdot`: of the flattened arrays, the first conjugated."""
     x, y = _pair(a, b)
     if x.size != y.size:
-        raise located(ValueError, f"cannot reshape array of size {y.size} into shape ({x.size},)")
+        raise _mismatch(np.vdot, x, y)
     return contract(_conjugate(ravel(x)), ravel(y), (0,), (0,))
 
 
@@ -194,7 +190,8 @@ def inner(a: Array, b: Array, /) -> Any:
     x, y = _pair(a, b)
     if x.ndim == 0 or y.ndim == 0:
         return call(np.multiply, x, y)
-    _check_aligned(x, y, x.ndim - 1, y.ndim - 1)
+    if x.shape[-1] != y.shape[-1]:
+        raise _mismatch(np.inner, x, y)
     return contract(x, y, (x.ndim - 1,), (y.ndim - 1,))
 
 
@@ -216,14 +213,13 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
         j = tuple(second) if isinstance(second, tuple | list) else (second,)
     else:
         count = index_of(axes)
-        i, j = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
-    mismatch = located(ValueError, "shape-mismatch for sum")
-    if len(i) != len(j) or len(i) > min(x.ndim, y.ndim):
-        raise mismatch
+        i, j = tuple(range(-count, 0)), tuple(range(count))
+    with NumpyErrors():  # an axis that is not there is an IndexError, as in NumPy
+        pairs = [(x.shape[k], y.shape[m]) for k, m in zip(i, j, strict=False)]
+    if len(i) != len(j) or any(p != q for p, q in pairs):
+        raise located(ValueError, "shape-mismatch for sum")
     x_axes = tuple(axis_of(k, x.ndim) for k in i)
     y_axes = tuple(axis_of(k, y.ndim) for k in j)
-    if any(x.shape[k] != y.shape[m] for k, m in zip(x_axes, y_axes, strict=True)):
-        raise mismatch
     return contract(x, y, x_axes, y_axes)
 
 
@@ -278,5 +274,4 @@ def cross(
     return moveaxis(result, -1, axisc)
 
 
-add_method("dot", dot)
-add_method("trace", trace)
+add_methods(np.dot, np.trace)

@@ -9,6 +9,7 @@ import numpy as np
 
 from transpile.numpy.operands import (
     Array,
+    add_methods,
     as_array,
     axes_of,
     axis_of,
@@ -20,6 +21,7 @@ from transpile.numpy.operands import (
     implements,
     index_of,
     is_empty,
+    kind_of,
     refuse,
     reshape_to,
     slice_axis,
@@ -31,7 +33,7 @@ from transpile.numpy.operands import broadcast_to as broadcast_shape
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
-from transpile.trace import Tracer, add_method, add_property, bind
+from transpile.trace import FUNCTIONS, Tracer, add_method, add_property, bind
 from transpile.types import Dim, Shape, floor_divide, product
 
 
@@ -112,6 +114,8 @@ def squeeze(a: Array, axis: Any = None) -> Any:
     x = as_array(a)
     if axis is None:
         return strengthen(reshape_to(x, [d for d in x.shape if d != 1]))
+    if x.ndim == 0 and axis in (0, -1):  # as NumPy allows
+        return strengthen(x)
     axes = axes_of(axis, x.ndim)
     if any(x.shape[i] != 1 for i in axes):
         raise located(
@@ -300,6 +304,47 @@ def rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Any:
     return flip(swapaxes(x, first, second), second)
 
 
+# ---------------------------------------------------------------------------- questions of shape
+
+
+@implements(np.shape)
+def shape(a: Array) -> Shape:
+    """`numpy.shape`."""
+    return tuple(as_array(a).shape)
+
+
+@implements(np.ndim)
+def ndim(a: Array) -> int:
+    """`numpy.ndim`."""
+    return len(as_array(a).shape)
+
+
+@implements(np.size)
+def size(a: Array, axis: Any = None) -> Any:
+    """`numpy.size`."""
+    x = as_array(a)
+    return x.size if axis is None else product(x.shape[i] for i in axes_of(axis, x.ndim))
+
+
+@implements(np.result_type)
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """`numpy.result_type`."""
+    kinds = [kind_of(v) if isinstance(v, Tracer) else v for v in arrays_and_dtypes]
+    return np.result_type(*[k(0) if k in (int, float, complex) else k for k in kinds])
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x: Array) -> bool:
+    """`numpy.iscomplexobj`."""
+    return bool(as_array(x).dtype.kind == "c")
+
+
+@implements(np.isrealobj)
+def isrealobj(x: Array) -> bool:
+    """`numpy.isrealobj`."""
+    return not iscomplexobj(x)
+
+
 # --------------------------------------------------------------------------------- diagonals, dtype
 
 
@@ -385,26 +430,33 @@ def imag(val: Array) -> Any:
 
 
 def _reshape_method(x: Tracer, *shape: Any, order: str = "C", copy: Any = None) -> Any:
-    return reshape(x, shape[0] if len(shape) == 1 else shape, order)
+    return FUNCTIONS[np.reshape](x, shape[0] if len(shape) == 1 else shape, order)
 
 
 def _transpose_method(x: Tracer, *axes: Any) -> Any:
     if not axes or axes == (None,):
         return transpose(x)
-    return transpose(x, axes[0] if len(axes) == 1 else axes)
+    return FUNCTIONS[np.transpose](x, axes[0] if len(axes) == 1 else axes)
 
 
 def _flatten(x: Tracer, order: str = "C") -> Any:
     return ravel(x, order)
 
 
+def _matrix_transpose_property(x: Tracer) -> Any:
+    if x.ndim < 2:
+        raise located(ValueError, "matrix transpose with ndim < 2 is undefined")
+    return swapaxes(x, -1, -2)
+
+
 def _no_out(x: Tracer, *, out: Any = None) -> Any:
     refuse("conjugate", out=out)
-    return np.conjugate(x)
+    return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
-for _function in (ravel, squeeze, swapaxes, diagonal, astype, copy):
-    add_method(_function.__name__, _function)
+add_methods(np.ravel, np.squeeze, np.swapaxes, np.diagonal)
+add_method("astype", astype)
+add_method("copy", copy)
 add_method("reshape", _reshape_method)
 add_method("transpose", _transpose_method)
 add_method("flatten", _flatten)
@@ -413,6 +465,6 @@ add_method("conjugate", _no_out)
 add_method("__copy__", copy)
 add_method("__deepcopy__", lambda x, memo: copy(x))
 add_property("T", transpose)
-add_property("mT", matrix_transpose)
+add_property("mT", _matrix_transpose_property)
 add_property("real", real)
 add_property("imag", imag)

@@ -1,7 +1,7 @@
 """The passes: Graph to Graph, meaning unchanged. `PASSES` is the ordered list.
 
-Calls of jitted functions inside a traced one are inlined by the trace itself, and fusion is placement
-(`transpile.placement`), so neither stands here.
+Calls of jitted functions inside a traced one are inlined by the trace itself, and fusion is
+placement (`transpile.placement`), so neither stands here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from transpile.graph import Graph
 from transpile.passes.canonical_products import canonical_products
-from transpile.passes.components import components
 from transpile.passes.common_subexpressions import common_subexpressions
+from transpile.passes.components import components
 from transpile.passes.dead_code import dead_code
 from transpile.passes.decompose import decompose
 from transpile.passes.outputs import separate_outputs
@@ -26,7 +26,10 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (components, "the x, y, z of a sum of short vectors are three scalar sums in one loop"),
     (simplify, "merged values open further identities"),
     (dead_code, "what the rewrites left behind goes away"),
-    (separate_outputs, "each result is a value of its own, so that it can have a buffer of its own"),
+    (
+        separate_outputs,
+        "each result is a value of its own, so that it can have a buffer of its own",
+    ),
 )
 
 

@@ -1,7 +1,7 @@
 """Components: a long reduction of short vectors becomes one reduction for each component.
 
-Summing (n, 3) over n as one array needs an array of accumulators or three passes; as three sums it is
-one loop with three scalars, which share whatever the components have in common.
+Summing (n, 3) over n as one array needs an array of accumulators or three passes; as three sums it
+is one loop with three scalars, which share whatever the components have in common.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     for component in range(count):
         start = (0,) * last + (component,)
         limit = (*x.type.shape[:last], component + 1)
-        part = builder.apply(
-            axes.slice_, x, start=start, limit=limit, strides=(1,) * (last + 1))
+        part = builder.apply(axes.slice_, x, start=start, limit=limit, strides=(1,) * (last + 1))
         flat = builder.apply(axes.reshape, part, shape=x.type.shape[:last])
         total = builder.apply(equation.primitive, flat, axes=over)
         parts.append(builder.apply(axes.reshape, total, shape=(*shape[:-1], 1)))

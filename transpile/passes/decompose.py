@@ -35,16 +35,17 @@ def _position(builder: Builder, equation: Equation) -> Var:
     """
     (x,) = equation.inputs
     axis: int = equation.params["axis"]
-    reduce = (reductions.reduce_max if equation.primitive is reductions.argmax
-              else reductions.reduce_min)
+    reduce = (
+        reductions.reduce_max if equation.primitive is reductions.argmax else reductions.reduce_min
+    )
     kept = tuple(a for a in range(x.type.ndim) if a != axis)
     best = builder.apply(reduce, x, axes=(axis,))
     spread = builder.apply(
-        axes.broadcast_in_dim, best, shape=x.type.shape, broadcast_dimensions=kept)
+        axes.broadcast_in_dim, best, shape=x.type.shape, broadcast_dimensions=kept
+    )
     found = builder.apply(elementwise.equal, x, spread)
     if x.type.dtype.kind in "fc":
-        found = builder.apply(
-            elementwise.logical_or, found, builder.apply(elementwise.isnan, x))
+        found = builder.apply(elementwise.logical_or, found, builder.apply(elementwise.isnan, x))
     position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=INT64)
     never = Const(np.int64(np.iinfo(np.int64).max))
     candidates = builder.apply(elementwise.select, found, position, never)

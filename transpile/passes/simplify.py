@@ -6,13 +6,14 @@ So `x * 1` is x, but `x + 0` stays for floats (it turns -0.0 into 0.0), and so d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitive import TABLE, Primitive
-from transpile.primitives import axes, elementwise, linalg, reductions
+from transpile.primitives import axes, elementwise, linalg
 from transpile.trace import evaluate
 from transpile.types import ArrayType
 
@@ -49,9 +50,15 @@ def _scalar(builder: Builder, atom: Atom) -> Const | None:
         if atom.is_scalar:
             return atom
         first = atom.value.ravel()[:1]
-        if first.size and (atom.value.view(np.uint8) == np.tile(
-                first.view(np.uint8), atom.value.size).reshape(
-                    (*atom.value.shape[:-1], -1))).all():
+        if (
+            first.size
+            and (
+                atom.value.view(np.uint8)
+                == np.tile(first.view(np.uint8), atom.value.size).reshape(
+                    (*atom.value.shape[:-1], -1)
+                )
+            ).all()
+        ):
             return Const(first[0])
         return None
     equation = builder.producers.get(atom)
@@ -61,19 +68,20 @@ def _scalar(builder: Builder, atom: Atom) -> Const | None:
 
 
 def _with_scalar_constants(builder: Builder, equation: Equation) -> Equation:
-    """Operands that are broadcast constants become scalars, as long as one operand has the shape."""
+    """Broadcast constants become scalars, as long as one operand has the result's shape."""
     shape = equation.output.type.shape
     inputs = list(equation.inputs)
     for position, atom in enumerate(inputs):
-        rest = inputs[:position] + inputs[position + 1:]
+        rest = inputs[:position] + inputs[position + 1 :]
         if atom.type.shape and any(a.type.shape == shape for a in rest):
             scalar = _scalar(builder, atom)
             if scalar is not None:
                 inputs[position] = scalar
     if inputs == list(equation.inputs):
         return equation
-    return Equation(equation.primitive, tuple(inputs), equation.params, equation.outputs,
-                    equation.source)
+    return Equation(
+        equation.primitive, tuple(inputs), equation.params, equation.outputs, equation.source
+    )
 
 
 def _fold(builder: Builder, equation: Equation) -> Atom | None:
@@ -83,10 +91,14 @@ def _fold(builder: Builder, equation: Equation) -> Atom | None:
         scalars = [_scalar(builder, a) for a in equation.inputs]
         if all(s is not None for s in scalars):
             (value,) = evaluate(
-                Equation(equation.primitive, (), equation.params, (Var(ArrayType((), type_.dtype)),)),
-                [s.value for s in scalars if s is not None])
-            return builder.apply(axes.broadcast_in_dim, Const(value), shape=type_.shape,
-                                 broadcast_dimensions=())
+                Equation(
+                    equation.primitive, (), equation.params, (Var(ArrayType((), type_.dtype)),)
+                ),
+                [s.value for s in scalars if s is not None],
+            )
+            return builder.apply(
+                axes.broadcast_in_dim, Const(value), shape=type_.shape, broadcast_dimensions=()
+            )
     if not equation.inputs or not isinstance(type_.size, int) or type_.size > LARGEST_FOLDED_SIZE:
         return None
     if not all(isinstance(a, Const) for a in equation.inputs):
@@ -101,8 +113,12 @@ def _fold(builder: Builder, equation: Equation) -> Atom | None:
 
 
 def _is(atom: Atom, number: float) -> bool:
-    return isinstance(atom, Const) and atom.is_scalar and bool(atom.value == number) and (
-        number != 0 or not np.signbit(atom.value.real))
+    return (
+        isinstance(atom, Const)
+        and atom.is_scalar
+        and bool(atom.value == number)
+        and (number != 0 or not np.signbit(atom.value.real))
+    )
 
 
 def _add(builder: Builder, equation: Equation) -> Atom | None:
@@ -139,8 +155,12 @@ def _divide(builder: Builder, equation: Equation) -> Atom | None:
     mantissa, _ = np.frexp(y.value)
     with np.errstate(all="ignore"):
         inverse = Const(np.reciprocal(y.value))
-    if abs(mantissa) == 0.5 and np.isfinite(inverse.value) and np.frexp(
-            inverse.value)[0] == mantissa and abs(inverse.value) >= np.finfo(y.value.dtype).tiny:
+    if (
+        abs(mantissa) == 0.5
+        and np.isfinite(inverse.value)
+        and np.frexp(inverse.value)[0] == mantissa
+        and abs(inverse.value) >= np.finfo(y.value.dtype).tiny
+    ):
         return builder.apply(elementwise.multiply, x, inverse)  # a power of two: exact, and faster
     return None
 
@@ -170,8 +190,12 @@ def _select(_: Builder, equation: Equation) -> Atom | None:
 
 def _same_shape(_: Builder, equation: Equation) -> Atom | None:
     x = equation.inputs[0]
-    return x if x.type.shape == equation.output.type.shape and x.type.shape != () or (
-        x.type.shape == () == equation.output.type.shape and isinstance(x, Var)) else None
+    return (
+        x
+        if (x.type.shape == equation.output.type.shape and x.type.shape != ())
+        or (x.type.shape == () == equation.output.type.shape and isinstance(x, Var))
+        else None
+    )
 
 
 def _reshape(builder: Builder, equation: Equation) -> Atom | None:
@@ -206,8 +230,11 @@ def _rev(builder: Builder, equation: Equation) -> Atom | None:
     moved = tuple(d for d in equation.params["dimensions"] if x.type.shape[d] != 1)
     if not moved:
         return x
-    return builder.apply(axes.rev, x, dimensions=moved) if moved != equation.params[
-        "dimensions"] else None
+    return (
+        builder.apply(axes.rev, x, dimensions=moved)
+        if moved != equation.params["dimensions"]
+        else None
+    )
 
 
 def _concatenate(builder: Builder, equation: Equation) -> Atom | None:
@@ -220,7 +247,7 @@ def _concatenate(builder: Builder, equation: Equation) -> Atom | None:
     return None
 
 
-def identity(primitive: Primitive, dtype: np.dtype[np.generic]) -> Const:
+def identity(primitive: Primitive, dtype: np.dtype[Any]) -> Const:
     """The value that a reduction starts from."""
     kind = dtype.kind
     if primitive.combine in ("maximum", "minimum"):
@@ -241,8 +268,7 @@ def _reduce(builder: Builder, equation: Equation) -> Atom | None:
     shape = equation.output.type.shape
     if 0 in extents:
         start = identity(equation.primitive, x.type.dtype)
-        return builder.apply(
-            axes.broadcast_in_dim, start, shape=shape, broadcast_dimensions=())
+        return builder.apply(axes.broadcast_in_dim, start, shape=shape, broadcast_dimensions=())
     if all(e == 1 for e in extents):
         return builder.apply(axes.reshape, x, shape=shape) if shape != x.type.shape else x
     return None
@@ -253,8 +279,9 @@ def _dot_general(builder: Builder, equation: Equation) -> Atom | None:
     (contracting, _), _ = equation.params["dimension_numbers"]
     if any(x.type.shape[a] == 0 for a in contracting):
         zero = Const(np.zeros((), x.type.dtype))
-        return builder.apply(axes.broadcast_in_dim, zero, shape=equation.output.type.shape,
-                             broadcast_dimensions=())
+        return builder.apply(
+            axes.broadcast_in_dim, zero, shape=equation.output.type.shape, broadcast_dimensions=()
+        )
     return None
 
 

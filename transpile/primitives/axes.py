@@ -35,8 +35,10 @@ def _broadcast(x: Any, *, shape: tuple[int, ...], broadcast_dimensions: tuple[in
 def _broadcast_index(
     index: Shape, x: ArrayType, *, shape: Shape, broadcast_dimensions: tuple[int, ...]
 ) -> Shape:
-    return tuple(0 if dim == 1 else index[axis]
-                 for axis, dim in zip(broadcast_dimensions, x.shape, strict=True))
+    return tuple(
+        0 if dim == 1 else index[axis]
+        for axis, dim in zip(broadcast_dimensions, x.shape, strict=True)
+    )
 
 
 broadcast_in_dim = view("broadcast_in_dim", _broadcast, _broadcast_type, _broadcast_index)
@@ -70,17 +72,21 @@ transpose = view(
     "transpose",
     lambda x, *, permutation: np.transpose(x, permutation),
     lambda x, *, permutation: x.with_shape(tuple(x.shape[p] for p in permutation)),
-    _transpose_index)
+    _transpose_index,
+)
 
 # ------------------------------------------------------------------------------- slices, reversals
 
 
 def _slice_type(x: ArrayType, *, start: Shape, limit: Shape, strides: tuple[int, ...]) -> ArrayType:
-    return x.with_shape(tuple(
-        (b - a + step - 1) // step for a, b, step in zip(start, limit, strides, strict=True)))
+    return x.with_shape(
+        tuple((b - a + step - 1) // step for a, b, step in zip(start, limit, strides, strict=True))
+    )
 
 
-def _slice(x: Any, *, start: tuple[int, ...], limit: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def _slice(
+    x: Any, *, start: tuple[int, ...], limit: tuple[int, ...], strides: tuple[int, ...]
+) -> Any:
     return x[tuple(slice(a, b, s) for a, b, s in zip(start, limit, strides, strict=True))]
 
 
@@ -97,7 +103,9 @@ rev = view(
     lambda x, *, dimensions: np.flip(x, dimensions),
     lambda x, *, dimensions: x.strong,
     lambda index, x, *, dimensions: tuple(
-        x.shape[axis] - 1 - i if axis in dimensions else i for axis, i in enumerate(index)))
+        x.shape[axis] - 1 - i if axis in dimensions else i for axis, i in enumerate(index)
+    ),
+)
 
 # ---------------------------------------------------------------------------------- joins, makers
 
@@ -105,36 +113,54 @@ rev = view(
 def _concatenate_type(*types: ArrayType, dimension: int) -> ArrayType:
     first = types[0]
     for other in types[1:]:
-        if other.dtype != first.dtype or other.ndim != first.ndim or any(
-                a != b for axis, (a, b) in enumerate(zip(first.shape, other.shape, strict=True))
-                if axis != dimension):
+        if (
+            other.dtype != first.dtype
+            or other.ndim != first.ndim
+            or any(
+                a != b
+                for axis, (a, b) in enumerate(zip(first.shape, other.shape, strict=True))
+                if axis != dimension
+            )
+        ):
             raise TypeError(f"cannot concatenate {', '.join(map(str, types))} along {dimension}")
     total = sum((t.shape[dimension] for t in types[1:]), start=first.shape[dimension])
-    return first.with_shape((*first.shape[:dimension], total, *first.shape[dimension + 1:]))
+    return first.with_shape((*first.shape[:dimension], total, *first.shape[dimension + 1 :]))
 
 
-concatenate = register(Primitive(
-    "concatenate", "piecewise", lambda *xs, dimension: np.concatenate(xs, axis=dimension),
-    _concatenate_type, cost=0))
+concatenate = register(
+    Primitive(
+        "concatenate",
+        "piecewise",
+        lambda *xs, dimension: np.concatenate(xs, axis=dimension),
+        _concatenate_type,
+        cost=0,
+    )
+)
 
 
-def _pad_type(x: ArrayType, value: ArrayType, *, padding: tuple[tuple[int, int, int], ...]
-              ) -> ArrayType:
+def _pad_type(
+    x: ArrayType, value: ArrayType, *, padding: tuple[tuple[int, int, int], ...]
+) -> ArrayType:
     if value.shape or value.dtype != x.dtype:
         raise TypeError(f"the padding value of {x} is {value}, not a scalar of its dtype")
     shape = []
     for dim, (low, high, interior) in zip(x.shape, padding, strict=True):
-        inner = dim + (dim - 1) * interior if isinstance(dim, int) and dim == 0 or interior else dim
+        inner = (
+            dim + (dim - 1) * interior if (isinstance(dim, int) and dim == 0) or interior else dim
+        )
         shape.append((0 if dim == 0 else inner) + low + high)
     return x.with_shape(tuple(shape))
 
 
 def _pad(x: Any, value: Any, *, padding: tuple[tuple[int, int, int], ...]) -> Any:
-    spread = np.full([max(0, d + (d - 1) * p[2]) for d, p in zip(x.shape, padding, strict=True)],
-                     value, x.dtype)
+    spread = np.full(
+        [max(0, d + (d - 1) * p[2]) for d, p in zip(x.shape, padding, strict=True)], value, x.dtype
+    )
     spread[tuple(slice(None, None, p[2] + 1) for p in padding)] = x
-    inside = tuple(slice(max(0, -low), n - max(0, -high)) for n, (low, high, _) in
-                   zip(spread.shape, padding, strict=True))
+    inside = tuple(
+        slice(max(0, -low), n - max(0, -high))
+        for n, (low, high, _) in zip(spread.shape, padding, strict=True)
+    )
     positive = [(max(0, low), max(0, high)) for low, high, _ in padding]
     return np.pad(spread[inside], positive, constant_values=value)
 
@@ -148,5 +174,12 @@ def _iota(*, shape: tuple[int, ...], dimension: int, dtype: np.dtype[Any]) -> An
     return np.broadcast_to(np.arange(shape[dimension]).astype(dtype).reshape(aligned), shape)
 
 
-iota = register(Primitive(
-    "iota", "generate", _iota, lambda *, shape, dimension, dtype: ArrayType(shape, dtype), cost=0))
+iota = register(
+    Primitive(
+        "iota",
+        "generate",
+        _iota,
+        lambda *, shape, dimension, dtype: ArrayType(shape, dtype),
+        cost=0,
+    )
+)

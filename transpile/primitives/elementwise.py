@@ -17,20 +17,29 @@ from transpile.types import BOOL, ArrayType
 add = elementwise("add", np.add, "x + y", i="add(x, y)", b="x | y")
 subtract = elementwise("subtract", np.subtract, "x - y", i="subtract(x, y)", dtypes="iufc")
 multiply = elementwise(
-    "multiply", np.multiply, "x * y", i="multiply(x, y)", b="x & y", z="multiply(x, y)")
+    "multiply", np.multiply, "x * y", i="multiply(x, y)", b="x & y", z="multiply(x, y)"
+)
 divide = elementwise("divide", np.divide, "x / y", z="divide(x, y)", dtypes="fc")
 floor_divide = elementwise("floor_divide", np.floor_divide, "floor_divide(x, y)", dtypes="iuf")
 remainder = elementwise("remainder", np.remainder, "remainder(x, y)", dtypes="iuf")
 fmod = elementwise("fmod", np.fmod, "fmod(x, y)", dtypes="iuf")
 negative = elementwise(
-    "negative", np.negative, "-x", i="negative(x)", u="negative(x)", dtypes="iufc")
-absolute = elementwise(
-    "absolute", np.absolute, "absolute(x)", b="x", u="x", result="real")
+    "negative", np.negative, "-x", i="negative(x)", u="negative(x)", dtypes="iufc"
+)
+absolute = elementwise("absolute", np.absolute, "absolute(x)", b="x", u="x", result="real")
 sign = elementwise("sign", np.sign, "sign(x)", dtypes="iufc")
 square = elementwise(
-    "square", np.square, "x * x", i="multiply(x, x)", z="multiply(x, x)", dtypes="iufc")
-reciprocal = elementwise("reciprocal", np.reciprocal, "1 / x", i="reciprocal(x)",
-                         u="reciprocal(x)", z="reciprocal(x)", dtypes="iufc")
+    "square", np.square, "x * x", i="multiply(x, x)", z="multiply(x, x)", dtypes="iufc"
+)
+reciprocal = elementwise(
+    "reciprocal",
+    np.reciprocal,
+    "1 / x",
+    i="reciprocal(x)",
+    u="reciprocal(x)",
+    z="reciprocal(x)",
+    dtypes="iufc",
+)
 maximum = elementwise("maximum", np.maximum, "maximum(x, y)", b="x | y")
 minimum = elementwise("minimum", np.minimum, "minimum(x, y)", b="x & y")
 fmax = elementwise("fmax", np.fmax, "fmax(x, y)", i="maximum(x, y)", u="maximum(x, y)", b="x | y")
@@ -49,8 +58,13 @@ spacing = elementwise("spacing", np.spacing, "spacing(x)", dtypes="f")
 heaviside = elementwise("heaviside", np.heaviside, "heaviside(x, y)", dtypes="f")
 ldexp = elementwise("ldexp", np.ldexp, "ldexp_scaled(x, y)", dtypes="fi", result="first")
 mantissa = elementwise("mantissa", lambda x: np.frexp(x)[0], "mantissa(x)", dtypes="f")
-exponent = elementwise("exponent", lambda x: np.frexp(x)[1], "exponent(x)", dtypes="f",
-                       result=lambda x: ArrayType(x.shape, np.dtype("int32")))
+exponent = elementwise(
+    "exponent",
+    lambda x: np.frexp(x)[1],
+    "exponent(x)",
+    dtypes="f",
+    result=lambda x: ArrayType(x.shape, np.dtype("int32")),
+)
 conjugate = elementwise("conjugate", np.conjugate, "x", z="conjugate(x)", dtypes="iufc")
 real = elementwise("real", np.real, "real(x)", dtypes="c", result="real")
 imag = elementwise("imag", np.imag, "imag(x)", dtypes="c", result="real")
@@ -67,7 +81,8 @@ def _complex(x: Any, y: Any) -> Any:
 
 
 make_complex = elementwise(
-    "complex", _complex, "make_complex(x, y)", dtypes="f", result=_complex_type)
+    "complex", _complex, "make_complex(x, y)", dtypes="f", result=_complex_type
+)
 
 # ------------------------------------------------------------------------ elementary functions
 sqrt = elementwise("sqrt", np.sqrt, "sqrt(x)", dtypes="fc", transcendental=True, domain=(0, 1e6))
@@ -91,8 +106,9 @@ tanh = transcendental("tanh", np.tanh)
 arcsinh = transcendental("arcsinh", np.arcsinh)
 arccosh = transcendental("arccosh", np.arccosh, domain=(1, 1e6))
 arctanh = transcendental("arctanh", np.arctanh, domain=(-0.99, 0.99))
-power = elementwise("power", np.power, "power(x, y)", dtypes="iufc", transcendental=True,
-                    domain=(0.01, 20))
+power = elementwise(
+    "power", np.power, "power(x, y)", dtypes="iufc", transcendental=True, domain=(0.01, 20)
+)
 arctan2 = transcendental("arctan2", np.arctan2, dtypes="f", arity=2)
 hypot = transcendental("hypot", np.hypot, dtypes="f", arity=2)
 logaddexp = transcendental("logaddexp", np.logaddexp, dtypes="f", arity=2, domain=(-20, 20))
@@ -105,7 +121,8 @@ less = elementwise("less", np.less, "x < y", z="less(x, y)", result="bool")
 less_equal = elementwise("less_equal", np.less_equal, "x <= y", z="less_equal(x, y)", result="bool")
 greater = elementwise("greater", np.greater, "x > y", z="less(y, x)", result="bool")
 greater_equal = elementwise(
-    "greater_equal", np.greater_equal, "x >= y", z="less_equal(y, x)", result="bool")
+    "greater_equal", np.greater_equal, "x >= y", z="less_equal(y, x)", result="bool"
+)
 isnan = elementwise("isnan", np.isnan, "isnan(x)", dtypes="fc", result="bool")
 isinf = elementwise("isinf", np.isinf, "isinf(x)", dtypes="fc", result="bool")
 isfinite = elementwise("isfinite", np.isfinite, "isfinite(x)", dtypes="fc", result="bool")
@@ -113,10 +130,12 @@ signbit = elementwise("signbit", np.signbit, "signbit(x)", dtypes="f", result="b
 
 # ------------------------------------------------------------------------------- logic and bits
 logical_and = elementwise(
-    "logical_and", np.logical_and, "x != 0 and y != 0", b="x & y", result="bool")
+    "logical_and", np.logical_and, "x != 0 and y != 0", b="x & y", result="bool"
+)
 logical_or = elementwise("logical_or", np.logical_or, "x != 0 or y != 0", b="x | y", result="bool")
 logical_xor = elementwise(
-    "logical_xor", np.logical_xor, "(x != 0) != (y != 0)", b="x != y", result="bool")
+    "logical_xor", np.logical_xor, "(x != 0) != (y != 0)", b="x != y", result="bool"
+)
 logical_not = elementwise("logical_not", np.logical_not, "x == 0", b="not x", result="bool")
 bitwise_and = elementwise("bitwise_and", np.bitwise_and, "x & y", dtypes="biu")
 bitwise_or = elementwise("bitwise_or", np.bitwise_or, "x | y", dtypes="biu")
@@ -124,8 +143,13 @@ bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "x ^ y", dtypes="biu")
 invert = elementwise("invert", np.invert, "invert(x)", b="not x", dtypes="biu")
 left_shift = elementwise("left_shift", np.left_shift, "left_shift(x, y)", dtypes="iu")
 right_shift = elementwise("right_shift", np.right_shift, "right_shift(x, y)", dtypes="iu")
-bitwise_count = elementwise("bitwise_count", np.bitwise_count, "bitwise_count(x)", dtypes="iu",
-                            result=lambda x: ArrayType(x.shape, np.dtype("uint8")))
+bitwise_count = elementwise(
+    "bitwise_count",
+    np.bitwise_count,
+    "bitwise_count(x)",
+    dtypes="iu",
+    result=lambda x: ArrayType(x.shape, np.dtype("uint8")),
+)
 
 
 # -------------------------------------------------------------------------- selection and casts

@@ -64,17 +64,26 @@ def elementwise(
 ) -> Primitive:
     """A row whose result at an index depends on the operands at that index alone.
 
-    `c` is an expression over x, y, z in Python's syntax; `by_kind` gives others for some dtype kinds
-    (`b`, `i`, `u`, `f`, and `z` for complex). A function in it is the helper of that name for the
-    operand's dtype, or the C library's. Unsigned integers narrower than int use the `i` column, where C's
-    promotion to int needs the same care as signed overflow.
+    `c` is an expression over x, y, z in Python's syntax; `by_kind` gives others for some dtype
+    kinds (`b`, `i`, `u`, `f`, and `z` for complex). A function in it is the helper of that name for
+    the operand's dtype, or the C library's. Unsigned integers narrower than int use the `i` column,
+    where C's promotion to int needs the same care as signed overflow.
     """
     columns = {"c" if kind == "z" else kind: text for kind, text in by_kind.items()}
-    return register(Primitive(
-        name, "elementwise", numpy,
-        _TYPE_RULES[result] if isinstance(result, str) else result,
-        c={"": c, **columns}, dtypes=dtypes, transcendental=transcendental, cost=cost,
-        ufunc=numpy if isinstance(numpy, np.ufunc) else None, domain=domain))
+    return register(
+        Primitive(
+            name,
+            "elementwise",
+            numpy,
+            _TYPE_RULES[result] if isinstance(result, str) else result,
+            c={"": c, **columns},
+            dtypes=dtypes,
+            transcendental=transcendental,
+            cost=cost,
+            ufunc=numpy if isinstance(numpy, np.ufunc) else None,
+            domain=domain,
+        )
+    )
 
 
 def transcendental(
@@ -87,8 +96,9 @@ def transcendental(
 ) -> Primitive:
     """An elementary function, called by its NumPy name."""
     arguments = "x" if arity == 1 else "x, y"
-    return elementwise(name, ufunc, f"{name}({arguments})", dtypes=dtypes, transcendental=True,
-                       domain=domain)
+    return elementwise(
+        name, ufunc, f"{name}({arguments})", dtypes=dtypes, transcendental=True, domain=domain
+    )
 
 
 def view(

@@ -18,18 +18,21 @@ def free_axes(rank: int, contracting: Axes, batch: Axes) -> Axes:
     return tuple(a for a in range(rank) if a not in contracting and a not in batch)
 
 
-def _dot_general_type(x: ArrayType, y: ArrayType, *, dimension_numbers: DimensionNumbers
-                      ) -> ArrayType:
+def _dot_general_type(
+    x: ArrayType, y: ArrayType, *, dimension_numbers: DimensionNumbers
+) -> ArrayType:
     (cx, cy), (bx, by) = dimension_numbers
     if x.dtype != y.dtype:
         raise TypeError(f"dot_general takes equal dtypes, not {x} and {y}")
     if [x.shape[a] for a in cx] != [y.shape[a] for a in cy] or [x.shape[a] for a in bx] != [
-            y.shape[a] for a in by]:
+        y.shape[a] for a in by
+    ]:
         raise TypeError(f"dot_general cannot contract {x} and {y} over {dimension_numbers}")
     shape: Shape = (
         *(x.shape[a] for a in bx),
         *(x.shape[a] for a in free_axes(x.ndim, cx, bx)),
-        *(y.shape[a] for a in free_axes(y.ndim, cy, by)))
+        *(y.shape[a] for a in free_axes(y.ndim, cy, by)),
+    )
     return ArrayType(shape, x.dtype)
 
 

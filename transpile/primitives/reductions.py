@@ -11,26 +11,33 @@ from transpile.primitives.kinds import reduction, scan
 from transpile.types import INT64, ArrayType
 
 reduce_sum = reduction(
-    "reduce_sum", lambda x, *, axes: np.sum(x, axis=axes, dtype=x.dtype), "add", dtypes="iufc")
+    "reduce_sum", lambda x, *, axes: np.sum(x, axis=axes, dtype=x.dtype), "add", dtypes="iufc"
+)
 reduce_prod = reduction(
-    "reduce_prod", lambda x, *, axes: np.prod(x, axis=axes, dtype=x.dtype), "multiply",
-    dtypes="iufc")
+    "reduce_prod",
+    lambda x, *, axes: np.prod(x, axis=axes, dtype=x.dtype),
+    "multiply",
+    dtypes="iufc",
+)
 reduce_max = reduction("reduce_max", lambda x, *, axes: np.max(x, axis=axes), "maximum")
 reduce_min = reduction("reduce_min", lambda x, *, axes: np.min(x, axis=axes), "minimum")
 reduce_and = reduction(
-    "reduce_and", lambda x, *, axes: np.all(x, axis=axes), "logical_and", dtypes="b")
+    "reduce_and", lambda x, *, axes: np.all(x, axis=axes), "logical_and", dtypes="b"
+)
 reduce_or = reduction(
-    "reduce_or", lambda x, *, axes: np.any(x, axis=axes), "logical_or", dtypes="b")
+    "reduce_or", lambda x, *, axes: np.any(x, axis=axes), "logical_or", dtypes="b"
+)
 
 
 def _position_type(x: ArrayType, *, axis: int) -> ArrayType:
-    return ArrayType(x.shape[:axis] + x.shape[axis + 1:], INT64)
+    return ArrayType(x.shape[:axis] + x.shape[axis + 1 :], INT64)
 
 
 def _position(name: str, numpy: Any) -> Primitive:
-    """The first position of an extreme value (of a NaN where there is one); decomposed by a pass."""
-    return register(Primitive(
-        name, "composite", lambda x, *, axis: numpy(x, axis=axis), _position_type))
+    """The first position of an extreme value, or of a NaN; a pass decomposes it."""
+    return register(
+        Primitive(name, "composite", lambda x, *, axis: numpy(x, axis=axis), _position_type)
+    )
 
 
 argmax = _position("argmax", np.argmax)

@@ -17,7 +17,10 @@ from transpile.schedule.split import split
 from transpile.schedule.threads import threads
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
-    (split, "loops over padded or joined arrays run piece by piece, without a test in each iteration"),
+    (
+        split,
+        "loops over padded or joined arrays run piece by piece, without a test in each iteration",
+    ),
     (flatten, "reshaped arrays are walked by one plain subscript instead of quotients"),
     (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
     (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),

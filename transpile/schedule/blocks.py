@@ -1,8 +1,8 @@
 """Blocks: a reduction over everything becomes a sum of block sums.
 
-The blocks depend on the sizes alone, not on the number of threads, so the result is the same bits on
-every machine; and adding block sums loses fewer digits than one running sum (Higham, Accuracy and
-Stability of Numerical Algorithms, section 4.2).
+The blocks depend on the sizes alone, not on the number of threads, so the result is the same bits
+on every machine; and adding block sums loses fewer digits than one running sum (Higham, Accuracy
+and Stability of Numerical Algorithms, section 4.2).
 """
 
 from __future__ import annotations
@@ -61,15 +61,23 @@ def _blocked(
     inner = max((_elements(s) for s in loop.body), default=1)
     size = max(1, BLOCK // max(inner, 1))
     updates = _outer_updates(loop)
-    carried = any(isinstance(s, Store) for s in walk(loop.body)) and _reads_accumulator(loop, updates)
-    if (not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None or carried
-            or loop.stop < FEWEST_BLOCKS * size):
+    carried = any(isinstance(s, Store) for s in walk(loop.body)) and _reads_accumulator(
+        loop, updates
+    )
+    if (
+        not isinstance(loop.stop, int)
+        or loop.start != 0
+        or loop.limit is not None
+        or carried
+        or loop.stop < FEWEST_BLOCKS * size
+    ):
         yield loop
         return
     number = -(-loop.stop // size)
     block = Symbol(names.inner().new("block"), 0, number)
-    partials = {name: Buffer(names.new(f"{name}_parts"), (number,), starts[name].dtype)
-                for name in updates}
+    partials = {
+        name: Buffer(names.new(f"{name}_parts"), (number,), starts[name].dtype) for name in updates
+    }
     temporaries += partials.values()
     parts = {name: Ref(names.inner().new(f"{name}_part"), starts[name].dtype) for name in updates}
     loop = _renamed(loop, parts)
@@ -79,14 +87,23 @@ def _blocked(
     if size == 1:
         body.append(_once(loop, Dim.of(block)))
     else:
-        body.append(replace(loop, start=first, stop=first + size,
-                            limit=loop.stop if ragged else None))
+        body.append(
+            replace(loop, start=first, stop=first + size, limit=loop.stop if ragged else None)
+        )
     body += [Store(partials[n].name, (Dim.of(block),), parts[n]) for n in updates]
     yield For(block, number, tuple(body))
-    yield For(block, number, tuple(
-        Update(Ref(name, starts[name].dtype), op,
-               Load(partials[name].name, (Dim.of(block),), starts[name].dtype))
-        for name, op in updates.items()))
+    yield For(
+        block,
+        number,
+        tuple(
+            Update(
+                Ref(name, starts[name].dtype),
+                op,
+                Load(partials[name].name, (Dim.of(block),), starts[name].dtype),
+            )
+            for name, op in updates.items()
+        ),
+    )
 
 
 def _renamed(loop: For, parts: dict[str, Ref]) -> For:
@@ -112,8 +129,11 @@ def _elements(statement: Statement) -> int:
 def _outer_updates(loop: For) -> dict[str, str]:
     """The accumulators from outside that a loop updates, each with its operation."""
     inside = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
-    return {s.target.name: s.op for s in walk(loop.body)
-            if isinstance(s, Update) and isinstance(s.target, Ref) and s.target.name not in inside}
+    return {
+        s.target.name: s.op
+        for s in walk(loop.body)
+        if isinstance(s, Update) and isinstance(s.target, Ref) and s.target.name not in inside
+    }
 
 
 def _reads_accumulator(loop: For, updates: dict[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Buffers: each temporary gets its place in one workspace; those that never live together share it."""
+"""Buffers: each temporary gets a place in the workspace; those that never live together share."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ def buffers(program: Program, options: Options) -> Program:
         for name in used_buffers(kernel)[0]:
             first, _ = lives.get(name, (position, position))
             lives[name] = (first, position)
-    temporaries = tuple(sorted((b for b in program.temporaries if b.name in lives),
-                               key=lambda b: lives[b.name]))
+    temporaries = tuple(
+        sorted((b for b in program.temporaries if b.name in lives), key=lambda b: lives[b.name])
+    )
     placed: list[tuple[int, int, tuple[int, int]]] = []
     offsets = []
     for buffer in temporaries:
@@ -32,5 +33,9 @@ def buffers(program: Program, options: Options) -> Program:
                 offset = high
         placed.append((offset, offset + size, (start, end)))
         offsets.append(offset)
-    return replace(program, temporaries=temporaries, offsets=tuple(offsets),
-                   workspace=max((high for _, high, _ in placed), default=0))
+    return replace(
+        program,
+        temporaries=temporaries,
+        offsets=tuple(offsets),
+        workspace=max((high for _, high, _ in placed), default=0),
+    )

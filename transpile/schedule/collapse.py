@@ -37,7 +37,7 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
     places = [p for p, s in enumerate(kernel.body) if isinstance(s, For)]
     if len(places) != 1:
         return kernel
-    before, after = kernel.body[: places[0]], kernel.body[places[0] + 1:]
+    before, after = kernel.body[: places[0]], kernel.body[places[0] + 1 :]
     elsewhere = {name for s in (*before, *after) for name, _ in accesses(s)}
     while True:
         outer = kernel.body[places[0]]
@@ -51,8 +51,11 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
         if merged is None or not elsewhere.isdisjoint(merged[1]):
             return kernel
         loop, views = merged
-        kernel = replace(kernel, body=(*before, loop, *after),
-                         shapes=tuple(sorted((dict(kernel.shapes) | views).items())))
+        kernel = replace(
+            kernel,
+            body=(*before, loop, *after),
+            shapes=tuple(sorted((dict(kernel.shapes) | views).items())),
+        )
 
 
 def _merge(outer: For, inner: For, shapes: dict[str, Shape]) -> tuple[For, dict[str, Shape]] | None:
@@ -60,7 +63,8 @@ def _merge(outer: For, inner: For, shapes: dict[str, Shape]) -> tuple[For, dict[
     if outer.start != 0 or inner.start != 0 or outer.limit or inner.limit:
         return None
     if any(isinstance(s, (For, Alloc)) for s in walk(inner.body)) or not _only_subscripts(
-            inner.body, {outer.symbol, inner.symbol}):
+        inner.body, {outer.symbol, inner.symbol}
+    ):
         return None
     total = outer.stop * inner.stop
     merged = Symbol(outer.symbol.name, 0, total)
@@ -73,13 +77,13 @@ def _merge(outer: For, inner: For, shapes: dict[str, Shape]) -> tuple[For, dict[
                 return None
             if axis is not None:
                 shape = shapes[name]
-                views[name] = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:])
+                views[name] = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
 
     def on_access(name: str, index: Shape) -> Shape:
         axis = axes[name]
         if axis is None:
             return tuple(_renamed(i, outer, inner, merged) for i in index)
-        return (*index[:axis], Dim.of(merged), *index[axis + 2:])
+        return (*index[:axis], Dim.of(merged), *index[axis + 2 :])
 
     body = tuple(map_accesses(s, on_access) for s in inner.body)
     return replace(inner, symbol=merged, stop=total, body=body), views
@@ -101,8 +105,11 @@ def _pair(index: Shape, outer: For, inner: For, shape: Shape) -> int | None:
     """The axis of the neighbouring subscripts [i][j] that cover whole rows; None when one subscript
     walks both loops (or neither does), -1 when the access does not allow merging."""
     i, j = Dim.of(outer.symbol), Dim.of(inner.symbol)
-    used = [a for a, part in enumerate(index)
-            if not {outer.symbol, inner.symbol}.isdisjoint(symbols_of(part))]
+    used = [
+        a
+        for a, part in enumerate(index)
+        if not {outer.symbol, inner.symbol}.isdisjoint(symbols_of(part))
+    ]
     if not used:
         return None
     if len(used) == 1:
@@ -113,8 +120,12 @@ def _pair(index: Shape, outer: For, inner: For, shape: Shape) -> int | None:
         linear = {outer.symbol, inner.symbol}.isdisjoint(rest.symbols())
         return None if linear and b and a == inner.stop * b else -1
     axis = used[0]
-    if len(used) == 2 and index[axis] == i and index[axis + 1:axis + 2] == (j,) and (
-            shape[axis + 1] == inner.stop):
+    if (
+        len(used) == 2
+        and index[axis] == i
+        and index[axis + 1 : axis + 2] == (j,)
+        and (shape[axis + 1] == inner.stop)
+    ):
         return axis
     return -1
 

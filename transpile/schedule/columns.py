@@ -1,9 +1,10 @@
 """Columns: reductions along a leading axis walk memory in its order, a strip of columns at a time.
 
-The nest `for column: for row: acc += x[row][column]` strides through memory. Each thread takes a strip of
-columns instead, keeps an accumulator for each of them, and goes through the rows once:
-`for strip: for row: for column in strip: acc[column - first] += x[row][column]`. What stands in the nest
-before and after the inner loop becomes a loop over the strip as well, scalars become small arrays.
+The nest `for column: for row: acc += x[row][column]` strides through memory. Each thread takes a
+strip of columns instead, keeps an accumulator for each of them, and goes through the rows once:
+`for strip: for row: for column in strip: acc[column - first] += x[row][column]`. What stands in the
+nest before and after the inner loop becomes a loop over the strip as well, scalars become small
+arrays.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _statement(statement: Statement, name: str) -> Statement:
 
 
 def _walks_columns(loop: For) -> bool:
-    """Tell whether the innermost loops inside step along rows while this one steps along columns."""
+    """Tell whether this loop steps along the last axis while the innermost ones do not."""
     if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
         return False
     if loop.stop < FEWEST_COLUMNS:
@@ -145,8 +146,13 @@ class _Turner:
                 yield Alloc(buffer)
         body = tuple(self._scalar_statement(s) for s in run)
         ragged = isinstance(self.loop.stop, int) and self.loop.stop % self.width != 0
-        yield For(self.loop.symbol, self.first + self.width, body, start=self.first,
-                  limit=self.loop.stop if ragged else None)
+        yield For(
+            self.loop.symbol,
+            self.first + self.width,
+            body,
+            start=self.first,
+            limit=self.loop.stop if ragged else None,
+        )
 
     def _scalar_statement(self, statement: Statement) -> Statement:
         if isinstance(statement, Declare) and statement.name in self.widened:
@@ -159,8 +165,11 @@ class _Turner:
     def _expr(self, expr: Expr) -> Expr:
         if isinstance(expr, Ref) and expr.name in self.widened:
             return Load(expr.name, (self.lane,), expr.dtype)
-        if isinstance(expr, Load) and expr.buffer in self.rows and len(expr.index) < len(
-                self.rows[expr.buffer].shape):
+        if (
+            isinstance(expr, Load)
+            and expr.buffer in self.rows
+            and len(expr.index) < len(self.rows[expr.buffer].shape)
+        ):
             return replace(expr, index=(*expr.index, self.lane))
         return expr
 

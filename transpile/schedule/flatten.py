@@ -1,7 +1,8 @@
-"""Flatten: a reshaped array is read through its position in memory when that is the plainer subscript.
+"""Flatten: a reshaped array is read through its position in memory when that is the plainer
+subscript.
 
-Reading x (6, 4) through a reshape to (3, 8) gives the subscripts x[(8*i + j)//4][(8*i + j)%4]; seen as
-one long array it is x[8*i + j].
+Reading x (6, 4) through a reshape to (3, 8) gives the subscripts x[(8*i + j)//4][(8*i + j)%4]; seen
+as one long array it is x[8*i + j].
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
     chosen: dict[str, Shape] = {}
     for statement in walk(kernel.body):
         for name, index in accesses(statement):
-            if name in shapes and not all(map(is_polynomial, index)) and is_polynomial(
-                    recombine(row_major(index, shapes[name]))):
+            if (
+                name in shapes
+                and not all(map(is_polynomial, index))
+                and is_polynomial(recombine(row_major(index, shapes[name])))
+            ):
                 chosen[name] = shapes[name]
     if not chosen:
         return kernel
@@ -34,11 +38,15 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
         return (recombine(row_major(index, chosen[name])),) if name in chosen else index
 
     views = {name: (product(shape),) for name, shape in chosen.items()}
-    return replace(kernel, body=tuple(map_accesses(s, flat) for s in kernel.body),
-                   shapes=tuple(sorted((dict(kernel.shapes) | views).items())))
+    return replace(
+        kernel,
+        body=tuple(map_accesses(s, flat) for s in kernel.body),
+        shapes=tuple(sorted((dict(kernel.shapes) | views).items())),
+    )
 
 
 def is_polynomial(index: Index) -> bool:
     """Tell whether an index has neither quotients nor remainders."""
     return isinstance(index, int) or all(
-        isinstance(atom, Symbol) for monomial, _ in index.terms for atom in monomial)
+        isinstance(atom, Symbol) for monomial, _ in index.terms for atom in monomial
+    )

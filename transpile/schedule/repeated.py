@@ -52,8 +52,11 @@ def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
         if isinstance(statement, For):
             yield replace(statement, body=tuple(_body(statement.body, names)))
         elif isinstance(statement, If):
-            yield If(statement.condition, tuple(_body(statement.body, names)),
-                     tuple(_body(statement.orelse, names)))
+            yield If(
+                statement.condition,
+                tuple(_body(statement.body, names)),
+                tuple(_body(statement.orelse, names)),
+            )
         else:
             yield from _named(statement, names)
 

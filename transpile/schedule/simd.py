@@ -1,7 +1,8 @@
-"""SIMD: innermost loops that may run in vector lanes are marked so, with the accumulators to combine.
+"""SIMD: innermost loops that may run in vector lanes are marked so, with the accumulators to
+combine.
 
-Floating-point reductions need the mark, because adding in lanes is another order of additions. Integer
-ones do not: the compiler may reorder them as it likes.
+Floating-point reductions need the mark, because adding in lanes is another order of additions.
+Integer ones do not: the compiler may reorder them as it likes.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ SHORTEST = 4
 
 def simd(program: Program, options: Options) -> Program:
     """The program with its vector loops marked."""
-    return replace(program, kernels=tuple(
-        replace(k, body=tuple(map(_mark, k.body))) for k in program.kernels))
+    return replace(
+        program, kernels=tuple(replace(k, body=tuple(map(_mark, k.body))) for k in program.kernels)
+    )
 
 
 def _mark(statement: Statement) -> Statement:
@@ -47,7 +49,7 @@ def _mark(statement: Statement) -> Statement:
 
 
 def _reductions(loop: For) -> tuple[tuple[str, str], ...] | None:
-    """The accumulators of a loop with their operations; None when lanes would change its meaning."""
+    """A loop's accumulators with their operations; None when lanes would change its meaning."""
     inside = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
     found: dict[str, str] = {}
     for statement in loop.body:

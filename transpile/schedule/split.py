@@ -1,7 +1,7 @@
 """Split: cut a loop where a condition on its index changes, so that no iteration has to test it.
 
-Pads and concatenations are values chosen by where the index lies (`Within`). Index-set splitting runs
-the loop over each piece with the choice made.
+Pads and concatenations are values chosen by where the index lies (`Within`). Index-set splitting
+runs the loop over each piece with the choice made.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ from transpile.loops import (
 from transpile.options import Options
 from transpile.types import BOOL, Dim, Index, Symbol, bounds, symbols_of
 
-# More pieces, or more statements in them all, than this would make the text longer than it is worth.
+# More pieces, or more statements in them all, than this would make the text longer than it is
+# worth.
 MOST_PIECES = 6
 MOST_STATEMENTS = 400
 
 
 def split(program: Program, options: Options) -> Program:
     """The program with its loops cut at the conditions on their indices."""
-    return replace(program, kernels=tuple(
-        replace(k, body=tuple(_body(k.body))) for k in program.kernels))
+    return replace(
+        program, kernels=tuple(replace(k, body=tuple(_body(k.body))) for k in program.kernels)
+    )
 
 
 def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -77,7 +79,7 @@ def _decided(loop: For) -> For:
 
 
 def _cuts(loop: For) -> list[int]:
-    """Where the conditions on the loop's own index change, in order; none when that is too often."""
+    """Where the conditions on the loop's own index change; none when that is too often."""
     if not isinstance(loop.start, int) or not isinstance(loop.stop, int):
         return []
     cuts: set[int] = set()
@@ -96,8 +98,11 @@ def _cuts(loop: For) -> list[int]:
 def _changes(condition: Within, symbol: Symbol) -> set[int]:
     """The first iterations at which `low <= a*i + b` and `a*i + b < high` change."""
     index = condition.index
-    if not isinstance(index, Dim) or not isinstance(condition.low, int) or not isinstance(
-            condition.high, int):
+    if (
+        not isinstance(index, Dim)
+        or not isinstance(condition.low, int)
+        or not isinstance(condition.high, int)
+    ):
         return set()
     slope = dict(index.terms).get((symbol,), 0)
     rest = index - Dim.of(symbol) * slope
@@ -129,5 +134,3 @@ def _decide(expr: Expr) -> Expr:
     if isinstance(expr, Apply) and expr.op == "select" and isinstance(expr.args[0], Literal):
         return expr.args[1] if expr.args[0].value else expr.args[2]
     return expr
-
-

@@ -18,8 +18,9 @@ def threads(program: Program, options: Options) -> Program:
     """The program with its parallel loops marked; unchanged without OpenMP."""
     if not options.openmp:
         return program
-    return replace(program, kernels=tuple(
-        replace(k, body=tuple(map(_mark, k.body))) for k in program.kernels))
+    return replace(
+        program, kernels=tuple(replace(k, body=tuple(map(_mark, k.body))) for k in program.kernels)
+    )
 
 
 def _mark(statement: Statement) -> Statement:
@@ -28,13 +29,20 @@ def _mark(statement: Statement) -> Statement:
     if work(statement) < LEAST_WORK:
         return statement
     if trips(statement) < 2 or not is_independent(statement):
-        return replace(statement, body=tuple(map(_mark, statement.body))) if trips(
-            statement) < 2 else statement
+        return (
+            replace(statement, body=tuple(map(_mark, statement.body)))
+            if trips(statement) < 2
+            else statement
+        )
     depth = 1
     if trips(statement) < SHORT and len(statement.body) == 1:
         inner = statement.body[0]
-        if (isinstance(inner, For) and is_independent(inner) and inner.limit is None
-                and any(isinstance(s, For) for s in inner.body)
-                and not any(isinstance(s, Alloc) for s in statement.body)):
+        if (
+            isinstance(inner, For)
+            and is_independent(inner)
+            and inner.limit is None
+            and any(isinstance(s, For) for s in inner.body)
+            and not any(isinstance(s, Alloc) for s in statement.body)
+        ):
             depth = 2
     return replace(statement, parallel=True, collapse=depth)

@@ -1,4 +1,4 @@
-"""The interpreter: run a graph with NumPy, by the NumPy column of each row. The oracle of the tests."""
+"""The interpreter: a graph run with NumPy, by the NumPy column of each row; the tests' oracle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from transpile.trace import evaluate
 def interpret(graph: Graph, values: Sequence[Any]) -> list[Any]:
     """The outputs of the graph for these inputs, as arrays."""
     environment: dict[Var, Any] = {
-        v: np.asarray(x, v.type.dtype) for v, x in zip(graph.inputs, values, strict=True)}
+        v: np.asarray(x, v.type.dtype) for v, x in zip(graph.inputs, values, strict=True)
+    }
 
     def read(atom: Atom) -> Any:
         return atom.value if isinstance(atom, Const) else environment[atom]

@@ -1,0 +1,432 @@
+"""The command line: `python -m transpile build|show|doctor|cache`, each with `--help`.
+
+Exit codes: 0 for success, 1 where a function cannot be compiled or a compiler is missing, 2 for a
+command that makes no sense. Errors are lines on stderr, never tracebacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from transpile import toolchain
+from transpile.api import jit
+from transpile.cache import Entry, Usage, default_cache
+from transpile.errors import CompilerNotFoundError, UnsupportedError
+from transpile.names import identifier
+from transpile.options import Options
+from transpile.paths import PACKAGE
+from transpile.stages import DIALECTS, Lowered
+from transpile.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
+
+_KNOWN_DIALECTS = (*DIALECTS, "asm")
+_NUMBERS = {kind.__name__: kind() for kind in PYTHON_SCALARS}
+_TYPE = re.compile(r"(?P<dtype>\w+)\s*(?:\[(?P<shape>[\d,\s]*)\])?")
+_NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<rest>.+)", re.DOTALL)
+
+
+class UsageError(Exception):
+    """What is wrong with the command, in one line."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, by default that of the process; the exit code is returned."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    try:
+        code: int = chosen.run(chosen)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(f"transpile: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `transpile show ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+# ------------------------------------------------------------------------------------ arguments
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="transpile", description="Numerical Python functions, compiled to readable C."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    build = _command(commands, "build", _build, "write a function as a C library: .so, .h and .c")
+    _add_function(build)
+    build.add_argument("-o", "--output", metavar="DIR", default=".", help="where to (default: .)")
+    build.add_argument("--name", metavar="NAME", help="the name of the C function and the files")
+    show = _command(commands, "show", _show, "print what a function becomes")
+    _add_function(show)
+    dialects = ", ".join(_KNOWN_DIALECTS)
+    show.add_argument(
+        "--dialect", metavar="NAME", default="c", help=f"one of {dialects} (default: c)"
+    )
+    doctor = _command(commands, "doctor", _doctor, "say which compiler and settings are used")
+    doctor.add_argument(
+        "--require-compiler",
+        action="store_true",
+        help="print nothing, unless there is no C compiler: then say what to install, and exit 1",
+    )
+    _add_options(doctor)
+    caches = _command(commands, "cache", None, "look at the compiled programs, or remove them")
+    actions = caches.add_subparsers(metavar="ACTION", required=True)
+    _command(actions, "list", _cache_list, "a line for each program, the latest used first")
+    one = _command(
+        actions, "show", _cache_show, "the files of a program and what its key is made of"
+    )
+    one.add_argument("name", metavar="NAME", help="a program's name, or the start of its name-key")
+    _command(actions, "clear", _cache_clear, "remove every program")
+    _command(actions, "path", _cache_path, "print the cache's directory")
+    return parser
+
+
+def _command(
+    commands: Any, name: str, run: Callable[[Any], int] | None, text: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_function(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "function", metavar="MODULE:FUNCTION", help="such as models.heat:step or heat.py:step"
+    )
+    parser.add_argument(
+        "--arg",
+        metavar="[NAME=]TYPE",
+        action="append",
+        default=[],
+        help="the type of the next argument, or of the argument NAME: float64[1000,3], int32, or "
+        f"{', '.join(_NUMBERS)} for a Python number (once for each argument, in order)",
+    )
+    parser.add_argument(
+        "--static",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of an argument that becomes part of the program: a Python literal",
+    )
+    _add_options(parser)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join(field.name for field in fields(Options))
+    parser.add_argument(
+        "--option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help=f"a compiler option, such as march=x86-64-v3; there are {names}",
+    )
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    """(name or nothing, example) of a `--arg`."""
+    named = _NAMED.fullmatch(text.strip())
+    name, type_text = (named["name"], named["rest"]) if named else ("", text)
+    type_text = type_text.strip()
+    if type_text in _NUMBERS:
+        return name, _NUMBERS[type_text]
+    parts = _TYPE.fullmatch(type_text)
+    try:
+        if parts is None:
+            raise ValueError
+        sizes = [size for size in re.split(r"[,\s]+", parts["shape"] or "") if size]
+        example = ShapeDtypeStruct(map(int, sizes), np.dtype(parts["dtype"]))
+        type_of(example)
+    except (TypeError, ValueError, UnsupportedError):
+        raise UsageError(
+            f"--arg {text!r} is no type; write for example float64[1000,3], int32 or float"
+        ) from None
+    return name, example
+
+
+def _static(text: str) -> tuple[str, Any]:
+    """(name, value) of a `--static`; a word that is no literal is a string."""
+    named = _NAMED.fullmatch(text)
+    if named is None:
+        raise UsageError(f"--static {text!r} is not of the form NAME=VALUE")
+    try:
+        return named["name"], ast.literal_eval(named["rest"])
+    except (ValueError, SyntaxError):
+        if named["rest"].isidentifier():
+            return named["name"], named["rest"]
+        raise UsageError(f"--static {text!r}: {named['rest']!r} is no Python literal") from None
+
+
+def _options(texts: Sequence[str]) -> Options:
+    """The options that `--option`s ask for."""
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--option {text!r} is not of the form NAME=VALUE")
+        default = getattr(Options, name, "") if name in Options.__dataclass_fields__ else ""
+        values[name] = value
+        if isinstance(default, int):
+            words = {"true": True, "yes": True, "false": False, "no": False}
+            digits = int(value) if value.isdecimal() else value
+            values[name] = words.get(value.lower(), digits)
+    try:
+        return Options().replace(values)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _function(text: str) -> Callable[..., Any]:
+    """The function that MODULE:FUNCTION names; its module is imported."""
+    place, _, name = text.rpartition(":")
+    if not place or not name:
+        raise UsageError(f"{text!r} is not of the form MODULE:FUNCTION, such as heat:step")
+    found: Any = _module(place)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise UsageError(f"{place} has no function {name!r}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise UsageError(f"{text} is not a function, but of type {type(found).__name__}")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _module(place: str) -> Any:
+    """A module by its name, or by the path of its file."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        if not place.endswith(".py"):
+            return importlib.import_module(place)
+        path = Path(place)
+        if not path.is_file():
+            raise UsageError(f"there is no file {place}")
+        sys.path.insert(0, str(path.resolve().parent))
+        spec = importlib.util.spec_from_file_location(identifier(path.stem), path)
+        if spec is None or spec.loader is None:
+            raise UsageError(f"{place} cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+    except ModuleNotFoundError as error:
+        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
+            raise UsageError(f"there is no module {place!r}") from None
+        raise UsageError(f"{place} cannot be imported: {error}") from None
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{place} cannot be imported: {_line(error)}") from None
+
+
+def _line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+# ------------------------------------------------------------------------------- build and show
+
+
+def _lowered(chosen: argparse.Namespace) -> Lowered:
+    """The function of the command, traced for the types of the command."""
+    options = _options(chosen.option)
+    examples = [_argument(text) for text in chosen.arg]
+    statics = dict(_static(text) for text in chosen.static)
+    function = _function(chosen.function)
+    args = [example for name, example in examples if not name]
+    kwargs = {name: example for name, example in examples if name}
+    settings = {name: getattr(options, name) for name in Options.__dataclass_fields__}
+    try:
+        jitted = jit(function, static_argnames=tuple(statics), compiler_options=settings)
+    except ValueError as error:
+        raise UsageError(" ".join(str(error).split())) from None
+    lowered: Lowered = jitted.lower(*args, **kwargs, **statics)
+    return lowered
+
+
+def _guarded(chosen: argparse.Namespace, work: Callable[[Lowered], None]) -> int:
+    """Run `work`; what the function or the compiler has to complain about becomes lines."""
+    try:
+        work(_lowered(chosen))
+    except (UsageError, BrokenPipeError):
+        raise
+    except Exception as error:
+        print(f"transpile: {chosen.function}: {type(error).__name__}: {error}", file=sys.stderr)
+        place = _place(error)
+        if place and place not in str(error):
+            print(f"  raised at {place}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _place(error: BaseException) -> str:
+    """The last line outside transpile that an error came through, as file:line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = (str(PACKAGE), "<")
+    users = [frame for frame in frames if not frame.filename.startswith(ours)]
+    return f"{os.path.basename(users[-1].filename)}:{users[-1].lineno}" if users else ""
+
+
+def _build(chosen: argparse.Namespace) -> int:
+    name: str | None = chosen.name
+    if name is not None and identifier(name) != name:
+        raise UsageError(f"--name {name!r} is not a C identifier")
+
+    def work(lowered: Lowered) -> None:
+        paths = lowered.compile().save(chosen.output, name)
+        print(f"{_declaration(paths[1])}\n")
+        width = max(len(str(path)) for path in paths)
+        for path in paths:
+            print(f"  {path!s:{width}}  {_size(path.stat().st_size):>8}")
+
+    return _guarded(chosen, work)
+
+
+def _declaration(header: Path) -> str:
+    """The declaration of the C function, out of its header."""
+    text = header.read_text(encoding="utf-8")
+    found = re.search(r"^int \w+\(.*?;$", text, re.MULTILINE | re.DOTALL)
+    return found[0] if found else ""
+
+
+def _show(chosen: argparse.Namespace) -> int:
+    dialect: str = chosen.dialect
+    if dialect not in _KNOWN_DIALECTS:
+        raise UsageError(f"unknown dialect: {dialect}; there are: {', '.join(_KNOWN_DIALECTS)}")
+
+    def work(lowered: Lowered) -> None:
+        stage = lowered.compile() if dialect == "asm" else lowered
+        print(stage.as_text(dialect).rstrip())
+
+    return _guarded(chosen, work)
+
+
+# --------------------------------------------------------------------------------------- doctor
+
+
+def _doctor(chosen: argparse.Namespace) -> int:
+    options = _options(chosen.option)
+    if chosen.require_compiler:
+        try:
+            toolchain.find_compiler(options)
+        except CompilerNotFoundError as error:
+            print(f"transpile: {error}", file=sys.stderr)
+            return 1
+        return 0
+    packages = ", ".join(f"{name} {_version(name)}" for name in ("numpy", "cffi", "jinja2"))
+    python = ".".join(map(str, sys.version_info[:3]))
+    rows = {"transpile": f"{_version('transpile')}, Python {python}, {packages}"}
+    rows.update(toolchain.describe(options))
+    cache = default_cache()
+    entries = cache.entries()
+    size = _size(sum(usage.size for usage in entries))
+    rows["cache"] = f"{cache.path} ({_count(len(entries))}, {size} of {_size(cache.max_bytes)})"
+    rows["devices"] = "the CPU; no accelerator is used"
+    width = max(map(len, rows))
+    for title, value in rows.items():
+        print(f"{title:{width}}  {value}")
+    return 1 if rows["compiler"].startswith("none") else 0
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+# ---------------------------------------------------------------------------------------- cache
+
+
+def _cache_list(chosen: argparse.Namespace) -> int:
+    cache = default_cache()
+    entries = cache.entries()
+    now = time.time()
+    width = max((len(_entry_name(usage)) for usage in entries), default=0)
+    for usage in entries:
+        print(
+            f"{_entry_name(usage):{width}}  {_size(usage.size):>8}  {_ago(now - usage.last_used)}"
+        )
+    print(f"{_count(len(entries))}, {_size(sum(u.size for u in entries))} in {cache.path}")
+    return 0
+
+
+def _entry_name(usage: Usage) -> str:
+    return f"{usage.name}-{usage.key}"
+
+
+def _cache_show(chosen: argparse.Namespace) -> int:
+    entries = default_cache().show(chosen.name)
+    if not entries:
+        raise UsageError(f"there is no program {chosen.name!r} in {default_cache().path}")
+    for entry in entries:
+        _print_entry(entry)
+    return 0
+
+
+def _print_entry(entry: Entry) -> None:
+    print(entry.directory)
+    for path in sorted(entry.directory.iterdir()):
+        print(f"  {path.name:24}{_size(path.stat().st_size):>10}")
+    print("  key:")
+    for name, text in sorted(entry.meta.get("ingredients", {}).items()):
+        print(f"    {name:14}{' '.join(text.split())}")
+    print()
+
+
+def _cache_clear(chosen: argparse.Namespace) -> int:
+    cache = default_cache()
+    try:
+        count, size = cache.clear()
+    except OSError as error:
+        return _fail(f"the cache {cache.path} cannot be cleared: {error}")
+    print(f"removed {_count(count)}, {_size(size)}, from {cache.path}")
+    return 0
+
+
+def _cache_path(chosen: argparse.Namespace) -> int:
+    print(default_cache().path)
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"transpile: {message}", file=sys.stderr)
+    return 1
+
+
+def _count(number: int) -> str:
+    return f"{number} program{'' if number == 1 else 's'}"
+
+
+def _size(number: int) -> str:
+    size = float(number)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def _ago(seconds: float) -> str:
+    for length, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= length:
+            number = int(seconds // length)
+            return f"{number} {unit}{'' if number == 1 else 's'} ago"
+    return "just now"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
