@@ -1,0 +1,208 @@
+"""The command line, run as its users run it: in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+MODELS = """
+import numpy as np
+
+SIZE = 3
+
+def step(u, alpha, rounds=1, edge="keep"):
+    for _ in range(rounds):
+        u = u + alpha * (u.sum() - u)
+    return u if edge == "keep" else u[1:-1]
+
+def branch(x):
+    return 1 if x.sum() > 0 else 2
+
+def broken(x):
+    return x.nonsense
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "models.py").write_text(MODELS)
+    (tmp_path / "faulty.py").write_text("import numpy\nraise OSError('no such\\ndisk')\n")
+    return tmp_path
+
+
+@pytest.fixture
+def transpile(folder):
+    """Runs `python -m transpile ...` in a folder with models.py, on a cache of its own."""
+
+    def run(*words, code=0, **environment):
+        done = subprocess.run(
+            [sys.executable, "-m", "transpile", *words],
+            cwd=folder,
+            env={**os.environ, "TRANSPILE_CACHE_DIR": str(folder / "cache"), **environment},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        if code == 2:
+            assert not done.stdout
+            assert len(done.stderr.splitlines()) == 1, done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    return run
+
+
+def test_build_writes_a_library_that_a_c_program_links(transpile, folder):
+    said = transpile(
+        "build", "models:step", "--arg", "float64[4]", "--arg", "alpha=float64",
+        "--static", "rounds=2", "--name", "relax", "-o", "made", "--option", "openmp=false",
+    )  # fmt: skip
+    assert (
+        "int relax(const double *u, const double *alpha, double *u_out, void *workspace);" in said
+    )
+    made = sorted(path.name for path in (folder / "made").iterdir())
+    assert made == ["relax.c", "relax.h", "relax.so"]
+    for line in ("relax.so", "relax.h", "relax.c"):
+        assert line in said
+    (folder / "use.c").write_text("""
+#include <stdio.h>
+#include "relax.h"
+int main(void)
+{
+    double u[4] = {1, 2, 3, 4}, alpha = 0.25, out[4];
+    int code = relax_workspace_size() ? 9 : relax(u, &alpha, out, NULL);
+    printf("%d %s %g %g %g %g\\n", code, relax_error(code), out[0], out[1], out[2], out[3]);
+    return code;
+}
+""")
+    command = ["cc", "use.c", "-o", "use", "-Imade", "made/relax.so", "-Wl,-rpath,$ORIGIN"]
+    subprocess.run([*command, "-Wl,-rpath,$ORIGIN/made"], cwd=folder, check=True)
+    done = subprocess.run([folder / "use"], capture_output=True, text=True, check=True)
+    u = [1.0, 2.0, 3.0, 4.0]
+    for _ in range(2):
+        u = [x + 0.25 * (sum(u) - x) for x in u]
+    assert done.stdout.split() == ["0", "success", *(f"{x:g}" for x in u)]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expected"),
+    [
+        ("c", r"int step\("),
+        ("graph", r"lambda"),
+        ("loops", r"kernel step"),
+        ("dot", r"digraph"),
+        ("asm", r"step"),
+    ],
+)
+def test_show_prints_each_dialect(transpile, dialect, expected):
+    said = transpile(
+        "show", "models.py:step", "--arg", "float32[8, 3]", "--arg", "float", "--dialect", dialect
+    )
+    assert re.search(expected, said)
+
+
+def test_show_takes_static_strings_and_python_numbers(transpile):
+    words = ("show", "models:step", "--arg", "float64[9]", "--arg", "float", "--dialect", "graph")
+    assert "in (" in transpile(*words, "--static", "edge='cut'")
+    assert "f64[7]" in transpile(*words, "--static", "edge=cut")
+    assert "f64[7]" not in transpile(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--arg", "float65[3]"], "--arg 'float65[3]' is no type"),
+        (["--arg", "float64[n]"], "float64[1000,3]"),
+        (["--arg", "object[3]"], "is no type"),
+        (["--option", "speed=1"], "unknown compiler option 'speed'"),
+        (["--option", "opt_level=9"], "takes an integer from 0 to 3"),
+        (["--option", "openmp=perhaps"], "takes True or False"),
+        (["--option", "march"], "NAME=VALUE"),
+        (["--static", "rounds"], "NAME=VALUE"),
+        (["--static", "rounds=1 +"], "no Python literal"),
+        (["--static", "nowhere=1"], "nowhere"),
+        (["--dialect", "fortran"], "unknown dialect: fortran; there are: c, graph"),
+    ],
+)
+def test_a_bad_word_is_one_line(transpile, words, expected):
+    assert expected in transpile("show", "models:step", *words, code=2)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("models", "MODULE:FUNCTION"),
+        ("nothere:step", "there is no module 'nothere'"),
+        ("nothere.py:step", "there is no file nothere.py"),
+        ("models:nothere", "models has no function 'nothere'"),
+        ("models:SIZE", "is not a function, but of type int"),
+        ("faulty:f", "faulty cannot be imported: OSError: no such disk"),
+    ],
+)
+def test_a_bad_function_is_one_line(transpile, function, expected):
+    assert expected in transpile("build", function, code=2)
+
+
+def test_a_function_that_cannot_be_traced_says_why(transpile):
+    said = transpile("show", "models:branch", "--arg", "float64[3]", code=1)
+    assert "TracerBoolConversionError" in said
+    assert "models.py:12" in said
+    said = transpile("show", "models:broken", "--arg", "float64[3]", code=1)
+    assert "AttributeError" in said
+    assert "models.py:15" in said
+    assert "missing" in transpile("show", "models:step", code=1)
+
+
+def test_a_name_that_is_no_identifier_is_refused(transpile):
+    assert "'3d'" in transpile("build", "models:step", "--name", "3d", code=2)
+
+
+def test_cache_commands(transpile, folder):
+    assert transpile("cache", "path").strip() == str(folder / "cache")
+    assert transpile("cache", "list").startswith("0 programs")
+    transpile("build", "models:step", "--arg", "float64[4]", "--arg", "float")
+    assert re.search(r"^step-[0-9a-f]{20} +\S+ kB  just now$", transpile("cache", "list"), re.M)
+    shown = transpile("cache", "show", "step")
+    for word in ("program.c", "program.so", "meta.json", "compiler", "flags", "graph"):
+        assert word in shown
+    assert "removed 1 program," in transpile("cache", "clear")
+    assert transpile("cache", "list").startswith("0 programs")
+    assert "there is no program 'step'" in transpile("cache", "show", "step", code=2)
+
+
+def test_doctor_names_compiler_cache_and_versions(transpile, folder):
+    said = transpile("doctor")
+    for word in ("transpile", "numpy", "compiler", "OpenMP", "flags", "BLAS", "cache", "devices"):
+        assert word in said
+    assert str(folder / "cache") in said
+    assert transpile("doctor", "--require-compiler") == ""
+
+
+def test_doctor_without_a_compiler_says_what_to_install_in_one_line(transpile, folder):
+    empty = folder / "empty"
+    empty.mkdir()
+    bare = {"PATH": str(empty), "CC": "", "TRANSPILE_CC": ""}
+    if importlib.util.find_spec("ziglang"):
+        pytest.skip("the package ziglang is a compiler that needs no PATH")
+    said = transpile("doctor", "--require-compiler", **bare, code=1)
+    assert len(said.splitlines()) == 1
+    assert "no C compiler was found" in said
+    assert "install one" in said
+
+
+def test_help_names_every_command(transpile):
+    said = transpile("--help")
+    for word in ("build", "show", "doctor", "cache"):
+        assert word in said
+    assert "--static" in transpile("build", "--help")
+
+
+def test_output_into_a_closed_pipe_is_no_error(transpile, folder):
+    command = f"{sys.executable} -m transpile doctor | true"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
+    assert done.stderr == ""
