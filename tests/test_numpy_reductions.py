@@ -198,7 +198,7 @@ def test_float16_and_out_are_refused_by_name():
 def names(f, *args):
     """The primitives of the equations that the results need."""
     graph = trace_to_graph(f, *args)
-    needed, found = {v for v in graph.outputs}, []
+    needed, found = set(graph.outputs), []
     for equation in reversed(graph.equations):
         if needed & set(equation.outputs):
             needed |= set(equation.inputs)

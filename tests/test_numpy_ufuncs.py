@@ -57,7 +57,7 @@ def check(ufunc, *args):
                 assert_same_error(ufunc, args, problem)
             return
         kinds = [a.dtype for a in args]
-        loop = [d for d in ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))]
+        loop = list(ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout)))
         odd = next((d for d in loop if d not in SHORT_NAMES), None)
         if odd is not None:
             with pytest.raises(UnsupportedError, match=rf"\.py:\d+: .*{odd.name}"):
