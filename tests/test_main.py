@@ -80,7 +80,7 @@ int main(void)
     return code;
 }
 """)
-    command = ["cc", "use.c", "-o", "use", "-Imade", "made/relax.so", "-Wl,-rpath,$ORIGIN"]
+    command = ["cc", "use.c", "-o", "use", "-Imade", "-Lmade", "-l:relax.so"]
     subprocess.run([*command, "-Wl,-rpath,$ORIGIN/made"], cwd=folder, check=True)
     done = subprocess.run([folder / "use"], capture_output=True, text=True, check=True)
     u = [1.0, 2.0, 3.0, 4.0]
