@@ -1,13 +1,12 @@
 /* numpy.remainder(x / pi, 2): the large-argument part of sin, cos and tan in double precision. For
-   |x| >= 2^30, x / pi up to a multiple of 2, as an unevaluated sum: the result, below 2^36, plus
-   *low.
+   |x| >= 2^40, x / pi up to a multiple of 2, as an unevaluated sum: the result, below 2^36, plus
+   *low plus *lowest.
    Method: M. Payne and R. Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter
    18, 1983. Of 1 / pi only a window of 212 bits matters, chosen by the exponent of x: the bits
    above it give multiples of 2, those below it are negligible. A row of the table holds a window
    (times 2^128, so that nothing underflows) for 32 exponents. No branch, so a loop around it
-   vectorises. The remainder's error is below 2^-120, far less than the distance of any double from
-   a multiple of pi/2. */
-static inline double half_turns_f64(double x, double *low)
+   vectorises. The error is far below the distance of any double from a multiple of pi/2. */
+static inline double half_turns_f64(double x, double *low, double *lowest)
 {
     static const double reciprocal_pi[32][4] = {
         {0x1.45f306dc9c883p+126, -0x1.6b01ec5417056p+72,
@@ -79,18 +78,31 @@ static inline double half_turns_f64(double x, double *low)
     double scaled = x * 0x1p-128;
     double first = reciprocal_pi[row][0];
     double second = reciprocal_pi[row][1];
+    double third = reciprocal_pi[row][2];
     // leading product: an even integer but for small x, where its part modulo 2 is kept
     double product = scaled * first;
     double part = fma(rint(product * 0.5), -2.0, product);
     double product_error = fma(scaled, first, -product);
-    double next = scaled * second;
-    double next_error = fma(scaled, second, -next);
-    double tail = fma(scaled, reciprocal_pi[row][2], next_error);
-    tail = fma(scaled, reciprocal_pi[row][3], tail);
-    double sum = product_error + next;
-    double next_kept = sum - product_error;
-    tail += (product_error - (sum - next_kept)) + (next - next_kept);
+    double middle = scaled * second;
+    double middle_error = fma(scaled, second, -middle);
+    double tail = scaled * third;
+    double tail_error = fma(scaled, third, -tail);
+    double sum = product_error + middle;
+    double sum_error = lost_in_sum_f64(product_error, middle, sum);
+    double errors = middle_error + tail;
+    double rest = lost_in_sum_f64(middle_error, tail, errors);
+    *low = sum_error + errors;
+    rest += lost_in_sum_f64(sum_error, errors, *low);
     double turns = part + sum;
-    *low = (sum - (turns - part)) + tail;
+    rest += lost_in_sum_f64(part, sum, turns);
+    *lowest = fma(scaled, reciprocal_pi[row][3], rest + tail_error);
     return turns;
+}
+
+/* What a + b, rounded to sum, lost (the two-sum of Knuth, The Art of Computer Programming, volume
+   2). */
+static inline double lost_in_sum_f64(double a, double b, double sum)
+{
+    double kept = sum - a;
+    return (a - (sum - kept)) + (b - kept);
 }

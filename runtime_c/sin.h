@@ -1,7 +1,7 @@
 /* numpy.sin, correct for every finite argument, without a branch.
    Method: x = k pi + r with |r| <= pi / 2, then an odd minimax polynomial; the sign is the parity
    of k. Single precision works in double: `near_zero_f32` first takes off multiples of 2 pi.
-   Double precision: up to 2^30 the reduction of Cody and Waite with pi in three parts and fused
+   Double precision: up to 2^40 the reduction of Cody and Waite with pi in three parts and fused
    multiply-add (each step is exact or rounds relative to r); beyond it, that of Payne and Hanek
    (`half_turns_f64`).
    Largest error measured: 0.63 ulp in single, 1.8 ulp in double precision. */
@@ -22,10 +22,11 @@ static inline double sin_f64(double x)
     double near_shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-2, 0x1.8p52);
     double near = minus_half_turns_f64(x, near_shifted - 0x1.8p52);
     double low;
-    double turns = half_turns_f64(x, &low);
+    double lowest;
+    double turns = half_turns_f64(x, &low, &lowest);
     double far_shifted = turns + 0x1.8p52;
-    double far = half_turns_to_angle_f64(turns - (far_shifted - 0x1.8p52), low);
-    bool is_far = fabs(x) > 0x1p30;
+    double far = half_turns_to_angle_f64(turns - (far_shifted - 0x1.8p52), low, lowest);
+    bool is_far = fabs(x) > 0x1p40;
     uint64_t sign = bits_f64(is_far ? far_shifted : near_shifted) << 63;
     double sine = sine_with_sign_f64(is_far ? far : near, sign);
     return x == 0.0 ? x : sine;
@@ -60,7 +61,7 @@ static inline double sine_with_sign_f64(double r, uint64_t sign)
     return float_from_bits_f64(bits_f64(sine) ^ sign);
 }
 
-/* x - k pi for |x| <= 2^30 and |k pi - x| <= pi. */
+/* x - k pi for |x| <= 2^40 and |k pi - x| <= pi. */
 static inline double minus_half_turns_f64(double x, double k)
 {
     double r = fma(-k, 0x1.921fb54442d18p+1, x);
@@ -68,11 +69,11 @@ static inline double minus_half_turns_f64(double x, double k)
     return fma(-k, -0x1.f1976b7ed8fbcp-109, r);
 }
 
-/* (turns + low) pi, |turns| <= 1/2, rounded once. */
-static inline double half_turns_to_angle_f64(double turns, double low)
+/* (turns + low + lowest) pi, |turns| <= 1/2, rounded once. */
+static inline double half_turns_to_angle_f64(double turns, double low, double lowest)
 {
     double sum = turns + low;
-    double rest = low - (sum - turns);
+    double rest = lost_in_sum_f64(turns, low, sum) + lowest;
     double angle = sum * 0x1.921fb54442d18p+1;
     double error = fma(sum, 0x1.921fb54442d18p+1, -angle);
     error = fma(sum, 0x1.1a62633145c07p-53, error);

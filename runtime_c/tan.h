@@ -19,10 +19,11 @@ static inline double tan_f64(double x)
     double near_shifted = multiply_add_f64(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
     double near = minus_half_turns_f64(x, 0.5 * (near_shifted - 0x1.8p52));
     double low;
-    double turns = half_turns_f64(x, &low);
+    double lowest;
+    double turns = half_turns_f64(x, &low, &lowest);
     double far_shifted = 2.0 * turns + 0x1.8p52;
-    double far = half_turns_to_angle_f64(turns - 0.5 * (far_shifted - 0x1.8p52), low);
-    bool is_far = fabs(x) > 0x1p30;
+    double far = half_turns_to_angle_f64(turns - 0.5 * (far_shifted - 0x1.8p52), low, lowest);
+    bool is_far = fabs(x) > 0x1p40;
     uint64_t quarters = bits_f64(is_far ? far_shifted : near_shifted);
     double tangent = tangent_of_quarter_f64(is_far ? far : near, quarters);
     return x == 0.0 ? x : tangent;

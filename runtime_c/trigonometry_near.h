@@ -1,7 +1,6 @@
-/* numpy.sin, numpy.cos and numpy.tan for ordinary arguments: |x| up to 2^30 in double and 2^40 in
-   single precision. The same operations as sin, cos and tan without those for huge arguments, so
-   the results are the same bits, in a third of the time in double precision. For a loop that has
-   checked its arguments. */
+/* numpy.sin, numpy.cos and numpy.tan for ordinary arguments: |x| up to 2^40. The same operations
+   as sin, cos and tan without those for huge arguments, so the results are the same bits, in a
+   third of the time in double precision. For a loop that has checked its arguments. */
 static inline float sin_near_f32(float x)
 {
     double y = (double)x;

@@ -30,7 +30,7 @@ LIMITS = {
     "log2": (0.8, 0.8),
     "log10": (0.8, 0.8),
     "sin": (0.7, 2.0),
-    "cos": (0.7, 2.0),
+    "cos": (0.7, 2.3),
     "tan": (0.7, 2.7),
     "arcsin": (2.2, 2.2),
     "arccos": (1.3, 1.3),
@@ -54,7 +54,7 @@ BINARY = {"power", "arctan2", "hypot", "logaddexp", "logaddexp2"}
 NOT_IN_NUMPY = {"erf", "erfc"}
 DTYPES = {"f32": np.float32, "f64": np.float64}
 NAMES = [f"{name}_{suffix}" for name in LIMITS for suffix in DTYPES]
-NEAR = {"f32": 2.0**40, "f64": 2.0**30}
+NEAR = {"f32": 2.0**40, "f64": 2.0**40}
 NEAR_NAMES = [f"{base}_near_{suffix}" for base in ("sin", "cos", "tan") for suffix in NEAR]
 C_TYPES = {"f32": ctypes.c_float, "f64": ctypes.c_double}
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, -2.5, np.inf, -np.inf, np.nan]
@@ -330,9 +330,11 @@ HARD = [
     6381956970095103 * 2.0**797,
     2.0**1023,
     np.finfo(np.float64).max,
+    5.481161143357137e269,
+    3.2627315315764845e96,
     1e22,
-    2.0**30,
-    np.nextafter(2.0**30, np.inf),
+    2.0**40,
+    np.nextafter(2.0**40, np.inf),
     16367173 * 2.0**72,
     float(np.finfo(np.float32).max),
 ]
