@@ -18,12 +18,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from transpile import toolchain
+from transpile.blas import Blas
 from transpile.cache import Entry, default_cache
 from transpile.cost import program_cost
 from transpile.errors import InternalError
 from transpile.graph import Graph
 from transpile.load import PROGRAM, Library, call_safely, load_or_build, needs_safe_calls
-from transpile.loops import Program
+from transpile.loops import Call, Program, walk
 from transpile.lower import lower
 from transpile.names import identifier
 from transpile.options import Options
@@ -89,7 +90,7 @@ class Lowering:
         """The C text, with this name of the header file in it."""
         source = self.graph.source
         title = f"{self.graph.name}, from {source}" if source.line else self.graph.name
-        return render(self._program, self.options, header, title)
+        return render(self._program, self.options, header, title, self._blas)
 
     def c_text(self) -> str:
         """The text of program.c."""
@@ -135,23 +136,27 @@ class Lowering:
         )
         return Executable(self, entry, library)
 
-    def _uses_blas(self) -> bool:
-        """Tell whether the program calls the library that was found."""
-        return False
+    @cached_property
+    def _blas(self) -> Blas | None:
+        """The library for matrix products, if there are any and the options ask for one."""
+        calls = any(isinstance(s, Call) for k in self._program.kernels for s in walk(k.body))
+        return toolchain.find_blas(self.options) if calls else None
 
     def _write(self, directory: Path) -> None:
         """Write and compile the program's files."""
         compiler = toolchain.find_compiler(self.options)
-        blas = toolchain.find_blas(self.options)
+        blas = self._blas
         source = directory / "program.c"
         source.write_text(self.c_text(), encoding="utf-8")
+        if self._text.constants:
+            (directory / "program.bin").write_bytes(self._text.constants)
         (directory / "program.h").write_text(self.header_text(), encoding="utf-8")
         log = toolchain.build_shared(
             compiler,
             source,
             directory / PROGRAM,
             toolchain.flags(compiler, self.options),
-            blas.link_flags if blas is not None and self._uses_blas() else (),
+            blas.link_flags if blas is not None else (),
         )
         (directory / "build.log").write_text(log, encoding="utf-8")
         program = self._program
@@ -274,6 +279,8 @@ class Executable:
     def save(self, directory: str | Path, name: str | None = None) -> list[Path]:
         """Write NAME.so, NAME.h and NAME.c, which need nothing of Python; their paths are returned.
 
+        NAME.c includes NAME.h and, where constants are too long to write out, NAME.bin.
+
         The function in them is called `name`, by default that of the Python function.
         """
         chosen = identifier(name) if name is not None else self.entry.meta["function"]
@@ -290,6 +297,9 @@ class Executable:
         shutil.copyfile(executable.entry.path(PROGRAM), paths[0])
         paths[1].write_text(text.header, encoding="utf-8")
         paths[2].write_text(text.source, encoding="utf-8")
+        if text.constants:
+            paths.append(target / f"{chosen}.bin")
+            paths[-1].write_bytes(text.constants)
         return paths
 
 

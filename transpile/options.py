@@ -24,7 +24,9 @@ class Options:
     debug         debug information and `#line` directives that lead back to the Python lines
     cc            the compiler, a path or a command; `""` looks for one
     extra_cflags  further flags, in order
-    blas          `auto` (NumPy's own OpenBLAS), `none` (plain C), or the path of a shared library
+    blas          for large matrix products: `none` (the kernel of runtime_c/matmul.h, as fast and
+                  free of dependencies), `auto` (a BLAS: TRANSPILE_BLAS, NumPy's own OpenBLAS, the
+                  scipy-openblas wheels, the system's), or the path of a shared library
     """
 
     opt_level: int = 3
@@ -37,7 +39,7 @@ class Options:
     debug: bool = False
     cc: str = ""
     extra_cflags: tuple[str, ...] = ()
-    blas: str = "auto"
+    blas: str = "none"
 
     def replace(self, compiler_options: Mapping[str, Any] | None) -> Options:
         """These options with some changed; an unknown name or a bad value raises ValueError."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from transpile import runtime
+from transpile.blas import Blas
 from transpile.dialect import C, Dialect
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, column
@@ -43,6 +44,9 @@ from transpile.primitive import TABLE
 from transpile.types import BOOL, INT64
 
 WIDTH = 100
+# Constants with more elements than this are not written out in C.
+LONGEST_CONSTANT = 4096
+ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Text:
 
     source: str
     header: str
+    constants: bytes = b""
 
 
 @cache
@@ -68,13 +73,27 @@ def _environment() -> Any:
     return environment
 
 
-def render(program: Program, options: Options, header: str = "program.h", title: str = "") -> Text:
-    """The text of the program and of its header, which it includes by the name `header`."""
-    return _Renderer(program, options, C, title or program.name).render(header)
+def render(
+    program: Program,
+    options: Options,
+    header: str = "program.h",
+    title: str = "",
+    blas: Blas | None = None,
+) -> Text:
+    """The text of the program and of its header, which it includes by the name `header`.
+
+    Constants that are too long to write out are in a file of their own beside it, which has the
+    header's name with the ending `.bin`.
+    """
+    return _Renderer(program, options, C, title or program.name, blas).render(header)
 
 
 class _Renderer:
-    def __init__(self, program: Program, options: Options, dialect: Dialect, title: str) -> None:
+    def __init__(
+        self, program: Program, options: Options, dialect: Dialect, title: str, blas: Blas | None
+    ) -> None:
+        self.blas = blas
+        self.binary = bytearray()
         self.program = program
         self.options = options
         self.dialect = dialect
@@ -86,7 +105,8 @@ class _Renderer:
     def render(self, header: str) -> Text:
         program = self.program
         kernels = [self._kernel(k) for k in program.kernels]
-        constants = [self._constant(b) for b in program.constants]
+        binary = header.removesuffix(".h") + ".bin"
+        constants = [self._constant(b, binary) for b in program.constants]
         dtypes = {b.dtype for b in self.buffers.values()}
         complex_ = self.dialect.complex_includes if any(d.kind == "c" for d in dtypes) else ()
         entry = self._entry()
@@ -103,7 +123,7 @@ class _Renderer:
                 description=types,
                 includes=(*self.dialect.includes, *complex_),
                 header=header,
-                helpers=runtime.collect(self.used),
+                helpers=[*self._blas_declarations(), *runtime.collect(self.used)],
                 reductions=list(self.reductions.values()),
                 constants=constants,
                 kernels=kernels,
@@ -128,7 +148,24 @@ class _Renderer:
                 entry=entry,
             )
         )
-        return Text(source, text)
+        return Text(source, text, bytes(self.binary))
+
+    def _blas_declarations(self) -> list[str]:
+        """The prototypes of the library's products, under the names that blas_matmul uses."""
+        if self.blas is None:
+            return []
+        found = []
+        for ending, name, letter in (("f32", "float", "s"), ("f64", "double", "d")):
+            if f"blas_matmul_{ending}" in self.used:
+                size = self.blas.integer
+                symbol = self.blas.symbol(f"cblas_{letter}gemm")
+                found.append(
+                    f"void cblas_gemm_{ending}(int order, int a_form, int b_form, {size} m, "
+                    f"{size} n, {size} k,\n    {name} alpha, const {name} *a, {size} a_step, "
+                    f"const {name} *b, {size} b_step,\n    {name} beta, {name} *c, {size} c_step) "
+                    f'__asm__("{symbol}");'
+                )
+        return found
 
     # ---------------------------------------------------------------------------------- entry
 
@@ -152,10 +189,26 @@ class _Renderer:
             lines.append("(void)workspace;")
         return lines
 
-    def _constant(self, buffer: Buffer) -> str:
+    def _constant(self, buffer: Buffer, binary: str) -> str:
         shape = "".join(f"[{d}]" for d in buffer.shape)
+        if buffer.value.size > LONGEST_CONSTANT:
+            return self._included_constant(buffer, shape, binary)
         values = self._initializer(buffer.value, buffer.dtype)
         return f"static const {c_type(self.dialect, buffer.dtype)} {buffer.name}{shape} = {values};"
+
+    def _included_constant(self, buffer: Buffer, shape: str, binary: str) -> str:
+        """The declaration of a long constant, whose bytes the assembler takes from a file."""
+        self.binary += bytes(-len(self.binary) % ALIGNMENT)
+        data = buffer.value.tobytes()
+        symbol = f"{self.program.name}_{buffer.name}"
+        text = (
+            f'__asm__(".pushsection .rodata\\n.balign {ALIGNMENT}\\n{symbol}:\\n"\n'
+            f'        ".incbin \\"{binary}\\", {len(self.binary)}, {len(data)}\\n.popsection");\n'
+            f"extern const {c_type(self.dialect, buffer.dtype)} {buffer.name}{shape} "
+            f'__asm__("{symbol}") __attribute__((visibility("hidden")));'
+        )
+        self.binary += data
+        return text
 
     def _initializer(self, value: Any, dtype: np.dtype[Any], indent: str = "    ") -> str:
         if value.ndim > 1:
@@ -175,7 +228,8 @@ class _Renderer:
     def _kernel(self, kernel: Kernel) -> dict[str, Any]:
         used, writes = used_buffers(kernel)
         seen = seen_by(self.program, kernel)
-        constants = {b.name for b in self.program.constants}
+        # A constant is global, so only one that the kernel sees in another shape is passed to it.
+        constants = {b.name for b in self.program.constants} - {name for name, _ in kernel.shapes}
         passed = [seen[n] for n in seen if n in used and n not in constants]
         values = frozenset(b.name for b in passed if not b.shape and b.name not in writes)
         printer = Printer(self.dialect, self.options.precise_math, values=values, used=self.used)
@@ -207,8 +261,10 @@ class _Renderer:
     def _argument(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
         if by_value:
             return f"*{buffer.name}"
+        rank = len(self.buffers[buffer.name].shape)
         if len(buffer.shape) < 2:
-            return buffer.name
+            is_constant = any(b.name == buffer.name for b in self.program.constants)
+            return buffer.name + ("[0]" * (rank - 1) if is_constant else "")
         const = "" if is_written else "const "
         inner = "".join(f"[{d}]" for d in buffer.shape[1:])
         return f"({const}{c_type(self.dialect, buffer.dtype)} (*){inner}){buffer.name}"
@@ -243,6 +299,8 @@ class _Renderer:
                 shape = "".join(f"[{d}]" for d in buffer.shape)
                 return _line(f"{c_type(self.dialect, buffer.dtype)} {buffer.name}{shape};")
             case Call(function=function, args=args):
+                if self.blas is not None and function.startswith("matmul_"):
+                    function = f"blas_{function}"
                 self.used.add(function)
                 texts = [
                     _address(a, printer) if isinstance(a, Load) else printer.index(a) for a in args
