@@ -323,6 +323,15 @@ def test_methods_are_bound():
     assert np.array_equal(tp.jit(model.power.__wrapped__, static_argnums=1)(X, 2), X**2 * 3)
 
 
+def test_partial_in_a_class_body():
+    class Holder:
+        scaled = tp.jit(functools.partial(lambda self, x, k: x * self.factor * k, k=3.0))
+        factor = 2.0
+
+    assert np.array_equal(Holder().scaled(X), X * 6)
+    assert list(inspect.signature(Model(1.0).plain).parameters) == ["x"]
+
+
 def test_changed_attribute_of_self_is_noticed():
     model = Model(3.0)
     model.plain(X)
@@ -706,6 +715,7 @@ def pickled(x):
 
 def test_jitted_function_pickles_by_name():
     assert pickle.loads(pickle.dumps(pickled)) is pickled
+    assert np.array_equal(pickle.loads(pickle.dumps(Model(2.0).plain))(X), X * 2)
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(tp.jit(lambda x: x))
 

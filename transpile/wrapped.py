@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
@@ -306,7 +306,7 @@ class BoundWrapped:
     def __init__(self, jitted: Wrapped, instance: Any) -> None:
         self._jitted = jitted
         self.__self__ = instance
-        self.__wrapped__ = jitted.__wrapped__.__get__(instance)
+        self.__wrapped__ = MethodType(jitted.__wrapped__, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the method."""
@@ -330,6 +330,9 @@ class BoundWrapped:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.__self__, self._jitted.__name__)
 
 
 # ------------------------------------------------------------------------------------- tracing
