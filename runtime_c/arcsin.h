@@ -1,7 +1,7 @@
 /* numpy.arcsin: the inverse sine, in [-pi / 2, pi / 2]; NaN outside [-1, 1].
    Method: an odd minimax polynomial up to 1/2; beyond it arcsin(x) = pi / 2 - 2 arcsin(sqrt((1 -
    x) / 2)), where pi / 2 - 2 sqrt(...) is exact.
-   Largest error measured: 2.0 ulp in single, 2.0 ulp in double precision. */
+   Largest error measured: 2.1 ulp in single, 2.0 ulp in double precision. */
 static inline float arcsin_f32(float x)
 {
     float a = fabsf(x);

@@ -1,7 +1,7 @@
 /* numpy.arcsinh: the inverse hyperbolic sine.
    Method: with a = |x|, log1p(a + a^2 / (1 + sqrt(a^2 + 1))); where a^2 could overflow, log(2 a)
    by way of log1p(a) + log 2.
-   Largest error measured: 1.8 ulp in single, 1.7 ulp in double precision. */
+   Largest error measured: 1.9 ulp in single, 1.7 ulp in double precision. */
 static inline float arcsinh_f32(float x)
 {
     float a = fabsf(x);

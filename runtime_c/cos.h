@@ -21,7 +21,8 @@ static inline double cos_f64(double x)
     double lowest;
     double turns = half_turns_f64(x, &low, &lowest);
     double far_shifted = (turns - 0.5) + (0x1.8p52 + 1.0);
-    double far = half_turns_to_angle_f64(turns - (far_shifted - (0x1.8p52 + 1.0) + 0.5), low, lowest);
+    double far_k = far_shifted - (0x1.8p52 + 1.0) + 0.5;
+    double far = half_turns_to_angle_f64(turns - far_k, low, lowest);
     bool is_far = fabs(x) > 0x1p40;
     uint64_t sign = bits_f64(is_far ? far_shifted : near_shifted) << 63;
     return sine_with_sign_f64(is_far ? far : near, sign);

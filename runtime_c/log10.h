@@ -1,7 +1,7 @@
 /* numpy.log10: the logarithm to base 10.
    Method: that of numpy.log2, with log10(2) in two parts, the first short enough that k times it
    is exact.
-   Largest error measured: 0.60 ulp in single, 0.62 ulp in double precision. */
+   Largest error measured: 0.64 ulp in single, 0.62 ulp in double precision. */
 static inline float log10_f32(float x)
 {
     float k = exponent_f32(x);

@@ -1,7 +1,7 @@
 /* numpy.tanh: the hyperbolic tangent.
    Method: an odd minimax polynomial up to 9/16; beyond it 1 - 1 / (h + 1) with h = (exp(2 |x|) -
    1) / 2. From 22 (10 in single precision) on, the result is 1.
-   Largest error measured: 1.4 ulp in single, 1.4 ulp in double precision. */
+   Largest error measured: 1.5 ulp in single, 1.5 ulp in double precision. */
 static inline float tanh_f32(float x)
 {
     float x2 = x * x;
