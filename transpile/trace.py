@@ -60,7 +60,11 @@ class Trace:
     ) -> list[Tracer]:
         """Add an equation and give its results."""
         atoms = tuple(self.atom(v) for v in inputs)
-        types = primitive.result_types([a.type for a in atoms], params)
+        try:
+            types = primitive.result_types([a.type for a in atoms], params)
+        except (TypeError, ValueError) as problem:
+            kind = TypeError if isinstance(problem, TypeError) else ValueError
+            raise kind(f"{user_source()}: {problem}") from problem
         outputs = tuple(Var(t) for t in types)
         self.equations.append(Equation(primitive, atoms, params, outputs, user_source()))
         return [Tracer(self, v) for v in outputs]
