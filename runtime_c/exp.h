@@ -4,7 +4,7 @@
    scaling by 2^k in two exact halves, so that overflow and gradual underflow round once. Adding
    1.5 * 2^52 (2^23 in single precision) rounds to an integer that sits in the low bits of the sum;
    the extra 2046 there is twice the exponent bias, which the scaling needs.
-   Largest error measured: 0.90 ulp in single, 0.87 ulp in double precision. */
+   Largest error measured: 0.91 ulp in single, 0.87 ulp in double precision. */
 static inline float exp_f32(float x)
 {
     x = x < -104.0f ? -104.0f : x;
