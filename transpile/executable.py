@@ -68,7 +68,7 @@ class Lowering:
 
     @cached_property
     def _lowered(self) -> Program:
-        return lower(self._optimised)
+        return lower(self._optimised, self.donated)
 
     @cached_property
     def _program(self) -> Program:
@@ -166,6 +166,13 @@ class Lowering:
             f"const char *{program.name}_error(int code);\n",
             "function": program.name,
             "workspace": program.workspace,
+            "aliases": [
+                [
+                    [b.name for b in program.outputs].index(output),
+                    [b.name for b in program.inputs].index(donated),
+                ]
+                for output, donated in program.aliases
+            ],
         }
         (directory / "meta.json").write_text(json.dumps(meta, sort_keys=True), encoding="utf-8")
 
@@ -196,7 +203,8 @@ class Executable:
         self._types = [(v.type.dtype, v.type.static_shape()) for v in graph.inputs]
         self._results = [(a.type.static_shape(), a.type.dtype) for a in graph.outputs]
         self._workspace = int(entry.meta["workspace"])
-        self._run = self._caller(library)
+        self._aliases = {int(o): int(d) for o, d in entry.meta["aliases"]}
+        self._run = self._in_place(library) if self._aliases else self._caller(library)
 
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Run the program on the flat inputs of the graph; the flat outputs are new arrays.
@@ -246,6 +254,28 @@ class Executable:
 
         return run
 
+    def _in_place(self, library: Library) -> Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]]:
+        """The function that runs a program some of whose results take the memory of arguments. An
+        argument that cannot be written, or not by C, is copied first, and the copy returned."""
+        function: Callable[..., int] = library.function(self.entry.meta["function"])
+        from_buffer: Callable[[Any], Any] = library.ffi.from_buffer
+
+        def run(leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+            held = [_row_major(x, d, s) for x, (d, s) in zip(leaves, self._types, strict=True)]
+            results = []
+            for position, (shape, dtype) in enumerate(self._results):
+                source = held[self._aliases[position]] if position in self._aliases else None
+                if source is None or not source.flags.writeable:
+                    source = np.empty(shape, dtype)
+                results.append(source)
+            workspace = from_buffer(np.empty(self._workspace, _BYTE))
+            code = call_safely(function, *map(from_buffer, (*held, *results)), workspace)
+            if code:
+                self._fail(library, code)
+            return results
+
+        return run
+
     def _fail(self, library: Library, code: int) -> NoReturn:
         message = library.ffi.string(library.function(f"{self.entry.meta['function']}_error")(code))
         raise InternalError(f"{self.entry.name} failed with code {code}: {message.decode()}")
@@ -272,7 +302,7 @@ class Executable:
             size([(s, d) for d, s in self._types]),
             size(self._results),
             self._workspace,
-            0,
+            size([self._results[output] for output in self._aliases]),
             self.entry.path(PROGRAM).stat().st_size,
         )
 

@@ -148,6 +148,11 @@ class Graph:
                 found.setdefault(atom)
         return list(found)
 
+    def subgraphs(self) -> Iterator[Graph]:
+        """The graphs in the params of the equations: branches and loop bodies."""
+        for equation in self.equations:
+            yield from (value for value in equation.params.values() if isinstance(value, Graph))
+
     def _atoms(self) -> Iterator[Atom]:
         for equation in self.equations:
             yield from equation.inputs
@@ -166,7 +171,8 @@ class Graph:
         names = ",".join(v.name for v in self.inputs)
         consts = ",".join(f"{c.type}{c.digest}" for c in self.constants())
         sources = ";".join(
-            f"{e.source.file}:{e.source.line}:{e.outputs[0].name}" for e in self.equations
+            f"{e.source.file}:{e.source.line}:{','.join(v.name for v in e.outputs)}"
+            for e in self.equations
         )
         return "\n".join(
             (
@@ -177,6 +183,7 @@ class Graph:
                 consts,
                 sources,
                 to_text(self),
+                *(graph.fingerprint() for graph in self.subgraphs()),
             )
         )
 

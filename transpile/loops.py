@@ -212,7 +212,11 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Program:
-    """A whole program. `offsets` gives each temporary its place in the workspace, in bytes."""
+    """A whole program. `offsets` gives each temporary its place in the workspace, in bytes.
+
+    `donated` names the inputs whose memory may be taken, `aliases` the pairs (output, input) that
+    share memory; there the caller may pass the same array for both.
+    """
 
     name: str
     inputs: tuple[Buffer, ...]
@@ -222,6 +226,8 @@ class Program:
     constants: tuple[Buffer, ...] = ()
     offsets: tuple[int, ...] = ()
     workspace: int = 0
+    donated: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
 
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by its name."""

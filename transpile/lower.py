@@ -39,9 +39,9 @@ from transpile.types import SHORT_NAMES, Dim, Index, Shape, Symbol, substitute, 
 LONGEST_COMMENT = 6
 
 
-def lower(graph: Graph) -> Program:
-    """The program that computes an optimised graph."""
-    return _Lowering(graph, fuse(graph)).program()
+def lower(graph: Graph, donated: tuple[int, ...] = ()) -> Program:
+    """The program that computes an optimised graph; `donated` are positions of its inputs."""
+    return _Lowering(graph, fuse(graph)).program(donated)
 
 
 class _Lowering:
@@ -101,7 +101,7 @@ class _Lowering:
 
     # ------------------------------------------------------------------------------ kernels
 
-    def program(self) -> Program:
+    def program(self, donated: tuple[int, ...]) -> Program:
         kernels: list[Kernel] = []
         group: list[Nest | Stage] = []
         for item in self.fused.items:
@@ -128,6 +128,7 @@ class _Lowering:
             tuple(kernels),
             tuple(self.temporaries),
             tuple(self.constants),
+            donated=tuple(self.inputs[p].name for p in donated),
         )
         loops.check(program)
         return program

@@ -110,8 +110,9 @@ class _Renderer:
         dtypes = {b.dtype for b in self.buffers.values()}
         complex_ = self.dialect.complex_includes if any(d.kind == "c" for d in dtypes) else ()
         entry = self._entry()
+        shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
         types = [
-            f"{b.name}: {_type_text(b)}, {role}"
+            f"{b.name}: {_type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
         ]
@@ -187,6 +188,13 @@ class _Renderer:
         ]
         if not program.temporaries:
             lines.append("(void)workspace;")
+        for output, donated in program.aliases:
+            size = f"{self.buffers[output].size_in_bytes}"
+            lines += [
+                f"if ({output} != {donated}) {{",
+                f"    memcpy({output}, {donated}, {size});",
+                "}",
+            ]
         return lines
 
     def _constant(self, buffer: Buffer, binary: str) -> str:
@@ -264,7 +272,8 @@ class _Renderer:
         rank = len(self.buffers[buffer.name].shape)
         if len(buffer.shape) < 2:
             is_constant = any(b.name == buffer.name for b in self.program.constants)
-            return buffer.name + ("[0]" * (rank - 1) if is_constant else "")
+            cast = f"(const {c_type(self.dialect, buffer.dtype)} *)"
+            return (cast if is_constant and rank > 1 else "") + buffer.name
         const = "" if is_written else "const "
         inner = "".join(f"[{d}]" for d in buffer.shape[1:])
         return f"({const}{c_type(self.dialect, buffer.dtype)} (*){inner}){buffer.name}"

@@ -10,6 +10,7 @@ from transpile.schedule.blocks import blocks
 from transpile.schedule.buffers import buffers
 from transpile.schedule.collapse import collapse
 from transpile.schedule.columns import columns
+from transpile.schedule.donation import donation
 from transpile.schedule.flatten import flatten
 from transpile.schedule.repeated import repeated
 from transpile.schedule.simd import simd
@@ -25,6 +26,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
     (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),
     (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
+    (donation, "a result takes the memory of an argument that the caller gives up"),
     (repeated, "a scalar used twice gets a name"),
     (threads, "outer loops with enough work run on several threads"),
     (simd, "innermost loops run in vector lanes"),

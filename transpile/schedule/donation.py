@@ -1,0 +1,123 @@
+"""Donation: a result may take the memory of an argument that the caller gives up.
+
+That is safe when nothing reads an element of the argument after the result's element is written
+there: when every kernel that reads the argument runs before the one that writes the result, or is
+that kernel and reads each element before, and only in the iterations in which, it is overwritten.
+There the kernel reads the result's buffer instead, so that no two of its pointers name the same
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from transpile.loops import (
+    Buffer,
+    Call,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Program,
+    Statement,
+    children,
+    loads,
+    map_statement,
+    used_buffers,
+    written,
+)
+from transpile.options import Options
+from transpile.types import Shape, symbols_of
+
+# Where a statement stands: the loops around it, and the number of statements before it at each
+# level.
+Place = tuple[tuple[For, ...], tuple[int, ...]]
+
+
+def donation(program: Program, options: Options) -> Program:
+    """The program with results put into donated arguments, where that is safe."""
+    aliases: list[tuple[str, str]] = []
+    inputs = {b.name: b for b in program.inputs}
+    for name in program.donated:
+        for output in program.outputs:
+            taken = {n for pair in aliases for n in pair}
+            if output.name in taken or name in taken or not _fits(inputs[name], output):
+                continue
+            position = _writer(program, name, output.name)
+            if position is None:
+                continue
+            kernels = list(program.kernels)
+            kernels[position] = _in_place(kernels[position], name, output.name)
+            program = replace(program, kernels=tuple(kernels))
+            aliases.append((output.name, name))
+    return replace(program, aliases=tuple(aliases))
+
+
+def _fits(donated: Buffer, output: Buffer) -> bool:
+    return donated.shape == output.shape and donated.dtype == output.dtype
+
+
+def _writer(program: Program, donated: str, output: str) -> int | None:
+    """The only kernel that writes the output, if no read of the donated array stands in its way."""
+    readers = [p for p, k in enumerate(program.kernels) if donated in used_buffers(k)[0]]
+    writers = [p for p, k in enumerate(program.kernels) if output in used_buffers(k)[1]]
+    if len(writers) != 1 or any(r > writers[0] for r in readers):
+        return None
+    kernel = program.kernels[writers[0]]
+    if writers[0] not in readers:
+        return writers[0]
+    shapes = dict(kernel.shapes)
+    if shapes.get(donated) != shapes.get(output):
+        return None
+    return writers[0] if _reads_before_it_writes(kernel, donated, output) else None
+
+
+def _reads_before_it_writes(kernel: Kernel, donated: str, output: str) -> bool:
+    reads: list[tuple[Place, Shape]] = []
+    writes: list[tuple[Place, Shape]] = []
+    for place, statement in _placed(kernel.body, ((), ())):
+        if isinstance(statement, (Call, If)):
+            return False
+        reads += [(place, load.index) for load in loads(statement) if load.buffer == donated]
+        if output in written(statement):
+            index = getattr(statement, "index", None)
+            if index is None:
+                return False
+            writes.append((place, index))
+    return all(_is_safe(r, w) for r in reads for w in writes)
+
+
+def _is_safe(read: tuple[Place, Shape], write: tuple[Place, Shape]) -> bool:
+    (read_loops, read_order), read_index = read
+    (write_loops, write_order), write_index = write
+    if read_index != write_index:
+        return False
+    shared = 0
+    for a, b in zip(read_loops, write_loops, strict=False):
+        if a is not b:
+            break
+        shared += 1
+    used = {s for i in write_index for s in symbols_of(i)}
+    return all(loop.symbol in used for loop in read_loops[:shared]) and read_order <= write_order
+
+
+def _placed(body: tuple[Statement, ...], place: Place) -> Iterator[tuple[Place, Statement]]:
+    loops, order = place
+    for position, statement in enumerate(body):
+        here = (*order, position)
+        yield (loops, here), statement
+        inner = (*loops, statement) if isinstance(statement, For) else loops
+        yield from _placed(children(statement), (inner, here))
+
+
+def _in_place(kernel: Kernel, donated: str, output: str) -> Kernel:
+    def swap(expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr.buffer == donated:
+            return replace(expr, buffer=output)
+        return expr
+
+    shapes = tuple((n, s) for n, s in kernel.shapes if n != donated)
+    body = tuple(map_statement(s, swap, lambda i: i) for s in kernel.body)
+    return replace(kernel, body=body, shapes=shapes)
