@@ -1,0 +1,132 @@
+"""The shape of the code: one direction of imports, no hidden ones, files and functions of a size."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "transpile"
+
+# The modules and packages of transpile, in the order in which data flows through them. Each may
+# import only from those before it. ARCHITECTURE.md walks through them in the same order.
+ORDER = """
+    errors options paths types tree
+    primitive graph dot source trace keys parameters closures signature
+    transforms primitives numpy
+    passes
+    loops names cost products placement nest lower
+    schedule
+    dialect runtime expression blas render
+    directories compilers toolchain entry cache load executable
+    stages wrapped api __init__ __main__
+""".split()
+
+# Imports inside functions, each with its reason.
+HIDDEN = {
+    ("render", "jinja2"): "takes 48 ms to import, which a warm start does not need",
+}
+
+LONGEST_FILE = 500
+LONGEST_FUNCTION = 60
+# The two languages, whose node types are read together.
+LONG_FILES = {"loops.py": 650, "types.py": 650}
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def relative(path):
+    return str(path.relative_to(PACKAGE))
+
+
+def layer(module):
+    """The entry of ORDER that a module belongs to: `transpile.passes.simplify` is in `passes`."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def module_name(path):
+    return ".".join(("transpile", *path.relative_to(PACKAGE).with_suffix("").parts))
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imported(node):
+    """The modules of transpile that an import statement names."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names if alias.name.split(".")[0] == "transpile"]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        if node.module == "transpile":
+            return [f"transpile.{alias.name}" for alias in node.names]
+        if node.module and node.module.startswith("transpile."):
+            return [node.module]
+    return []
+
+
+def imports(tree):
+    """(statement, inside a function) for each import of a file."""
+    inside = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            inside.update(map(id, ast.walk(node)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, id(node) in inside
+
+
+def test_every_module_has_its_place_in_the_order():
+    found = {layer(module_name(path)) for path in FILES}
+    assert found == set(ORDER), "add the module to ORDER in data-flow order"
+    assert len(ORDER) == len(set(ORDER))
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_imports_go_one_way(path):
+    own = layer(module_name(path))
+    for node, _ in imports(tree_of(path)):
+        for name in imported(node):
+            other = layer(name)
+            allowed = other == own or ORDER.index(other) < ORDER.index(own)
+            assert allowed, f"{relative(path)}:{node.lineno} imports {name}, which comes later"
+
+
+def test_no_import_hides_inside_a_function():
+    found = set()
+    for path in FILES:
+        for node, hidden in imports(tree_of(path)):
+            if hidden:
+                names = [node.module] if isinstance(node, ast.ImportFrom) else []
+                names = names or [alias.name for alias in node.names]
+                found |= {(path.stem, name) for name in names}
+    assert found == set(HIDDEN)
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_files_are_of_a_size_to_read(path):
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= LONG_FILES.get(relative(path), LONGEST_FILE), "split it by what it is about"
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_functions_are_of_a_size_to_read(path):
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0]
+            documented = ast.get_docstring(node) is not None
+            lines = node.end_lineno - node.lineno + 1
+            code = lines - (first.end_lineno - first.lineno + 1 if documented else 0)
+            assert code <= LONGEST_FUNCTION, f"{relative(path)}:{node.lineno} {node.name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_every_module_says_what_it_is(path):
+    assert ast.get_docstring(tree_of(path)), "a module starts with a docstring"
+
+
+def test_the_package_itself_holds_names_only():
+    for node in tree_of(PACKAGE / "__init__.py").body[1:]:
+        assert isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)
