@@ -1,12 +1,12 @@
 /* numpy.frexp, its first result: x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1. */
-static inline F mantissa_F(F x)
+static inline F frexp_mantissa_F(F x)
 {
     int exponent;
     return frexp_F(x, &exponent);
 }
 
 /* numpy.frexp, its second result; 0 for infinities and NaN. */
-static inline int32_t exponent_F(F x)
+static inline int32_t frexp_exponent_F(F x)
 {
     int exponent = 0;
     (void)frexp_F(x, &exponent);
@@ -25,7 +25,7 @@ static inline F spacing_F(F x)
     if (absolute_F(x) == (F)INFINITY) {
         return (F)NAN;
     }
-    return nextafter_F(x, copysign_F((F)INFINITY, x)) - x;
+    return nextafter_F(x, x < 0 ? -(F)INFINITY : (F)INFINITY) - x;
 }
 
 /* numpy.heaviside: 0 below zero, 1 above, y at zero. */

@@ -12,6 +12,7 @@ is not pasted into it.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -89,7 +90,7 @@ _COMPLEX_LIBRARY = {
     "real": "creal",
     "imag": "cimag",
     "conjugate": "conj",
-    "power": "cpow",
+    "cpow": "cpow",
     "arcsin": "casin",
     "arccos": "cacos",
     "arctan": "catan",
@@ -103,6 +104,10 @@ _COMPLEX_LIBRARY = {
     },
 }
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
+_CODE = re.compile(r"(/\*.*?\*/|//[^\n]*)|\b[A-Za-z_]\w*\b", re.DOTALL)
+# Up to a full stop that ends a word, not an initial.
+_SENTENCE = re.compile(r".*?[a-z0-9|)]{2}\.(?= [A-Z])")
+WIDTH = 100
 
 
 def library_name(name: str, suffix: str) -> str | None:
@@ -187,10 +192,13 @@ def _defined(text: str) -> tuple[str, ...]:
 
 
 def _brief(comment: list[str]) -> list[str]:
-    """The first line of a comment: methods and sources are for the readers of runtime_c."""
-    if len(comment) > 1 and comment[0].startswith("/* numpy."):
-        return [f"{comment[0].rstrip()} */"]
-    return comment
+    """The first sentence of a comment: methods and sources are for the readers of runtime_c."""
+    if len(comment) < 2 or not comment[0].startswith("/* numpy."):
+        return comment
+    words = " ".join(" ".join(comment).split())
+    sentence = _SENTENCE.match(words)
+    text = f"{sentence[0]} */" if sentence is not None else words
+    return textwrap.wrap(text, WIDTH, subsequent_indent="   ", break_on_hyphens=False)
 
 
 def find(name: str) -> Item | None:
@@ -219,6 +227,8 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
 
     def replace(match: re.Match[str]) -> str:
         word = match[0]
+        if match[1] is not None:  # a comment
+            return word
         if word in words:
             return words[word]
         if word in special and suffix[0] in "iu":
@@ -227,8 +237,8 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
         return f"{base}_{partners[letter]}" if base and letter in partners else word
 
     return Item(
-        tuple(_IDENTIFIER.sub(replace, n) for n in pattern.names),
-        _IDENTIFIER.sub(replace, pattern.text),
+        tuple(_CODE.sub(replace, n) for n in pattern.names),
+        _CODE.sub(replace, pattern.text),
     )
 
 

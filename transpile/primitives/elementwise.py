@@ -57,11 +57,11 @@ nextafter = elementwise("nextafter", np.nextafter, "nextafter(x, y)", dtypes="f"
 spacing = elementwise("spacing", np.spacing, "spacing(x)", dtypes="f")
 heaviside = elementwise("heaviside", np.heaviside, "heaviside(x, y)", dtypes="f")
 ldexp = elementwise("ldexp", np.ldexp, "ldexp_scaled(x, y)", dtypes="fi", result="first")
-mantissa = elementwise("mantissa", lambda x: np.frexp(x)[0], "mantissa(x)", dtypes="f")
+mantissa = elementwise("mantissa", lambda x: np.frexp(x)[0], "frexp_mantissa(x)", dtypes="f")
 exponent = elementwise(
     "exponent",
     lambda x: np.frexp(x)[1],
-    "exponent(x)",
+    "frexp_exponent(x)",
     dtypes="f",
     result=lambda x: ArrayType(x.shape, np.dtype("int32")),
 )

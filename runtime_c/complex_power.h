@@ -1,0 +1,30 @@
+/* numpy.power of complex numbers: x^0 is 1, powers of 0 are 0 or undefined, small whole exponents
+   multiply, the rest is exp(y log x). */
+static inline C power_C(C x, C y)
+{
+    R real = real_C(y), imag = imag_C(y);
+    if (real == 0 && imag == 0) {
+        return make_complex_R(1, 0);
+    }
+    if (real_C(x) == 0 && imag_C(x) == 0) {
+        return real > 0 ? make_complex_R(0, 0) : make_complex_R((R)NAN, (R)NAN);
+    }
+    if (imag == 0 && absolute_R(real) < 100 && rint_R(real) == real) {
+        C power = whole_power_C(x, (int)absolute_R(real));
+        return real < 0 ? reciprocal_C(power) : power;
+    }
+    return cpow_C(x, y);
+}
+
+/* x^n for n > 0, by repeated squaring. */
+static inline C whole_power_C(C x, int n)
+{
+    C result = x;
+    for (n -= 1; n != 0; n /= 2) {
+        if (n % 2 != 0) {
+            result = multiply_C(result, x);
+        }
+        x = multiply_C(x, x);
+    }
+    return result;
+}

@@ -1,0 +1,17 @@
+"""One cache for the whole run: equal programs compile once, and no user's cache is touched."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_cache(tmp_path_factory):
+    """A directory of this run for every compiled program."""
+    before = os.environ.get("TRANSPILE_CACHE_DIR")
+    os.environ["TRANSPILE_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["TRANSPILE_CACHE_DIR"]
+    else:
+        os.environ["TRANSPILE_CACHE_DIR"] = before

@@ -1,0 +1,318 @@
+"""Programs that hold every row of the table, many rows to a program, and the values to try them on.
+
+Each program takes the operands of one dtype; `elementwise_program` and `array_program` give it as a
+`Batch`: the graph, its arguments, and for each of its results the row and the name of the case.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from transpile.graph import Equation, Graph, Var
+from transpile.primitive import TABLE
+from transpile.types import DTYPES, SHORT_NAMES, ArrayType
+
+DRAWN = 200
+NON_NEGATIVE = {"power"}  # NumPy refuses negative exponents of integers
+
+
+class Batch:
+    """A graph in the making, with one result a case."""
+
+    def __init__(self, name):
+        self.name = name
+        self.inputs = []
+        self.values = []
+        self.equations = []
+        self.cases = []
+        self.arguments = {}
+
+    def input(self, value, name):
+        """The Var of an argument; the same name gives the same one."""
+        if name not in self.arguments:
+            value = np.ascontiguousarray(value)
+            self.arguments[name] = Var(ArrayType(value.shape, value.dtype), name)
+            self.inputs.append(self.arguments[name])
+            self.values.append(value)
+        return self.arguments[name]
+
+    def value(self, var):
+        """The value of an argument."""
+        return self.values[self.inputs.index(var)]
+
+    def apply(self, name, *atoms, **params):
+        """An equation; its result."""
+        row = TABLE[name]
+        (result,) = row.result_types([a.type for a in atoms], params)
+        output = Var(result)
+        self.equations.append(Equation(row, atoms, params, (output,)))
+        return output
+
+    def case(self, name, *atoms, **params):
+        """An equation whose result is compared with NumPy's."""
+        self.cases.append((name, atoms, params, self.apply(name, *atoms, **params)))
+
+    def graph(self):
+        """The checked graph of all cases."""
+        outputs = tuple(output for *_, output in self.cases)
+        graph = Graph(tuple(self.inputs), tuple(self.equations), outputs, self.name)
+        graph.check()
+        return graph
+
+
+# ----------------------------------------------------------------------------------------- values
+
+
+def edges(dtype):
+    """The values at which things go wrong."""
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if dtype.kind in "iu":
+        info, bits = np.iinfo(dtype), 8 * dtype.itemsize
+        some = {0, 1, 2, 3, 7, bits - 1, bits, bits + 1, info.max - 1, info.max, info.max // 2 + 1}
+        if dtype.kind == "i":
+            some |= {-1, -2, -3, -7, -bits, info.min, info.min + 1, info.min // 2}
+        return np.array(sorted(some), dtype)
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        some = [0, 1, 2, 3, 0.5, 1.5, 2.5, 1e-3, 127.5, 255, 256, 40000, 2.0**31, 2.0**32]
+        some += [2.0**53 + 2, 2.0**63, 2.0**64, info.max, info.tiny, info.smallest_subnormal]
+        some += [info.tiny / 3, info.eps, 1 - info.epsneg, np.inf, np.nan]
+        positive = np.array(some, dtype)
+        return np.concatenate([positive, -positive[:-1]])
+    part = np.array([0, -0.0, 1, -2.5, 1e-3, 300, np.inf, -np.inf, np.nan], f"f{dtype.itemsize // 2}")
+    return _complex(np.repeat(part, len(part)), np.tile(part, len(part)))
+
+
+def _complex(x, y):
+    result = np.empty(x.shape, f"c{2 * x.dtype.itemsize}")
+    result.real, result.imag = x, y
+    return result
+
+
+def drawn(dtype, count, random, domain=None):
+    """Ordinary values, from everywhere in the domain."""
+    if dtype.kind == "b":
+        return random.integers(0, 2, count).astype(bool)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        shifts = random.integers(0, 8 * dtype.itemsize, count)
+        whole = random.integers(info.min, info.max, count, dtype, endpoint=True)
+        return whole >> shifts.astype(dtype)
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        return _complex(drawn(part, count, random, domain), drawn(part, count, random, domain))
+    if domain is None:
+        size = 2.0 ** random.uniform(-12, 12, count)
+        return (size * random.choice([-1, 1], count)).astype(dtype)
+    low, high = domain
+    if low > 0 and high / low > 100:
+        return (low * (high / low) ** random.random(count)).astype(dtype)
+    return random.uniform(low, high, count).astype(dtype)
+
+
+def pairs(dtype, random):
+    """Two arrays: every edge with every edge, and drawn values."""
+    some = edges(dtype)
+    if dtype.kind == "c":
+        chosen = random.permutation(len(some))
+        first, second = np.concatenate([some, some, some]), np.concatenate(
+            [some, some[chosen], np.roll(some, 1)]
+        )
+    else:
+        first, second = np.repeat(some, len(some)), np.tile(some, len(some))
+    return (
+        np.concatenate([first, drawn(dtype, DRAWN, random)]),
+        np.concatenate([second, drawn(dtype, DRAWN, random)]),
+    )
+
+
+# --------------------------------------------------------------------------------------- programs
+
+
+def accepted(row, dtype):
+    """Tell whether a row takes operands of a dtype."""
+    return dtype.kind in row.dtypes
+
+
+def arity(row):
+    """How many operands an elementwise row has."""
+    return len(set(re.findall(r"\b[xyz]\b", " ".join(row.c.values()))))
+
+
+def elementwise_program(dtype):
+    """Every elementwise row that takes this dtype, on pairs of edge values and on drawn ones."""
+    random = np.random.default_rng(7)
+    batch = Batch(f"rows_{SHORT_NAMES[dtype]}")
+    x, y = (batch.input(v, n) for v, n in zip(pairs(dtype, random), "xy", strict=True))
+    count = x.type.shape[0]
+    for row in TABLE.values():
+        if row.kind != "elementwise" or not accepted(row, dtype):
+            continue
+        if row.name == "convert_element_type":
+            for target in DTYPES:
+                batch.case(row.name, x, dtype=target)
+        elif row.name == "select":
+            test = batch.input(drawn(np.dtype(bool), count, random), "test")
+            batch.case(row.name, test, x, y)
+        elif row.name == "ldexp":
+            if dtype.kind == "f":
+                for kind in ("int32", "int64"):
+                    shifts = random.integers(-60, 60, count).astype(kind)
+                    shifts[:8] = [0, 1, -1, 2000, -2000, np.iinfo(kind).min, np.iinfo(kind).max, 3]
+                    batch.case(row.name, x, batch.input(shifts, f"shift_{kind}"))
+        elif row.name in NON_NEGATIVE and dtype.kind in "iu":
+            exponents = np.where(batch.value(y) < 0, 3, batch.value(y)).astype(dtype)
+            batch.case(row.name, x, batch.input(exponents, "exponent"))
+        else:
+            batch.case(row.name, *(x, y)[: arity(row)])
+            if row.domain is not None:
+                inside = [
+                    batch.input(
+                        drawn(dtype, count, random, row.domain),
+                        f"{n}_{row.domain[0]}_{row.domain[1]}",
+                    )
+                    for n in "xy"[: arity(row)]
+                ]
+                batch.case(row.name, *inside)
+    return batch
+
+
+BROADCASTS = [
+    ((3,), (2, 3), (1,)),
+    ((1, 3), (4, 3), (0, 1)),
+    ((), (2, 2), ()),
+    ((3, 1), (2, 3, 4), (1, 2)),
+    ((0,), (2, 0), (1,)),
+    ((4, 3), (4, 5, 3), (0, 2)),
+]
+RESHAPES = [
+    ((4, 3), (12,)),
+    ((4, 3), (2, 6)),
+    ((4, 3), (2, 2, 3)),
+    ((2, 3, 4), (4, 6)),
+    ((1, 4, 1, 3), (4, 3)),
+    ((), (1, 1)),
+    ((0, 3), (3, 0, 2)),
+]
+PERMUTATIONS = [(1, 0), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+SLICES = [
+    ((7,), (0,), (7,), (2,)),
+    ((7,), (3,), (3,), (1,)),
+    ((4, 3), (1, 0), (4, 2), (1, 1)),
+    ((2, 3, 4), (1, 0, 1), (2, 3, 4), (1, 2, 3)),
+    ((0, 3), (0, 1), (0, 3), (1, 1)),
+]
+REVERSALS = [((7,), (0,)), ((4, 3), (0,)), ((4, 3), (0, 1)), ((2, 3, 4), (0, 2)), ((0, 3), (0,))]
+JOINS = [
+    ([(3,), (4,)], 0),
+    ([(2, 3), (1, 3), (4, 3)], 0),
+    ([(4, 3), (4, 0), (4, 2)], 1),
+    ([(2, 3, 4), (2, 1, 4)], 1),
+    ([(0,), (0,)], 0),
+]
+PADDINGS = [
+    ((7,), ((2, 3, 0),)),
+    ((7,), ((-2, 1, 0),)),
+    ((7,), ((0, 0, 2),)),
+    ((7,), ((1, -3, 1),)),
+    ((4, 3), ((1, 1, 0), (0, 2, 1))),
+    ((4, 3), ((0, 0, 0), (-1, -1, 0))),
+    ((0,), ((2, 1, 0),)),
+    ((1, 3), ((0, 0, 3), (2, 0, 0))),
+]
+REDUCTIONS = [
+    ((), ()),
+    ((7,), (0,)),
+    ((2, 3, 4), (0,)),
+    ((2, 3, 4), (1,)),
+    ((2, 3, 4), (2,)),
+    ((2, 3, 4), (0, 2)),
+    ((2, 3, 4), (0, 1, 2)),
+    ((4, 1, 3), (1,)),
+    ((5, 40), (0,)),
+    ((40, 5), (1,)),
+    ((300, 20), (0,)),
+    ((20, 300), (1,)),
+    ((300, 3), (0,)),
+    ((20000,), (0,)),
+]
+EMPTY_REDUCTIONS = [((0,), (0,)), ((0, 3), (0,)), ((3, 0), (1,)), ((0, 3), (1,))]
+POSITIONS = [((7,), 0), ((2, 3, 4), 1), ((4, 3), 0), ((4, 3), 1), ((1, 3), 0), ((3000,), 0)]
+SCANS = [((7,), 0), ((2, 3, 4), 0), ((2, 3, 4), 1), ((2, 3, 4), 2), ((1, 3), 0), ((0,), 0), ((300,), 0)]
+PRODUCTS = [
+    ((4, 5), (5, 3), (((1,), (0,)), ((), ()))),
+    ((4, 3), (4, 3), (((0, 1), (0, 1)), ((), ()))),
+    ((3,), (4,), (((), ()), ((), ()))),
+    ((2, 3, 5), (2, 5, 4), (((2,), (1,)), ((0,), (0,)))),
+    ((2, 3, 4), (4, 3, 5), (((1, 2), (1, 0)), ((), ()))),
+    ((7, 4), (2, 7), (((0,), (1,)), ((), ()))),
+    ((3, 0), (0, 2), (((1,), (0,)), ((), ()))),
+    ((17, 33), (33, 19), (((1,), (0,)), ((), ()))),
+    ((3, 16, 16), (3, 16, 16), (((1,), (2,)), ((0,), (0,)))),
+]
+
+
+def array_program(dtype):
+    """Every row that is not elementwise and takes this dtype, on several shapes and parameters."""
+    random = np.random.default_rng(11)
+    batch = Batch(f"arrays_{SHORT_NAMES[dtype]}")
+
+    def operand(shape, name="x"):
+        return batch.input(
+            small(dtype, shape, random), "_".join([name, *map(str, shape)]) if shape else name
+        )
+
+    for shape, target, dimensions in BROADCASTS:
+        batch.case(
+            "broadcast_in_dim", operand(shape), shape=target, broadcast_dimensions=dimensions
+        )
+    for shape, target in RESHAPES:
+        batch.case("reshape", operand(shape), shape=target)
+    for permutation in PERMUTATIONS:
+        x = operand((4, 3) if len(permutation) == 2 else (2, 3, 4))
+        batch.case("transpose", x, permutation=permutation)
+    for shape, start, limit, strides in SLICES:
+        batch.case("slice", operand(shape), start=start, limit=limit, strides=strides)
+    for shape, dimensions in REVERSALS:
+        batch.case("rev", operand(shape), dimensions=dimensions)
+    for shapes, dimension in JOINS:
+        parts = [operand(shape, f"part{k}") for k, shape in enumerate(shapes)]
+        batch.case("concatenate", *parts, dimension=dimension)
+    for shape, padding in PADDINGS:
+        batch.case("pad", operand(shape), operand((), "fill"), padding=padding)
+    for shape, dimension in [((7,), 0), ((2, 3, 4), 1), ((0,), 0)]:
+        if dtype.kind != "b":
+            batch.case("iota", shape=shape, dimension=dimension, dtype=dtype)
+    for row in TABLE.values():
+        if row.kind == "reduce" and accepted(row, dtype):
+            has_identity = row.combine not in ("maximum", "minimum")
+            for shape, over in REDUCTIONS + (EMPTY_REDUCTIONS if has_identity else []):
+                batch.case(row.name, operand(shape), axes=over)
+        elif row.kind == "composite":
+            for shape, axis in POSITIONS:
+                batch.case(row.name, operand(shape), axis=axis)
+        elif row.kind == "scan" and accepted(row, dtype):
+            for number, (shape, axis) in enumerate(SCANS):
+                batch.case(row.name, operand(shape), axis=axis, reverse=number % 2 == 1)
+    for left, right, numbers in PRODUCTS:
+        batch.case(
+            "dot_general", operand(left, "left"), operand(right, "right"), dimension_numbers=numbers
+        )
+    return batch
+
+
+def small(dtype, shape, random):
+    """Values whose sums and products are well conditioned; a NaN in some columns of floats."""
+    if dtype.kind == "b":
+        return random.random(shape) < 0.5
+    if dtype.kind in "iu":
+        return random.integers(-9 if dtype.kind == "i" else 0, 10, shape).astype(dtype)
+    values = random.uniform(0.9, 1.1, shape)
+    if dtype.kind == "c":
+        values = values * np.exp(0.3j * random.random(shape))
+    elif shape and shape[-1] in (4, 7):
+        values.flat[2::24] = np.nan
+    return np.asarray(values).astype(dtype)
