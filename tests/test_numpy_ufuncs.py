@@ -358,3 +358,40 @@ def test_other_ufunc_methods_are_refused_by_name():
     ):
         with pytest.raises(UnsupportedError, match=words):
             trace_to_graph(f, x)
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda f: f.__name__)
+def test_operator_with_numpy_values_is_numpys_on_both_sides(op):
+    """NumPy's scalars and arrays hand their operators over to the traced value."""
+    others = [
+        np.float32(1.5),
+        np.int8(3),
+        np.float64(2),
+        np.bool_(True),
+        np.uint64(7),
+        np.array([1, 2, 3], "i2"),
+        np.complex64(1 - 2j),
+        np.array(2.5),
+    ]
+    for dtype in ("b1", "u1", "i4", "u8", "f4", "f8", "c8"):
+        x = np.abs(ordinary(dtype, (2, 3))).astype(dtype)
+        for other in others:
+            if op is operator.pow and (dtype[0] == "c" or np.iscomplexobj(other)):
+                continue
+            if op is operator.pow and np.ndim(other) == 1 and dtype == "b1":
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                assert_same_or_float16(lambda a: op(a, other), x)
+                assert_same_or_float16(lambda a: op(other, a), x)
+
+
+def test_in_place_operators_make_new_values():
+    def f(x):
+        y = x
+        y += 1
+        y *= 2
+        return [x, y]
+
+    found = evaluate(f, np.ones(3))
+    assert found[0].tolist() == [1.0] * 3 and found[1].tolist() == [4.0] * 3

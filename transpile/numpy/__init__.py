@@ -11,11 +11,13 @@ from typing import Any
 import numpy as _numpy
 
 from transpile.numpy import (
+    calculus,
     contraction,
     creation,
     elementwise,
     indexing,
     joins,
+    missing,
     products,
     reductions,
     scans,
@@ -25,11 +27,13 @@ from transpile.numpy import (
 from transpile.numpy.operands import EXPORTS
 
 _MODULES = (
+    calculus,
     contraction,
     creation,
     elementwise,
     indexing,
     joins,
+    missing,
     products,
     reductions,
     scans,

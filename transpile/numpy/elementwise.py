@@ -13,7 +13,6 @@ from transpile.numpy.operands import (
     add_methods,
     as_array,
     as_operand,
-    axis_of,
     common_shape,
     convert,
     fill,
@@ -23,13 +22,11 @@ from transpile.numpy.operands import (
     is_weak,
     refuse,
     result_dtype,
-    slice_axis,
     strengthen,
     unsupported,
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import all as all_of
-from transpile.numpy.reductions import sum as sum_of
 from transpile.numpy.shapes import imag, real
 from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise as rows
@@ -257,86 +254,24 @@ def isneginf(x: Array, out: Any = None) -> Any:
     return _is_infinite(x, True)
 
 
-@implements(np.diff)
-def diff(
-    a: Array, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING
-) -> Any:
-    """`numpy.diff`: the differences of neighbours, n times."""
-    x = as_array(a)
-    if n == 0:
-        return x
-    if n < 0:
-        raise located(ValueError, f"order must be non-negative but got {n!r}")
-    if x.ndim == 0:
-        raise located(ValueError, "diff requires input that is at least one dimensional")
-    number = axis_of(axis, x.ndim)
-    x = _extended(x, number, prepend, append)
-    ufunc = np.not_equal if x.dtype == BOOL else np.subtract
-    for _ in range(n):
-        size = x.shape[number]
-        if size == 0:
-            return x
-        x = call(ufunc, slice_axis(x, number, 1, size), slice_axis(x, number, 0, size - 1))
-    return x
-
-
-def _extended(x: Any, axis: int, before: Any, after: Any) -> Any:
-    parts = []
-    for part in (before, after):
-        if part is NOTHING:
-            continue
-        array = as_array(part)
-        if array.ndim == 0:
-            shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-            array = np.broadcast_to(array, shape)
-        parts.append((part is before, array))
-    if not parts:
-        return x
-    first = [array for is_first, array in parts if is_first]
-    last = [array for is_first, array in parts if not is_first]
-    return np.concatenate([*first, x, *last], axis=axis)
-
-
-@implements(np.nansum)
-def nansum(
-    a: Array,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = NOTHING,
-    initial: Any = NOTHING,
-    where: Any = NOTHING,
-) -> Any:
-    """`numpy.nansum`: NaN counts as 0."""
-    refuse("nansum", out=out)
-    return sum_of(_without_nan(a, 0), axis, dtype, None, keepdims, initial, where)
-
-
-def _without_nan(a: Array, other: Any) -> Any:
-    x = as_array(a)
-    if x.dtype.kind not in "fc":
-        return x
-    return where(call(np.isnan, x), np.asarray(other, x.dtype), x)
-
-
-@implements(np.nanmean)
-def nanmean(
-    a: Array,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = NOTHING,
-    *,
-    where: Any = NOTHING,
-) -> Any:
-    """`numpy.nanmean`: over the elements that are not NaN."""
-    refuse("nanmean", out=out, where=where)
-    x = as_array(a)
-    if x.dtype.kind not in "fc":
-        return np.mean(x, axis, dtype=dtype, keepdims=keepdims)
-    count = sum_of(call(np.logical_not, call(np.isnan, x)), axis, keepdims=keepdims)
-    total = sum_of(_without_nan(x, 0), axis, dtype, None, keepdims)
-    return convert(call(np.divide, total, count), total.dtype)
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """`numpy.select`: the choice of the first condition that holds."""
+    if len(condlist) != len(choicelist):
+        raise located(ValueError, "list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise located(ValueError, "select with an empty condition list is not possible")
+    conditions = [as_array(c) for c in condlist]
+    if any(c.dtype != BOOL for c in conditions):
+        raise located(TypeError, "the conditions of numpy.select must be bool arrays")
+    choices = [as_operand(c) for c in (*choicelist, default)]
+    dtype = result_dtype(*choices)
+    shape = common_shape(*conditions, *choices)
+    values = [fit(c, shape, dtype) for c in choices]
+    result = values[-1]
+    for condition, value in reversed(list(zip(conditions, values, strict=False))):
+        result = bind(rows.select, fit(condition, shape, BOOL), value, result)
+    return result
 
 
 add_method("clip", _clip_method)

@@ -139,6 +139,34 @@ def column_stack(tup: Sequence[Array]) -> Any:
     return concatenate([reshape_to(p, (p.size, 1)) if p.ndim < 2 else p for p in parts], 1)
 
 
+@implements(np.block)
+def block(arrays: Any) -> Any:
+    """`numpy.block`: nested lists, the innermost along the last axis."""
+    depth, inner = 0, arrays
+    while isinstance(inner, list) and inner:
+        depth, inner = depth + 1, inner[0]
+    leaves = _leaves(arrays)
+    ndim = builtins.max(depth, *(as_array(leaf).ndim for leaf in leaves))
+    return strengthen(_block(arrays, depth, ndim))
+
+
+def _leaves(nested: Any) -> list[Any]:
+    return (
+        [leaf for part in nested for leaf in _leaves(part)]
+        if isinstance(nested, list)
+        else [nested]
+    )
+
+
+def _block(nested: Any, depth: int, ndim: int) -> Any:
+    if isinstance(nested, list) != (depth > 0) or nested == []:
+        raise located(ValueError, "List depths are mismatched, or a list is empty")
+    if depth == 0:
+        x = as_array(nested)
+        return reshape_to(x, (*[1] * (ndim - x.ndim), *x.shape))
+    return concatenate([_block(part, depth - 1, ndim) for part in nested], ndim - depth)
+
+
 @implements(np.append)
 def append(arr: Array, values: Array, axis: Any = None) -> Any:
     """`numpy.append`."""

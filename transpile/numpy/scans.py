@@ -13,7 +13,9 @@ from transpile.numpy.operands import (
     as_array,
     axis_of,
     broadcast_in_dim,
+    concatenate_along,
     convert,
+    fill,
     implements,
     refuse,
     reshape_to,
@@ -54,6 +56,52 @@ def cumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> A
     refuse("cumprod", out=out)
     x = as_array(a)
     return scan(rows.cumprod, convert(x, accumulator(np.cumprod, x.dtype, dtype)), axis)
+
+
+def _cumulative(function: Any, x: Array, axis: Any, dtype: Any, initial: bool) -> Any:
+    """The scan of the array API: of several axes one must be named."""
+    value = as_array(x)
+    if value.ndim == 0:
+        value = reshape_to(value, (1,))
+    if axis is None and value.ndim != 1:
+        raise located(ValueError, "axis must be specified for arrays of more than one dimension")
+    number = axis_of(0 if axis is None else axis, value.ndim)
+    result = function(value, number, dtype)
+    if not initial:
+        return result
+    shape = (*value.shape[:number], 1, *value.shape[number + 1 :])
+    begin = fill(0 if function is cumsum else 1, shape, result.dtype)
+    return concatenate_along([begin, result], number)
+
+
+@implements(np.cumulative_sum)
+def cumulative_sum(
+    x: Array,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
+    """`numpy.cumulative_sum`."""
+    refuse("cumulative_sum", out=out)
+    return _cumulative(cumsum, x, axis, dtype, include_initial)
+
+
+@implements(np.cumulative_prod)
+def cumulative_prod(
+    x: Array,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
+    """`numpy.cumulative_prod`."""
+    refuse("cumulative_prod", out=out)
+    return _cumulative(cumprod, x, axis, dtype, include_initial)
 
 
 # --------------------------------------------------------------------- reduce, accumulate, outer
