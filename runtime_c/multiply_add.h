@@ -2,7 +2,7 @@
    of the product does not matter; where it does, call fma itself. */
 static inline float multiply_add_f32(float a, float b, float c)
 {
-#ifdef FP_FAST_FMAF
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     return fmaf(a, b, c);
 #else
     return a * b + c;
@@ -11,7 +11,7 @@ static inline float multiply_add_f32(float a, float b, float c)
 
 static inline double multiply_add_f64(double a, double b, double c)
 {
-#ifdef FP_FAST_FMA
+#if defined(FP_FAST_FMA) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     return fma(a, b, c);
 #else
     return a * b + c;

@@ -34,6 +34,7 @@ OPTIONAL_FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=off",
+    "-finline-limit=20000",  # else gcc leaves large helpers as calls, and their loops scalar
     "-fno-semantic-interposition",
     "-fvisibility=hidden",
     "-Wall",
