@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
+from transpile.trace import FUNCTIONS as FUNCTIONS_OF_NUMPY
 from transpile.trace import trace_function
 from transpile.types import DTYPES, ArrayType, Dim
 
@@ -316,6 +317,17 @@ def test_traced_number_cannot_make_a_shape():
     ):
         with pytest.raises(TypeError, match=r"^test_numpy_shapes.py:\d+: "):
             trace_to_graph(f, 3)
+
+
+def test_every_function_stands_in_the_namespace_under_all_its_names():
+    for function in FUNCTIONS_OF_NUMPY:
+        public = getattr(jnp, function.__name__)
+        assert public.__wrapped__ is function
+    assert jnp.abs is np.absolute and jnp.amax is not jnp.max
+    for alias, name in (("concat", "concatenate"), ("permute_dims", "transpose")):
+        assert getattr(jnp, alias).__wrapped__ is getattr(np, alias)
+        assert getattr(jnp, alias).__name__ == name
+    assert set(jnp.__all__) <= set(dir(jnp))
 
 
 def test_missing_functions_are_named():

@@ -57,8 +57,14 @@ _SHARED = [
 
 def _names() -> dict[str, Any]:
     names = {name: getattr(_numpy, name) for name in _SHARED}
-    names |= {n: v for n, v in vars(_numpy).items() if isinstance(v, _numpy.ufunc)}
-    return names | EXPORTS
+    for name, value in vars(_numpy).items():
+        if isinstance(value, _numpy.ufunc):
+            names[name] = value
+        elif callable(value) and getattr(value, "__name__", None) in EXPORTS:
+            same = EXPORTS[value.__name__]  # an alias, such as `concat`
+            if same.__wrapped__ is value:
+                names[name] = same
+    return names
 
 
 globals().update(_names())

@@ -223,7 +223,7 @@ vsplit = implements(np.vsplit)(_split_along("vsplit", 2, lambda ndim: 0))
 dsplit = implements(np.dsplit)(_split_along("dsplit", 3, lambda ndim: 2))
 
 
-@implements(np.unstack)
+@implements(getattr(np, "unstack", None))  # since NumPy 2.1
 def unstack(x: Array, /, *, axis: Any = 0) -> Any:
     """`numpy.unstack`."""
     x = as_array(x)

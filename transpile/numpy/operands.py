@@ -112,10 +112,13 @@ def dispatching(function: Any, implementation: Callable[..., Any]) -> Callable[.
 
 
 def implements(*functions: Any) -> Callable[[Function], Function]:
-    """Register a traced implementation of NumPy functions, under their names."""
+    """Register a traced implementation of NumPy functions, under their names.
+
+    None stands for a function that the installed NumPy does not have.
+    """
 
     def decorate(implementation: Function) -> Function:
-        for function in functions:
+        for function in filter(None, functions):
             FUNCTIONS[function] = _in_numpys_words(function, implementation)
             EXPORTS[function.__name__] = dispatching(function, FUNCTIONS[function])
         return implementation
@@ -333,6 +336,8 @@ def scalar_of(array: Any) -> Any:
         return array
     if array.size == 0:
         return None
+    if array.flat[0].tobytes() != array.flat[-1].tobytes():
+        return None
     content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
     return array.reshape(-1)[0] if bool((content == content[0]).all()) else None
 
@@ -444,7 +449,7 @@ def axes_of(axis: Any, ndim: int, repeated: str = "duplicate value in 'axis'") -
     """The axes that None (all), an int or a tuple means, in the order given."""
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, tuple | list) else (axis,)
+    given = axis if isinstance(axis, tuple) else (axis,)
     axes = tuple(axis_of(a, ndim) for a in given)
     if len(set(axes)) != len(axes):
         raise error(ValueError, repeated)

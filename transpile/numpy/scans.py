@@ -74,7 +74,7 @@ def _cumulative(function: Any, x: Array, axis: Any, dtype: Any, initial: bool) -
     return concatenate_along([begin, result], number)
 
 
-@implements(np.cumulative_sum)
+@implements(getattr(np, "cumulative_sum", None))  # since NumPy 2.1
 def cumulative_sum(
     x: Array,
     /,
@@ -89,7 +89,7 @@ def cumulative_sum(
     return _cumulative(cumsum, x, axis, dtype, include_initial)
 
 
-@implements(np.cumulative_prod)
+@implements(getattr(np, "cumulative_prod", None))  # since NumPy 2.1
 def cumulative_prod(
     x: Array,
     /,

@@ -263,7 +263,7 @@ def matrix_transpose(x: Array, /) -> Any:
 def flip(m: Array, axis: Any = None) -> Any:
     """`numpy.flip`."""
     x = as_array(m)
-    axes = axes_of(axis, x.ndim, "repeated axis")
+    axes = axes_of(tuple(axis) if isinstance(axis, list) else axis, x.ndim, "repeated axis")
     return bind(rows.rev, x, dimensions=tuple(sorted(axes))) if axes else x
 
 
@@ -393,7 +393,7 @@ def astype(
     return strengthen(convert(value, wanted))
 
 
-@implements(np.astype)
+@implements(getattr(np, "astype", None))  # since NumPy 2.1
 def astype_function(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """`numpy.astype`."""
     return astype(x, dtype)
