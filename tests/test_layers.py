@@ -1,4 +1,4 @@
-"""The shape of the code: one direction of imports, no hidden ones, files and functions of a size."""
+"""The shape of the code: imports go one way and are not hidden, files and functions have a size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
-ORDER = """
+DATA_FLOW = """
     errors options paths types tree
     primitive graph dot source trace keys parameters closures signature
     transforms primitives numpy
@@ -21,7 +21,8 @@ ORDER = """
     dialect runtime expression blas render
     directories compilers toolchain entry cache load executable
     stages wrapped api __init__ __main__
-""".split()
+"""
+ORDER = DATA_FLOW.split()
 
 # Imports inside functions, each with its reason.
 HIDDEN = {
