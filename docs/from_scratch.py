@@ -253,7 +253,7 @@ def layer(x, scale, shift):
 def check(function, *arrays):
     """Compile, compare with NumPy, and return what was compiled."""
     compiled = jit(function)
-    np.testing.assert_allclose(compiled(*arrays), function(*arrays), rtol=1e-12)
+    np.testing.assert_allclose(compiled(*arrays), function(*arrays), rtol=1e-12, atol=1e-14)
     assert compiled(*arrays).tobytes() == compiled(*[x.copy("F") for x in arrays]).tobytes()
     (only,) = compiled.compiled.values()
     return only
