@@ -215,7 +215,8 @@ class Program:
     """A whole program. `offsets` gives each temporary its place in the workspace, in bytes.
 
     `donated` names the inputs whose memory may be taken, `aliases` the pairs (output, input) that
-    share memory; there the caller may pass the same array for both.
+    share memory; there the caller may pass the same array for both. `placements` says where each
+    value of the graph lives, and why; it is for people.
     """
 
     name: str
@@ -226,6 +227,7 @@ class Program:
     constants: tuple[Buffer, ...] = ()
     offsets: tuple[int, ...] = ()
     workspace: int = 0
+    placements: tuple[str, ...] = ()
     donated: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
 
@@ -517,6 +519,8 @@ def to_text(program: Program) -> str:
         named = getattr(program, role)
         if named:
             lines.append(f"  {role}: {', '.join(map(_buffer_text, named))}")
+    if program.placements:
+        lines += ["  placements:", *(f"    {line}" for line in program.placements)]
     for kernel in program.kernels:
         where = f"  # {kernel.source}" if kernel.source.line else ""
         lines.append(f"kernel {kernel.name}{where}")

@@ -30,7 +30,7 @@ from transpile.loops import (
     map_expr,
 )
 from transpile.names import LOOP_NAMES, Names
-from transpile.nest import Fused, Home, Nest, fuse, reads_in_place
+from transpile.nest import Fused, Home, Nest, explain, fuse, reads_in_place
 from transpile.placement import Stage
 from transpile.products import workspace_bytes
 from transpile.types import SHORT_NAMES, Dim, Index, Shape, Symbol, substitute, unravel
@@ -128,6 +128,7 @@ class _Lowering:
             tuple(kernels),
             tuple(self.temporaries),
             tuple(self.constants),
+            placements=tuple(explain(self.fused)),
             donated=tuple(self.inputs[p].name for p in donated),
         )
         loops.check(program)

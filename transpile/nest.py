@@ -14,6 +14,7 @@ A value lives
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transpile.graph import Graph, Var
@@ -270,6 +271,32 @@ def _home(
     if isinstance(size, int) and size <= LARGEST_ROW:
         return Home("row", shared, path[shared - 1], kept, shape)
     return memory
+
+
+def explain(fused: Fused) -> Iterator[str]:
+    """For each computed value where it lives, and why: what `as_text("loops")` shows."""
+    stages = {s.var: s for s in fused.placement.stages}
+    for equation in fused.placement.graph.equations:
+        if equation.primitive.kind in ("view", "generate"):
+            continue
+        var = equation.output
+        label = f"{var.name or equation.primitive.name} ({equation.primitive.name}, {var.type})"
+        if var not in stages:
+            reason = "cheap" if var in fused.placement.recompute else "read in one place"
+            yield f"{label}: inline, {reason}"
+            continue
+        home = fused.homes[stages[var]]
+        if home.kind == "scalar":
+            reason = f"its readers share all {home.depth} loops with it"
+        elif home.kind == "row":
+            reason = f"its readers share {home.depth} of its loops; {list(home.shape)} is kept"
+        elif var in fused.placement.graph.outputs:
+            reason = "a result"
+        elif stages[var].kind == "call" or home.depth == 0:
+            reason = "a reader stands in another kernel"
+        else:
+            reason = "too large for a row"
+        yield f"{label}: {home.kind}, {reason}"
 
 
 def reads_in_place(fused: Fused, producer: Stage, reader: Stage, load: Load) -> bool:
