@@ -12,12 +12,20 @@ from dataclasses import replace
 import numpy as np
 
 from transpile.loops import (
+    Alloc,
     Apply,
+    Buffer,
+    Call,
+    Declare,
     Expr,
     For,
+    If,
     Literal,
+    Load,
     Program,
+    Ref,
     Statement,
+    Store,
     Within,
     expressions,
     map_statement,
@@ -25,6 +33,7 @@ from transpile.loops import (
     substitute_index,
     walk,
 )
+from transpile.names import Names
 from transpile.options import Options
 from transpile.types import BOOL, Dim, Index, Symbol, bounds, symbols_of
 
@@ -36,9 +45,12 @@ MOST_STATEMENTS = 400
 
 def split(program: Program, options: Options) -> Program:
     """The program with its loops cut at the conditions on their indices."""
-    return replace(
-        program, kernels=tuple(replace(k, body=tuple(_body(k.body))) for k in program.kernels)
-    )
+    kernels = []
+    for kernel in program.kernels:
+        taken = {n for s in walk(kernel.body) for n in (_declared(s), _symbol(s)) if n}
+        names = Names({*program.buffers(), *taken})
+        kernels.append(replace(kernel, body=_distinct(tuple(_body(kernel.body)), names)))
+    return replace(program, kernels=tuple(kernels))
 
 
 def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -47,6 +59,72 @@ def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
             yield from _loop(statement)
         else:
             yield statement
+
+
+def _declared(statement: Statement) -> str:
+    match statement:
+        case Declare(name=name) | Alloc(buffer=Buffer(name=name)):
+            return name
+        case _:
+            return ""
+
+
+def _symbol(statement: Statement) -> str:
+    return statement.symbol.name if isinstance(statement, For) else ""
+
+
+def _distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]:
+    """The statements of one scope, where pieces of a single iteration now stand side by side, with
+    another name for what a second piece declares again."""
+    seen: set[str] = set()
+    others: dict[str, str] = {}
+    result: list[Statement] = []
+    for statement in body:
+        name = _declared(statement)
+        if name:
+            others.pop(name, None)
+        if name in seen:
+            others[name] = names.new(name)
+        seen.add(name)
+        if isinstance(statement, For):
+            statement = replace(statement, body=_distinct(statement.body, names))
+        result.append(_renamed(statement, others) if others else statement)
+    return tuple(result)
+
+
+def _renamed(statement: Statement, others: dict[str, str]) -> Statement:
+    """The statement with scalars and local arrays called by other names."""
+
+    def on_expr(expr: Expr) -> Expr:
+        match expr:
+            case Ref(name=name):
+                return replace(expr, name=others.get(name, name))
+            case Load(buffer=buffer):
+                return replace(expr, buffer=others.get(buffer, buffer))
+            case _:
+                return expr
+
+    def on_names(inner: Statement) -> Statement:
+        match inner:
+            case For(body=body):
+                return replace(inner, body=tuple(map(on_names, body)))
+            case If(body=body, orelse=orelse):
+                return replace(
+                    inner, body=tuple(map(on_names, body)), orelse=tuple(map(on_names, orelse))
+                )
+            case Declare(name=name):
+                return replace(inner, name=others.get(name, name))
+            case Alloc(buffer=buffer):
+                name = others.get(buffer.name, buffer.name)
+                return Alloc(replace(buffer, name=name))
+            case Store(buffer=name):
+                return replace(inner, buffer=others.get(name, name))
+            case Call(writes=writes):
+                return replace(inner, writes=tuple(others.get(n, n) for n in writes))
+            case _:
+                return inner
+
+    return on_names(map_statement(statement, on_expr, lambda index: index))
 
 
 def _loop(loop: For) -> Iterator[Statement]:
