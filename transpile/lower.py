@@ -56,6 +56,10 @@ class _Lowering:
         self.constants: list[Buffer] = []
         self.inputs = tuple(self._buffer(v, v.name or "x") for v in graph.inputs)
         self.outputs = tuple(self._output_buffers())
+        for key, atom in list(self.placement.atoms.items()):  # global names before local ones
+            producer = self.placement.by_key.get(key)
+            if producer is None or self.fused.homes[producer].kind == "stored":
+                self._stored(atom)
         self.in_place = self._values_read_in_place()
         self.scalars: dict[Stage, str] = {}
         self.rows: dict[Stage, Buffer] = {}
