@@ -250,6 +250,9 @@ class Placement:
         (x,) = equation.inputs
         axis: int = equation.params["axis"]
         along = index[axis]
+        if x.type.shape[axis] == 1:
+            body = self.element(x, index)
+            return Stage(equation.output, "map", equation, loops, len(loops), index, body)
         if equation.params["reverse"]:
             index = (*index[:axis], x.type.shape[axis] - 1 - along, *index[axis + 1 :])
         order = [s for s in loops if Dim.of(s) != along] + [s for s in loops if Dim.of(s) == along]
@@ -337,9 +340,12 @@ class Placement:
             span = (extent - 1) * step + 1
             if low or high or interior:
                 tests.append(Within(i, low, span + low))
-            if interior:
-                phase = IndexValue((i - low) % step)
-                tests.append(Apply("equal", (phase, Literal(0, INT64)), BOOL))
+            phase = (i - low) % step
+            if isinstance(phase, int):
+                if phase != 0:
+                    return self.element(value, ())
+            else:
+                tests.append(Apply("equal", (IndexValue(phase), Literal(0, INT64)), BOOL))
             inner.append((i - low) // step)
         result = self.element(x, tuple(inner))
         fill = self.element(value, ())
