@@ -442,6 +442,21 @@ def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
     return [name for name in used if name not in local], writes - local
 
 
+def names_in(program: Program) -> set[str]:
+    """Every name in a program: buffers, scalars, local arrays and loops."""
+    names = set(program.buffers())
+    for kernel in program.kernels:
+        for statement in walk(kernel.body):
+            match statement:
+                case Declare(name=name) | Alloc(buffer=Buffer(name=name)):
+                    names.add(name)
+                case For(symbol=symbol):
+                    names.add(symbol.name)
+                case _:
+                    pass
+    return names
+
+
 def is_independent(loop: For) -> bool:
     """Tell whether the iterations of a loop do not depend on each other: none updates a scalar that
     was declared outside. (Different iterations store to different elements by construction.)"""

@@ -25,6 +25,7 @@ from transpile.loops import (
     children,
     is_independent,
     map_statement,
+    names_in,
     walk,
 )
 from transpile.names import Names
@@ -38,7 +39,7 @@ FEWEST_BLOCKS = 4
 
 def blocks(program: Program, options: Options) -> Program:
     """The program with its outermost reductions done in blocks."""
-    names = Names(program.buffers())
+    names = Names(names_in(program))
     temporaries = list(program.temporaries)
     kernels = []
     for kernel in program.kernels:

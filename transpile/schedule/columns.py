@@ -30,8 +30,10 @@ from transpile.loops import (
     is_independent,
     map_expr,
     map_statement,
+    names_in,
     walk,
 )
+from transpile.names import Names
 from transpile.nest import LARGEST_ROW
 from transpile.options import Options
 from transpile.types import Dim, Index, Shape, Symbol, product
@@ -43,12 +45,10 @@ FEWEST_COLUMNS = 8
 
 def columns(program: Program, options: Options) -> Program:
     """The program with such nests turned inside out."""
-    kernels = []
-    for kernel in program.kernels:
-        taken = {s.symbol.name for s in walk(kernel.body) if isinstance(s, For)}
-        taken |= set(program.buffers())
-        name = next(n for n in ("strip", "strip_", "strip__") if n not in taken)
-        kernels.append(replace(kernel, body=tuple(_statement(s, name) for s in kernel.body)))
+    name = Names(names_in(program)).new("strip")
+    kernels = [
+        replace(k, body=tuple(_statement(s, name) for s in k.body)) for k in program.kernels
+    ]
     return replace(program, kernels=tuple(kernels))
 
 

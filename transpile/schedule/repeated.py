@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from transpile.loops import (
-    Alloc,
     Apply,
-    Buffer,
     Declare,
     Expr,
     For,
@@ -21,8 +19,8 @@ from transpile.loops import (
     Within,
     expressions,
     map_statement,
+    names_in,
     subexpressions,
-    walk,
 )
 from transpile.names import Names
 from transpile.options import Options
@@ -31,17 +29,9 @@ from transpile.primitive import TABLE
 
 def repeated(program: Program, options: Options) -> Program:
     """The program with its repeated subexpressions named."""
+    taken = names_in(program)
     kernels = []
     for kernel in program.kernels:
-        taken = set(program.buffers())
-        for statement in walk(kernel.body):
-            match statement:
-                case Declare(name=name) | Alloc(buffer=Buffer(name=name)):
-                    taken.add(name)
-                case For(symbol=symbol):
-                    taken.add(symbol.name)
-                case _:
-                    pass
         names = Names(taken)
         kernels.append(replace(kernel, body=tuple(_body(kernel.body, names))))
     return replace(program, kernels=tuple(kernels))
