@@ -13,26 +13,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from transpile import toolchain
-from transpile.blas import Blas
 from transpile.cache import Entry, default_cache
-from transpile.cost import program_cost
 from transpile.errors import InternalError
 from transpile.graph import Graph
 from transpile.load import PROGRAM, Library, call_safely, load_or_build, needs_safe_calls
-from transpile.loops import Call, Program, walk
-from transpile.lower import lower
 from transpile.names import identifier
 from transpile.options import Options
-from transpile.passes import optimise
 from transpile.paths import PACKAGE, data_directory
-from transpile.render import Text, render
-from transpile.schedule import schedule
-from transpile.schedule.split import split
+
+if TYPE_CHECKING:  # see Lowering._steps
+    from transpile.loops import Program
+    from transpile.pipeline import Steps
+    from transpile.render import Text
 
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE = 0x0001 | 0x0100
@@ -52,7 +49,7 @@ class MemoryAnalysis:
 
 
 class Lowering:
-    """A graph on its way to C.
+    """A graph on its way to C; see `transpile.pipeline` for the steps.
 
     donated   the positions of the inputs whose memory the caller gives up
     """
@@ -63,42 +60,30 @@ class Lowering:
         self.donated = donated
 
     @cached_property
-    def _optimised(self) -> Graph:
-        return optimise(self.graph)
+    def _steps(self) -> Steps:
+        from transpile.pipeline import Steps  # a warm start lowers nothing and does without it
 
-    @cached_property
-    def _lowered(self) -> Program:
-        return lower(self._optimised, self.donated)
-
-    @cached_property
-    def _program(self) -> Program:
-        return schedule(self._lowered, self.options)
-
-    @cached_property
-    def _text(self) -> Text:
-        return self.rendered("program.h")
+        return Steps(self.graph, self.options, self.donated)
 
     def optimised(self) -> Graph:
         """The graph after the passes."""
-        return self._optimised
+        return self._steps.optimised
 
     def program(self) -> Program:
         """The scheduled loops."""
-        return self._program
+        return self._steps.program
 
     def rendered(self, header: str) -> Text:
         """The C text, with this name of the header file in it."""
-        source = self.graph.source
-        title = f"{self.graph.name}, from {source}" if source.line else self.graph.name
-        return render(self._program, self.options, header, title, self._blas)
+        return self._steps.rendered(header)
 
     def c_text(self) -> str:
         """The text of program.c."""
-        return self._text.source
+        return self._steps.text.source
 
     def header_text(self) -> str:
         """The text of program.h."""
-        return self._text.header
+        return self._steps.text.header
 
     def cost_analysis(self) -> dict[str, float]:
         """The operations of the fused program and the memory that it touches.
@@ -106,12 +91,7 @@ class Lowering:
         `flops` and `transcendentals` are counts, `bytes accessed` is in bytes; see
         `transpile.cost`.
         """
-        cost = program_cost(split(self._lowered, self.options))
-        return {
-            "flops": float(cost.flops),
-            "transcendentals": float(cost.transcendentals),
-            "bytes accessed": float(cost.bytes),
-        }
+        return self._steps.cost()
 
     def ingredients(self) -> dict[str, str]:
         """The named parts of the cache key: everything that the program's bytes depend on."""
@@ -132,49 +112,9 @@ class Lowering:
         Raises CompilerNotFoundError and CompilationError.
         """
         entry, library = load_or_build(
-            default_cache(), self.graph.name, self.ingredients(), self._write
+            default_cache(), self.graph.name, self.ingredients(), lambda d: self._steps.write(d)
         )
         return Executable(self, entry, library)
-
-    @cached_property
-    def _blas(self) -> Blas | None:
-        """The library for matrix products, if there are any and the options ask for one."""
-        calls = any(isinstance(s, Call) for k in self._program.kernels for s in walk(k.body))
-        return toolchain.find_blas(self.options) if calls else None
-
-    def _write(self, directory: Path) -> None:
-        """Write and compile the program's files."""
-        compiler = toolchain.find_compiler(self.options)
-        blas = self._blas
-        source = directory / "program.c"
-        source.write_text(self.c_text(), encoding="utf-8")
-        if self._text.constants:
-            (directory / "program.bin").write_bytes(self._text.constants)
-        (directory / "program.h").write_text(self.header_text(), encoding="utf-8")
-        log = toolchain.build_shared(
-            compiler,
-            source,
-            directory / PROGRAM,
-            toolchain.flags(compiler, self.options),
-            blas.link_flags if blas is not None else (),
-        )
-        (directory / "build.log").write_text(log, encoding="utf-8")
-        program = self._program
-        pointers = ", ".join(["void *"] * (len(program.inputs) + len(program.outputs) + 1))
-        meta = {
-            "declarations": f"int {program.name}({pointers});\n"
-            f"const char *{program.name}_error(int code);\n",
-            "function": program.name,
-            "workspace": program.workspace,
-            "aliases": [
-                [
-                    [b.name for b in program.outputs].index(output),
-                    [b.name for b in program.inputs].index(donated),
-                ]
-                for output, donated in program.aliases
-            ],
-        }
-        (directory / "meta.json").write_text(json.dumps(meta, sort_keys=True), encoding="utf-8")
 
 
 @cache

@@ -1,0 +1,107 @@
+"""The whole way from a graph to C, each step done when it is asked for.
+
+Only a program that is not in the cache needs any of this, so nothing imports this module before
+then.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+
+from transpile import toolchain
+from transpile.blas import Blas
+from transpile.cost import program_cost
+from transpile.graph import Graph
+from transpile.load import PROGRAM
+from transpile.loops import Call, Program, walk
+from transpile.lower import lower
+from transpile.options import Options
+from transpile.passes import optimise
+from transpile.render import Text, render
+from transpile.schedule import schedule
+from transpile.schedule.split import split
+
+
+class Steps:
+    """The steps of one graph."""
+
+    def __init__(self, graph: Graph, options: Options, donated: tuple[int, ...]) -> None:
+        self.graph = graph
+        self.options = options
+        self.donated = donated
+
+    @cached_property
+    def optimised(self) -> Graph:
+        """The graph after the passes."""
+        return optimise(self.graph)
+
+    @cached_property
+    def lowered(self) -> Program:
+        """The fused loops before the schedule."""
+        return lower(self.optimised, self.donated)
+
+    @cached_property
+    def program(self) -> Program:
+        """The scheduled loops."""
+        return schedule(self.lowered, self.options)
+
+    @cached_property
+    def text(self) -> Text:
+        """program.c and program.h."""
+        return self.rendered("program.h")
+
+    def rendered(self, header: str) -> Text:
+        """The C text, with this name of the header file in it."""
+        source = self.graph.source
+        title = f"{self.graph.name}, from {source}" if source.line else self.graph.name
+        return render(self.program, self.options, header, title, self._blas)
+
+    @cached_property
+    def _blas(self) -> Blas | None:
+        """The library for matrix products, if there are any and the options ask for one."""
+        calls = any(isinstance(s, Call) for k in self.program.kernels for s in walk(k.body))
+        return toolchain.find_blas(self.options) if calls else None
+
+    def cost(self) -> dict[str, float]:
+        """The operations of the fused program and the memory that it touches."""
+        cost = program_cost(split(self.lowered, self.options))
+        return {
+            "flops": float(cost.flops),
+            "transcendentals": float(cost.transcendentals),
+            "bytes accessed": float(cost.bytes),
+        }
+
+    def write(self, directory: Path) -> None:
+        """Write and compile the program's files."""
+        compiler = toolchain.find_compiler(self.options)
+        source = directory / "program.c"
+        source.write_text(self.text.source, encoding="utf-8")
+        (directory / "program.h").write_text(self.text.header, encoding="utf-8")
+        if self.text.constants:
+            (directory / "program.bin").write_bytes(self.text.constants)
+        log = toolchain.build_shared(
+            compiler,
+            source,
+            directory / PROGRAM,
+            toolchain.flags(compiler, self.options),
+            self._blas.link_flags if self._blas is not None else (),
+        )
+        (directory / "build.log").write_text(log, encoding="utf-8")
+        meta = json.dumps(self._meta(), sort_keys=True)
+        (directory / "meta.json").write_text(meta, encoding="utf-8")
+
+    def _meta(self) -> dict[str, object]:
+        """What calling the program takes."""
+        program = self.program
+        pointers = ", ".join(["void *"] * (len(program.inputs) + len(program.outputs) + 1))
+        inputs = [b.name for b in program.inputs]
+        outputs = [b.name for b in program.outputs]
+        return {
+            "declarations": f"int {program.name}({pointers});\n"
+            f"const char *{program.name}_error(int code);\n",
+            "function": program.name,
+            "workspace": program.workspace,
+            "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],
+        }
