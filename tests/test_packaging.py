@@ -32,9 +32,11 @@ def wheel(tmp_path_factory):
         pytest.skip("pip is not installed here")
     folder = tmp_path_factory.mktemp("wheel")
     here = importlib.util.find_spec("hatchling") is not None
-    options = ["--no-build-isolation"] if here else ["--retries", "1", "--timeout", "5"]
+    options = ["--no-build-isolation"] if here else []
+    # For the pip that builds and for the one that it starts to fetch hatchling.
+    patience = {**os.environ, "PIP_RETRIES": "1", "PIP_DEFAULT_TIMEOUT": "5"}
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps")
-    done = run(*pip, *options, "--wheel-dir", str(folder), str(ROOT))
+    done = run(*pip, *options, "--wheel-dir", str(folder), str(ROOT), env=patience)
     if done.returncode and any(words in done.stderr for words in NO_NETWORK):
         pytest.skip("building a wheel needs hatchling, and no package index can be reached")
     assert done.returncode == 0, done.stderr
