@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -144,76 +144,42 @@ class Executable:
         self._results = [(a.type.static_shape(), a.type.dtype) for a in graph.outputs]
         self._workspace = int(entry.meta["workspace"])
         self._aliases = {int(o): int(d) for o, d in entry.meta["aliases"]}
-        self._run = self._in_place(library) if self._aliases else self._caller(library)
+        self.run = self._caller(library)
 
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Run the program on the flat inputs of the graph; the flat outputs are new arrays.
 
         Arrays of any memory layout are accepted: those in row-major order, aligned and in native
         byte order are read where they are, others are copied first. The GIL is released meanwhile.
+        A result that takes the memory of a donated argument is that argument, or the copy that was
+        made of it.
         """
-        return self._run(leaves)
+        return self.run(leaves)
 
     def _caller(self, library: Library) -> Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]]:
-        """The function that runs the program. Everything it needs is a local variable: for small
-        arrays looking things up would take longer than the program."""
-        function: Callable[..., int] = library.function(self.entry.meta["function"])
-        from_buffer: Callable[[Any], Any] = library.ffi.from_buffer
-        types, outputs, workspace_size = self._types, self._results, self._workspace
-        ndarray, empty, nothing = np.ndarray, np.empty, library.ffi.NULL
-        # A call takes a workspace from here and gives it back; list methods are atomic.
-        spare: list[Any] = []
-
-        def run(leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-            pointers = []
-            for leaf, (dtype, shape) in zip(leaves, types, strict=True):
-                if not (
-                    type(leaf) is ndarray
-                    and leaf.dtype is dtype
-                    and leaf.flags.num & _IN_PLACE == _IN_PLACE
-                ):
-                    leaf = _row_major(leaf, dtype, shape)
-                pointers.append(from_buffer(leaf))  # the pointer keeps the array alive
-            results = []
-            for shape, dtype in outputs:
-                result = empty(shape, dtype)
-                results.append(result)
-                pointers.append(from_buffer(result))
-            workspace = nothing
-            if workspace_size:
-                workspace = spare.pop() if spare else from_buffer(empty(workspace_size, _BYTE))
-            if needs_safe_calls():
-                code = call_safely(function, *pointers, workspace)
-            else:
-                code = function(*pointers, workspace)
-            if workspace_size:
-                spare.append(workspace)
-            if code:
-                self._fail(library, code)
-            return results
-
-        return run
-
-    def _in_place(self, library: Library) -> Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]]:
-        """The function that runs a program some of whose results take the memory of arguments. An
-        argument that cannot be written, or not by C, is copied first, and the copy returned."""
-        function: Callable[..., int] = library.function(self.entry.meta["function"])
-        from_buffer: Callable[[Any], Any] = library.ffi.from_buffer
-
-        def run(leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-            held = [_row_major(x, d, s) for x, (d, s) in zip(leaves, self._types, strict=True)]
-            results = []
-            for position, (shape, dtype) in enumerate(self._results):
-                source = held[self._aliases[position]] if position in self._aliases else None
-                if source is None or not source.flags.writeable:
-                    source = np.empty(shape, dtype)
-                results.append(source)
-            workspace = from_buffer(np.empty(self._workspace, _BYTE))
-            code = call_safely(function, *map(from_buffer, (*held, *results)), workspace)
-            if code:
-                self._fail(library, code)
-            return results
-
+        """The function that runs the program, written out for its arguments: for small arrays a
+        loop over them would take longer than the program."""
+        values: dict[str, Any] = {
+            "function": library.function(self.entry.meta["function"]),
+            "from_buffer": library.ffi.from_buffer,
+            "call_safely": call_safely,
+            "needs_safe_calls": needs_safe_calls,
+            "row_major": _row_major,
+            "ndarray": np.ndarray,
+            "empty": np.empty,
+            "workspace": library.ffi.NULL,
+            "byte": _BYTE,
+            "fail": lambda code: self._fail(library, code),
+            # A call takes a workspace from here and gives it back; list methods are atomic.
+            "spare": [],
+        }
+        for position, (dtype, shape) in enumerate(self._types):
+            values |= {f"dtype{position}": dtype, f"shape{position}": shape}
+        for position, (shape, dtype) in enumerate(self._results):
+            values |= {f"result_dtype{position}": dtype, f"result_shape{position}": shape}
+        text = _caller_text(len(self._types), len(self._results), self._aliases, self._workspace)
+        exec(compile(text, f"<call of {self.entry.name}>", "exec"), values)
+        run: Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]] = values["run"]
         return run
 
     def _fail(self, library: Library, code: int) -> NoReturn:
@@ -271,6 +237,39 @@ class Executable:
             paths.append(target / f"{chosen}.bin")
             paths[-1].write_bytes(text.constants)
         return paths
+
+
+def _caller_text(inputs: int, outputs: int, aliases: Mapping[int, int], workspace: int) -> str:
+    """The Python text of `run(leaves)` for a program with so many inputs and outputs."""
+    lines = ["def run(leaves):"]
+    if inputs:
+        lines.append(f"    {', '.join(f'x{i}' for i in range(inputs))}, = leaves")
+    for i in range(inputs):
+        lines += [
+            f"    if not (type(x{i}) is ndarray and x{i}.dtype is dtype{i}",
+            f"            and x{i}.flags.num & {_IN_PLACE} == {_IN_PLACE}):",
+            f"        x{i} = row_major(x{i}, dtype{i}, shape{i})",
+        ]
+    for i in range(outputs):
+        new = f"empty(result_shape{i}, result_dtype{i})"
+        if i in aliases:
+            new = f"x{aliases[i]} if x{aliases[i]}.flags.writeable else {new}"
+        lines.append(f"    r{i} = {new}")
+    names = [f"x{i}" for i in range(inputs)] + [f"r{i}" for i in range(outputs)]
+    arguments = ", ".join([*(f"from_buffer({n})" for n in names), "scratch"])
+    taken = f"spare.pop() if spare else from_buffer(empty({workspace}, byte))"
+    lines += [
+        f"    scratch = {taken if workspace else 'workspace'}",
+        "    if needs_safe_calls():",
+        f"        code = call_safely(function, {arguments})",
+        "    else:",
+        f"        code = function({arguments})",
+        *(["    spare.append(scratch)"] if workspace else []),
+        "    if code:",
+        "        fail(code)",
+        f"    return [{', '.join(f'r{i}' for i in range(outputs))}]",
+    ]
+    return "\n".join(lines)
 
 
 def _row_major(leaf: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -43,7 +43,8 @@ _OBJECTS: dict[str, Callable[[Lowering], Any]] = {
     "graph": lambda lowering: lowering.optimised(),
     "loops": lambda lowering: lowering.program(),
 }
-Fast = tuple[Executable, tuple[int, ...] | None, Callable[[list[Any]], Any] | None]
+Run = Callable[[Sequence[Any]], list[Any]]
+Fast = tuple[Run, tuple[int, ...] | None, Callable[[list[Any]], Any] | None]
 
 
 @dataclass(frozen=True)
@@ -258,7 +259,7 @@ class Compiled(_Stage):
         self._accepted: set[tuple[Any, ...]] = set()
         every = len(self._signature.types)
         self.fast: Fast = (
-            executable,
+            executable.run,
             None if kept == tuple(range(every)) else kept,
             _finisher(self._out_tree),
         )

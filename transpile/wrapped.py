@@ -124,13 +124,20 @@ class Wrapped:
         """Run on these arguments, tracing and compiling where that has not been done."""
         if _state.disabled:
             return self._function(*args, **kwargs)
-        leaves: Any
+        leaves: Any = None
         found = None
         try:
-            if len(args) == 1 and self._plain and not kwargs and type(args[0]) is ndarray:
-                leaves = args
-                found = self._fast[(args[0].dtype, args[0].shape)]
-            else:
+            if self._plain and not kwargs:  # the usual case, without a call
+                parts: list[Any] = []
+                for value in args:
+                    if type(value) is not ndarray:
+                        break
+                    parts.append(value.dtype)
+                    parts.append(value.shape)
+                else:
+                    leaves = args
+                    found = self._fast[tuple(parts)]
+            if leaves is None:
                 key, leaves = self._parameters.describe(args, kwargs)
                 found = self._fast[key]
         except (KeyError, TypeError, ValueError, Rejected):
