@@ -4,27 +4,31 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PIP    := -m pip install --quiet --disable-pip-version-check
+PEERS  ?=
 
 .PHONY: demo test lint format bench clean compiler
 
-demo: $(VENV)/.installed compiler
+demo: compiler
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test compiler
 	@$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.installed-lint
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
 
 format: $(VENV)/.installed-lint
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.installed compiler
-	@$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+# ONLY=softmax measures one; PEERS=1 installs JAX, in an environment of its own, to compare with.
+bench: compiler $(if $(PEERS),.venv-bench/.installed)
+	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) $(ARGS)
 
+# Quiet, or one sentence that says what to install.
 compiler: $(VENV)/.installed
 	@$(BIN)/python -m transpile doctor --require-compiler
 
@@ -36,17 +40,27 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@echo "installing transpile into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python $(PIP) -e .
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@echo "installing the tests' packages into $(VENV)"
+	@$(BIN)/python $(PIP) -e '.[test]'
 	@touch $@
 
 $(VENV)/.installed-lint: $(VENV)/.installed
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[lint]'
+	@echo "installing the linters into $(VENV)"
+	@$(BIN)/python $(PIP) -e '.[lint]'
+	@touch $@
+
+.venv-bench/.installed:
+	@echo "installing JAX into .venv-bench"
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/bin/python $(PIP) jax
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .coverage
-	find cache -mindepth 1 ! -name README.md -delete
+	@rm -rf $(VENV) .venv-bench build dist benchmarks/results .coverage
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find transpile tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
+	@find cache -mindepth 1 ! -name README.md -delete
