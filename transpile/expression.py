@@ -68,6 +68,8 @@ _OPERATORS: dict[type, tuple[str, int]] = {
     ast.And: ("&&", AND),
     ast.Or: ("||", OR),
 }
+# Functions with a version for ordinary angles (transpile.schedule.versions).
+NEAR = frozenset({"sin", "cos", "tan"})
 _BITWISE = (BIT_AND, BIT_OR, BIT_XOR)
 
 
@@ -97,6 +99,7 @@ class Printer:
     shapes: dict[str, tuple[Index, ...]] = field(default_factory=dict)
     values: frozenset[str] = frozenset()
     used: set[str] = field(default_factory=set)
+    near: bool = False
 
     def print(self, expr: Expr, level: int = 0) -> str:
         """The text of an expression, in parentheses when it binds less tightly than `level`."""
@@ -203,7 +206,8 @@ class Printer:
     def function(self, name: str, dtype: DType) -> str:
         """The C function for NumPy's name and a dtype: a helper, else the C library's."""
         ending = suffix(dtype)
-        helper = f"{name}_{ending}"
+        near = self.near and ending == "f64" and name in NEAR
+        helper = f"{name}_near_{ending}" if near else f"{name}_{ending}"
         library = runtime.library_name(name, ending)
         precise = (
             self.precise and library is not None and name in TABLE and TABLE[name].transcendental

@@ -99,7 +99,7 @@ class For:
 
     `parallel`: the iterations are independent and may run on several threads.
     `simd`: they may run in vector lanes; `reductions` names the accumulators (with their operation)
-    that are then combined across lanes.
+    that are then combined across lanes. `near`: the angles in it are taken for ordinary ones.
     """
 
     symbol: Symbol
@@ -111,6 +111,7 @@ class For:
     simd: bool = False
     collapse: int = 1
     reductions: tuple[tuple[str, str], ...] = ()
+    near: bool = False
 
     @property
     def extent(self) -> Index:

@@ -47,6 +47,7 @@ WIDTH = 100
 # Constants with more elements than this are not written out in C.
 LONGEST_CONSTANT = 4096
 ALIGNMENT = 64
+_OPENMP_NAMES = {"add": "+", "multiply": "*", "logical_or": "||"}
 
 
 @dataclass(frozen=True)
@@ -324,7 +325,9 @@ class _Renderer:
         stop = printer.index(loop.stop)
         if loop.limit is not None:
             stop = f"{printer.function('minimum', INT64)}({stop}, {printer.index(loop.limit)})"
+        around, printer.near = printer.near, loop.near or printer.near
         body = self._body(loop.body, printer)
+        printer.near = around
         braces = len(body) != 1 or body[0]["kind"] != "line"
         return {
             "kind": "for",
@@ -363,8 +366,8 @@ class _Renderer:
 
     def _combiner(self, op: str, dtype: np.dtype[Any], printer: Printer) -> str:
         """The name by which OpenMP combines accumulators; declared where OpenMP has none."""
-        if op in ("add", "multiply"):
-            return {"add": "+", "multiply": "*"}[op]
+        if op in _OPENMP_NAMES:
+            return _OPENMP_NAMES[op]
         name = printer.function(op, dtype)
         row = next(r for r in TABLE.values() if r.kind == "reduce" and r.combine == op)
         start = self.dialect.literal(identity(row, dtype).value[()], dtype)

@@ -16,6 +16,7 @@ from transpile.schedule.repeated import repeated
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
 from transpile.schedule.threads import threads
+from transpile.schedule.versions import versions
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
@@ -30,6 +31,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (repeated, "a scalar used twice gets a name"),
     (threads, "outer loops with enough work run on several threads"),
     (simd, "innermost loops run in vector lanes"),
+    (versions, "huge angles, which hardly ever occur, do not slow the ordinary ones down"),
     (buffers, "temporaries that do not live at the same time share memory"),
 )
 

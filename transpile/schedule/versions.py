@@ -1,0 +1,101 @@
+"""Versions: loops over sines, cosines and tangents in double precision exist twice.
+
+The reduction of a huge angle takes six times as long as that of an ordinary one, and a test inside
+the loop would keep it out of vector lanes. So the loop runs as if every angle were ordinary, notes
+whether one was not, and only then runs again for all angles. Both give the same bits for ordinary
+ones (runtime_c/trigonometry_near.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from transpile.loops import (
+    Apply,
+    Declare,
+    Expr,
+    For,
+    If,
+    Literal,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    expressions,
+    loads,
+    names_in,
+    subexpressions,
+    walk,
+    written,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.types import BOOL, FLOAT64
+
+FUNCTIONS = frozenset({"sin", "cos", "tan"})
+# The functions for ordinary angles are exact up to here.
+LARGEST_ANGLE = 2.0**40
+
+
+def versions(program: Program, options: Options) -> Program:
+    """The program with such loops in two versions; unchanged where libm computes the functions."""
+    if options.precise_math:
+        return program
+    names = Names(names_in(program))
+    return replace(
+        program,
+        kernels=tuple(replace(k, body=tuple(_body(k.body, names))) for k in program.kernels),
+    )
+
+
+def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
+    for statement in body:
+        if not isinstance(statement, For):
+            yield statement
+        elif statement.simd and _can_run_again(statement):
+            yield from _versions(statement, names)
+        else:
+            yield replace(statement, body=tuple(_body(statement.body, names)))
+
+
+def _can_run_again(loop: For) -> bool:
+    """Tell whether running the loop twice gives the same: it reads nothing that it writes."""
+    stores = {name for s in walk(loop.body) for name in written(s)}
+    reads = {load.buffer for s in walk(loop.body) for load in loads(s)}
+    plain = all(isinstance(s, Store | Declare) for s in loop.body)
+    return plain and stores.isdisjoint(reads)
+
+
+def _versions(loop: For, names: Names) -> Iterator[Statement]:
+    angles: dict[Expr, None] = {}
+    for statement in loop.body:
+        for expr in expressions(statement):
+            for part in subexpressions(expr):
+                if isinstance(part, Apply) and part.op in FUNCTIONS and part.dtype == FLOAT64:
+                    angles.setdefault(part.args[0])
+    declared = {s.name for s in loop.body if isinstance(s, Declare)}
+    if not angles or any(_names(a) & declared for a in angles):
+        yield loop
+        return
+    largest = Ref(names.new("largest"), FLOAT64)
+    yield Declare(largest.name, Literal(np.float64(0), FLOAT64), constant=False)
+    notes = tuple(
+        Update(largest, "maximum", Apply("absolute", (angle,), FLOAT64)) for angle in angles
+    )
+    yield replace(
+        loop,
+        body=(*notes, *loop.body),
+        near=True,
+        reductions=(*loop.reductions, ("maximum", largest.name)),
+    )
+    # Written so that a NaN, which hides larger angles, counts as far too.
+    ordinary = Apply("less_equal", (largest, Literal(LARGEST_ANGLE, FLOAT64)), BOOL)
+    yield If(Apply("logical_not", (ordinary,), BOOL), (loop,))
+
+
+def _names(expr: Expr) -> set[str]:
+    return {part.name for part in subexpressions(expr) if isinstance(part, Ref)}
