@@ -32,7 +32,7 @@ class Batch:
     def input(self, value, name):
         """The Var of an argument; the same name gives the same one."""
         if name not in self.arguments:
-            value = np.ascontiguousarray(value)
+            value = np.array(value, order="C")
             self.arguments[name] = Var(ArrayType(value.shape, value.dtype), name)
             self.inputs.append(self.arguments[name])
             self.values.append(value)
@@ -52,7 +52,12 @@ class Batch:
 
     def case(self, name, *atoms, **params):
         """An equation whose result is compared with NumPy's."""
-        self.cases.append((name, atoms, params, self.apply(name, *atoms, **params)))
+        self.keep(self.apply(name, *atoms, **params))
+
+    def keep(self, var):
+        """Make a case of a value that an equation has given."""
+        (equation,) = (e for e in self.equations if e.output is var)
+        self.cases.append((equation.primitive.name, equation.inputs, equation.params, var))
 
     def graph(self):
         """The checked graph of all cases."""
@@ -82,7 +87,9 @@ def edges(dtype):
         some += [info.tiny / 3, info.eps, 1 - info.epsneg, np.inf, np.nan]
         positive = np.array(some, dtype)
         return np.concatenate([positive, -positive[:-1]])
-    part = np.array([0, -0.0, 1, -2.5, 1e-3, 300, np.inf, -np.inf, np.nan], f"f{dtype.itemsize // 2}")
+    part = np.array(
+        [0, -0.0, 1, -2.5, 1e-3, 300, np.inf, -np.inf, np.nan], f"f{dtype.itemsize // 2}"
+    )
     return _complex(np.repeat(part, len(part)), np.tile(part, len(part)))
 
 
@@ -118,8 +125,9 @@ def pairs(dtype, random):
     some = edges(dtype)
     if dtype.kind == "c":
         chosen = random.permutation(len(some))
-        first, second = np.concatenate([some, some, some]), np.concatenate(
-            [some, some[chosen], np.roll(some, 1)]
+        first, second = (
+            np.concatenate([some, some, some]),
+            np.concatenate([some, some[chosen], np.roll(some, 1)]),
         )
     else:
         first, second = np.repeat(some, len(some)), np.tile(some, len(some))
@@ -241,7 +249,15 @@ REDUCTIONS = [
 ]
 EMPTY_REDUCTIONS = [((0,), (0,)), ((0, 3), (0,)), ((3, 0), (1,)), ((0, 3), (1,))]
 POSITIONS = [((7,), 0), ((2, 3, 4), 1), ((4, 3), 0), ((4, 3), 1), ((1, 3), 0), ((3000,), 0)]
-SCANS = [((7,), 0), ((2, 3, 4), 0), ((2, 3, 4), 1), ((2, 3, 4), 2), ((1, 3), 0), ((0,), 0), ((300,), 0)]
+SCANS = [
+    ((7,), 0),
+    ((2, 3, 4), 0),
+    ((2, 3, 4), 1),
+    ((2, 3, 4), 2),
+    ((1, 3), 0),
+    ((0,), 0),
+    ((300,), 0),
+]
 PRODUCTS = [
     ((4, 5), (5, 3), (((1,), (0,)), ((), ()))),
     ((4, 3), (4, 3), (((0, 1), (0, 1)), ((), ()))),

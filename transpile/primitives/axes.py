@@ -157,12 +157,13 @@ def _pad(x: Any, value: Any, *, padding: tuple[tuple[int, int, int], ...]) -> An
         [max(0, d + (d - 1) * p[2]) for d, p in zip(x.shape, padding, strict=True)], value, x.dtype
     )
     spread[tuple(slice(None, None, p[2] + 1) for p in padding)] = x
+    positive = [(max(0, low), max(0, high)) for low, high, _ in padding]
+    wide = np.pad(spread, positive, constant_values=value)
     inside = tuple(
         slice(max(0, -low), n - max(0, -high))
-        for n, (low, high, _) in zip(spread.shape, padding, strict=True)
+        for n, (low, high, _) in zip(wide.shape, padding, strict=True)
     )
-    positive = [(max(0, low), max(0, high)) for low, high, _ in padding]
-    return np.pad(spread[inside], positive, constant_values=value)
+    return wide[inside]
 
 
 pad = register(Primitive("pad", "piecewise", _pad, _pad_type, cost=0))
