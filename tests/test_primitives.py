@@ -6,7 +6,11 @@ for the rows over arrays. All of them are compiled with warnings as errors.
 
 import os
 import platform
+import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +24,7 @@ from rows import (
     small,
 )
 
+from transpile import toolchain
 from transpile.executable import Lowering
 from transpile.options import Options
 from transpile.primitive import TABLE
@@ -321,3 +326,43 @@ def test_contractions_of_drawn_shapes_equal_numpy(data):
         )
         batch.case("dot_general", *operands, dimension_numbers=numbers)
     check(batch, run(batch, QUICK))
+
+
+# ------------------------------------------------------------------------------- other compilers
+
+UNDEFINED = ("-fsanitize=float-cast-overflow", "-fno-sanitize-recover=all")
+SANITIZED = Options(opt_level=0, sanitize=True, openmp=False, extra_cflags=UNDEFINED)
+
+
+def run_everything(options):
+    """Run every row program with these options and compare the results with NumPy's."""
+    batches = [make(dtype) for make in MAKERS.values() for dtype in DTYPES]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for batch, results in zip(
+            batches, pool.map(lambda b: run(b, options), batches), strict=True
+        ):
+            check(batch, results)
+
+
+def test_no_row_has_undefined_behaviour(shared_cache):
+    compiler = toolchain.find_compiler(SANITIZED)
+    environment = toolchain.sanitizer_environment(compiler)
+    if not Path(environment["LD_PRELOAD"]).is_absolute():
+        pytest.skip(f"{compiler.command[0]} has no address sanitizer library")
+    code = "import test_primitives as t; t.run_everything(t.SANITIZED); print('ran everything')"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=Path(__file__).parent,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "ran everything" in done.stdout, done.stderr[-4000:]
+    assert "runtime error" not in done.stderr, done.stderr[-4000:]
+
+
+def test_rows_compile_without_warnings_in_clang(shared_cache):
+    command = shutil.which("clang")
+    if command is None:
+        pytest.skip("clang is not installed")
+    run_everything(Options(opt_level=1, cc=command, extra_cflags=("-Werror",)))
