@@ -27,7 +27,7 @@ def fresh(monkeypatch, tmp_path):
 
 @pytest.fixture
 def found():
-    blas = find_blas(Options())
+    blas = find_blas(Options(blas="auto"))
     if blas is None:
         pytest.skip("there is no CBLAS library")
     return blas
@@ -56,7 +56,7 @@ def test_find_blas_gives_a_library_that_multiplies(found, tmp_path):
 def test_find_blas_takes_numpys_own_library():
     if not list(Path(np.__file__).parent.parent.glob("numpy.libs/*openblas*")):
         pytest.skip("this NumPy does not bring OpenBLAS")
-    blas = find_blas(Options())
+    blas = find_blas(Options(blas="auto"))
     assert blas is not None and "numpy.libs" in blas.library
     assert (blas.integer == "int64_t") == ("64_" in blas.suffix)
 
@@ -67,9 +67,9 @@ def test_find_blas_obeys_the_option_and_the_environment(found, monkeypatch):
     assert named is not None and named.symbol("x") == found.symbol("x")
     assert "the compiler option 'blas'" in named.origin
     monkeypatch.setenv("TRANSPILE_BLAS", "none")
-    assert find_blas(Options()) is None
+    assert find_blas(Options(blas="auto")) is None
     monkeypatch.setenv("TRANSPILE_BLAS", found.library)
-    again = find_blas(Options())
+    again = find_blas(Options(blas="auto"))
     assert again is not None and "TRANSPILE_BLAS" in again.origin
     assert found.identity == again.identity
 
