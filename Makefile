@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := -m pip install --quiet --disable-pip-version-check
+PIP    := -m pip install -qq --disable-pip-version-check
 PEERS  ?=
 
 .PHONY: demo test lint format bench clean compiler
