@@ -16,7 +16,7 @@ DATA_FLOW = """
     primitive graph dot source trace keys parameters closures signature
     transforms primitives numpy
     passes
-    loops names cost products placement nest lower
+    loops run_loops names cost products placement nest lower
     schedule
     dialect runtime expression blas render
     directories compilers toolchain entry cache load pipeline executable
