@@ -1,0 +1,466 @@
+"""Random whole graphs with inputs, for comparing the steps of the way to C with each other.
+
+Their floats are small multiples of 1/4 and their operations exact, so that additions in any order
+give the same bits; what is not exact (a sine) is rounded to an exact number at once.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from random import Random
+from unittest import mock
+
+import numpy as np
+
+from transpile import placement
+from transpile.graph import Const, Graph, Source, Var
+from transpile.passes.rewrite import Builder
+from transpile.primitives import axes as a
+from transpile.primitives import elementwise as e
+from transpile.primitives import linalg, reductions
+from transpile.trace import evaluate
+from transpile.types import ArrayType
+
+LARGEST = 2.0**24
+MOST_ELEMENTS = 150
+
+DTYPES = ["f8", "f8", "f8", "f8", "i8", "i4", "u1", "?", "f4"]
+NUMBERS = {"f": [0.0, 1.0, -1.0, 0.25, 2.0, -3.0, 7.5], "i": [0, 1, -1, 2, 5], "u": [0, 1, 3]}
+COMPARISONS = [e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_equal]
+
+
+THRESHOLDS = {
+    "nest:LARGEST_ROW": [0, 16, 64, 65536],
+    "nest:CANDIDATE_LOOPS": [1, 3, 8],
+    "nest:LARGEST_CLUSTER": [2, 4, 128],
+    "nest:SMALL_LOOP": [0, 20, 4096],
+    "nest:CHEAP": [0, 2, 5],
+    "placement:CHEAP": [0, 2, 5],
+    "placement:LARGEST_EXPRESSION": [2, 5, 40],
+    "placement:UNROLLED_REDUCTION": [0, 1, 3, 8],
+    "placement:UNROLLED_CONTRACTION": [0, 2, 4],
+    "passes.simplify:LARGEST_FOLDED_SIZE": [0, 64],
+    "passes.components:SHORTEST_REDUCTION": [2, 16],
+    "schedule.blocks:BLOCK": [2, 5, 16],
+    "schedule.blocks:FEWEST_BLOCKS": [2],
+    "schedule.columns:STRIP": [2, 4, 128],
+    "schedule.columns:FEWEST_COLUMNS": [2],
+    "schedule.columns:LARGEST_ROW": [256, 65536],
+    "schedule.threads:LEAST_WORK": [1, 200],
+    "schedule.threads:SHORT": [2, 64],
+    "schedule.simd:SHORTEST": [1, 4],
+    "schedule.split:MOST_PIECES": [2, 6],
+}
+
+
+class GraphMaker:
+    """A graph in the making, with the values that its inputs give."""
+
+    def __init__(self, seed: int, special: bool = False) -> None:
+        self.random = Random(seed)
+        self.special = special
+        self.builder = Builder()
+        self.values: dict[Var, np.ndarray] = {}
+        self.inputs: list[Var] = []
+        self.pool: list[Var] = []
+
+    # ------------------------------------------------------------------------------- material
+
+    def shape(self, rank: int | None = None) -> tuple[int, ...]:
+        rank = self.random.choice([0, 1, 1, 2, 2, 2, 3]) if rank is None else rank
+        sides = [1, 2, 3, 4, 5, 7] + [9, 12, 17] * (rank <= 2) + [0] * (self.random.random() < 0.05)
+        while True:
+            shape = tuple(self.random.choice(sides) for _ in range(rank))
+            if math.prod(shape) <= MOST_ELEMENTS:
+                return shape
+
+    def array(self, shape, dtype):
+        dtype = np.dtype(dtype)
+        rng = np.random.default_rng(self.random.randrange(2**32))
+        if dtype.kind == "b":
+            return rng.integers(0, 2, shape).astype(bool)
+        if dtype.kind in "iu":
+            return rng.integers(0 if dtype.kind == "u" else -9, 10, shape).astype(dtype)
+        array = np.asarray(rng.integers(-16, 17, shape) / 4).astype(dtype)
+        if self.special and array.size:
+            places = rng.integers(0, 12, shape)
+            for place, value in enumerate((np.nan, np.inf, -np.inf, -0.0)):
+                array = np.where(places == place, dtype.type(value), array)
+        return array
+
+    def new_input(self):
+        dtype = np.dtype(self.random.choice(DTYPES))
+        shape = self.shape()
+        var = Var(ArrayType(shape, dtype), f"x{len(self.inputs)}")
+        self.inputs.append(var)
+        self.values[var] = self.array(shape, dtype)
+        self.pool.append(var)
+
+    def constant(self, dtype):
+        dtype = np.dtype(dtype)
+        if dtype.kind == "b":
+            return Const(np.bool_(self.random.random() < 0.5))
+        return Const(np.array(self.random.choice(NUMBERS[dtype.kind]), dtype))
+
+    def pick(self, test=lambda v: True):
+        """A value from the pool, most often a recent one."""
+        found = [v for v in self.pool if test(v)]
+        if not found:
+            return None
+        if self.random.random() < 0.6:
+            found = found[-6:]
+        return self.random.choice(found)
+
+    def like(self, var, dtype=None):
+        """An atom that may stand beside `var` in an elementwise equation."""
+        dtype = var.type.dtype if dtype is None else dtype  # a dtype without fields is false
+        if self.random.random() < 0.25:
+            return self.constant(dtype)
+        same = self.pick(lambda v: v.type.shape == var.type.shape and v.type.dtype == dtype)
+        if same is not None and self.random.random() < 0.8:
+            return same
+
+        def spreads(v):
+            axes = self.spread_axes(v.type.shape, var.type.shape)
+            return v.type.dtype == dtype and axes is not None
+
+        other = self.pick(lambda v: spreads(v) and v is not var)
+        if other is not None:
+            found = self.spread(other, var.type.shape)
+            if found is not None:
+                return found
+        if self.random.random() < 0.3:
+            return Const(self.array(var.type.shape, dtype))
+        return same if same is not None else self.constant(dtype)
+
+    def spread_axes(self, small, large):
+        """Axes of `large` for those of `small`, in order, or None."""
+        found, axis = [], 0
+        for dim in small:
+            while axis < len(large) and dim not in (1, large[axis]):
+                axis += 1
+            if axis == len(large):
+                return None
+            found.append(axis)
+            axis += 1
+        return tuple(found)
+
+    def spread(self, var, shape):
+        axes = self.spread_axes(var.type.shape, shape)
+        return self.apply(a.broadcast_in_dim, var, shape=shape, broadcast_dimensions=axes)
+
+    def apply(self, primitive, *inputs, **params):
+        """Append an equation unless its values leave the exact range; then None."""
+        (type_,) = primitive.result_types([x.type for x in inputs], params)
+        if type_.size > MOST_ELEMENTS:
+            return None
+        var = Var(type_)
+        given = [x.value if isinstance(x, Const) else self.values[x] for x in inputs]
+        self.builder.source = Source("random.py", len(self.builder.equations) + 1, "f")
+        (value,) = evaluate(placement.Equation(primitive, tuple(inputs), params, (var,)), given)
+        if type_.dtype.kind == "f" and value.size:
+            finite = np.abs(value[np.isfinite(value)])
+            if finite.size < value.size and not self.special:
+                return None
+            if finite.size and (finite.max() > LARGEST or (finite * 256 % 1).any()):
+                return None
+        result = self.builder.apply(primitive, *inputs, **params)
+        self.values[result] = value
+        self.pool.append(result)
+        return result
+
+    # ------------------------------------------------------------------------------ equations
+
+    def unary(self):
+        x = self.pick()
+        kind = x.type.dtype.kind
+        if kind == "b":
+            return self.apply(e.logical_not, x)
+        choices = [e.negative, e.square, e.sign, e.absolute, e.copy]
+        if kind == "f":
+            choices += [e.floor, e.rint, e.ceil, e.trunc]
+        return self.apply(self.random.choice(choices), x)
+
+    def rounded_sine(self):
+        """An expensive value, used once or more."""
+        x = self.pick(lambda v: v.type.dtype == "f8")
+        if x is None:
+            return None
+        self.special, special = True, self.special
+        before = len(self.pool)
+        function = self.random.choice([e.sin, e.exp, e.arctan, e.sqrt])
+        with np.errstate(all="ignore"):
+            value = function.numpy(self.values[x]) * 8
+        self.special = special
+        if value.size and (not np.isfinite(value).all() or np.abs(value).max() > LARGEST):
+            return None
+        result = self.builder.apply(function, x)
+        self.values[result] = np.asarray(value / 8)
+        scaled = self.builder.apply(e.multiply, result, Const(np.float64(8)))
+        self.values[scaled] = np.asarray(value)
+        del self.pool[before:]
+        return self.apply(e.rint, scaled)
+
+    def binary(self):
+        x = self.pick()
+        y = self.like(x)
+        kind = x.type.dtype.kind
+        choices = [e.maximum, e.minimum, *COMPARISONS]
+        if kind == "b":
+            choices += [e.logical_and, e.logical_or, e.logical_xor] * 3
+        else:
+            choices += [e.add, e.subtract, e.multiply] * 5
+        if kind in "iu":
+            choices += [e.bitwise_and, e.bitwise_xor, e.floor_divide, e.remainder]
+        if self.random.random() < 0.5 or not isinstance(x, Var):
+            return self.apply(self.random.choice(choices), x, y)
+        return self.apply(self.random.choice(choices), y, x)
+
+    def division(self):
+        x = self.pick(lambda v: v.type.dtype.kind in "if")
+        if x is None:
+            return None
+        number = Const(np.array(self.random.choice([2, -2, 3, 4]), x.type.dtype))
+        choices = [e.floor_divide, e.remainder, e.fmod]
+        if x.type.dtype.kind == "f" and abs(int(number.value)) != 3:
+            choices.append(e.divide)
+        return self.apply(self.random.choice(choices), x, number)
+
+    def power(self):
+        x = self.pick(lambda v: v.type.dtype.kind in "if")
+        if x is None:
+            return None
+        return self.apply(e.power, x, Const(np.array(self.random.choice([1, 2, 3]), x.type.dtype)))
+
+    def select(self):
+        x = self.pick()
+        test, y = self.like(x, np.dtype(bool)), self.like(x)
+        return self.apply(e.select, test, x, y)
+
+    def convert(self):
+        x = self.pick()
+        source, target = x.type.dtype, np.dtype(self.random.choice(DTYPES))
+        if source.kind == "f" and target.kind in "iu" and (self.special or target.itemsize < 4):
+            return None
+        return self.apply(e.convert, x, dtype=target)
+
+    def broadcast(self):
+        x = self.pick()
+        for _ in range(10):
+            shape = self.shape(self.random.randint(x.type.ndim, max(3, x.type.ndim)))
+            kept = list(shape)
+            rank = len(shape)
+            axes = sorted(self.random.sample(range(rank), len(x.type.shape)))
+            for axis, dim in zip(axes, x.type.shape):
+                if dim != 1:
+                    kept[axis] = dim
+            if math.prod(kept) <= MOST_ELEMENTS:
+                return self.apply(
+                    a.broadcast_in_dim, x, shape=tuple(kept), broadcast_dimensions=tuple(axes)
+                )
+        return None
+
+    def reshape(self):
+        x = self.pick()
+        size, shape = math.prod(x.type.shape), []
+        if size == 0:
+            return self.apply(a.reshape, x, shape=(0, self.random.randint(1, 3)))
+        while size > 1 and len(shape) < 3:
+            factors = [d for d in range(2, size + 1) if size % d == 0]
+            shape.append(self.random.choice(factors))
+            size //= shape[-1]
+        shape += [size] * (size > 1)
+        for _ in range(self.random.choice([0, 0, 1, 2])):
+            shape.insert(self.random.randint(0, len(shape)), 1)
+        return self.apply(a.reshape, x, shape=tuple(shape)) if len(shape) <= 4 else None
+
+    def transpose(self):
+        x = self.pick(lambda v: v.type.ndim > 1)
+        if x is None:
+            return None
+        order = list(range(x.type.ndim))
+        self.random.shuffle(order)
+        return self.apply(a.transpose, x, permutation=tuple(order))
+
+    def slice(self):
+        x = self.pick(lambda v: v.type.ndim > 0)
+        if x is None:
+            return None
+        start, limit, strides = [], [], []
+        for dim in x.type.shape:
+            low = self.random.randint(0, dim // 2)
+            high = self.random.randint(low, dim) if self.random.random() < 0.5 else dim
+            start.append(low)
+            limit.append(max(high, low + 1) if low < dim else high)
+            strides.append(self.random.choice([1, 1, 2, 3]))
+        return self.apply(
+            a.slice_, x, start=tuple(start), limit=tuple(limit), strides=tuple(strides)
+        )
+
+    def reverse(self):
+        x = self.pick(lambda v: v.type.ndim > 0)
+        if x is None:
+            return None
+        dims = tuple(d for d in range(x.type.ndim) if self.random.random() < 0.6)
+        return self.apply(a.rev, x, dimensions=dims or (0,))
+
+    def concatenate(self):
+        x = self.pick(lambda v: v.type.ndim > 0)
+        if x is None:
+            return None
+        axis = self.random.randrange(x.type.ndim)
+
+        def fits(v):
+            mine, others = list(x.type.shape), list(v.type.shape)
+            if len(mine) != len(others) or v.type.dtype != x.type.dtype:
+                return False
+            mine[axis] = others[axis] = 0
+            return mine == others
+
+        parts = [self.pick(fits) for _ in range(self.random.choice([1, 2, 2, 3]))]
+        return self.apply(a.concatenate, *parts, dimension=axis)
+
+    def pad(self):
+        x = self.pick(lambda v: v.type.ndim > 0 and v.type.size > 0)
+        if x is None:
+            return None
+        padding = []
+        for dim in x.type.shape:
+            low, high = self.random.randint(-1, 2), self.random.randint(-1, 2)
+            inner = self.random.choice([0, 0, 0, 1, 2])
+            if dim + (dim - 1) * inner + low + high < 0 or dim + min(low, 0) + min(high, 0) < 0:
+                low = high = 0
+            padding.append((low, high, inner))
+        return self.apply(a.pad, x, self.constant(x.type.dtype), padding=tuple(padding))
+
+    def reduce(self):
+        x = self.pick(lambda v: v.type.ndim > 0)
+        if x is None:
+            return None
+        over = tuple(d for d in range(x.type.ndim) if self.random.random() < 0.5)
+        over = over or (self.random.randrange(x.type.ndim),)
+        kind = x.type.dtype.kind
+        choices = [reductions.reduce_max, reductions.reduce_min]
+        if kind == "b":
+            choices += [reductions.reduce_and, reductions.reduce_or] * 2
+        else:
+            choices += [reductions.reduce_sum] * 4
+        if kind in "iu":
+            choices.append(reductions.reduce_prod)
+        chosen = self.random.choice(choices)
+        if any(x.type.shape[d] == 0 for d in over) and chosen.combine in ("maximum", "minimum"):
+            return None
+        return self.apply(chosen, x, axes=over)
+
+    def scan(self):
+        x = self.pick(lambda v: v.type.ndim > 0 and v.type.dtype.kind != "b")
+        if x is None:
+            return None
+        choices = [reductions.cumsum, reductions.cumsum, reductions.cummax, reductions.cummin]
+        if x.type.dtype.kind in "iu":
+            choices.append(reductions.cumprod)
+        axis, reverse = self.random.randrange(x.type.ndim), self.random.random() < 0.4
+        return self.apply(self.random.choice(choices), x, axis=axis, reverse=reverse)
+
+    def position(self):
+        x = self.pick(lambda v: v.type.ndim > 0 and v.type.size > 0)
+        if x is None:
+            return None
+        axis = self.random.randrange(x.type.ndim)
+        return self.apply(self.random.choice([reductions.argmax, reductions.argmin]), x, axis=axis)
+
+    def product(self):
+        x = self.pick(lambda v: v.type.ndim > 0)
+        if x is None:
+            return None
+
+        def pairs(v):
+            return [
+                (p, q)
+                for p, d in enumerate(x.type.shape)
+                for q, other in enumerate(v.type.shape)
+                if d == other
+            ]
+
+        y = self.pick(lambda v: v.type.dtype == x.type.dtype and pairs(v))
+        if y is None:
+            return None
+        found = pairs(y)
+        self.random.shuffle(found)
+        contracted, batch = [], []
+        for p, q in found:
+            taken = contracted + batch
+            if p not in [t[0] for t in taken] and q not in [t[1] for t in taken]:
+                (contracted if self.random.random() < 0.6 else batch).append((p, q))
+        numbers = (
+            (tuple(p for p, _ in contracted), tuple(q for _, q in contracted)),
+            (tuple(p for p, _ in batch), tuple(q for _, q in batch)),
+        )
+        return self.apply(linalg.dot_general, x, y, dimension_numbers=numbers)
+
+    def count(self):
+        shape = self.shape(self.random.choice([1, 2]))
+        dimension = self.random.randrange(len(shape))
+        dtype = np.dtype(self.random.choice(["i8", "f8"]))
+        return self.apply(a.iota, shape=shape, dimension=dimension, dtype=dtype)
+
+    def graph(self, equations: int) -> Graph:
+        for _ in range(self.random.randint(1, 4)):
+            self.new_input()
+        steps = [
+            (self.unary, 3), (self.binary, 8), (self.rounded_sine, 2), (self.division, 1),
+            (self.power, 1), (self.select, 2), (self.convert, 1), (self.broadcast, 3),
+            (self.reshape, 2), (self.transpose, 2), (self.slice, 2), (self.reverse, 1),
+            (self.concatenate, 2), (self.pad, 2), (self.reduce, 4), (self.scan, 1),
+            (self.position, 1), (self.product, 2), (self.count, 0.5),
+        ]  # fmt: skip
+        functions, weights = zip(*steps, strict=True)
+        for _ in range(20 * equations):
+            if len(self.builder.equations) >= equations:
+                break
+            self.random.choices(functions, weights)[0]()
+        made = [v for v in self.pool if v not in self.inputs]
+        count = self.random.choice([1, 1, 2, 3, 5])
+        outputs = [made[-1]] if made else []
+        outputs += [self.pick() for _ in range(count - 1)]
+        if self.random.random() < 0.6:  # keep much of it alive
+            used = {x for q in self.builder.equations for x in q.inputs}
+            outputs += [v for v in made if v not in used]
+        if self.random.random() < 0.1:
+            outputs.append(self.constant("f8"))
+        if self.random.random() < 0.1:
+            outputs.append(Const(self.array((3, 2), "f8")))
+        outputs = outputs or [self.inputs[0]]
+        self.random.shuffle(outputs)
+        return Graph(tuple(self.inputs), tuple(self.builder.equations), tuple(outputs), "random")
+
+
+def random_graph(seed: int, equations: int | None = None):
+    """A checked graph and values for its inputs; every fifth has NaNs and infinities in them."""
+    maker = GraphMaker(seed, special=seed % 5 == 4)
+    graph = maker.graph(equations or 4 + seed % 37)
+    graph.check()
+    return graph, [maker.values[v] for v in maker.inputs]
+
+
+def small_thresholds(seed: int):
+    """Thresholds at which small arrays meet every step of the schedule, as patches to enter."""
+    random = Random(seed)
+    patches = []
+    for place, values in THRESHOLDS.items():
+        module, name = place.split(":")  # modules by name: packages export functions of that name
+        found = import_module(f"transpile.{module}")
+        patches.append(mock.patch.object(found, name, random.choice(values)))
+    if random.random() < 0.5:
+        patches.append(mock.patch.object(placement, "is_library_product", _any_product))
+    return patches
+
+
+def _any_product(equation):
+    return (
+        equation.primitive is linalg.dot_general
+        and equation.output.type.dtype.kind == "f"
+        and equation.inputs[0].type.size != 0
+        and equation.output.type.size != 0
+    )

@@ -1,0 +1,322 @@
+"""The interpreter of the loop language, element by element with NumPy's scalars; the tests' oracle.
+
+It is as strict as C is careless: a subscript outside its axis, an element that is read before it is
+written, a scalar of an outer scope that a parallel loop updates, and two live temporaries in one
+place of the workspace are errors here. Parallel loops run from their last iteration to their first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from transpile.errors import InternalError
+from transpile.loops import (
+    Alloc,
+    Apply,
+    Buffer,
+    Call,
+    Declare,
+    Expr,
+    For,
+    If,
+    IndexValue,
+    Kernel,
+    Literal,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    Within,
+    seen_by,
+)
+from transpile.primitive import TABLE
+from transpile.types import Atom, Dim, Index, Shape, Symbol, bounds, evaluate, product
+
+UNWRITTEN = 0
+
+
+class Memory:
+    """The elements of one buffer, and for each of them which buffer wrote it last."""
+
+    def __init__(
+        self, buffer: Buffer, sizes: dict[str, int], place: Workspace, offset: int
+    ) -> None:
+        self.name = buffer.name
+        self.dtype = buffer.dtype
+        self.mark = place.new_mark()
+        count = evaluate(product(buffer.shape), sizes)
+        end = offset + count * buffer.dtype.itemsize
+        if offset < 0 or end > place.bytes.size:
+            raise InternalError(f"{self.name} does not fit into its workspace")
+        self.data = place.bytes[offset:end].view(buffer.dtype)
+        self.owners = place.owners[offset:end].reshape(count, buffer.dtype.itemsize)
+
+    def fill(self, value: Any) -> None:
+        """Write every element."""
+        self.data[:] = np.asarray(value, self.dtype).ravel()
+        self.owners[:] = self.mark
+
+    def read(self, position: int) -> Any:
+        """An element, in row-major order."""
+        owners = self.owners[position]
+        if owners[0] != self.mark or owners[-1] != self.mark:
+            raise InternalError(f"{self.name}: element {position} is read before it is written")
+        return self.data[position]
+
+    def write(self, position: int, value: Any) -> None:
+        """Change an element."""
+        self.data[position] = value
+        self.owners[position] = self.mark
+
+
+class Workspace:
+    """Bytes that buffers share."""
+
+    def __init__(self, size: int) -> None:
+        self.bytes = np.zeros(size, np.uint8)
+        self.owners = np.full(size, UNWRITTEN, np.int64)
+        self._marks = UNWRITTEN
+
+    def new_mark(self) -> int:
+        """A number by which another buffer knows its own elements."""
+        self._marks += 1
+        return self._marks
+
+
+def run(program: Program, values: Sequence[Any]) -> list[Any]:
+    """The outputs of a program for these inputs, as arrays.
+
+    Raises IndexError for a subscript out of range and InternalError for a program that is wrong in
+    another way.
+    """
+    with np.errstate(all="ignore"):
+        return _Run(program, values).outputs()
+
+
+class _Run:
+    def __init__(self, program: Program, values: Sequence[Any]) -> None:
+        self.program = program
+        self.sizes = _runtime_sizes(program.inputs, values)
+        self.memories: dict[str, Memory] = {}
+        for buffer, value in zip(program.inputs, values, strict=True):
+            self._own(buffer).fill(value)
+        for buffer in program.constants:
+            self._own(buffer).fill(buffer.value)
+        aliases = dict(program.aliases)
+        for buffer in program.outputs:
+            if buffer.name in aliases:
+                self.memories[buffer.name] = self.memories[aliases[buffer.name]]
+            else:
+                self._own(buffer)
+        shared = Workspace(program.workspace)
+        offsets = program.offsets or (None,) * len(program.temporaries)
+        for buffer, offset in zip(program.temporaries, offsets, strict=True):
+            if offset is None:
+                self._own(buffer)
+            else:
+                self.memories[buffer.name] = Memory(buffer, self.sizes, shared, offset)
+
+    def _own(self, buffer: Buffer) -> Memory:
+        size = evaluate(buffer.size_in_bytes, self.sizes)
+        self.memories[buffer.name] = Memory(buffer, self.sizes, Workspace(size), 0)
+        return self.memories[buffer.name]
+
+    def outputs(self) -> list[Any]:
+        for kernel in self.program.kernels:
+            _KernelRun(self, kernel).body(kernel.body)
+        results = []
+        for buffer in self.program.outputs:
+            memory = self.memories[buffer.name]
+            shape = tuple(evaluate(d, self.sizes) for d in buffer.shape)
+            elements = [memory.read(p) for p in range(memory.data.size)]
+            results.append(np.array(elements, buffer.dtype).reshape(shape))
+        return results
+
+
+def _runtime_sizes(inputs: Sequence[Buffer], values: Sequence[Any]) -> dict[str, int]:
+    """The value of each symbol in the inputs' shapes."""
+    sizes: dict[str, int] = {}
+    for buffer, value in zip(inputs, values, strict=True):
+        for dim, extent in zip(buffer.shape, np.shape(value), strict=True):
+            if str(dim).isidentifier():
+                sizes.setdefault(str(dim), extent)
+            if evaluate(dim, sizes) != extent:
+                raise InternalError(f"{buffer.name} has {extent} where {dim} stands")
+    return sizes
+
+
+class _KernelRun:
+    """The run of one kernel: its scalars, its local arrays and the indices of the loops."""
+
+    def __init__(self, run: _Run, kernel: Kernel) -> None:
+        self.indices: dict[str, int] = dict(run.sizes)
+        self.memories = dict(run.memories)
+        self.shapes: dict[str, Shape] = {
+            name: b.shape for name, b in seen_by(run.program, kernel).items()
+        }
+        self.scalars: dict[str, Any] = {}
+        self.private: set[str] | None = None
+
+    # ------------------------------------------------------------------------------ statements
+
+    def body(self, statements: tuple[Statement, ...]) -> None:
+        for statement in statements:
+            self.statement(statement)
+
+    def statement(self, statement: Statement) -> None:
+        match statement:
+            case For():
+                self.loop(statement)
+            case If():
+                chosen = self.value(statement.condition)
+                self.body(statement.body if chosen else statement.orelse)
+            case Declare(name=name):
+                self.scalars[name] = self.value(statement.value)
+                if self.private is not None:
+                    self.private.add(name)
+            case Update(target=target, op=op):
+                self.update(target, op, self.value(statement.value))
+            case Store(buffer=buffer, index=index):
+                value = self.value(statement.value)
+                self.memories[buffer].write(self.position(buffer, index), value)
+            case Alloc(buffer=buffer):
+                size = evaluate(buffer.size_in_bytes, self.indices)
+                self.memories[buffer.name] = Memory(buffer, self.indices, Workspace(size), 0)
+                self.shapes[buffer.name] = buffer.shape
+            case Call():
+                self.call(statement)
+
+    def loop(self, loop: For) -> None:
+        start, stop = self.index(loop.start), self.index(loop.stop)
+        if loop.limit is not None:
+            stop = min(stop, self.index(loop.limit))
+        iterations = range(start, stop)
+        if loop.parallel or (loop.simd and not loop.reductions):
+            iterations = iterations[::-1]
+        outer, outside = self.private, self.indices.get(loop.symbol.name)
+        if loop.parallel:
+            self.private = set()
+        for index in iterations:
+            self.indices[loop.symbol.name] = index
+            self.body(loop.body)
+        self.private = outer
+        if outside is None:
+            self.indices.pop(loop.symbol.name, None)
+        else:
+            self.indices[loop.symbol.name] = outside
+
+    def update(self, target: Ref | Load, op: str, value: Any) -> None:
+        result = _apply(op, target.dtype, (self.value(target), value))
+        if isinstance(target, Load):
+            self.memories[target.buffer].write(self.position(target.buffer, target.index), result)
+        elif self.private is not None and target.name not in self.private:
+            raise InternalError(f"the parallel loop updates {target.name}, which all threads share")
+        else:
+            self.scalars[target.name] = result
+
+    def call(self, call: Call) -> None:
+        """matmul_T(m, n, k, &a, row, column, &b, row, column, &c, row, &workspace)."""
+        if not call.function.startswith("matmul_"):
+            raise InternalError(f"{call.function} has no meaning here")
+        m, n, k, a_row, a_column, b_row, b_column, c_row = (
+            self.index(x) for x in call.args if not isinstance(x, Load)
+        )
+        a, b, c, scratch = (x for x in call.args if isinstance(x, Load))
+        left = self.matrix(a, (m, k), (a_row, a_column))
+        right = self.matrix(b, (k, n), (b_row, b_column))
+        first = self.position(c.buffer, c.index)
+        for (i, j), value in np.ndenumerate(np.matmul(left, right)):
+            self.memories[c.buffer].write(first + i * c_row + j, value)
+        self.memories[scratch.buffer].fill(0)
+
+    def matrix(self, first: Load, shape: tuple[int, int], steps: tuple[int, int]) -> Any:
+        """The matrix that begins at an element and steps through its buffer."""
+        memory, start = self.memories[first.buffer], self.position(first.buffer, first.index)
+        matrix = np.empty(shape, first.dtype)
+        for i, j in np.ndindex(*shape):
+            position = start + i * steps[0] + j * steps[1]
+            if position < 0:
+                raise IndexError(f"{first.buffer} is read before its beginning")
+            matrix[i, j] = memory.read(position)
+        return matrix
+
+    # ------------------------------------------------------------------- expressions, indices
+
+    def value(self, expr: Expr) -> Any:
+        match expr:
+            case Apply(op="select", args=(test, x, y)):
+                return self.value(x if self.value(test) else y)
+            case Apply(op=op, args=args, dtype=dtype):
+                return _apply(op, dtype, [self.value(a) for a in args])
+            case Load(buffer=buffer, index=index):
+                return self.memories[buffer].read(self.position(buffer, index))
+            case Ref(name=name):
+                return self.scalars[name]
+            case Literal(value=value, dtype=dtype):
+                return dtype.type(value)
+            case IndexValue(index=index, dtype=dtype):
+                return dtype.type(self.index(index))
+            case Within(index=index, low=low, high=high):
+                return np.bool_(self.index(low) <= self.index(index) < self.index(high))
+
+    def index(self, index: Index) -> int:
+        return index if isinstance(index, int) else _compiled(index)(self.indices)
+
+    def position(self, buffer: str, index: Shape) -> int:
+        """The place of an element in its buffer, each subscript being within its axis."""
+        shape = self.shapes[buffer]
+        position = 0
+        for part, extent in zip(index, shape, strict=True):
+            subscript, size = self.index(part), self.index(extent)
+            if not 0 <= subscript < size:
+                raise IndexError(
+                    f"{buffer}[{', '.join(map(str, index))}]: {part} is {subscript}, "
+                    f"outside an axis of {size}"
+                )
+            position = position * size + subscript
+        return position
+
+
+def _apply(op: str, dtype: np.dtype[Any], args: Sequence[Any]) -> Any:
+    if op == "convert_element_type":
+        return np.asarray(args[0]).astype(dtype)[()]
+    return np.asarray(TABLE[op].numpy(*args), dtype)[()]
+
+
+@lru_cache(maxsize=65536)
+def _compiled(index: Dim) -> Callable[[dict[str, int]], int]:
+    """The index as a function of the values of its symbols; their declared ranges are checked."""
+    ranges = []
+    for symbol in sorted(index.symbols(), key=str):
+        high = None if symbol.extent is None else bounds(symbol.extent)[1]
+        ranges.append((symbol.name, symbol.lower, high))
+    function: Callable[[dict[str, int]], int] = eval(f"lambda v: {_python(index)}")
+
+    def checked(values: dict[str, int]) -> int:
+        for name, low, high in ranges:
+            if values[name] < low or (high is not None and values[name] >= high):
+                raise InternalError(f"{name} is {values[name]}, outside {low}..{high} in {index}")
+        return function(values)
+
+    return checked
+
+
+def _python(index: Index) -> str:
+    """The index as a Python expression over the dictionary `v`."""
+    if isinstance(index, int):
+        return f"({index})"
+    terms = ["*".join([f"({c})", *map(_atom, atoms)]) for atoms, c in index.terms]
+    return f"({'+'.join(terms)})"
+
+
+def _atom(atom: Atom) -> str:
+    if isinstance(atom, Symbol):
+        return f"v[{atom.name!r}]"
+    word = "//" if type(atom).__name__ == "Quotient" else "%"
+    return f"({_python(atom.dividend)}{word}{_python(atom.divisor)})"
