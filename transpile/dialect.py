@@ -55,8 +55,11 @@ def c_literal(value: Any, dtype: DType) -> str:
         return _with_point(repr(float(value)))
     number = int(value)
     info = np.iinfo(dtype)
-    if dtype.kind == "i" and dtype.itemsize >= 4 and number == info.min:
-        return f"INT{dtype.itemsize * 8}_MIN"
+    bits = dtype.itemsize * 8
+    if bits >= 32 and number == info.max:
+        return f"{'U' if dtype.kind == 'u' else ''}INT{bits}_MAX"
+    if dtype.kind == "i" and bits >= 32 and number == info.min:
+        return f"INT{bits}_MIN"
     return f"{number}u" if dtype.kind == "u" and dtype.itemsize >= 4 else str(number)
 
 

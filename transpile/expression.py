@@ -23,6 +23,7 @@ from transpile.primitive import TABLE
 from transpile.types import (
     INT64,
     SHORT_NAMES,
+    Dim,
     Index,
     Monomial,
     Quotient,
@@ -91,6 +92,7 @@ def column(op: str, dtype: DType) -> str:
 class Printer:
     """Prints expressions; `used` collects the helpers that they call.
 
+    indices   parts of indices that have a name: variables of the loops around
     shapes    the buffers as the kernel sees them; a scalar that is passed by value is in `values`
     """
 
@@ -99,6 +101,7 @@ class Printer:
     shapes: dict[str, tuple[Index, ...]] = field(default_factory=dict)
     values: frozenset[str] = frozenset()
     used: set[str] = field(default_factory=set)
+    indices: tuple[tuple[Index, str], ...] = ()
     near: bool = False
 
     def print(self, expr: Expr, level: int = 0) -> str:
@@ -197,7 +200,9 @@ class Printer:
             inner = UNARY
         if level == OR:
             inner = BIT_OR
-        first = self._at(left, expr, dtype, inner)
+        first, own = self._fill(left, expr, dtype)
+        if own < inner and not (own == level and level in _BITWISE):
+            first = f"({first})"
         return f"{first} {word} {self._at(right, expr, dtype, min(inner + 1, ATOM))}", level
 
     def _function(self, name: str, arguments: list[str], dtype: DType) -> tuple[str, int]:
@@ -261,22 +266,32 @@ class Printer:
         return f"({text})" if own < level else text
 
     def _index(self, index: Index) -> tuple[str, int]:
+        index = self._named(index)
         if isinstance(index, int):
             return str(index), UNARY if index < 0 else ATOM
         symbol = sole_symbol(index)
         if symbol is not None:
             return symbol.name, ATOM
-        terms = (
-            sorted(index.terms, key=lambda term: term[1] < 0)
-            if index.terms[0][1] < 0
-            else (index.terms)
-        )
+        terms = list(index.terms)
+        positive = [term for term in reversed(terms) if term[1] > 0]
+        if terms[0][1] < 0 and positive:  # 80 - 16 * i, n - 1 - i
+            terms.remove(positive[0])
+            terms.insert(0, positive[0])
         text = ""
         for monomial, coefficient in terms:
             sign = "-" if coefficient < 0 else "+"
             term = self._term(monomial, abs(coefficient))
             text = f"{text} {sign} {term}" if text else (term if sign == "+" else f"-{term}")
         return text, SUM if len(terms) > 1 or text.startswith("-") else PRODUCT
+
+    def _named(self, index: Index) -> Index:
+        """The index with a part of it called by its name, where that makes it shorter."""
+        for whole, name in self.indices:
+            for sign in (1, -1):
+                rest = index - whole * sign
+                if isinstance(index, Dim) and _length(rest) + _length(whole) == _length(index):
+                    return rest + Dim.symbol(name) * sign
+        return index
 
     def _term(self, monomial: Monomial, coefficient: int) -> str:
         factors = [str(coefficient)] if coefficient != 1 or not monomial else []
@@ -296,6 +311,10 @@ class Printer:
             )
             factors.append(text if alone else f"({text})")
         return " * ".join(factors)
+
+
+def _length(index: Index) -> int:
+    return len(index.terms) if isinstance(index, Dim) else int(index != 0)
 
 
 def c_type(dialect: Dialect, dtype: DType) -> str:

@@ -41,7 +41,7 @@ from transpile.options import Options
 from transpile.passes.simplify import identity
 from transpile.paths import data_directory
 from transpile.primitive import TABLE
-from transpile.types import BOOL, INT64
+from transpile.types import BOOL, INT64, Index, symbols_of
 
 WIDTH = 100
 # Constants with more elements than this are not written out in C.
@@ -102,6 +102,7 @@ class _Renderer:
         self.buffers = program.buffers()
         self.used: set[str] = set()
         self.reductions: dict[str, dict[str, str]] = {}
+        self.ends: dict[tuple[Index, Index], str] = {}
 
     def render(self, header: str) -> Text:
         program = self.program
@@ -295,11 +296,12 @@ class _Renderer:
                     }
                 ]
             case Declare(name=name, value=value):
-                const = "const " if statement.constant else ""
-                return _line(
-                    f"{const}{c_type(self.dialect, value.dtype)} {name} = "
-                    f"{printer.assigned(value)};"
-                )
+                kind = c_type(self.dialect, value.dtype)
+                if statement.constant:
+                    kind = f"const {kind}"
+                elif value.dtype == BOOL:
+                    kind = "uint8_t"  # compilers vectorise the reductions of numbers only
+                return _line(f"{kind} {name} = {printer.assigned(value)};")
             case Update():
                 return _line(self._update(statement, printer))
             case Store():
@@ -322,22 +324,47 @@ class _Renderer:
         return [node for s in body for node in self._statement(s, printer)]
 
     def _loop(self, loop: For, printer: Printer) -> dict[str, Any]:
-        stop = printer.index(loop.stop)
-        if loop.limit is not None:
-            stop = f"{printer.function('minimum', INT64)}({stop}, {printer.index(loop.limit)})"
+        start, stop = printer.index(loop.start), self._stop(loop, printer)
+        indices, ends = printer.indices, self.ends
+        lines = self._named_window(loop, printer)
         around, printer.near = printer.near, loop.near or printer.near
-        body = self._body(loop.body, printer)
+        body = [*lines, *self._body(loop.body, printer)]
+        printer.indices, self.ends = indices, ends
         printer.near = around
         braces = len(body) != 1 or body[0]["kind"] != "line"
         return {
             "kind": "for",
             "pragma": self._pragma(loop, printer),
             "index": loop.symbol.name,
-            "start": printer.index(loop.start),
+            "start": start,
             "stop": stop,
             "body": body,
             "braces": braces,
         }
+
+    def _stop(self, loop: For, printer: Printer) -> str:
+        """The first index that a loop does not reach."""
+        stop = printer.index(loop.stop)
+        if loop.limit is None:
+            return stop
+        least = f"{printer.function('minimum', INT64)}({stop}, {printer.index(loop.limit)})"
+        return self.ends.get((loop.stop, loop.limit), least)
+
+    def _named_window(self, loop: For, printer: Printer) -> list[dict[str, Any]]:
+        """Names for the first index and the end of the strip that several loops inside walk."""
+        inner = [s for s in walk(loop.body) if isinstance(s, For)]
+        strips = [s for s in inner if loop.symbol in symbols_of(s.start)]
+        same = {(s.start, s.stop, s.limit) for s in strips}
+        taken = {s.symbol.name for s in inner} | self.buffers.keys() | _declared_names(loop.body)
+        if len(strips) < 2 or len(same) != 1 or not taken.isdisjoint({"first", "last"}):
+            return []
+        first, last = printer.index(strips[0].start), self._stop(strips[0], printer)
+        lines = _line(f"const int64_t first = {first};")
+        printer.indices = (*printer.indices, (strips[0].start, "first"))
+        if strips[0].limit is not None:
+            lines += _line(f"const int64_t last = {last};")
+            self.ends = {(strips[0].stop, strips[0].limit): "last"}
+        return lines
 
     def _pragma(self, loop: For, printer: Printer) -> str:
         if not loop.parallel and not loop.simd:
@@ -368,6 +395,8 @@ class _Renderer:
         """The name by which OpenMP combines accumulators; declared where OpenMP has none."""
         if op in _OPENMP_NAMES:
             return _OPENMP_NAMES[op]
+        if dtype.kind in "iu":
+            return {"maximum": "max", "minimum": "min"}[op]
         name = printer.function(op, dtype)
         row = next(r for r in TABLE.values() if r.kind == "reduce" and r.combine == op)
         start = self.dialect.literal(identity(row, dtype).value[()], dtype)
@@ -385,6 +414,11 @@ class _Renderer:
         return f"{left} = {printer.print(combined)};"
 
 
+def _declared_names(body: tuple[Statement, ...]) -> set[str]:
+    names = {s.name for s in walk(body) if isinstance(s, Declare)}
+    return names | {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
+
+
 def _line(text: str) -> list[dict[str, Any]]:
     return [{"kind": "line", "text": text}]
 
@@ -397,7 +431,9 @@ def _address(load: Load, printer: Printer) -> str:
 
 
 def _comment_safe(text: str) -> str:
-    return text.replace("*/", "* /").replace("/*", "/ *")
+    text = text.replace("*/", "* /").replace("/*", "/ *")
+    room = WIDTH - len("/* ") - len(" */")
+    return text if len(text) <= room else text[: room - 3].rstrip() + "..."
 
 
 def _type_text(buffer: Buffer) -> str:
@@ -432,14 +468,29 @@ def wrapped(text: str, indent: str) -> str:
     return "\n".join([*lines, start + text])
 
 
+# Where a line may be broken: before these, the loosest first; after a comma, which is looser still.
+_LOOSENESS = {
+    word: level
+    for level, words in enumerate(
+        ("? :", "||", "&&", "| ^ &", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"), start=1
+    )
+    for word in words.split()
+}
+
+
 def _break(text: str, room: int) -> int | None:
-    """Where to break a line: the shallowest space, among those the last that still fits."""
+    """Where to break a line: outside of most parentheses, at the loosest operator, as late as
+    possible."""
     depth = 0
-    best: tuple[tuple[int, bool, int], int] | None = None
-    for position, character in enumerate(text):
-        depth += (character in "([") - (character in ")]")
-        if character == " " and position > 12 and text[position - 1] not in "+-*/<>=?:&|!":
-            rank = (depth, text[position + 1] in "*/", -position)
-            if position <= room and (best is None or rank < best[0] or position < room // 3):
+    best: tuple[tuple[int, int, int], int] | None = None
+    for position, character in enumerate(text[: room + 1]):
+        depth += (character in "([{") - (character in ")]}")
+        if character != " " or position <= 12:
+            continue
+        word = text[position + 1 :].partition(" ")[0]
+        level = 0 if text[position - 1] == "," else _LOOSENESS.get(word)
+        if level is not None:
+            rank = (depth, level, -position)
+            if best is None or rank < best[0]:
                 best = (rank, position)
     return None if best is None else best[1]

@@ -11,6 +11,7 @@ from transpile.loops import (
     Expr,
     For,
     If,
+    Load,
     Program,
     Ref,
     Statement,
@@ -21,6 +22,8 @@ from transpile.loops import (
     map_statement,
     names_in,
     subexpressions,
+    walk,
+    written,
 )
 from transpile.names import Names
 from transpile.options import Options
@@ -38,7 +41,11 @@ def repeated(program: Program, options: Options) -> Program:
 
 
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
+    known: dict[Expr, Ref] = {}  # expressions whose value a scalar of this body holds already
     for statement in body:
+        changed = _changed(statement)
+        known = {e: ref for e, ref in known.items() if _reads(e).isdisjoint(changed)}
+        statement = map_statement(statement, lambda e: known.get(e, e), lambda index: index)
         if isinstance(statement, For):
             yield replace(statement, body=tuple(_body(statement.body, names)))
         elif isinstance(statement, If):
@@ -48,7 +55,27 @@ def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
                 tuple(_body(statement.orelse, names)),
             )
         else:
-            yield from _named(statement, names)
+            for part in _named(statement, names):
+                yield part
+                if isinstance(part, Declare) and part.constant and isinstance(part.value, Apply):
+                    known[part.value] = Ref(part.name, part.dtype)
+
+
+def _changed(statement: Statement) -> set[str]:
+    """The buffers and scalars that a statement writes."""
+    found: set[str] = set()
+    for inner in walk((statement,)):
+        found |= set(written(inner))
+        if isinstance(inner, Update) and isinstance(inner.target, Ref):
+            found.add(inner.target.name)
+    return found
+
+
+def _reads(expr: Expr) -> set[str]:
+    """The buffers and scalars that an expression reads."""
+    parts = list(subexpressions(expr))
+    found = {p.buffer for p in parts if isinstance(p, Load)}
+    return found | {p.name for p in parts if isinstance(p, Ref)}
 
 
 def _named(statement: Statement, names: Names) -> Iterator[Statement]:
