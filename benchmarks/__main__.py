@@ -174,6 +174,7 @@ def arguments():
     )
     parser.add_argument("--only", action="append", choices=names, help="one of them")
     parser.add_argument("--rounds", type=int, default=9, help="turns of each (default: 9)")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where to keep the numbers")
     parser.add_argument("--without-jax", action="store_true", help="do not look for JAX")
     return parser.parse_args()
 
@@ -201,10 +202,10 @@ def main():
         times = startup(jax_python, options.rounds)
         print_startup(times)
         results["seconds"]["startup"] = times
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}.json"
+    options.results.mkdir(parents=True, exist_ok=True)
+    path = options.results / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}.json"
     path.write_text(json.dumps(results, indent=2) + "\n")
-    print(f"\nkept in {path.relative_to(ROOT)}")
+    print(f"\nkept in {os.path.relpath(path)}")
 
 
 if __name__ == "__main__":

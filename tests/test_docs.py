@@ -135,3 +135,10 @@ def test_from_scratch_runs_and_is_short():
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
     assert "both agree with NumPy" in done.stdout
+
+
+def test_the_commands_of_the_makefile_are_explained():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split()) - {"compiler"}
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert {name for name in targets if f"`make {name}`" in text} == targets

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 MODELS = """
-import numpy as np
+import numpy as np, transpile
 
 SIZE = 3
 
@@ -25,6 +25,11 @@ def branch(x):
 
 def broken(x):
     return x.nonsense
+
+class Model:
+    @transpile.jit
+    def double(x):
+        return 2 * x
 """
 
 
@@ -112,6 +117,11 @@ def test_show_takes_static_strings_and_python_numbers(transpile):
     assert "in (" in transpile(*words, "--static", "edge='cut'")
     assert "f64[7]" in transpile(*words, "--static", "edge=cut")
     assert "f64[7]" not in transpile(*words)
+
+
+def test_show_takes_jitted_functions_and_members(transpile):
+    said = transpile("show", "models:Model.double", "--arg", "int32[2,5]")
+    assert "int double_(const int32_t *x, int32_t *out, void *workspace)" in said
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,8 @@ def _build(chosen: argparse.Namespace) -> int:
 
     def work(lowered: Lowered) -> None:
         paths = lowered.compile().save(chosen.output, name)
-        print(f"{_declaration(paths[1])}\n")
+        (header,) = (path for path in paths if path.suffix == ".h")
+        print(f"{_declaration(header)}\n")
         width = max(len(str(path)) for path in paths)
         for path in paths:
             print(f"  {path!s:{width}}  {_size(path.stat().st_size):>8}")
