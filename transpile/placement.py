@@ -22,7 +22,18 @@ from transpile.primitive import TABLE, Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives.linalg import dot_general, free_axes
 from transpile.products import Product, as_product
-from transpile.types import BOOL, INT64, Dim, Index, Shape, Symbol, product
+from transpile.types import (
+    BOOL,
+    INT64,
+    Dim,
+    Index,
+    Shape,
+    Symbol,
+    product,
+    recombine,
+    row_major,
+    unravel,
+)
 
 # A value that costs no more than this is computed again rather than kept.
 CHEAP = 2
@@ -179,6 +190,8 @@ class Placement:
         primitive, var = equation.primitive, equation.output
         if var in self.products:
             return Stage(var, "call", equation, [], 0, (), None, product=self.products[var])
+        if primitive is axis_rows.reshape:
+            return self._reshaping(equation)
         loops, index = self._loops(var.type.shape)
         if primitive.kind == "reduce" and not is_unrolled(equation):
             return self._reduction(equation, loops, index)
@@ -187,6 +200,14 @@ class Placement:
         if primitive.kind == "scan":
             return self._scan(equation, loops, index)
         return Stage(var, "map", equation, loops, len(loops), index, self.compute(equation, index))
+
+    def _reshaping(self, equation: Equation) -> Stage:
+        """A reshape into memory walks its operand, whose subscripts are then plain."""
+        (x,) = equation.inputs
+        loops, inner = self._loops(x.type.shape)
+        index = unravel(recombine(row_major(inner, x.type.shape)), equation.output.type.shape)
+        body = self.element(x, inner)
+        return Stage(equation.output, "map", equation, loops, len(loops), index, body)
 
     def _reduction(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
         (x,) = equation.inputs

@@ -23,6 +23,8 @@ def decompose(graph: Graph) -> Graph:
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive in (reductions.argmax, reductions.argmin):
         return [_position(builder, equation)]
+    if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "c":
+        return [_complex_sum(builder, equation)]
     if equation.primitive is elementwise.power:
         return _power(builder, equation)
     return None
@@ -50,6 +52,18 @@ def _position(builder: Builder, equation: Equation) -> Var:
     never = Const(np.int64(np.iinfo(np.int64).max))
     candidates = builder.apply(elementwise.select, found, position, never)
     return builder.apply(reductions.reduce_min, candidates, axes=(axis,))
+
+
+def _complex_sum(builder: Builder, equation: Equation) -> Var:
+    """A sum of complex numbers: two real sums, which go through vector lanes."""
+    (x,) = equation.inputs
+    name, builder.name = builder.name, ""
+    parts = [
+        builder.apply(reductions.reduce_sum, builder.apply(part, x), **equation.params)
+        for part in (elementwise.real, elementwise.imag)
+    ]
+    builder.name = name
+    return builder.apply(elementwise.make_complex, *parts)
 
 
 def _power(builder: Builder, equation: Equation) -> Sequence[Atom] | None:

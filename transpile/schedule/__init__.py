@@ -16,6 +16,7 @@ from transpile.schedule.repeated import repeated
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
 from transpile.schedule.threads import threads
+from transpile.schedule.tiles import tiles
 from transpile.schedule.versions import versions
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
@@ -25,6 +26,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     ),
     (flatten, "reshaped arrays are walked by one plain subscript instead of quotients"),
     (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
+    (tiles, "arrays that are read along rows and along columns are walked a tile at a time"),
     (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),
     (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
     (donation, "a result takes the memory of an argument that the caller gives up"),

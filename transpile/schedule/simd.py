@@ -2,7 +2,8 @@
 combine.
 
 Floating-point reductions need the mark, because adding in lanes is another order of additions.
-Integer ones do not: the compiler may reorder them as it likes.
+Integer sums do not: the compiler may reorder them as it likes, and only the mark would let it
+overflow. The smallest and largest of integers are marked, or gcc leaves them in scalars.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ def _reductions(loop: For) -> tuple[tuple[str, str], ...] | None:
             name, dtype = statement.target.name, statement.target.dtype
             if name in inside:
                 continue
-            if name in found or dtype.kind != "f":
+            allowed = dtype.kind == "f" or (
+                dtype.kind in "iu" and statement.op in ("maximum", "minimum")
+            )
+            if name in found or not allowed:
                 return None
             found[name] = statement.op
     for statement in loop.body:
