@@ -45,7 +45,7 @@ def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
     for statement in body:
         changed = _changed(statement)
         known = {e: ref for e, ref in known.items() if _reads(e).isdisjoint(changed)}
-        statement = map_statement(statement, lambda e: known.get(e, e), lambda index: index)
+        statement = _replaced(statement, known)
         if isinstance(statement, For):
             yield replace(statement, body=tuple(_body(statement.body, names)))
         elif isinstance(statement, If):
@@ -59,6 +59,10 @@ def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
                 yield part
                 if isinstance(part, Declare) and part.constant and isinstance(part.value, Apply):
                     known[part.value] = Ref(part.name, part.dtype)
+
+
+def _replaced(statement: Statement, known: dict[Expr, Ref]) -> Statement:
+    return map_statement(statement, lambda e: known.get(e, e), lambda index: index)
 
 
 def _changed(statement: Statement) -> set[str]:

@@ -1,0 +1,45 @@
+/* golden_functions.py:29: d = position[None, :, :] - position[:, None, :]
+   golden_functions.py:30: r2 = np.sum(d * d, axis=2) + 1e-3
+   golden_functions.py:31: weight = mass[None, :] / (r2 * np.sqrt(r2))
+   golden_functions.py:32: return np.sum(weight[:, :, None] * d, axis=1) */
+static void nbody_kernel(const double position[restrict 500][3], const double mass[restrict 500],
+                         double out[restrict 500][3])
+{
+    #pragma omp parallel for
+    for (int64_t i = 0; i < 500; i++) {
+        double acc = 0.0;
+        double acc2 = 0.0;
+        double acc3 = 0.0;
+        #pragma omp simd reduction(+:acc, acc2, acc3)
+        for (int64_t j = 0; j < 500; j++) {
+            const double t = position[j][0] - position[i][0];
+            const double t2 = position[j][1] - position[i][1];
+            const double t3 = position[j][2] - position[i][2];
+            const double r2 = t * t + t2 * t2 + t3 * t3 + 0.001;
+            const double weight = mass[j] / (r2 * sqrt(r2));
+            acc += weight * t;
+            acc2 += weight * t2;
+            acc3 += weight * t3;
+        }
+        out[i][0] = acc;
+        out[i][1] = acc2;
+        out[i][2] = acc3;
+    }
+}
+
+size_t nbody_workspace_size(void)
+{
+    return 0;
+}
+
+const char *nbody_error(int code)
+{
+    return code == 0 ? "success" : code == 1 ? "the workspace is NULL" : "unknown error code";
+}
+
+int nbody(const double *position, const double *mass, double *out, void *workspace)
+{
+    (void)workspace;
+    nbody_kernel((const double (*)[3])position, mass, (double (*)[3])out);
+    return 0;
+}
