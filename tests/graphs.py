@@ -12,13 +12,20 @@ from random import Random
 from unittest import mock
 
 import numpy as np
+from helpers import trace_to_graph
 
 from transpile import placement
 from transpile.graph import Const, Graph, Source, Var
+from transpile.loops import For, check, walk
+from transpile.lower import lower
+from transpile.options import Options
+from transpile.passes import optimise
 from transpile.passes.rewrite import Builder
 from transpile.primitives import axes as a
 from transpile.primitives import elementwise as e
 from transpile.primitives import linalg, reductions
+from transpile.run_loops import run
+from transpile.schedule import schedule
 from transpile.trace import evaluate
 from transpile.types import ArrayType
 
@@ -38,8 +45,8 @@ THRESHOLDS = {
     "nest:CHEAP": [0, 2, 5],
     "placement:CHEAP": [0, 2, 5],
     "placement:LARGEST_EXPRESSION": [2, 5, 40],
-    "placement:UNROLLED_REDUCTION": [0, 1, 3, 8],
-    "placement:UNROLLED_CONTRACTION": [0, 2, 4],
+    "placement:UNROLLED_REDUCTION": [1, 3, 8],
+    "placement:UNROLLED_CONTRACTION": [1, 2, 4],
     "passes.simplify:LARGEST_FOLDED_SIZE": [0, 64],
     "passes.components:SHORTEST_REDUCTION": [2, 16],
     "schedule.blocks:BLOCK": [2, 5, 16],
@@ -442,6 +449,48 @@ def random_graph(seed: int, equations: int | None = None):
     graph = maker.graph(equations or 4 + seed % 37)
     graph.check()
     return graph, [maker.values[v] for v in maker.inputs]
+
+
+def lowered(f, *args):
+    """The loops of a function before the schedule."""
+    return lower(optimise(trace_to_graph(f, *args)))
+
+
+def scheduled(f, *args, options=Options()):
+    """The loops of a function after the schedule."""
+    return schedule(lowered(f, *args), options)
+
+
+def module_of(step):
+    """The module of a step, whose name its package gives to the step itself."""
+    return import_module(step.__module__)
+
+
+def loops_of(program):
+    """Every loop of a program, an outer one before those inside it."""
+    return [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
+
+
+def statements_of(program, kind):
+    """Every statement of a kind."""
+    return [s for k in program.kernels for s in walk(k.body) if isinstance(s, kind)]
+
+
+def assert_steps_agree(program, values, step, options=Options()):
+    """The step changes the program, and it computes the same; the program after it is returned."""
+    after = step(program, options)
+    check(after)
+    assert after.kernels != program.kernels, "the step did nothing"
+    assert_same_results(run(after, values), run(program, values))
+    return after
+
+
+def assert_same_results(found, expected, what=""):
+    """Equal dtypes, shapes and numbers; NaNs are equal, and so are zeros of both signs."""
+    for position, (x, y) in enumerate(zip(found, expected, strict=True)):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape), f"{what}: output {position}"
+        equal = np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
+        assert equal, f"{what}: output {position} is {x!r}, not {y!r}"
 
 
 def small_thresholds(seed: int):

@@ -459,14 +459,24 @@ def names_in(program: Program) -> set[str]:
 
 
 def is_independent(loop: For) -> bool:
-    """Tell whether the iterations of a loop do not depend on each other: none updates a scalar that
-    was declared outside. (Different iterations store to different elements by construction.)"""
-    declared = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
-    return all(
-        s.target.name in declared
-        for s in walk(loop.body)
-        if isinstance(s, Update) and isinstance(s.target, Ref)
-    )
+    """Tell whether the iterations of a loop do not depend on each other: none updates a scalar, or
+    the same element of an array, that was declared outside. (Different iterations store to
+    different elements by construction.)"""
+    inside = list(walk(loop.body))
+    declared = {s.name for s in inside if isinstance(s, Declare)}
+    declared |= {s.buffer.name for s in inside if isinstance(s, Alloc)}
+    for statement in inside:
+        match statement:
+            case Update(target=Ref(name=name)):
+                if name not in declared:
+                    return False
+            case Update(target=Load(buffer=buffer, index=index)):
+                own = any(loop.symbol in symbols_of(i) for i in index)
+                if buffer not in declared and not own:
+                    return False
+            case _:
+                pass
+    return True
 
 
 # --------------------------------------------------------------------------------------- check

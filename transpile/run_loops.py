@@ -1,8 +1,9 @@
 """The interpreter of the loop language, element by element with NumPy's scalars; the tests' oracle.
 
-It is as strict as C is careless: a subscript outside its axis, an element that is read before it is
-written, a scalar of an outer scope that a parallel loop updates, and two live temporaries in one
-place of the workspace are errors here. Parallel loops run from their last iteration to their first.
+It is as strict as C is careless. Errors here are: a subscript outside its axis, an element that is
+read before it is written, two live temporaries in one place of the workspace, and iterations of a
+parallel loop that meet in an element or a scalar. Parallel loops run from the last iteration to the
+first.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from transpile.primitive import TABLE
 from transpile.types import Atom, Dim, Index, Shape, Symbol, bounds, evaluate, product
 
 UNWRITTEN = 0
+# What the functions of ordinary angles give for others: anything that will be noticed.
+FUNCTIONS, LARGEST_ANGLE, FAR = ("sin", "cos", "tan"), 2.0**40, -777.0
 
 
 class Memory:
@@ -73,6 +76,19 @@ class Memory:
         """Change an element."""
         self.data[position] = value
         self.owners[position] = self.mark
+
+
+class Team:
+    """The threads of a parallel loop: which iteration has written which element."""
+
+    def __init__(self) -> None:
+        self.iteration = 0
+        self.writers: dict[tuple[Memory, int], int] = {}
+
+    def note(self, memory: Memory, position: int) -> None:
+        """Raise unless an access of the present iteration is none of another one's business."""
+        if self.writers.get((memory, position), self.iteration) != self.iteration:
+            raise InternalError(f"two iterations of a parallel loop meet at {memory.name}")
 
 
 class Workspace:
@@ -162,6 +178,8 @@ class _KernelRun:
         }
         self.scalars: dict[str, Any] = {}
         self.private: set[str] | None = None
+        self.near = False
+        self.teams: list[Team] = []
 
     # ------------------------------------------------------------------------------ statements
 
@@ -183,8 +201,7 @@ class _KernelRun:
             case Update(target=target, op=op):
                 self.update(target, op, self.value(statement.value))
             case Store(buffer=buffer, index=index):
-                value = self.value(statement.value)
-                self.memories[buffer].write(self.position(buffer, index), value)
+                self.write(buffer, index, self.value(statement.value))
             case Alloc(buffer=buffer):
                 size = evaluate(buffer.size_in_bytes, self.indices)
                 self.memories[buffer.name] = Memory(buffer, self.indices, Workspace(size), 0)
@@ -199,22 +216,41 @@ class _KernelRun:
         iterations = range(start, stop)
         if loop.parallel or (loop.simd and not loop.reductions):
             iterations = iterations[::-1]
-        outer, outside = self.private, self.indices.get(loop.symbol.name)
+        outer, outside = (self.private, self.near), self.indices.get(loop.symbol.name)
+        self.near = self.near or loop.near
         if loop.parallel:
-            self.private = set()
+            self.private = {name for _, name in loop.reductions}
+            self.teams.append(Team())
         for index in iterations:
             self.indices[loop.symbol.name] = index
+            if loop.parallel:
+                self.teams[-1].iteration = index
             self.body(loop.body)
-        self.private = outer
+        if loop.parallel:
+            self.teams.pop()
+        self.private, self.near = outer
         if outside is None:
             self.indices.pop(loop.symbol.name, None)
         else:
             self.indices[loop.symbol.name] = outside
 
+    def read(self, buffer: str, index: Shape) -> Any:
+        memory, position = self.memories[buffer], self.position(buffer, index)
+        for team in self.teams:
+            team.note(memory, position)
+        return memory.read(position)
+
+    def write(self, buffer: str, index: Shape, value: Any) -> None:
+        memory, position = self.memories[buffer], self.position(buffer, index)
+        for team in self.teams:
+            team.note(memory, position)
+            team.writers[memory, position] = team.iteration
+        memory.write(position, value)
+
     def update(self, target: Ref | Load, op: str, value: Any) -> None:
         result = _apply(op, target.dtype, (self.value(target), value))
         if isinstance(target, Load):
-            self.memories[target.buffer].write(self.position(target.buffer, target.index), result)
+            self.write(target.buffer, target.index, result)
         elif self.private is not None and target.name not in self.private:
             raise InternalError(f"the parallel loop updates {target.name}, which all threads share")
         else:
@@ -253,9 +289,12 @@ class _KernelRun:
             case Apply(op="select", args=(test, x, y)):
                 return self.value(x if self.value(test) else y)
             case Apply(op=op, args=args, dtype=dtype):
-                return _apply(op, dtype, [self.value(a) for a in args])
+                values = [self.value(a) for a in args]
+                if self.near and op in FUNCTIONS and abs(values[0]) > LARGEST_ANGLE:
+                    return dtype.type(FAR)
+                return _apply(op, dtype, values)
             case Load(buffer=buffer, index=index):
-                return self.memories[buffer].read(self.position(buffer, index))
+                return self.read(buffer, index)
             case Ref(name=name):
                 return self.scalars[name]
             case Literal(value=value, dtype=dtype):

@@ -1,0 +1,53 @@
+"""Threads: only loops whose iterations are independent, and only those worth it, run on several."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of, scheduled
+from helpers import ordinary
+
+from transpile.options import Options
+from transpile.run_loops import run
+from transpile.schedule.threads import threads
+
+
+def parallel_loops(program):
+    return [str(loop.symbol) for loop in loops_of(program) if loop.parallel]
+
+
+@pytest.fixture
+def any_work(monkeypatch):
+    """Threads for loops of any size."""
+    monkeypatch.setattr(module_of(threads), "LEAST_WORK", 1)
+
+
+def test_a_large_elementwise_loop_is_parallel():
+    program = threads(lowered(lambda x: np.sin(x) * 2, ordinary("f8", (100000,))), Options())
+    assert parallel_loops(program) == ["i"]
+
+
+def test_a_small_loop_is_not():
+    program = lowered(lambda x: np.sin(x) * 2, ordinary("f8", (100,)))
+    assert threads(program, Options()) == program
+
+
+def test_nothing_is_parallel_without_openmp():
+    program = lowered(lambda x: np.sin(x) * 2, ordinary("f8", (100000,)))
+    assert threads(program, Options(openmp=False)) == program
+
+
+@pytest.mark.parametrize("shape", [(200, 64), (200, 8), (400, 3)])
+def test_accumulators_are_not_shared_when_columns_are_summed(any_work, shape):
+    x = ordinary("f8", shape)
+    (found,) = run(scheduled(lambda x: x.sum(axis=0), x), [x])  # raises where iterations meet
+    np.testing.assert_array_equal(found, x.sum(axis=0))
+
+
+def test_a_scan_is_not_parallel(any_work):
+    program = lowered(np.cumsum, ordinary("f8", (50,)))
+    assert parallel_loops(threads(program, Options())) == []
+
+
+def test_rows_are_shared_out(any_work):
+    x = ordinary("f8", (6, 9))
+    program = lowered(lambda x: np.cumsum(x, axis=1) - x.max(1, keepdims=True), x)
+    assert parallel_loops(assert_steps_agree(program, [x], threads)) == ["i"]
