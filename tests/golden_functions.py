@@ -1,4 +1,4 @@
-"""The functions whose C text is kept in tests/golden, each with the arguments it is compiled for."""
+"""The functions whose C text is kept in tests/golden, each with the arguments it is built for."""
 
 import numpy as np
 

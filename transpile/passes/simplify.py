@@ -165,6 +165,32 @@ def _divide(builder: Builder, equation: Equation) -> Atom | None:
     return None
 
 
+def _comparison(primitive: Primitive) -> SimplifyRule:
+    """Comparisons that hold, or fail, for every number of their dtype, as an unsigned x < 0."""
+    is_less = primitive in (elementwise.less, elementwise.less_equal)
+    is_strict = primitive in (elementwise.less, elementwise.greater)
+
+    def rule(builder: Builder, equation: Equation) -> Atom | None:
+        x, y = equation.inputs
+        dtype = x.type.dtype
+        if dtype.kind not in "biu":
+            return None
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        # x < low and low > x fail; high >= x and x <= high hold.
+        if not (
+            _is(y, low if is_less == is_strict else high)
+            or _is(x, high if is_less == is_strict else low)
+        ):
+            return None
+        truth = Const(np.bool_(not is_strict))
+        shape = equation.output.type.shape
+        if not shape:
+            return truth
+        return builder.apply(axes.broadcast_in_dim, truth, shape=shape, broadcast_dimensions=())
+
+    return rule
+
+
 def _involution(primitive: Primitive) -> SimplifyRule:
     def rule(builder: Builder, equation: Equation) -> Atom | None:
         inner = builder.producer(equation.inputs[0], primitive)
@@ -292,6 +318,15 @@ _RULES: dict[Primitive, SimplifyRule] = {
     elementwise.divide: _divide,
     elementwise.negative: _involution(elementwise.negative),
     elementwise.logical_not: _involution(elementwise.logical_not),
+    **{
+        row: _comparison(row)
+        for row in (
+            elementwise.less,
+            elementwise.less_equal,
+            elementwise.greater,
+            elementwise.greater_equal,
+        )
+    },
     elementwise.convert: _convert,
     elementwise.select: _select,
     elementwise.copy: lambda _, equation: equation.inputs[0],
