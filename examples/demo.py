@@ -30,9 +30,9 @@ TERMINAL = sys.stdout.isatty()
 def normal_cdf(x):
     t = 1 / (1 + 0.2316419 * np.abs(x))  # Abramowitz and Stegun, 26.2.17
     p = 1.330274429
-    for coefficient in (-1.821255978, 1.781477937, -0.356563782, 0.319381530, 0):
+    for coefficient in (-1.821255978, 1.781477937, -0.356563782, 0.319381530):
         p = p * t + coefficient
-    tail = p * np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)
+    tail = p * t * np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)
     return np.where(x > 0, 1 - tail, tail)
 
 
