@@ -1,0 +1,133 @@
+"""The helpers of runtime_c as text: found by name, made for a dtype, pasted with what they use."""
+
+import re
+
+import pytest
+
+from transpile import runtime
+from transpile.executable import Lowering
+from transpile.expression import _parsed, column
+from transpile.primitive import TABLE
+from transpile.runtime import collect, find, items, library_name
+from transpile.types import DTYPES, SHORT_NAMES
+
+assert Lowering  # importing it fills the table
+
+SUFFIXES = [s for s in SHORT_NAMES.values() if s != "bool"]
+
+
+def text_of(*names):
+    return "\n".join(collect(names))
+
+
+def test_a_pattern_is_made_for_a_dtype():
+    text = text_of("add_i16")
+    assert "static inline int16_t add_i16(int16_t x, int16_t y)" in text
+    assert "(uint16_t)x + (uint16_t)y" in text
+
+
+def test_complex_patterns_call_the_library():
+    text = text_of("sign_c64")
+    assert "static inline float complex sign_c64(float complex x)" in text
+    assert "crealf(x)" in text and "CMPLXF(" in text
+    assert "_C" not in text and "_R" not in text
+
+
+def test_comments_are_left_as_they_are():
+    assert "without C's repair of infinities" in text_of("multiply_c128")
+    assert "R. L. Smith" in text_of("divide_c128")
+
+
+def test_comments_keep_their_first_sentence():
+    assert "/* numpy.exp: e to the power x. */\nstatic" in text_of("exp_f64")
+    assert text_of("add_i32").startswith("/* numpy.add of integers: wraps around. */\nstatic")
+    assert "Algorithm 116" in text_of("divide_c64")  # an initial ends no sentence
+
+
+def test_limits_are_those_of_the_dtype():
+    assert re.search(r"< 8\b", text_of("left_shift_u8"))
+    assert re.search(r"< 64\b", text_of("left_shift_i64"))
+
+
+def test_a_helper_comes_after_what_it_uses():
+    for name in ("tan_f64", "lcm_i32", "power_c128", "logaddexp_f32", "matmul_f64"):
+        defined = set()
+        for text in collect([name]):
+            code = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+            words = set(re.findall(r"\b[A-Za-z_]\w*\b", code))
+            own = {w for w in words if find(w) is not None and text in _texts(w)}
+            used = {w for w in words if find(w) is not None} - own
+            assert used <= defined, (name, used - defined)
+            defined |= own
+
+
+def _texts(name):
+    return {collect([name])[-1]}
+
+
+def test_nothing_else_is_pasted():
+    assert len(collect(["add_i32"])) == 1
+    assert {t.split("(")[0].split()[-1] for t in collect(["gcd_i8"])} == {"gcd_u8", "gcd_i8"}
+    assert collect([]) == []
+
+
+def test_the_order_does_not_depend_on_the_order_of_the_names():
+    names = ["tan_f64", "exp_f32", "gcd_i64", "divide_c64"]
+    assert collect(names) == collect(names[::-1]) == collect({*names})
+
+
+def test_unknown_names_are_no_helpers():
+    assert find("nonsense_f64") is None
+    assert find("exp") is None
+    assert find("add_f64") is None  # an operator in C
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_helper_compiles_to_names_that_exist(suffix):
+    """No pattern letter is left over, whatever the dtype."""
+    letters = {"i": "SU", "u": "US", "f": "F", "c": "CR"}[suffix[0]]
+    bases = {n[:-2] for n in items() if n.endswith("_" + letters[0])}
+    assert bases
+    for base in sorted(bases):
+        code = re.sub(r"/\*.*?\*/|//[^\n]*", "", text_of(f"{base}_{suffix}"), flags=re.DOTALL)
+        left = re.findall(rf"\b[a-z]\w*_[{letters}]\b|\b{letters[0]} [a-z]", code)
+        assert not left, f"{base}_{suffix}"
+
+
+def test_no_name_is_a_pattern_and_a_helper_of_its_own_for_one_dtype():
+    """Else two meanings share a name, and which one a row gets depends on its dtype."""
+    patterns = {n[:-2] for n in items() if n[-2:] in ("_F", "_S", "_U", "_C")}
+    clashes = []
+    for name in items():
+        base, _, suffix = name.rpartition("_")
+        kind = {"f": "F", "i": "S", "u": "U", "c": "C"}.get(suffix[:1], "")
+        if suffix in SUFFIXES and base in patterns and f"{base}_{kind}" in items():
+            clashes.append(name)
+    assert not clashes
+
+
+def test_every_function_of_the_table_exists_for_every_dtype():
+    for row in TABLE.values():
+        if row.kind != "elementwise":
+            continue
+        for dtype in DTYPES:
+            if dtype.kind not in row.dtypes or row.name == "convert_element_type":
+                continue
+            if row.name == "ldexp" and dtype.kind != "f":
+                continue
+            text = column(row.name, dtype)
+            assert _parsed(text) is not None
+            for name in re.findall(r"(\w+)\(", text):
+                if name in ("and", "or", "not"):
+                    continue
+                suffix = SHORT_NAMES[dtype]
+                known = find(f"{name}_{suffix}") is not None or library_name(name, suffix)
+                known = known or (dtype.kind == "b" and name in ("maximum", "minimum", "absolute"))
+                assert known, (row.name, dtype.name, name)
+
+
+def test_the_library_s_names():
+    assert library_name("absolute", "f32") == "fabsf"
+    assert library_name("arcsin", "c128") == "casin"
+    assert library_name("sin", "i32") is None
+    assert runtime.library_name("make_complex", "f32") == "CMPLXF"
