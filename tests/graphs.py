@@ -54,6 +54,8 @@ THRESHOLDS = {
     "schedule.columns:STRIP": [2, 4, 128],
     "schedule.columns:FEWEST_COLUMNS": [2],
     "schedule.columns:LARGEST_ROW": [256, 65536],
+    "schedule.tiles:TILE": [2, 3, 32],
+    "schedule.tiles:FEWEST_TILES": [1],
     "schedule.threads:LEAST_WORK": [1, 200],
     "schedule.threads:SHORT": [2, 64],
     "schedule.simd:SHORTEST": [1, 4],

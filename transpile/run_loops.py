@@ -177,6 +177,7 @@ class _KernelRun:
             name: b.shape for name, b in seen_by(run.program, kernel).items()
         }
         self.scalars: dict[str, Any] = {}
+        self.hidden: list[tuple[dict[str, Any], str, Any]] = []
         self.private: set[str] | None = None
         self.near = False
         self.teams: list[Team] = []
@@ -184,8 +185,20 @@ class _KernelRun:
     # ------------------------------------------------------------------------------ statements
 
     def body(self, statements: tuple[Statement, ...]) -> None:
+        """Run the statements of one scope; what they declare ends with it."""
+        around, self.hidden = self.hidden, []
         for statement in statements:
             self.statement(statement)
+        for names, name, value in reversed(self.hidden):
+            if value is None:
+                del names[name]
+            else:
+                names[name] = value
+        self.hidden = around
+
+    def declare(self, names: dict[str, Any], name: str, value: Any) -> None:
+        self.hidden.append((names, name, names.get(name)))
+        names[name] = value
 
     def statement(self, statement: Statement) -> None:
         match statement:
@@ -195,7 +208,7 @@ class _KernelRun:
                 chosen = self.value(statement.condition)
                 self.body(statement.body if chosen else statement.orelse)
             case Declare(name=name):
-                self.scalars[name] = self.value(statement.value)
+                self.declare(self.scalars, name, self.value(statement.value))
                 if self.private is not None:
                     self.private.add(name)
             case Update(target=target, op=op):
@@ -204,8 +217,9 @@ class _KernelRun:
                 self.write(buffer, index, self.value(statement.value))
             case Alloc(buffer=buffer):
                 size = evaluate(buffer.size_in_bytes, self.indices)
-                self.memories[buffer.name] = Memory(buffer, self.indices, Workspace(size), 0)
-                self.shapes[buffer.name] = buffer.shape
+                memory = Memory(buffer, self.indices, Workspace(size), 0)
+                self.declare(self.memories, buffer.name, memory)
+                self.declare(self.shapes, buffer.name, buffer.shape)
             case Call():
                 self.call(statement)
 

@@ -23,9 +23,11 @@ from transpile.loops import (
     Store,
     Update,
     children,
+    expressions,
     is_independent,
     map_statement,
     names_in,
+    subexpressions,
     walk,
 )
 from transpile.names import Names
@@ -62,9 +64,7 @@ def _blocked(
     inner = max((_elements(s) for s in loop.body), default=1)
     size = max(1, BLOCK // max(inner, 1))
     updates = _outer_updates(loop)
-    carried = any(isinstance(s, Store) for s in walk(loop.body)) and _reads_accumulator(
-        loop, updates
-    )
+    carried = _reads_accumulator(loop, updates)
     if (
         not isinstance(loop.stop, int)
         or loop.start != 0
@@ -140,8 +140,7 @@ def _outer_updates(loop: For) -> dict[str, str]:
 def _reads_accumulator(loop: For, updates: dict[str, str]) -> bool:
     """Tell whether the loop uses a running value, as a scan does."""
     for statement in walk(loop.body):
-        if isinstance(statement, (Store, Declare)):
-            value = statement.value
-            if isinstance(value, Ref) and value.name in updates:
+        for expr in expressions(statement):
+            if any(isinstance(p, Ref) and p.name in updates for p in subexpressions(expr)):
                 return True
     return False

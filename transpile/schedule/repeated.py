@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from transpile.loops import (
+    Alloc,
     Apply,
     Declare,
     Expr,
@@ -44,7 +45,11 @@ def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
     known: dict[Expr, Ref] = {}  # expressions whose value a scalar of this body holds already
     for statement in body:
         changed = _changed(statement)
-        known = {e: ref for e, ref in known.items() if _reads(e).isdisjoint(changed)}
+        known = {
+            e: ref
+            for e, ref in known.items()
+            if ref.name not in changed and _reads(e).isdisjoint(changed)
+        }
         statement = _replaced(statement, known)
         if isinstance(statement, For):
             yield replace(statement, body=tuple(_body(statement.body, names)))
@@ -66,12 +71,17 @@ def _replaced(statement: Statement, known: dict[Expr, Ref]) -> Statement:
 
 
 def _changed(statement: Statement) -> set[str]:
-    """The buffers and scalars that a statement writes."""
+    """The buffers and scalars that a statement writes, or that go by those names inside it."""
     found: set[str] = set()
     for inner in walk((statement,)):
         found |= set(written(inner))
-        if isinstance(inner, Update) and isinstance(inner.target, Ref):
-            found.add(inner.target.name)
+        match inner:
+            case Update(target=Ref(name=name)) | Declare(name=name):
+                found.add(name)
+            case Alloc(buffer=buffer):
+                found.add(buffer.name)
+            case _:
+                pass
     return found
 
 

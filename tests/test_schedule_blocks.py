@@ -1,0 +1,63 @@
+"""Blocks: long reductions become sums of block sums; running values stay as they are."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of
+from helpers import ordinary
+
+from transpile.options import Options
+from transpile.schedule.blocks import BLOCK, blocks
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(module_of(blocks), "BLOCK", 4)
+
+
+def unchanged(f, *args):
+    program = lowered(f, *args)
+    return blocks(program, Options()) == program
+
+
+@pytest.mark.parametrize("length", [16, 17, 19, 41])
+def test_a_long_sum_is_done_in_blocks(length):
+    x = ordinary("f8", (length,))
+    program = assert_steps_agree(lowered(np.sum, x), [x], blocks)
+    assert [b.shape for b in program.temporaries] == [(-(-length // 4),)]
+
+
+def test_rows_longer_than_a_block_are_blocks():
+    x = ordinary("f8", (9, 7, 3))
+    program = assert_steps_agree(lowered(np.max, x), [x], blocks)
+    assert program.temporaries[0].shape == (9,)
+
+
+def test_sibling_sums_share_their_blocks():
+    x = ordinary("f8", (30,))
+    program = assert_steps_agree(
+        lowered(lambda x: (x.sum(), x.max(), (x * x).sum()), x), [x], blocks
+    )
+    assert len(loops_of(program)) == 3  # over the blocks, inside a block, over the parts
+
+
+def test_a_short_sum_stays():
+    assert unchanged(np.sum, ordinary("f8", (15,)))
+
+
+def test_sums_of_rows_stay():
+    assert unchanged(lambda x: x.sum(axis=1), ordinary("f8", (8, 40)))
+
+
+@pytest.mark.parametrize(
+    "f", [np.cumsum, lambda x: np.sign(np.cumsum(x)), lambda x: np.cumsum(np.cumsum(x))]
+)
+def test_running_values_stay(f):
+    assert unchanged(f, ordinary("f8", (40,)))
+
+
+def test_blocks_depend_on_sizes_alone(monkeypatch):
+    monkeypatch.setattr(module_of(blocks), "BLOCK", BLOCK)
+    x = np.broadcast_to(1.0, (100000,))
+    one, many = (blocks(lowered(np.sum, x), Options(num_threads=n)) for n in (1, 8))
+    assert one == many
+    assert one.temporaries[0].shape == (-(-100000 // BLOCK),)
