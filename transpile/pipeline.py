@@ -7,6 +7,7 @@ then.
 from __future__ import annotations
 
 import json
+import sys
 from functools import cached_property
 from pathlib import Path
 
@@ -81,12 +82,15 @@ class Steps:
         (directory / "program.h").write_text(self.text.header, encoding="utf-8")
         if self.text.constants:
             (directory / "program.bin").write_bytes(self.text.constants)
+        libraries = list(self._blas.link_flags) if self._blas is not None else []
+        if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
+            libraries.append(f"-Wl,-soname,{self.program.name}.so")
         log = toolchain.build_shared(
             compiler,
             source,
             directory / PROGRAM,
             toolchain.flags(compiler, self.options),
-            self._blas.link_flags if self._blas is not None else (),
+            libraries,
         )
         (directory / "build.log").write_text(log, encoding="utf-8")
         meta = json.dumps(self._meta(), sort_keys=True)
