@@ -106,7 +106,7 @@ _COMPLEX_LIBRARY = {
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _CODE = re.compile(r"(/\*.*?\*/|//[^\n]*)|\b[A-Za-z_]\w*\b", re.DOTALL)
 # Up to a full stop that ends a word, not an initial.
-_SENTENCE = re.compile(r".*?[a-z0-9|)]{2}\.(?= [A-Z])")
+_SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
 WIDTH = 100
 
 
@@ -124,10 +124,14 @@ def library_name(name: str, suffix: str) -> str | None:
 
 @dataclass(frozen=True)
 class Item:
-    """A function, typedef, enum or `#if` block with the names that it defines."""
+    """A function, typedef, enum or `#if` block with the names that it defines.
+
+    `comment` is the one above it, or above the same function for another dtype.
+    """
 
     names: tuple[str, ...]
     text: str
+    comment: str = ""
 
 
 @cache
@@ -145,6 +149,7 @@ def items() -> dict[str, Item]:
 
 def _parse(text: str) -> Iterable[Item]:
     comment: list[str] = []
+    above = {"": ""}  # the comment of each function, whatever the dtype
     lines = iter(text.splitlines())
     for line in lines:
         if not line.strip():
@@ -158,7 +163,11 @@ def _parse(text: str) -> Iterable[Item]:
             end = "#endif" if line.startswith("#if") else None
             while not _is_complete(body, end):
                 body.append(next(lines))
-            yield Item(_defined("\n".join(body)), "\n".join([*_brief(comment), *body]))
+            names = _defined("\n".join(body))
+            base = names[0].rpartition("_")[0]
+            said = "\n".join(_brief(comment)) or above.get(base, "")
+            above[base] = said if base else ""
+            yield Item(names, "\n".join(body), said)
             comment = []
 
 
@@ -239,12 +248,14 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
     return Item(
         tuple(_CODE.sub(replace, n) for n in pattern.names),
         _CODE.sub(replace, pattern.text),
+        pattern.comment,
     )
 
 
 def collect(names: Iterable[str]) -> list[str]:
     """The texts of these helpers and of all that they use, each after what it uses."""
     texts: dict[str, None] = {}
+    said: set[str] = set()
     done: set[str] = set()
 
     def visit(name: str) -> None:
@@ -259,7 +270,9 @@ def collect(names: Iterable[str]) -> list[str]:
         for word in dict.fromkeys(_IDENTIFIER.findall(code)):
             if find(word) is not None:
                 visit(word)
-        texts[_IDENTIFIER.sub(_to_library, text)] = None
+        comment = f"{item.comment}\n" if item.comment and item.comment not in said else ""
+        said.add(item.comment)
+        texts[comment + _IDENTIFIER.sub(_to_library, text)] = None
 
     for name in sorted(names):
         visit(name)
