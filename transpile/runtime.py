@@ -175,8 +175,10 @@ def _is_complete(body: list[str], end: str | None) -> bool:
     if end is not None:
         return body[-1].startswith(end)
     last = body[-1].rstrip()
+    if body[0].startswith("enum"):
+        return last.endswith(";")
     if (
-        body[0].startswith(("typedef", "enum", "static const", "extern"))
+        body[0].startswith(("typedef", "static const", "extern"))
         and "(" not in body[0].split("__attribute__")[0]
     ):
         return last.endswith(";")
