@@ -7,6 +7,7 @@ import pytest
 
 from transpile import toolchain
 from transpile.dialect import C
+from transpile.dims import Dim, Symbol, floor_divide, modulo
 from transpile.errors import InternalError
 from transpile.executable import Lowering
 from transpile.expression import Printer
@@ -26,7 +27,6 @@ from transpile.loops import (
 from transpile.options import Options
 from transpile.primitive import TABLE
 from transpile.render import render
-from transpile.types import Dim, Symbol, floor_divide, modulo
 
 assert Lowering  # importing it fills the table
 

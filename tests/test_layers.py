@@ -16,9 +16,9 @@ DATA_FLOW = """
     primitive graph dot source trace keys parameters closures signature
     transforms primitives numpy
     passes
-    loops run_loops names cost products placement nest lower
+    loops run_loops runtime names cost products placement nest lower
     schedule
-    dialect runtime expression blas render
+    dialect expression blas render
     directories compilers toolchain entry cache load pipeline executable
     stages wrapped api __init__ __main__
 """

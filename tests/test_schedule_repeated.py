@@ -5,11 +5,12 @@ from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
 from transpile import loops
+from transpile.dims import Dim, Symbol
 from transpile.loops import Apply, Buffer, Declare, For, Kernel, Load, Program, Ref, Store
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.repeated import repeated
-from transpile.types import FLOAT64, Dim, Symbol
+from transpile.types import FLOAT64
 
 I = Symbol("i", 0, 3)
 J = Symbol("j", 0, 3)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from transpile.dims import Index, Symbol, bounds, product
 from transpile.loops import (
     Apply,
     Call,
@@ -29,7 +30,6 @@ from transpile.loops import (
     written,
 )
 from transpile.primitive import TABLE
-from transpile.types import Index, Symbol, bounds, product
 
 # How much longer than an addition these take in a vectorised loop, for the choice of threads.
 _WEIGHTS = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8}

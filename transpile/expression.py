@@ -17,20 +17,11 @@ import numpy as np
 
 from transpile import runtime
 from transpile.dialect import Dialect, suffix
+from transpile.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.errors import InternalError
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.primitive import TABLE
-from transpile.types import (
-    INT64,
-    SHORT_NAMES,
-    Dim,
-    Index,
-    Monomial,
-    Quotient,
-    Symbol,
-    bounds,
-    sole_symbol,
-)
+from transpile.types import INT64, SHORT_NAMES
 
 DType = np.dtype[Any]
 

@@ -17,19 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Index, Shape, Symbol, product, substitute, symbols_of
 from transpile.errors import InternalError
 from transpile.graph import UNKNOWN_SOURCE, Source
-from transpile.types import (
-    BOOL,
-    INT64,
-    SHORT_NAMES,
-    Index,
-    Shape,
-    Symbol,
-    product,
-    substitute,
-    symbols_of,
-)
+from transpile.types import BOOL, INT64, SHORT_NAMES
 
 DType = np.dtype[Any]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from transpile import loops
+from transpile.dims import Dim, Index, Shape, Symbol, substitute, unravel
 from transpile.errors import InternalError
 from transpile.graph import UNKNOWN_SOURCE, Atom, Const, Graph, Source
 from transpile.loops import (
@@ -33,7 +34,7 @@ from transpile.names import LOOP_NAMES, Names
 from transpile.nest import Fused, Home, Nest, explain, fuse, reads_in_place
 from transpile.placement import Stage
 from transpile.products import workspace_bytes
-from transpile.types import SHORT_NAMES, Dim, Index, Shape, Symbol, substitute, unravel
+from transpile.types import SHORT_NAMES
 
 # A kernel's comment quotes at most this many lines of Python.
 LONGEST_COMMENT = 6
@@ -119,7 +120,7 @@ class _Lowering:
         if len(kernels) == 1:
             kernels = [
                 loops.Kernel(
-                    f"{self.function}_kernel",
+                    self.names.new(f"{self.function}_kernel"),
                     kernels[0].body,
                     kernels[0].source,
                     kernels[0].comment,
@@ -151,7 +152,7 @@ class _Lowering:
         if len(comment) > LONGEST_COMMENT:
             comment = (*comment[: LONGEST_COMMENT - 1], "...")
         return Kernel(
-            f"{self.function}_{number + 1}",
+            self.names.new(f"{self.function}_{number + 1}"),
             body,
             ordered[0] if ordered else UNKNOWN_SOURCE,
             comment,

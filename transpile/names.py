@@ -6,6 +6,8 @@ import keyword
 import re
 from collections.abc import Iterable
 
+from transpile.runtime import find
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -58,7 +60,7 @@ class Names:
     def new(self, hint: str) -> str:
         """The hint as an identifier, with a number where it is taken already."""
         base = identifier(hint)
-        if base in RESERVED or keyword.iskeyword(base):
+        if base in RESERVED or keyword.iskeyword(base) or find(base) is not None:
             base += "_"
         name, number = base, 2
         while name in self:

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transpile.dims import Dim, Index, Shape, Symbol, product
 from transpile.graph import Graph, Var
 from transpile.loops import Apply, Load, subexpressions
 from transpile.placement import CHEAP, Placement, Stage, cost_of
 from transpile.primitive import TABLE
-from transpile.types import Dim, Index, Shape, Symbol, product
 
 # The largest local array, in bytes: it lives on a thread's stack and should stay in its cache.
 LARGEST_ROW = 65536

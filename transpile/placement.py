@@ -15,16 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph, Source, Var
-from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within, subexpressions
-from transpile.passes.simplify import identity
-from transpile.primitive import TABLE, Primitive
-from transpile.primitives import axes as axis_rows
-from transpile.primitives.linalg import dot_general, free_axes
-from transpile.products import Product, as_product
-from transpile.types import (
-    BOOL,
-    INT64,
+from transpile.dims import (
     Dim,
     Index,
     Shape,
@@ -34,6 +25,14 @@ from transpile.types import (
     row_major,
     unravel,
 )
+from transpile.graph import Atom, Const, Equation, Graph, Source, Var
+from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within, subexpressions
+from transpile.passes.simplify import identity
+from transpile.primitive import TABLE, Primitive
+from transpile.primitives import axes as axis_rows
+from transpile.primitives.linalg import dot_general, free_axes
+from transpile.products import Product, as_product
+from transpile.types import BOOL, INT64
 
 # A value that costs no more than this is computed again rather than kept.
 CHEAP = 2

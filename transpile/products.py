@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from transpile.dims import Dim, Index, Shape, Symbol, product, recombine, row_major
 from transpile.errors import InternalError
 from transpile.graph import Atom, Equation
 from transpile.primitives.linalg import free_axes
-from transpile.types import Dim, Index, Shape, Symbol, product, recombine, row_major
 
 Access = tuple[Atom, Sequence[Equation]]
 

@@ -16,6 +16,7 @@ import numpy as np
 from transpile import runtime
 from transpile.blas import Blas
 from transpile.dialect import C, Dialect
+from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, column
 from transpile.loops import (
@@ -41,7 +42,7 @@ from transpile.options import Options
 from transpile.passes.simplify import identity
 from transpile.paths import data_directory
 from transpile.primitive import TABLE
-from transpile.types import BOOL, INT64, Index, symbols_of
+from transpile.types import BOOL, INT64
 
 WIDTH = 100
 # Constants with more elements than this are not written out in C.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Atom, Dim, Index, Shape, Symbol, bounds, evaluate, product
 from transpile.errors import InternalError
 from transpile.loops import (
     Alloc,
@@ -37,7 +38,6 @@ from transpile.loops import (
     seen_by,
 )
 from transpile.primitive import TABLE
-from transpile.types import Atom, Dim, Index, Shape, Symbol, bounds, evaluate, product
 
 UNWRITTEN = 0
 # What the functions of ordinary angles give for others: anything that will be noticed.

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
+from transpile.dims import Index
 from transpile.keys import static_key
 from transpile.parameters import Bound
 from transpile.source import function_source, user_source
 from transpile.trace import Tracer
-from transpile.types import PYTHON_SCALARS, ArrayType, Index, type_of
+from transpile.types import PYTHON_SCALARS, ArrayType, type_of
 
 
 class Mark(enum.Enum):

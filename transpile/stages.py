@@ -21,6 +21,7 @@ import numpy as np
 
 from transpile import primitives, tree
 from transpile.closures import Watch
+from transpile.dims import Dim
 from transpile.dot import to_dot
 from transpile.executable import Executable, Lowering, MemoryAnalysis
 from transpile.graph import Graph, Var
@@ -29,7 +30,7 @@ from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
 from transpile.signature import TRACED, Signature, leaf_type, same_type, type_text
 from transpile.trace import Tracer
-from transpile.types import ArrayType, Dim, ShapeDtypeStruct
+from transpile.types import ArrayType, ShapeDtypeStruct
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
 

@@ -15,10 +15,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from transpile import errors
+from transpile.dims import Dim
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.primitive import Primitive
 from transpile.source import assigned_name, function_source, user_source
-from transpile.types import PYTHON_SCALARS, ArrayType, Dim, check_dtype
+from transpile.types import PYTHON_SCALARS, ArrayType, check_dtype
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNC_METHODS: dict[str, Callable[..., Any]] = {}

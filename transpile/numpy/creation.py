@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Dim
 from transpile.numpy.operands import (
     EXPORTS,
     Array,
@@ -32,7 +33,7 @@ from transpile.numpy.ufuncs import apply, call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.trace import Tracer, bind
-from transpile.types import BOOL, FLOAT64, INT64, Dim
+from transpile.types import BOOL, FLOAT64, INT64
 
 
 def _makes(function: Any) -> Callable[[Function], Function]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Dim, bounds
 from transpile.numpy.operands import (
     broadcast_in_dim,
     index_of,
@@ -16,7 +17,6 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as rows
 from transpile.trace import Tracer, add_method, bind
-from transpile.types import Dim, bounds
 
 _KINDS = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "

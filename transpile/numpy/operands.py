@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.exceptions import AxisError, ComplexWarning
 
+from transpile.dims import Dim, Shape, product
 from transpile.errors import TracerError, TranspileError, UnsupportedError
 from transpile.graph import Const, Var
 from transpile.primitives import axes as rows
@@ -30,11 +31,8 @@ from transpile.types import (
     INT64,
     PYTHON_SCALARS,
     ArrayType,
-    Dim,
-    Shape,
     broadcast_shapes,
     check_dtype,
-    product,
 )
 
 Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them

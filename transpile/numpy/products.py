@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Shape
 from transpile.numpy.operands import (
     Array,
     NumpyErrors,
@@ -31,7 +32,7 @@ from transpile.numpy.shapes import diagonal, moveaxis, ravel
 from transpile.numpy.ufuncs import SPECIAL, call, resolve
 from transpile.primitives import linalg
 from transpile.trace import bind
-from transpile.types import Shape, broadcast_shapes
+from transpile.types import broadcast_shapes
 
 Axes = Sequence[int]
 

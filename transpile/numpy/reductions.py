@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Shape, product
 from transpile.graph import Const
 from transpile.numpy.operands import (
     NOTHING,
@@ -35,7 +36,7 @@ from transpile.primitive import Primitive
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
 from transpile.trace import bind
-from transpile.types import BOOL, FLOAT64, INT64, Shape, check_dtype, product, real_dtype
+from transpile.types import BOOL, FLOAT64, INT64, check_dtype, real_dtype
 
 
 @lru_cache(maxsize=256)

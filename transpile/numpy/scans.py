@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import product
 from transpile.numpy.operands import (
     NOTHING,
     Array,
@@ -27,7 +28,6 @@ from transpile.numpy.ufuncs import call
 from transpile.primitive import Primitive
 from transpile.primitives import reductions as rows
 from transpile.trace import UFUNC_METHODS, bind
-from transpile.types import product
 
 # ---------------------------------------------------------------------------------------- scans
 

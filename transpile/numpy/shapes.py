@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Dim, Shape, floor_divide, product
 from transpile.numpy.operands import (
     Array,
     add_methods,
@@ -34,7 +35,6 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.trace import FUNCTIONS, Tracer, add_method, add_property, bind
-from transpile.types import Dim, Shape, floor_divide, product
 
 
 def shape_argument(shape: Any) -> Shape:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from transpile.dims import product
 from transpile.graph import Atom, Equation, Graph
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import axes
-from transpile.types import product
 
 MOST_COMPONENTS = 4
 SHORTEST_REDUCTION = 16

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Shape, product, row_major, unravel
 from transpile.primitive import Primitive, register
 from transpile.primitives.kinds import view
-from transpile.types import ArrayType, Shape, product, row_major, unravel
+from transpile.types import ArrayType
 
 # ----------------------------------------------------------------------------------- broadcasts
 

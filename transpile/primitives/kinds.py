@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Shape
 from transpile.primitive import Primitive, register
-from transpile.types import BOOL, ArrayType, Shape, real_dtype
+from transpile.types import BOOL, ArrayType, real_dtype
 
 
 def common_shape(types: tuple[ArrayType, ...]) -> Shape:

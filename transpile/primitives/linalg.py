@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dims import Shape
 from transpile.primitive import Primitive, register
-from transpile.types import ArrayType, Shape
+from transpile.types import ArrayType
 
 Axes = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]

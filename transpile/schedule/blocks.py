@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from transpile.cost import trips
+from transpile.dims import Dim, Symbol
 from transpile.loops import (
     Buffer,
     Declare,
@@ -32,7 +33,6 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.types import Dim, Symbol
 
 # Elements of a block, and how many blocks there must be for it to be worth the trouble.
 BLOCK = 4096

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from transpile.dims import Dim, Index, Shape, Symbol, symbols_of
 from transpile.loops import (
     Alloc,
     Apply,
@@ -24,7 +25,6 @@ from transpile.loops import (
     walk,
 )
 from transpile.options import Options
-from transpile.types import Dim, Index, Shape, Symbol, symbols_of
 
 
 def collapse(program: Program, options: Options) -> Program:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from transpile.dims import Dim, Index, Shape, Symbol, product
 from transpile.loops import (
     Alloc,
     Buffer,
@@ -36,7 +37,6 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.nest import LARGEST_ROW
 from transpile.options import Options
-from transpile.types import Dim, Index, Shape, Symbol, product
 
 STRIP = 128
 # Narrower arrays than this are walked as they stand.
@@ -46,9 +46,7 @@ FEWEST_COLUMNS = 8
 def columns(program: Program, options: Options) -> Program:
     """The program with such nests turned inside out."""
     name = Names(names_in(program)).new("strip")
-    kernels = [
-        replace(k, body=tuple(_statement(s, name) for s in k.body)) for k in program.kernels
-    ]
+    kernels = [replace(k, body=tuple(_statement(s, name) for s in k.body)) for k in program.kernels]
     return replace(program, kernels=tuple(kernels))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from transpile.dims import Shape, symbols_of
 from transpile.loops import (
     Buffer,
     Call,
@@ -29,7 +30,6 @@ from transpile.loops import (
     written,
 )
 from transpile.options import Options
-from transpile.types import Shape, symbols_of
 
 # Where a statement stands: the loops around it, and the number of statements before it at each
 # level.

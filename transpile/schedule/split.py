@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from transpile.dims import Dim, Index, Symbol, bounds, symbols_of
 from transpile.loops import (
     Alloc,
     Apply,
@@ -35,7 +36,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.types import BOOL, Dim, Index, Symbol, bounds, symbols_of
+from transpile.types import BOOL
 
 # More pieces, or more statements in them all, than this would make the text longer than it is
 # worth.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from transpile.dims import Dim, Index, Symbol
 from transpile.loops import (
     Alloc,
     Call,
@@ -23,7 +24,6 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.columns import step
-from transpile.types import Dim, Index, Symbol
 
 TILE = 32
 # Smaller arrays than this stay in the cache anyway.

@@ -1,0 +1,435 @@
+"""Dimensions: integer arithmetic on named sizes and loop indices.
+
+A dimension is an `int` or a `Dim`: integer arithmetic on named symbols, kept as a polynomial in
+normal form. The symbols are runtime sizes (`n`) in the shapes of a graph and loop indices (`i`) in
+the subscripts of a loop nest, so one small algebra serves both: it is what turns the subscripts of
+a reshaped, sliced and transposed view back into something like `x[2*i + 1][j]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import gcd
+
+# ---------------------------------------------------------------------------------- dimensions
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A named integer: a runtime size, or the index of a loop.
+
+    `lower` is its smallest value; `extent`, where known, is the first value above its range.
+    """
+
+    name: str
+    lower: int = 0
+    extent: Index | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """`dividend // divisor`, rounded down, that did not simplify."""
+
+    dividend: Dim
+    divisor: Index
+
+    def __str__(self) -> str:
+        return f"{_factor_text(self.dividend)} // {_factor_text(self.divisor)}"
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """`dividend % divisor`, with the sign of the divisor, that did not simplify."""
+
+    dividend: Dim
+    divisor: Index
+
+    def __str__(self) -> str:
+        return f"{_factor_text(self.dividend)} % {_factor_text(self.divisor)}"
+
+
+Atom = Symbol | Quotient | Remainder
+Monomial = tuple[Atom, ...]
+
+
+class Dim:
+    """A polynomial with integer coefficients over symbols, quotients and remainders.
+
+    Immutable, hashable, equal when the normal forms are equal. Arithmetic that comes out constant
+    gives an `int`.
+    """
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
+        self.terms = terms
+        self._hash = hash(terms)
+
+    @staticmethod
+    def symbol(name: str, lower: int = 0, extent: Index | None = None) -> Dim:
+        """The dimension that consists of one symbol."""
+        return Dim((((Symbol(name, lower, extent),), 1),))
+
+    @staticmethod
+    def of(symbol: Symbol) -> Dim:
+        """The dimension that consists of this symbol."""
+        return Dim((((symbol,), 1),))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __add__(self, other: Index) -> Index:
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        if other == 0:
+            return self
+        sums = dict(self.terms)
+        for monomial, coefficient in _terms(other):
+            sums[monomial] = sums.get(monomial, 0) + coefficient
+        return _normal(sums)
+
+    def __mul__(self, other: Index) -> Index:
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        sums: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in _terms(other):
+                monomial = tuple(sorted(left + right, key=str))
+                sums[monomial] = sums.get(monomial, 0) + a * b
+        return _normal(sums)
+
+    def __neg__(self) -> Index:
+        return self * -1
+
+    def __sub__(self, other: Index) -> Index:
+        return self + (other * -1) if isinstance(other, (int, Dim)) else NotImplemented
+
+    def __rsub__(self, other: Index) -> Index:
+        return (self * -1) + other
+
+    def __floordiv__(self, other: Index) -> Index:
+        return floor_divide(self, other)
+
+    def __mod__(self, other: Index) -> Index:
+        return modulo(self, other)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in self.terms:
+            factors = [
+                _atom_text(atom, len(monomial) > 1 or abs(coefficient) != 1) for atom in monomial
+            ]
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, str(abs(coefficient)))
+            sign = "-" if coefficient < 0 else "+"
+            joined = "*".join(factors)
+            if text:
+                text += f" {sign} {joined}"
+            else:
+                text = joined if sign == "+" else f"-{joined}"
+        return text
+
+    __repr__ = __str__
+
+    def symbols(self) -> frozenset[Symbol]:
+        """Every symbol in the dimension, inside quotients and remainders too."""
+        found: set[Symbol] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                if isinstance(atom, Symbol):
+                    found.add(atom)
+                else:
+                    found |= symbols_of(atom.dividend) | symbols_of(atom.divisor)
+        return frozenset(found)
+
+
+Index = int | Dim
+
+
+def _atom_text(atom: Atom, in_product: bool) -> str:
+    text = str(atom)
+    return f"({text})" if in_product and not isinstance(atom, Symbol) else text
+
+
+def _factor_text(index: Index) -> str:
+    plain = isinstance(index, int) or sole_symbol(index) is not None
+    return str(index) if plain else f"({index})"
+
+
+def _terms(index: Index) -> tuple[tuple[Monomial, int], ...]:
+    if isinstance(index, Dim):
+        return index.terms
+    return (((), index),) if index else ()
+
+
+def _normal(sums: dict[Monomial, int]) -> Index:
+    """The index with these terms: zeros dropped, constants last, the rest by name."""
+    terms = [(monomial, c) for monomial, c in sums.items() if c]
+    if not terms:
+        return 0
+    if len(terms) == 1 and not terms[0][0]:
+        return terms[0][1]
+    if len(terms) > 1:
+        terms.sort(key=_term_order)
+    return Dim(tuple(terms))
+
+
+def _term_order(term: tuple[Monomial, int]) -> tuple[bool, str]:
+    return (not term[0], "*".join(map(str, term[0])))
+
+
+def symbols_of(index: Index) -> frozenset[Symbol]:
+    """The symbols of an index; none for an int."""
+    return index.symbols() if isinstance(index, Dim) else frozenset()
+
+
+def sole_symbol(index: Index) -> Symbol | None:
+    """The symbol that the index consists of, or None when it is anything else."""
+    if isinstance(index, Dim) and len(index.terms) == 1:
+        monomial, coefficient = index.terms[0]
+        if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], Symbol):
+            return monomial[0]
+    return None
+
+
+def bounds(index: Index) -> tuple[int | None, int | None]:
+    """The smallest and largest value that the index can take; None where that is not known."""
+    if isinstance(index, int):
+        return index, index
+    low: int | None = 0
+    high: int | None = 0
+    for monomial, coefficient in index.terms:
+        a: int | None = 1
+        b: int | None = 1
+        for atom in monomial:
+            a, b = _product_bounds((a, b), _atom_bounds(atom))
+        if coefficient < 0:
+            a, b = b, a
+        low = None if low is None or a is None else low + coefficient * a
+        high = None if high is None or b is None else high + coefficient * b
+    return low, high
+
+
+def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
+    if isinstance(atom, Symbol):
+        high = None if atom.extent is None else bounds(atom.extent)[1]
+        return atom.lower, None if high is None else max(high - 1, atom.lower)
+    low_divisor, high_divisor = bounds(atom.divisor)
+    if low_divisor is None or low_divisor <= 0:
+        return None, None
+    if isinstance(atom, Remainder):
+        return 0, None if high_divisor is None else high_divisor - 1
+    low, high = bounds(atom.dividend)
+    if not isinstance(atom.divisor, int):
+        return (0 if low is not None and low >= 0 else None), (
+            high // low_divisor if high is not None and high >= 0 else None
+        )
+    return (
+        None if low is None else low // atom.divisor,
+        None if high is None else high // atom.divisor,
+    )
+
+
+def _product_bounds(
+    x: tuple[int | None, int | None], y: tuple[int | None, int | None]
+) -> tuple[int | None, int | None]:
+    (a, b), (c, d) = x, y
+    if a is not None and c is not None and a >= 0 and c >= 0:
+        return a * c, None if b is None or d is None else b * d
+    if a is None or b is None or c is None or d is None:
+        return None, None
+    corners = (a * c, a * d, b * c, b * d)
+    return min(corners), max(corners)
+
+
+def is_within(index: Index, extent: Index) -> bool:
+    """Tell whether 0 <= index < extent holds for certain."""
+    low, high = bounds(index)
+    if low is None or low < 0:
+        return False
+    if isinstance(extent, int):
+        return high is not None and high < extent
+    # Each symbol at the top of its range: decides `i < n` and `m*i + j < m*n` for a runtime n, m.
+    largest = index
+    for _ in range(4):
+        ranged = {s: s.extent - 1 for s in symbols_of(largest) if s.extent is not None}
+        if not ranged:
+            break
+        largest = substitute(largest, ranged)
+    slack = bounds(extent - largest)[0]
+    return slack is not None and slack >= 1
+
+
+def _split(index: Index, divisor: Index) -> tuple[Index, Index]:
+    """The pair (q, r) with index = divisor*q + r, dividing term by term."""
+    quotient: Index = 0
+    rest: Index = 0
+    divisor_terms = _terms(divisor)
+    if len(divisor_terms) != 1:
+        return (1, 0) if index == divisor else (0, index)
+    atoms, unit = divisor_terms[0]
+    for monomial, coefficient in _terms(index):
+        left = list(monomial)
+        try:
+            for atom in atoms:
+                left.remove(atom)
+        except ValueError:
+            rest = rest + Dim(((monomial, coefficient),))
+            continue
+        whole, part = divmod(coefficient, unit)
+        # 7*i // 4 does not split usefully (i + 3*i // 4 has no smaller range); 7 // 4 does.
+        if part and left:
+            whole, part = 0, coefficient
+        quotient = quotient + _normal({tuple(left): whole})
+        if part:
+            rest = rest + _normal({monomial: part})
+    return quotient, rest
+
+
+def floor_divide(index: Index, divisor: Index) -> Index:
+    """`index // divisor`, simplified as far as the ranges of the symbols allow."""
+    if isinstance(index, int) and isinstance(divisor, int):
+        return index // divisor
+    if divisor == 1:
+        return index
+    quotient, rest = _split(index, divisor)
+    if is_within(rest, divisor):
+        return quotient
+    if isinstance(rest, int):
+        if isinstance(divisor, int):
+            return quotient + rest // divisor
+        rest = Dim((((), rest),))
+    if isinstance(divisor, int):
+        common = gcd(divisor, *(c for m, c in rest.terms if m))
+        if common > 1 and divisor > 0:
+            scaled = _normal({m: c // common for m, c in rest.terms})
+            return quotient + floor_divide(scaled, divisor // common)
+        atom = _sole_atom(rest)
+        if isinstance(atom, Quotient) and isinstance(atom.divisor, int) and divisor > 0:
+            return quotient + floor_divide(atom.dividend, atom.divisor * divisor)
+    return quotient + Dim((((Quotient(rest, divisor),), 1),))
+
+
+def modulo(index: Index, divisor: Index) -> Index:
+    """`index % divisor`, simplified as far as the ranges of the symbols allow."""
+    if isinstance(index, int) and isinstance(divisor, int):
+        return index % divisor
+    if divisor == 1:
+        return 0
+    _, rest = _split(index, divisor)
+    if is_within(rest, divisor):
+        return rest
+    if isinstance(rest, int):
+        if isinstance(divisor, int):
+            return rest % divisor
+        rest = Dim((((), rest),))
+    if isinstance(divisor, int):
+        atom = _sole_atom(rest)
+        if (
+            isinstance(atom, Remainder)
+            and isinstance(atom.divisor, int)
+            and atom.divisor % divisor == 0
+        ):
+            return modulo(atom.dividend, divisor)
+        common = gcd(divisor, *(c for _, c in rest.terms))
+        if common > 1 and divisor > 0:
+            scaled = _normal({m: c // common for m, c in rest.terms})
+            return modulo(scaled, divisor // common) * common
+    return Dim((((Remainder(rest, divisor),), 1),))
+
+
+def _sole_atom(index: Dim) -> Atom | None:
+    if len(index.terms) == 1:
+        monomial, coefficient = index.terms[0]
+        if coefficient == 1 and len(monomial) == 1:
+            return monomial[0]
+    return None
+
+
+def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:
+    """The index with symbols replaced, simplified again."""
+    if isinstance(index, int) or values.keys().isdisjoint(index.symbols()):
+        return index
+    total: Index = 0
+    for monomial, coefficient in index.terms:
+        product: Index = coefficient
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                value: Index = values.get(atom, Dim((((atom,), 1),)))
+            elif isinstance(atom, Quotient):
+                value = floor_divide(
+                    substitute(atom.dividend, values), substitute(atom.divisor, values)
+                )
+            else:
+                value = modulo(substitute(atom.dividend, values), substitute(atom.divisor, values))
+            product = value * product
+        total = total + product
+    return total
+
+
+def evaluate(index: Index, sizes: Mapping[str, int]) -> int:
+    """The value of an index when each of its symbols has the value that `sizes` gives."""
+    if isinstance(index, int):
+        return index
+    value = substitute(index, {s: sizes[s.name] for s in index.symbols()})
+    if not isinstance(value, int):
+        raise TypeError(f"{index} still depends on {', '.join(map(str, symbols_of(value)))}")
+    return value
+
+
+def product(dims: Iterable[Index]) -> Index:
+    """The product of dimensions: the number of elements of a shape."""
+    total: Index = 1
+    for dim in dims:
+        total = dim * total
+    return total
+
+
+Shape = tuple[Index, ...]
+
+
+def row_major(indices: Iterable[Index], shape: Iterable[Index]) -> Index:
+    """The position of an element in the row-major order of its array."""
+    flat: Index = 0
+    for index, extent in zip(indices, shape, strict=True):
+        flat = flat * extent + index
+    return flat
+
+
+def recombine(index: Index) -> Index:
+    """The index with `d*(x // d) + x % d` put together to `x` again, wherever that occurs."""
+    if isinstance(index, int):
+        return index
+    sums = dict(index.terms)
+    for monomial, coefficient in index.terms:
+        if len(monomial) != 1 or not isinstance(monomial[0], Remainder):
+            continue
+        atom = monomial[0]
+        whole = floor_divide(atom.dividend, atom.divisor) * atom.divisor
+        terms = [(m, coefficient * c) for m, c in _terms(whole)]
+        if terms and all(sums.get(m) == c for m, c in terms):
+            for m, _ in terms:
+                del sums[m]
+            del sums[monomial]
+            return recombine(_normal(sums) + atom.dividend * coefficient)
+    return index
+
+
+def unravel(flat: Index, shape: Shape) -> Shape:
+    """The indices of the element at a row-major position; the inverse of `row_major`."""
+    indices: list[Index] = []
+    for axis in range(len(shape) - 1, -1, -1):
+        extent = shape[axis]
+        indices.append(modulo(flat, extent) if axis else flat)
+        flat = floor_divide(flat, extent)
+    return tuple(reversed(indices))
