@@ -126,9 +126,11 @@ class Dim:
     def __str__(self) -> str:
         text = ""
         for monomial, coefficient in self.terms:
-            factors = [
-                _atom_text(atom, len(monomial) > 1 or abs(coefficient) != 1) for atom in monomial
-            ]
+            # A sign in front would belong to the dividend: -(i // 2) is not -i // 2.
+            in_product = (
+                len(monomial) > 1 or abs(coefficient) != 1 or (coefficient < 0 and not text)
+            )
+            factors = [_atom_text(atom, in_product) for atom in monomial]
             if abs(coefficient) != 1 or not factors:
                 factors.insert(0, str(abs(coefficient)))
             sign = "-" if coefficient < 0 else "+"

@@ -1,0 +1,162 @@
+"""The algebra of dimensions: every simplification keeps the value, every bound holds."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from transpile.dims import (
+    Dim,
+    bounds,
+    evaluate,
+    floor_divide,
+    is_within,
+    modulo,
+    product,
+    recombine,
+    row_major,
+    substitute,
+    symbols_of,
+    unravel,
+)
+
+EXTENTS = {"i": 3, "j": 5, "k": 8, "one": 1}
+LOOPS = {name: Dim.symbol(name, 0, extent) for name, extent in EXTENTS.items()}
+N = Dim.symbol("n", 1)  # a runtime size
+WALK = Dim.symbol("w", 0, N)  # a loop over it
+
+
+@st.composite
+def values(draw):
+    """A value for every symbol, within its range."""
+    found = {name: draw(st.integers(0, extent - 1)) for name, extent in EXTENTS.items()}
+    found["n"] = draw(st.integers(1, 9))
+    found["w"] = draw(st.integers(0, found["n"] - 1))
+    return found
+
+
+@st.composite
+def indices(draw, depth=3):
+    """A pair: an index, and a function of the symbols' values that says what it is."""
+    kind = draw(st.sampled_from(["number", "symbol", "+", "-", "*", "//", "%"]))
+    if depth == 0 or kind == "number":
+        number = draw(st.integers(-9, 9))
+        return number, lambda v: number
+    if kind == "symbol":
+        name = draw(st.sampled_from([*EXTENTS, "n", "w"]))
+        return {**LOOPS, "n": N, "w": WALK}[name], lambda v: v[name]
+    x, of_x = draw(indices(depth - 1))
+    if kind in ("//", "%"):
+        runtime = draw(st.integers(0, 3)) == 0
+        divisor = N if runtime else draw(st.integers(1, 9))
+
+        def size(v):
+            return v["n"] if runtime else divisor
+
+        if kind == "//":
+            return floor_divide(x, divisor), lambda v: of_x(v) // size(v)
+        return modulo(x, divisor), lambda v: of_x(v) % size(v)
+    y, of_y = draw(indices(depth - 1))
+    if kind == "+":
+        return x + y, lambda v: of_x(v) + of_y(v)
+    if kind == "-":
+        return x - y, lambda v: of_x(v) - of_y(v)
+    return x * y, lambda v: of_x(v) * of_y(v)
+
+
+@given(indices(), values())
+def test_an_index_has_the_value_of_what_it_was_made_of(pair, v):
+    index, meaning = pair
+    assert evaluate(index, v) == meaning(v)
+
+
+@given(indices(), values())
+def test_bounds_hold(pair, v):
+    low, high = bounds(pair[0])
+    value = evaluate(pair[0], v)
+    assert low is None or low <= value
+    assert high is None or value <= high
+
+
+@given(indices(), st.one_of(st.integers(0, 40), st.just(N), st.just(3 * N)), values())
+def test_what_is_within_is_within(pair, extent, v):
+    assume(is_within(pair[0], extent))
+    assert 0 <= evaluate(pair[0], v) < evaluate(extent, v)
+
+
+@given(indices(), values())
+def test_recombining_keeps_the_value(pair, v):
+    assert evaluate(recombine(pair[0]), v) == evaluate(pair[0], v)
+
+
+@given(indices(), indices(), values())
+def test_substitution_is_evaluation_in_two_steps(pair, other, v):
+    (index, _), (value, _) = pair, other
+    (symbol,) = LOOPS["i"].symbols()
+    new = evaluate(value, v)
+    assume(0 <= new < EXTENTS["i"])  # the algebra may rely on a symbol's range
+    assert evaluate(substitute(index, {symbol: value}), v) == evaluate(index, {**v, "i": new})
+
+
+@given(indices(), indices())
+def test_equal_indices_are_one_key(pair, other):
+    (x, _), (y, _) = pair, other
+    assert x + y == y + x and hash(x + y) == hash(y + x)
+    assert x - x == 0
+    assert (x + y) * 2 == x * 2 + y * 2
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple), st.data())
+def test_unravel_undoes_row_major(shape, data):
+    total = int(np.prod(shape))
+    flat = data.draw(st.integers(0, total - 1))
+    assert unravel(flat, shape) == tuple(map(int, np.unravel_index(flat, shape)))
+    assert row_major(unravel(flat, shape), shape) == flat
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple))
+def test_unravel_of_loops_gives_the_loops_back(shape):
+    loops = tuple(0 if d == 1 else Dim.symbol(f"s{a}", 0, d) for a, d in enumerate(shape))
+    assert unravel(row_major(loops, shape), shape) == loops
+
+
+@given(st.permutations([2, 3, 4]).map(tuple), st.permutations([2, 3, 4, 1]).map(tuple), st.data())
+def test_a_chain_of_reshapes_comes_back_to_its_position(shape, other, data):
+    loops = tuple(Dim.symbol(f"s{a}", 0, d) for a, d in enumerate(shape))
+    there = unravel(row_major(loops, shape), other)
+    assert recombine(row_major(there, other)) == row_major(loops, shape)
+    at = {f"s{a}": data.draw(st.integers(0, d - 1)) for a, d in enumerate(shape)}
+    flat = np.ravel_multi_index(tuple(at.values()), shape)
+    assert tuple(evaluate(i, at) for i in there) == np.unravel_index(flat, other)
+
+
+def test_rows_of_a_runtime_length_split_into_row_and_column():
+    m = Dim.symbol("m", 1)
+    i, j = Dim.symbol("i", 0, m), Dim.symbol("j", 0, N)
+    assert unravel(row_major((i, j), (m, N)), (m, N)) == (i, j)
+    assert is_within(i * N + j, m * N)
+    assert not is_within(i * N + j + 1, m * N)
+    assert product((m, N)) == m * N == N * m
+
+
+def test_an_index_is_an_int_as_soon_as_it_is_constant():
+    i = LOOPS["i"]
+    assert type(i - i) is int and type(i * 0) is int and type((i + 4) - i) is int
+    assert (2 * i + 4) // 2 == i + 2
+    assert (6 * i + 3) % 6 == 3
+    assert i // 3 == 0 and i % 3 == i
+    assert (8 * i + LOOPS["k"]) // 8 == i and (8 * i + LOOPS["k"]) % 8 == LOOPS["k"]
+
+
+@given(indices(), values())
+def test_the_text_of_an_index_is_python_for_it(pair, v):
+    assert eval(str(pair[0]), {}, v) == evaluate(pair[0], v)
+
+
+def test_symbols_inside_quotients_count():
+    assert {str(s) for s in symbols_of((WALK + LOOPS["k"]) // 3)} == {"w", "k"}
+
+
+def test_evaluating_without_a_size_names_what_is_missing():
+    with pytest.raises(KeyError, match="n"):
+        evaluate(N + 1, {})
