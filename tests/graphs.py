@@ -16,7 +16,7 @@ from helpers import trace_to_graph
 
 from transpile import placement
 from transpile.graph import Const, Graph, Source, Var
-from transpile.loops import For, check, walk
+from transpile.loops import For
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
@@ -28,6 +28,7 @@ from transpile.run_loops import run
 from transpile.schedule import schedule
 from transpile.trace import evaluate
 from transpile.types import ArrayType
+from transpile.walks import check, walk
 
 LARGEST = 2.0**24
 MOST_ELEMENTS = 150

@@ -4,9 +4,19 @@ import numpy as np
 from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
-from transpile import loops
+from transpile import walks
 from transpile.dims import Dim, Symbol
-from transpile.loops import Apply, Buffer, Declare, For, Kernel, Load, Program, Ref, Store
+from transpile.loops import (
+    Apply,
+    Buffer,
+    Declare,
+    For,
+    Kernel,
+    Load,
+    Program,
+    Ref,
+    Store,
+)
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.repeated import repeated
@@ -27,7 +37,7 @@ def apply(op, *args):
 def program_of(*body):
     x, y, z = (Buffer(name, (3,), FLOAT64) for name in "xyz")
     program = Program("f", (x,), (y, z), (Kernel("k", body),))
-    loops.check(program)
+    walks.check(program)
     return program
 
 

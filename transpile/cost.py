@@ -21,6 +21,9 @@ from transpile.loops import (
     Program,
     Statement,
     Update,
+)
+from transpile.primitive import TABLE
+from transpile.walks import (
     children,
     expressions,
     loads,
@@ -29,7 +32,6 @@ from transpile.loops import (
     walk,
     written,
 )
-from transpile.primitive import TABLE
 
 # How much longer than an addition these take in a vectorised loop, for the choice of threads.
 _WEIGHTS = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8}

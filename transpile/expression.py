@@ -163,8 +163,9 @@ class Printer:
                     inner = f"({inner})"
                 return sign + inner, UNARY
             case ast.IfExp(test=test, body=body, orelse=orelse):
+                condition, own = self._fill(test, expr, dtype)
                 parts = (
-                    self._at(test, expr, dtype, OR),
+                    f"({condition})" if own < OR or own in _BITWISE else condition,
                     self._at(body, expr, dtype, CONDITIONAL),
                     self._at(orelse, expr, dtype, CONDITIONAL),
                 )

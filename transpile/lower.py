@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from transpile import loops
+from transpile import walks
 from transpile.dims import Dim, Index, Shape, Symbol, substitute, unravel
 from transpile.errors import InternalError
 from transpile.graph import UNKNOWN_SOURCE, Atom, Const, Graph, Source
@@ -28,13 +28,13 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
-    map_expr,
 )
 from transpile.names import LOOP_NAMES, Names
 from transpile.nest import Fused, Home, Nest, explain, fuse, reads_in_place
 from transpile.placement import Stage
 from transpile.products import workspace_bytes
 from transpile.types import SHORT_NAMES
+from transpile.walks import map_expr
 
 # A kernel's comment quotes at most this many lines of Python.
 LONGEST_COMMENT = 6
@@ -119,7 +119,7 @@ class _Lowering:
             kernels.append(self._kernel(group, len(kernels)))
         if len(kernels) == 1:
             kernels = [
-                loops.Kernel(
+                Kernel(
                     self.names.new(f"{self.function}_kernel"),
                     kernels[0].body,
                     kernels[0].source,
@@ -136,7 +136,7 @@ class _Lowering:
             placements=tuple(explain(self.fused)),
             donated=tuple(self.inputs[p].name for p in donated),
         )
-        loops.check(program)
+        walks.check(program)
         return program
 
     def _kernel(self, items: list[Nest | Stage], number: int) -> Kernel:
@@ -247,7 +247,7 @@ class _Lowering:
         values = self.symbols.get(stage, {})
 
         def resolve(part: Expr) -> Expr:
-            part = loops.map_indices(part, lambda i: substitute(i, values))
+            part = walks.map_indices(part, lambda i: substitute(i, values))
             return self._load(stage, part) if isinstance(part, Load) else part
 
         return map_expr(expr, resolve)

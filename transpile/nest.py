@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 
 from transpile.dims import Dim, Index, Shape, Symbol, product
 from transpile.graph import Graph, Var
-from transpile.loops import Apply, Load, subexpressions
+from transpile.loops import Apply, Load
 from transpile.placement import CHEAP, Placement, Stage, cost_of
 from transpile.primitive import TABLE
+from transpile.walks import subexpressions
 
 # The largest local array, in bytes: it lives on a thread's stack and should stay in its cache.
 LARGEST_ROW = 65536

@@ -16,13 +16,14 @@ from transpile.blas import Blas
 from transpile.cost import program_cost
 from transpile.graph import Graph
 from transpile.load import PROGRAM
-from transpile.loops import Call, Program, walk
+from transpile.loops import Call, Program
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.render import Text, render
 from transpile.schedule import schedule
 from transpile.schedule.split import split
+from transpile.walks import walk
 
 
 class Steps:

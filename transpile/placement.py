@@ -26,13 +26,14 @@ from transpile.dims import (
     unravel,
 )
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
-from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within, subexpressions
+from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within
 from transpile.passes.simplify import identity
 from transpile.primitive import TABLE, Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives.linalg import dot_general, free_axes
 from transpile.products import Product, as_product
 from transpile.types import BOOL, INT64
+from transpile.walks import subexpressions
 
 # A value that costs no more than this is computed again rather than kept.
 CHEAP = 2

@@ -34,15 +34,13 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
-    seen_by,
-    used_buffers,
-    walk,
 )
 from transpile.options import Options
 from transpile.passes.simplify import identity
 from transpile.paths import data_directory
 from transpile.primitive import TABLE
 from transpile.types import BOOL, INT64
+from transpile.walks import seen_by, used_buffers, walk
 
 WIDTH = 100
 # Constants with more elements than this are not written out in C.

@@ -35,9 +35,9 @@ from transpile.loops import (
     Store,
     Update,
     Within,
-    seen_by,
 )
 from transpile.primitive import TABLE
+from transpile.walks import seen_by
 
 UNWRITTEN = 0
 # What the functions of ordinary angles give for others: anything that will be noticed.

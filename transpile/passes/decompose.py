@@ -37,6 +37,10 @@ def _position(builder: Builder, equation: Equation) -> Var:
     """
     (x,) = equation.inputs
     axis: int = equation.params["axis"]
+    if x.type.shape[axis] == 1:
+        shape = equation.output.type.shape
+        first = Const(np.int64(0))
+        return builder.apply(axes.broadcast_in_dim, first, shape=shape, broadcast_dimensions=())
     reduce = (
         reductions.reduce_max if equation.primitive is reductions.argmax else reductions.reduce_min
     )

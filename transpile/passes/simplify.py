@@ -166,9 +166,11 @@ def _divide(builder: Builder, equation: Equation) -> Atom | None:
 
 
 def _comparison(primitive: Primitive) -> SimplifyRule:
-    """Comparisons that hold, or fail, for every number of their dtype, as an unsigned x < 0."""
+    """Comparisons that hold, or fail, for every number of their dtype, as an unsigned x < 0; and
+    those of an integer with itself."""
+    is_equality = primitive in (elementwise.equal, elementwise.not_equal)
     is_less = primitive in (elementwise.less, elementwise.less_equal)
-    is_strict = primitive in (elementwise.less, elementwise.greater)
+    is_strict = primitive in (elementwise.less, elementwise.greater, elementwise.not_equal)
 
     def rule(builder: Builder, equation: Equation) -> Atom | None:
         x, y = equation.inputs
@@ -177,9 +179,11 @@ def _comparison(primitive: Primitive) -> SimplifyRule:
             return None
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         # x < low and low > x fail; high >= x and x <= high hold.
-        if not (
-            _is(y, low if is_less == is_strict else high)
-            or _is(x, high if is_less == is_strict else low)
+        same = x is y
+        if not same and (
+            is_equality
+            or not _is(y, low if is_less == is_strict else high)
+            and not _is(x, high if is_less == is_strict else low)
         ):
             return None
         truth = Const(np.bool_(not is_strict))
@@ -321,6 +325,8 @@ _RULES: dict[Primitive, SimplifyRule] = {
     **{
         row: _comparison(row)
         for row in (
+            elementwise.equal,
+            elementwise.not_equal,
             elementwise.less,
             elementwise.less_equal,
             elementwise.greater,

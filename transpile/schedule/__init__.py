@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transpile.loops import Program, check
+from transpile.loops import Program
 from transpile.options import Options
 from transpile.schedule.blocks import blocks
 from transpile.schedule.buffers import buffers
@@ -18,6 +18,7 @@ from transpile.schedule.split import split
 from transpile.schedule.threads import threads
 from transpile.schedule.tiles import tiles
 from transpile.schedule.versions import versions
+from transpile.walks import check
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (

@@ -23,6 +23,10 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.walks import (
     children,
     expressions,
     is_independent,
@@ -31,8 +35,6 @@ from transpile.loops import (
     subexpressions,
     walk,
 )
-from transpile.names import Names
-from transpile.options import Options
 
 # Elements of a block, and how many blocks there must be for it to be worth the trouble.
 BLOCK = 4096

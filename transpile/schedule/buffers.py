@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transpile.cost import count
-from transpile.loops import Program, used_buffers
+from transpile.loops import Program
 from transpile.options import Options
+from transpile.walks import used_buffers
 
 ALIGNMENT = 64
 

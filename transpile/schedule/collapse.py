@@ -17,6 +17,9 @@ from transpile.loops import (
     Program,
     Statement,
     Within,
+)
+from transpile.options import Options
+from transpile.walks import (
     accesses,
     expressions,
     map_accesses,
@@ -24,7 +27,6 @@ from transpile.loops import (
     subexpressions,
     walk,
 )
-from transpile.options import Options
 
 
 def collapse(program: Program, options: Options) -> Program:

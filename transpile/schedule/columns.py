@@ -27,6 +27,11 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
+)
+from transpile.names import Names
+from transpile.nest import LARGEST_ROW
+from transpile.options import Options
+from transpile.walks import (
     accesses,
     is_independent,
     map_expr,
@@ -34,9 +39,6 @@ from transpile.loops import (
     names_in,
     walk,
 )
-from transpile.names import Names
-from transpile.nest import LARGEST_ROW
-from transpile.options import Options
 
 STRIP = 128
 # Narrower arrays than this are walked as they stand.

@@ -23,13 +23,9 @@ from transpile.loops import (
     Load,
     Program,
     Statement,
-    children,
-    loads,
-    map_statement,
-    used_buffers,
-    written,
 )
 from transpile.options import Options
+from transpile.walks import children, loads, map_statement, used_buffers, written
 
 # Where a statement stands: the loops around it, and the number of statements before it at each
 # level.

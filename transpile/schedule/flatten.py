@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transpile.dims import Index, Shape, Symbol, product, recombine, row_major
-from transpile.loops import Alloc, Kernel, Program, accesses, map_accesses, seen_by, walk
+from transpile.loops import Alloc, Kernel, Program
 from transpile.options import Options
+from transpile.walks import accesses, map_accesses, seen_by, walk
 
 
 def flatten(program: Program, options: Options) -> Program:

@@ -19,6 +19,11 @@ from transpile.loops import (
     Store,
     Update,
     Within,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.primitive import TABLE
+from transpile.walks import (
     expressions,
     map_statement,
     names_in,
@@ -26,9 +31,6 @@ from transpile.loops import (
     walk,
     written,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.primitive import TABLE
 
 
 def repeated(program: Program, options: Options) -> Program:

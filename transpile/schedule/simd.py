@@ -21,11 +21,9 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
-    expressions,
-    subexpressions,
-    walk,
 )
 from transpile.options import Options
+from transpile.walks import expressions, subexpressions, walk
 
 # Shorter loops are unrolled by the compiler.
 SHORTEST = 4

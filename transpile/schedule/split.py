@@ -28,15 +28,17 @@ from transpile.loops import (
     Statement,
     Store,
     Within,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.types import BOOL
+from transpile.walks import (
     expressions,
     map_statement,
     subexpressions,
     substitute_index,
     walk,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.types import BOOL
 
 # More pieces, or more statements in them all, than this would make the text longer than it is
 # worth.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transpile.cost import trips, work
-from transpile.loops import Alloc, Call, For, Program, Statement, is_independent, walk
+from transpile.loops import Alloc, Call, For, Program, Statement
 from transpile.options import Options
+from transpile.walks import is_independent, walk
 
 # A parallel region costs some microseconds; in units of `cost.work` this is a few times as much.
 LEAST_WORK = 200_000

@@ -9,21 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transpile.dims import Dim, Index, Symbol
-from transpile.loops import (
-    Alloc,
-    Call,
-    For,
-    If,
-    Program,
-    Statement,
-    accesses,
-    is_independent,
-    names_in,
-    walk,
-)
+from transpile.loops import Alloc, Call, For, If, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.columns import step
+from transpile.walks import accesses, is_independent, names_in, walk
 
 TILE = 32
 # Smaller arrays than this stay in the cache anyway.

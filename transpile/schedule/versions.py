@@ -25,16 +25,11 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
-    expressions,
-    loads,
-    names_in,
-    subexpressions,
-    walk,
-    written,
 )
 from transpile.names import Names
 from transpile.options import Options
 from transpile.types import BOOL, FLOAT64
+from transpile.walks import expressions, loads, names_in, subexpressions, walk, written
 
 FUNCTIONS = frozenset({"sin", "cos", "tan"})
 # The functions for ordinary angles are exact up to here.

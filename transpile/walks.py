@@ -1,0 +1,321 @@
+"""Going over programs of loops: what a part reads and writes, rebuilding it, checking it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from transpile.dims import Index, Shape, Symbol, substitute, symbols_of
+from transpile.errors import InternalError
+from transpile.loops import (
+    Alloc,
+    Apply,
+    Buffer,
+    Call,
+    Declare,
+    Expr,
+    For,
+    If,
+    IndexValue,
+    Kernel,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+    Within,
+)
+from transpile.types import BOOL
+
+# ---------------------------------------------------------------------------------- traversals
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything in it, the outermost first."""
+    yield expr
+    if isinstance(expr, Apply):
+        for arg in expr.args:
+            yield from subexpressions(arg)
+
+
+def expressions(statement: Statement) -> tuple[Expr, ...]:
+    """The expressions that stand directly in a statement, targets left out."""
+    match statement:
+        case Declare(value=value) | Update(value=value) | Store(value=value):
+            return (value,)
+        case If(condition=condition):
+            return (condition,)
+        case Call(args=args):
+            return tuple(a for a in args if isinstance(a, Load))
+        case _:
+            return ()
+
+
+def children(statement: Statement) -> tuple[Statement, ...]:
+    """The statements inside a statement."""
+    match statement:
+        case For(body=body):
+            return body
+        case If(body=body, orelse=orelse):
+            return body + orelse
+        case _:
+            return ()
+
+
+def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, in order, an outer one before those inside it."""
+    for statement in statements:
+        yield statement
+        yield from walk(children(statement))
+
+
+def loads(statement: Statement) -> Iterator[Load]:
+    """The elements that a statement itself reads, an updated one among them."""
+    for expr in expressions(statement):
+        for sub in subexpressions(expr):
+            if isinstance(sub, Load):
+                yield sub
+    if isinstance(statement, Update) and isinstance(statement.target, Load):
+        yield statement.target
+
+
+def written(statement: Statement) -> tuple[str, ...]:
+    """The buffers that a statement itself writes."""
+    match statement:
+        case Store(buffer=buffer):
+            return (buffer,)
+        case Update(target=Load(buffer=buffer)):
+            return (buffer,)
+        case Call(writes=writes):
+            return writes
+        case _:
+            return ()
+
+
+def map_expr(expr: Expr, function: Callable[[Expr], Expr]) -> Expr:
+    """The expression rebuilt from the leaves up, `function` applied to every part."""
+    if isinstance(expr, Apply):
+        args = tuple(map_expr(arg, function) for arg in expr.args)
+        if args != expr.args:
+            expr = replace(expr, args=args)
+    return function(expr)
+
+
+def map_statement(
+    statement: Statement, on_expr: Callable[[Expr], Expr], on_index: Callable[[Index], Index]
+) -> Statement:
+    """The statement with every expression and every index rebuilt, all the way down."""
+
+    def expression(expr: Expr) -> Expr:
+        return map_expr(expr, lambda e: on_expr(map_indices(e, on_index)))
+
+    def body(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return tuple(map_statement(s, on_expr, on_index) for s in statements)
+
+    match statement:
+        case For():
+            limit = None if statement.limit is None else on_index(statement.limit)
+            return replace(
+                statement,
+                start=on_index(statement.start),
+                limit=limit,
+                stop=on_index(statement.stop),
+                body=body(statement.body),
+            )
+        case If():
+            return If(expression(statement.condition), body(statement.body), body(statement.orelse))
+        case Declare():
+            return replace(statement, value=expression(statement.value))
+        case Update():
+            target = expression(statement.target)
+            if not isinstance(target, (Ref, Load)):
+                raise InternalError(f"an update of {target}")
+            return Update(target, statement.op, expression(statement.value))
+        case Store():
+            return Store(
+                statement.buffer, tuple(map(on_index, statement.index)), expression(statement.value)
+            )
+        case Call():
+            args: list[Index | Load] = []
+            for arg in statement.args:
+                if isinstance(arg, Load):
+                    mapped = expression(arg)
+                    args.append(mapped if isinstance(mapped, Load) else arg)
+                else:
+                    args.append(on_index(arg))
+            return replace(statement, args=tuple(args))
+        case Alloc():
+            return statement
+
+
+def map_indices(expr: Expr, on_index: Callable[[Index], Index]) -> Expr:
+    """One expression (not its operands) with its indices rebuilt."""
+    match expr:
+        case Load():
+            return replace(expr, index=tuple(map(on_index, expr.index)))
+        case IndexValue():
+            return replace(expr, index=on_index(expr.index))
+        case Within():
+            return Within(on_index(expr.index), on_index(expr.low), on_index(expr.high))
+        case _:
+            return expr
+
+
+def map_accesses(statement: Statement, on_access: Callable[[str, Shape], Shape]) -> Statement:
+    """The statement with the subscripts of every element that is read or stored rebuilt."""
+
+    def on_expr(expr: Expr) -> Expr:
+        if isinstance(expr, Load):
+            return replace(expr, index=on_access(expr.buffer, expr.index))
+        return expr
+
+    def on_store(inner: Statement) -> Statement:
+        match inner:
+            case For():
+                return replace(inner, body=tuple(map(on_store, inner.body)))
+            case If():
+                return replace(
+                    inner,
+                    body=tuple(map(on_store, inner.body)),
+                    orelse=tuple(map(on_store, inner.orelse)),
+                )
+            case Store():
+                return replace(inner, index=on_access(inner.buffer, inner.index))
+            case _:
+                return inner
+
+    return on_store(map_statement(statement, on_expr, lambda index: index))
+
+
+def accesses(statement: Statement) -> Iterator[tuple[str, Shape]]:
+    """The elements (buffer, subscripts) that a statement itself reads or stores."""
+    for load in loads(statement):
+        yield load.buffer, load.index
+    if isinstance(statement, Store):
+        yield statement.buffer, statement.index
+
+
+def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Statement:
+    """The statement with a loop's symbol replaced by an index."""
+    return map_statement(statement, lambda e: e, lambda i: substitute(i, {symbol: value}))
+
+
+def trip_count(loop: For, values: dict[Symbol, Index] | None = None) -> Index:
+    """How often the body of a loop without `limit` runs."""
+    return substitute(loop.extent, values or {})
+
+
+def seen_by(program: Program, kernel: Kernel) -> dict[str, Buffer]:
+    """The buffers of a program in the shapes in which a kernel sees them."""
+    shapes = dict(kernel.shapes)
+    return {
+        name: replace(b, shape=shapes[name]) if name in shapes else b
+        for name, b in program.buffers().items()
+    }
+
+
+def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
+    """The buffers that a kernel reads or writes, in order of use, and those that it writes."""
+    local = {s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc)}
+    used: dict[str, None] = {}
+    writes: set[str] = set()
+    for statement in walk(kernel.body):
+        for load in loads(statement):
+            used.setdefault(load.buffer)
+        for name in written(statement):
+            used.setdefault(name)
+            writes.add(name)
+    return [name for name in used if name not in local], writes - local
+
+
+def names_in(program: Program) -> set[str]:
+    """Every name in a program: buffers, scalars, local arrays and loops."""
+    names = set(program.buffers())
+    for kernel in program.kernels:
+        for statement in walk(kernel.body):
+            match statement:
+                case Declare(name=name) | Alloc(buffer=Buffer(name=name)):
+                    names.add(name)
+                case For(symbol=symbol):
+                    names.add(symbol.name)
+                case _:
+                    pass
+    return names
+
+
+def is_independent(loop: For) -> bool:
+    """Tell whether the iterations of a loop do not depend on each other: none updates a scalar, or
+    the same element of an array, that was declared outside. (Different iterations store to
+    different elements by construction.)"""
+    inside = list(walk(loop.body))
+    declared = {s.name for s in inside if isinstance(s, Declare)}
+    declared |= {s.buffer.name for s in inside if isinstance(s, Alloc)}
+    for statement in inside:
+        match statement:
+            case Update(target=Ref(name=name)):
+                if name not in declared:
+                    return False
+            case Update(target=Load(buffer=buffer, index=index)):
+                own = any(loop.symbol in symbols_of(i) for i in index)
+                if buffer not in declared and not own:
+                    return False
+            case _:
+                pass
+    return True
+
+
+# --------------------------------------------------------------------------------------- check
+
+
+def check(program: Program) -> None:
+    """Raise InternalError unless every name is known, every subscript has its buffer's rank, and
+    every symbol belongs to a loop around its use."""
+    buffers = program.buffers()
+
+    def check_body(
+        body: tuple[Statement, ...],
+        symbols: frozenset[Symbol],
+        names: set[str],
+        local: dict[str, Buffer],
+    ) -> None:
+        def check_index(index: Index) -> None:
+            free = {s for s in symbols_of(index) if s.extent is not None} - symbols
+            if free:
+                raise InternalError(f"{', '.join(map(str, free))} is not a loop here: {index}")
+
+        def check_load(load: Load) -> None:
+            buffer = local.get(load.buffer) or buffers.get(load.buffer)
+            if buffer is None:
+                raise InternalError(f"unknown buffer {load.buffer}")
+            if len(buffer.shape) != len(load.index):
+                raise InternalError(
+                    f"{load.buffer} has {len(buffer.shape)} axes, not {len(load.index)}"
+                )
+            for index in load.index:
+                check_index(index)
+
+        for statement in body:
+            for expr in expressions(statement):
+                for sub in subexpressions(expr):
+                    if isinstance(sub, Ref) and sub.name not in names:
+                        raise InternalError(f"{sub.name} is read before it is declared")
+            for load in loads(statement):
+                check_load(load)
+            match statement:
+                case Declare(name=name):
+                    names.add(name)
+                case Alloc(buffer=buffer):
+                    local[buffer.name] = buffer
+                case Store(buffer=name, index=index):
+                    check_load(Load(name, index, BOOL))
+                case For(symbol=symbol):
+                    check_body(statement.body, symbols | {symbol}, set(names), dict(local))
+                case If():
+                    check_body(statement.body, symbols, set(names), dict(local))
+                    check_body(statement.orelse, symbols, set(names), dict(local))
+                case _:
+                    pass
+
+    for kernel in program.kernels:
+        check_body(kernel.body, frozenset(), set(), seen_by(program, kernel))
