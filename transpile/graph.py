@@ -239,7 +239,7 @@ def to_text(graph: Graph, indent: str = "") -> str:
     def read(atom: Atom) -> str:
         if isinstance(atom, Const) and atom.is_scalar:
             return f"{scalar_text(atom)}:{SHORT_NAMES[atom.type.dtype]}[]"
-        return names[atom]
+        return names.get(atom) or f"?:{atom.type}"  # a broken graph has a text as well
 
     constants = " ".join(define(c) for c in graph.constants())
     inputs = " ".join(define(v) for v in graph.inputs)
