@@ -9,7 +9,7 @@ static void argmax_kernel(const double x[restrict 100][50], int64_t out[restrict
         int64_t acc2 = INT64_MAX;
         #pragma omp simd reduction(min:acc2)
         for (int64_t j = 0; j < 50; j++)
-            acc2 = minimum_i64(acc2, (x[i][j] == acc) | isnan_f64(x[i][j]) ? j : INT64_MAX);
+            acc2 = minimum_i64(acc2, ((x[i][j] == acc) | isnan_f64(x[i][j])) ? j : INT64_MAX);
         out[i] = acc2;
     }
 }

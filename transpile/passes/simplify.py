@@ -178,13 +178,10 @@ def _comparison(primitive: Primitive) -> SimplifyRule:
         if dtype.kind not in "biu":
             return None
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        # x < low and low > x fail; high >= x and x <= high hold.
-        same = x is y
-        if not same and (
-            is_equality
-            or not _is(y, low if is_less == is_strict else high)
-            and not _is(x, high if is_less == is_strict else low)
-        ):
+        # x < low and high < x fail, as do x > high and low > x; the others hold.
+        right, left = (low, high) if is_less == is_strict else (high, low)
+        is_extreme = not is_equality and (_is(y, right) or _is(x, left))
+        if x is not y and not is_extreme:
             return None
         truth = Const(np.bool_(not is_strict))
         shape = equation.output.type.shape
