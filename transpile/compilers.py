@@ -203,7 +203,8 @@ def _remembered(command: tuple[str, ...]) -> Compiler:
     identity = command_identity(command)
     if identity in _known:
         return _known[identity]
-    name = hashlib.blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    asked = "\n".join((identity, *_PROBED, _PROBE, _PROBE_OPENMP))  # other questions, other answers
+    name = hashlib.blake2b(asked.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     try:
         check_private(cache_directory())
         data = read_private(cache_directory() / f"compiler-{name}.json")
