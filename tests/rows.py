@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from transpile.graph import Equation, Graph, Var
+from transpile.graph import Const, Equation, Graph, Var
 from transpile.primitive import TABLE
 from transpile.types import DTYPES, SHORT_NAMES, ArrayType
 
@@ -39,7 +39,9 @@ class Batch:
         return self.arguments[name]
 
     def value(self, var):
-        """The value of an argument."""
+        """The value of an argument or of a constant."""
+        if isinstance(var, Const):
+            return var.value
         return self.values[self.inputs.index(var)]
 
     def apply(self, name, *atoms, **params):

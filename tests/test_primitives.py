@@ -20,12 +20,14 @@ from rows import (
     Batch,
     accepted,
     array_program,
+    edges,
     elementwise_program,
     small,
 )
 
 from transpile import toolchain
 from transpile.executable import Lowering
+from transpile.graph import Const
 from transpile.options import Options
 from transpile.primitive import TABLE
 from transpile.transforms.interpret import interpret
@@ -166,6 +168,7 @@ def check(batch, results):
             continue
         row = TABLE[name]
         operands = [batch.value(a) for a in atoms] if row.kind == "elementwise" else []
+        operands = [np.broadcast_to(v, want.shape) for v in operands]
         if row.kind == "elementwise":
             good = agrees(row, operands, params, got, want)
         elif is_exact(row, want.dtype):
@@ -213,6 +216,21 @@ def test_conversions_from_every_dtype_are_tried(programs, name):
     batch, _ = programs["elementwise", name]
     targets = [c[2]["dtype"] for c in batch.cases if c[0] == "convert_element_type"]
     assert targets == list(DTYPES)
+
+
+def test_comparisons_that_are_always_true_or_false_are_no_warnings():
+    """As `x < 0` for unsigned x, or `x == x`: compilers warn of them, so a pass decides them."""
+    batch = Batch("decided")
+    names = ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
+    for dtype in (d for d in DTYPES if d.kind in "biu"):
+        x = batch.input(edges(dtype), f"x_{SHORT_NAMES[dtype]}")
+        ends = [Const(batch.value(x).min()), Const(batch.value(x).max())]
+        for name in names:
+            for y in ends:
+                batch.case(name, x, y)
+                batch.case(name, y, x)
+            batch.case(name, x, x)
+    check(batch, run(batch))
 
 
 # --------------------------------------------------------------------- drawn shapes, chained rows

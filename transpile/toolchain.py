@@ -81,6 +81,9 @@ def flags(compiler: Compiler, options: Options) -> tuple[str, ...]:
     chosen = ["-std=c11", f"-O{options.opt_level}", *_march(compiler, options.march)]
     chosen += ["-fPIC", "-shared"]
     chosen += [flag for flag in OPTIONAL_FLAGS if flag in compiler.accepted]
+    if compiler.kind != "gcc":
+        # clang warns of each loop marked simd that it does not vectorise.
+        chosen.append("-Wno-pass-failed")
     if options.openmp and compiler.openmp:
         chosen.append("-fopenmp")
     elif "-fopenmp-simd" in compiler.accepted:
