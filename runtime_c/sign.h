@@ -25,7 +25,7 @@ static inline C sign_C(C x)
         if (isinf(a) && isinf(b)) {
             return make_complex_R((R)NAN, (R)NAN);
         }
-        return make_complex_R(isinf(a) ? copysign_R(1, a) : 0, isinf(b) ? copysign_R(1, b) : 0);
+        return isinf(a) ? make_complex_R(copysign_R(1, a), 0) : make_complex_R(0, copysign_R(1, b));
     }
     return make_complex_R(a / size, b / size);
 }

@@ -89,9 +89,10 @@ def edges(dtype):
         some += [info.tiny / 3, info.eps, 1 - info.epsneg, np.inf, np.nan]
         positive = np.array(some, dtype)
         return np.concatenate([positive, -positive[:-1]])
-    part = np.array(
-        [0, -0.0, 1, -2.5, 1e-3, 300, np.inf, -np.inf, np.nan], f"f{dtype.itemsize // 2}"
-    )
+    kind = np.dtype(f"f{dtype.itemsize // 2}")
+    info = np.finfo(kind)
+    some = [0, -0.0, 1, -2.5, 1e-3, 300, info.max, info.tiny, -info.smallest_subnormal]
+    part = np.array([*some, np.inf, -np.inf, np.nan], kind)
     return _complex(np.repeat(part, len(part)), np.tile(part, len(part)))
 
 

@@ -119,7 +119,12 @@ def agrees(row, operands, params, got, want):
     if row.name == "convert_element_type" and dtype.kind in "fc" and params["dtype"].kind in "iu":
         return same_bits(got, want) | ~NumpyConversion(params["dtype"]).is_settled(operands[0].real)
     if dtype.kind == "c" and want.dtype.kind in "fc" and row.cost and row.name != "conjugate":
-        return within_relative(got, want, COMPLEX_ULPS)
+        near = within_relative(got, want, COMPLEX_ULPS)
+        if row.name in ("multiply", "square"):  # inf - inf, where NumPy has one rounding less
+            parts = [part for x in operands for part in (x.real, x.imag)]
+            huge = np.any([np.isfinite(p) & (np.abs(p) > 1e18) for p in parts], axis=0)
+            near |= huge & ~np.isfinite(got) & ~np.isfinite(want)
+        return near
     if dtype.kind == "f" and row.transcendental:
         wide = [x.astype(WIDER[dtype.itemsize]) for x in operands]
         with np.errstate(all="ignore"):
