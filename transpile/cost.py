@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transpile.dims import Index, Symbol, bounds, product
+from transpile.dims import Index, Symbol, bounds, product, symbols_of
 from transpile.loops import (
     Apply,
     Call,
@@ -18,8 +18,10 @@ from transpile.loops import (
     Expr,
     For,
     Kernel,
+    Load,
     Program,
     Statement,
+    Store,
     Update,
 )
 from transpile.primitive import TABLE
@@ -103,27 +105,51 @@ def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = N
 
 
 def kernel_bytes(program: Program, kernel: Kernel) -> int:
-    """The memory that a kernel reads and writes, each element once."""
+    """The memory that a kernel reads and writes, each element once; scratch memory is left out."""
     buffers = seen_by(program, kernel)
-    touched: dict[tuple[str, bool], int] = {}
+    touched: dict[tuple[str, bool, tuple[Index, ...]], int] = {}
 
-    def visit(body: tuple[Statement, ...], times: int) -> None:
+    def visit(body: tuple[Statement, ...], loops: tuple[For, ...]) -> None:
         for statement in body:
-            whole = isinstance(statement, Call)
-            for load in loads(statement):
-                key = (load.buffer, False)
-                touched[key] = touched.get(key, 0) + (1 << 62 if whole else times)
-            for name in written(statement):
-                touched[name, True] = touched.get((name, True), 0) + (1 << 62 if whole else times)
-            inner = trips(statement) if isinstance(statement, For) else 1
-            visit(children(statement), times * inner)
+            writes, reads = written(statement), list(loads(statement))
+            if isinstance(statement, Call):
+                scratch = {load.buffer for load in reads} & set(writes[1:])
+                for name in {load.buffer for load in reads} - scratch:
+                    touched[name, name in writes, ()] = count(product(buffers[name].shape))
+                continue
+            for load in reads:
+                touched[load.buffer, False, load.index] = _elements(load.index, loops)
+            for name in writes:
+                index = _target(statement)
+                touched[name, True, index] = _elements(index, loops)
+            if isinstance(statement, For):
+                visit(statement.body, (*loops, statement))
+            else:
+                visit(children(statement), loops)
 
-    visit(kernel.body, 1)
+    visit(kernel.body, ())
+    moved: dict[tuple[str, bool], int] = {}
+    for (name, is_written, _), elements in touched.items():
+        if name in buffers:
+            moved[name, is_written] = moved.get((name, is_written), 0) + elements
     return sum(
-        min(times, count(product(buffers[name].shape))) * buffers[name].dtype.itemsize
-        for (name, _), times in touched.items()
-        if name in buffers
+        min(elements, count(product(buffers[name].shape))) * buffers[name].dtype.itemsize
+        for (name, _), elements in moved.items()
     )
+
+
+def _elements(index: tuple[Index, ...], loops: tuple[For, ...]) -> int:
+    """How many elements an access touches in all iterations of the loops around it."""
+    used = {symbol for part in index for symbol in symbols_of(part)}
+    return count(product(trips(loop) for loop in loops if loop.symbol in used))
+
+
+def _target(statement: Statement) -> tuple[Index, ...]:
+    if isinstance(statement, Store):
+        return statement.index
+    if isinstance(statement, Update) and isinstance(statement.target, Load):
+        return statement.target.index
+    return ()
 
 
 def program_cost(program: Program) -> Cost:
