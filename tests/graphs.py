@@ -30,7 +30,8 @@ from transpile.trace import evaluate
 from transpile.types import ArrayType
 from transpile.walks import check, walk
 
-LARGEST = 2.0**24
+# Sums of multiples of 1/256 up to here are exact.
+LARGEST = {"f8": 2.0**24, "f4": 2.0**12}
 MOST_ELEMENTS = 150
 
 DTYPES = ["f8", "f8", "f8", "f8", "i8", "i4", "u1", "?", "f4"]
@@ -173,7 +174,9 @@ class GraphMaker:
             finite = np.abs(value[np.isfinite(value)])
             if finite.size < value.size and not self.special:
                 return None
-            if finite.size and (finite.max() > LARGEST or (finite * 256 % 1).any()):
+            if finite.size and (
+                finite.max() > LARGEST[type_.dtype.str[1:]] or (finite * 256 % 1).any()
+            ):
                 return None
         result = self.builder.apply(primitive, *inputs, **params)
         self.values[result] = value
@@ -203,7 +206,7 @@ class GraphMaker:
         with np.errstate(all="ignore"):
             value = function.numpy(self.values[x]) * 8
         self.special = special
-        if value.size and (not np.isfinite(value).all() or np.abs(value).max() > LARGEST):
+        if value.size and (not np.isfinite(value).all() or np.abs(value).max() > LARGEST["f8"]):
             return None
         result = self.builder.apply(function, x)
         self.values[result] = np.asarray(value / 8)

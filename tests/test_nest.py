@@ -1,31 +1,27 @@
-"""Fusion: which loops stages share, and where their values live, on the programs that matter."""
+"""The nest: what shares a loop, and what lives in a scalar, a row or memory."""
 
 import numpy as np
 import pytest
-from helpers import trace_to_graph
+from graphs import loops_of, lowered, module_of, statements_of
+from helpers import assert_equal_values, ordinary, trace_to_graph
 
-from transpile.loops import Alloc, For
-from transpile.lower import lower
-from transpile.nest import fuse
+from transpile.loops import Alloc
+from transpile.nest import explain, fuse
 from transpile.passes import optimise
-from transpile.walks import walk
+from transpile.run_loops import run
 
 
-def lowered(function, *arguments):
-    return lower(optimise(trace_to_graph(function, *arguments)))
+def check_against_numpy(f, *args):
+    program = lowered(f, *args)
+    for found, expected in zip(run(program, args), np.atleast_1d(f(*args))[None], strict=True):
+        assert_equal_values(found, np.reshape(expected, found.shape), 1e-12)
+    return program
 
 
-def homes(function, *arguments):
-    """Where the value of each stage lives, by the name of its primitive, in order."""
-    fused = fuse(optimise(trace_to_graph(function, *arguments)))
-    return [(s.equation.primitive.name, fused.homes[s].kind) for s in fused.placement.stages]
-
-
-def loops_of(program):
-    return [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
-
-
-X = np.ones((64, 100))
+def homes(f, *args):
+    """Where each stage of f lives, by the primitive's name."""
+    fused = fuse(optimise(trace_to_graph(f, *args)))
+    return [(s.equation.primitive.name, h.kind) for s, h in fused.homes.items()]
 
 
 def softmax(x):
@@ -33,16 +29,23 @@ def softmax(x):
     return e / e.sum(axis=1, keepdims=True)
 
 
-def layernorm(x, g, b):
-    c = x - x.mean(axis=1, keepdims=True)
-    return c / np.sqrt((c * c).mean(axis=1, keepdims=True) + 1e-5) * g + b
+def layer_norm(x):
+    centred = x - x.mean(axis=1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-5)
 
 
-def test_softmax_is_one_loop_over_rows_without_temporaries():
-    program = lowered(softmax, X)
-    assert len(program.kernels) == 1 and program.temporaries == ()
-    assert len(program.kernels[0].body) == 1
-    assert homes(softmax, X) == [
+@pytest.mark.parametrize("f", [softmax, layer_norm])
+def test_normalisations_of_rows_are_one_kernel_without_temporaries(f):
+    program = check_against_numpy(f, ordinary("f8", (5, 20)))
+    assert len(program.kernels) == 1
+    assert program.temporaries == ()
+    outer, *inner = loops_of(program)
+    assert outer.stop == 5 and all(loop.stop == 20 for loop in inner)
+
+
+def test_the_exponentials_of_a_softmax_live_in_a_row():
+    found = homes(softmax, ordinary("f8", (5, 20)))
+    assert found == [
         ("reduce_max", "scalar"),
         ("exp", "row"),
         ("reduce_sum", "scalar"),
@@ -50,103 +53,75 @@ def test_softmax_is_one_loop_over_rows_without_temporaries():
     ]
 
 
-def test_layernorm_is_one_loop_over_rows_and_recomputes_the_cheap_difference():
-    g = np.ones(100)
-    program = lowered(layernorm, X, g, g)
-    assert len(program.kernels) == 1 and program.temporaries == ()
-    assert not any(isinstance(s, Alloc) for s in walk(program.kernels[0].body))
+def test_a_row_too_large_for_the_cache_is_stored(monkeypatch):
+    monkeypatch.setattr(module_of(fuse), "LARGEST_ROW", 100)
+    program = check_against_numpy(softmax, ordinary("f8", (5, 20)))
+    assert [b.shape for b in program.temporaries] == [(5, 20)]
 
 
-@pytest.mark.parametrize("layout", ["one array", "three arrays"])
-def test_pairwise_forces_need_no_memory_for_the_pairs(layout):
-    def together(p, m):
-        d = p[None, :, :] - p[:, None, :]
-        w = m / ((d * d).sum(-1) + 0.01) ** 1.5
-        return (d * w[:, :, None]).sum(1)
-
-    def apart(x, y, z, m):
-        dx, dy, dz = (q[None, :] - q[:, None] for q in (x, y, z))
-        w = m / (dx * dx + dy * dy + dz * dz + 0.01) ** 1.5
-        return (dx * w).sum(1), (dy * w).sum(1), (dz * w).sum(1)
-
-    n = 50
-    m = np.ones(n)
-    program = (
-        lowered(together, np.ones((n, 3)), m)
-        if layout == "one array"
-        else lowered(apart, m, m, m, m)
-    )
-    assert len(program.kernels) == 1 and program.temporaries == ()
-    assert [loop.extent for loop in loops_of(program)][:2] == [n, n]
-    statements = list(walk(program.kernels[0].body))
-    assert not any(isinstance(s, Alloc) for s in statements)
-    powers = sum(str(s).count("op='power'") for s in statements if not isinstance(s, For))
-    assert powers == 1  # the weight of a pair is computed once, for all three components
+def forces(p):
+    d = p[None, :, :] - p[:, None, :]
+    r2 = (d * d).sum(axis=-1) + 0.01
+    return (d / (r2 * np.sqrt(r2))[:, :, None]).sum(axis=1)
 
 
-def test_sibling_reductions_share_one_loop():
-    program = lowered(lambda x: (x.sum(axis=1), x.max(axis=1), (x * x).sum(axis=1)), X)
-    assert [loop.extent for loop in loops_of(program)] == [64, 100]
+def test_the_n_body_problem_takes_memory_for_n_only():
+    n = 24
+    program = check_against_numpy(forces, ordinary("f8", (n, 3)))
+    sizes = [np.prod(b.shape) for b in program.temporaries]
+    sizes += [np.prod(s.buffer.shape) for s in statements_of(program, Alloc)]
+    assert all(size < n * n for size in sizes)
+    assert len(program.kernels) == 1
 
 
-def test_an_expensive_value_that_is_spread_is_computed_once_a_row():
-    def spread(v, x):
-        return np.exp(v)[:, None] * x
-
-    program = lowered(spread, np.ones(64), X)
-    (outer,) = program.kernels[0].body
-    assert "exp" in str(outer.body[0]) and isinstance(outer.body[1], For)
-    assert homes(spread, np.ones(64), X)[0] == ("exp", "scalar")
+def test_sibling_reductions_share_a_loop():
+    x = ordinary("f8", (300,))
+    program = lowered(lambda x: (x.sum(), x.max(), (x * x).sum()), x)
+    assert len(loops_of(program)) == 1
 
 
-def test_an_expensive_value_that_is_spread_along_rows_is_stored_once():
-    program = lowered(lambda v, x: np.exp(v)[None, :] * x, np.ones(100), X)
-    assert [b.shape for b in program.temporaries] == [(100,)]
-
-
-def test_a_transposed_reader_does_not_join_the_loop():
-    def both(x):
-        e = np.exp(x)
-        return e + 1.0, e.T * 2.0
-
-    program = lowered(both, np.ones((30, 30)))
-    assert len(program.kernels) == 2 and [b.shape for b in program.temporaries] == [(30, 30)]
-
-
-def test_neighbours_are_read_from_memory_when_they_are_expensive():
-    def difference(x):
-        e = np.exp(x)
-        return e[1:] - e[:-1]
-
-    program = lowered(difference, np.ones(100))
-    assert [b.shape for b in program.temporaries] == [(100,)]
-
-
-def test_neighbours_are_computed_again_when_they_are_cheap():
-    def difference(x):
-        e = x * 2.0
-        return e[1:] - e[:-1]
-
-    assert lowered(difference, np.ones(100)).temporaries == ()
-
-
-def test_a_row_that_is_too_long_for_the_stack_is_stored():
-    assert homes(softmax, np.ones((4, 20_000)))[1] == ("exp", "stored")
-
-
-def test_a_result_that_is_read_on_the_spot_is_not_read_back():
-    def two(x):
-        e = np.exp(x)
-        return e, e + 1.0
-
-    program = lowered(two, np.ones(50))
-    (loop,) = program.kernels[0].body
-    declared, stored, result = loop.body
-    assert len(program.kernels) == 1 and declared.value.op == "exp"
-    assert stored.value.name == result.value.args[0].name == declared.name
-
-
-def test_a_reader_waits_for_a_sum_to_be_complete():
-    program = lowered(lambda x: x / x.sum(), np.ones(100))
-    assert [loop.extent for loop in loops_of(program)] == [100, 100]
+def test_reductions_over_different_axes_do_not():
+    x = ordinary("f8", (20, 30))
+    program = lowered(lambda x: (x.sum(0), x.sum(1)), x)
     assert len(program.kernels) == 2
+
+
+def test_a_costly_value_spread_by_a_broadcast_is_computed_once():
+    x, y = ordinary("f8", (6, 30)), ordinary("f8", (6, 1))
+    program = check_against_numpy(lambda x, y: x * np.sin(y), x, y)
+    (outer, inner) = loops_of(program)
+    assert "sin(" in str(outer.body[0]) or "sin" in repr(outer.body[0])
+    assert "sin" not in repr(inner)
+
+
+@pytest.mark.parametrize("axes", [(1, 0), (0, 1)])
+def test_transposed_readers_see_the_right_elements(axes):
+    def f(x):
+        y = np.sin(x)
+        return y + np.transpose(y, axes) * np.cos(y)
+
+    program = check_against_numpy(f, ordinary("f8", (7, 7)))
+    assert len(program.kernels) == (2 if axes == (1, 0) else 1)
+
+
+@pytest.mark.parametrize(
+    "move", [lambda y: y[::-1], lambda y: np.roll(y, 1, 0), lambda y: np.flip(y, 1)]
+)
+def test_moved_readers_see_the_right_elements(move):
+    def f(x):
+        y = np.cumsum(np.exp(x / 8), axis=1)
+        return y + move(y)
+
+    check_against_numpy(f, ordinary("f8", (5, 9)))
+
+
+@pytest.mark.parametrize("steps", [4, 12, 40])
+def test_chains_of_cheap_stencils_do_not_repeat_each_other(steps):
+    program = check_against_numpy(lambda x: np.diff(x, n=steps), np.arange(60.0) ** 2 % 7)
+    assert len(str(program)) < 1000 + 200 * steps
+
+
+def test_every_computed_value_is_explained():
+    fused = fuse(optimise(trace_to_graph(softmax, ordinary("f8", (5, 20)))))
+    words = [line.rpartition(": ")[2].split(",")[0] for line in explain(fused)]
+    assert words == ["scalar", "inline", "row", "scalar", "stored"]

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transpile.dims import Dim, Index, Shape, Symbol, product
-from transpile.graph import Graph, Var
+from transpile.graph import Atom, Graph, Var
 from transpile.loops import Apply, Load
 from transpile.placement import CHEAP, Placement, Stage, cost_of
 from transpile.primitive import TABLE
@@ -69,20 +69,33 @@ def fuse(graph: Graph) -> Fused:
     recompute: frozenset[Var] = frozenset()
     for _ in range(3):
         fused = _fuse(Placement(graph, recompute))
-        cheap = frozenset(
-            s.var
-            for s, home in fused.homes.items()
-            if home.kind != "scalar"
-            and s.kind == "map"
-            and s.var not in graph.outputs
-            and own_cost(s) <= CHEAP
-            and s.var not in recompute
-            and not _is_operand(fused.placement, s)
-        )
+        cheap = _cheap_again(fused, set(graph.outputs))
         if not cheap:
             break
         recompute |= cheap
     return fused
+
+
+def _cheap_again(fused: Fused, outputs: set[Atom]) -> frozenset[Var]:
+    """The values in memory that are cheap to compute in each use, with those that they read and
+    that will be computed again as well: a chain of cheap values is not cheap."""
+    placement = fused.placement
+    costs: dict[str, int] = {}
+    for stage, home in fused.homes.items():
+        cost = own_cost(stage) + sum(
+            costs[key] * len(loads) for key, loads in stage.reads.items() if key in costs
+        )
+        if (
+            home.kind != "scalar"
+            and stage.kind == "map"
+            and stage.equation.primitive.kind != "view"
+            and stage.var not in outputs
+            and cost <= CHEAP
+            and stage.var not in placement.recompute
+            and not _is_operand(placement, stage)
+        ):
+            costs[placement.key(stage.var)] = cost
+    return frozenset(placement.by_key[key].var for key in costs)
 
 
 def own_cost(stage: Stage) -> int:

@@ -32,6 +32,7 @@ from transpile.primitive import TABLE, Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives.linalg import dot_general, free_axes
 from transpile.products import Product, as_product
+from transpile.tangles import tangled
 from transpile.types import BOOL, INT64
 from transpile.walks import subexpressions
 
@@ -85,6 +86,7 @@ class Placement:
         self.atoms: dict[str, Atom] = {}
         self.costs = _inline_costs(self)
         self.products: dict[Var, Product] = {}
+        self.tangled = tangled(graph)
         self.staged = self._decide()
         self.stages: list[Stage] = []
         self._symbols = 0
@@ -95,10 +97,9 @@ class Placement:
                     stage = self._stage(equation)
                     stage.sources = tuple(self._sources)
                     self.stages.append(stage)
+        self.stages = self._read_stages()
         self.position = {s: i for i, s in enumerate(self.stages)}
         self.by_key = {self.key(s.var): s for s in self.stages}
-        for stage in self.stages:
-            self._note_reads(stage)
 
     # ------------------------------------------------------------------- which values are stages
 
@@ -124,7 +125,7 @@ class Placement:
     ) -> bool:
         kind = equation.primitive.kind
         if kind in ("view", "generate"):
-            return False
+            return var in self.tangled
         if kind in ("scan", "composite") or (
             kind in ("reduce", "contract") and not is_unrolled(equation)
         ):
@@ -294,6 +295,18 @@ class Placement:
             equation.primitive.combine,
             identity(TABLE[reduction], x.type.dtype),
         )
+
+    def _read_stages(self) -> list[Stage]:
+        """The stages that a result needs. Others are left where the readers have no elements, or
+        read other pieces only."""
+        wanted = {self.key(v) for v in self.graph.outputs}
+        kept: list[Stage] = []
+        for stage in reversed(self.stages):
+            if self.key(stage.var) in wanted:
+                self._note_reads(stage)
+                wanted |= stage.reads.keys()
+                kept.append(stage)
+        return kept[::-1]
 
     def _note_reads(self, stage: Stage) -> None:
         parts = list(subexpressions(stage.body)) if stage.body is not None else []

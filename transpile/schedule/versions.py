@@ -8,7 +8,7 @@ ones (runtime_c/trigonometry_near.h).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +25,7 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
+    Within,
 )
 from transpile.names import Names
 from transpile.options import Options
@@ -66,14 +67,11 @@ def _can_run_again(loop: For) -> bool:
 
 
 def _versions(loop: For, names: Names) -> Iterator[Statement]:
-    angles: dict[Expr, None] = {}
-    for statement in loop.body:
-        for expr in expressions(statement):
-            for part in subexpressions(expr):
-                if isinstance(part, Apply) and part.op in FUNCTIONS and part.dtype == FLOAT64:
-                    angles.setdefault(part.args[0])
+    whole = [e for s in loop.body for e in expressions(s)]
+    angles = _angles(p for e in whole for p in subexpressions(e))
     declared = {s.name for s in loop.body if isinstance(s, Declare)}
-    if not angles or any(_names(a) & declared for a in angles):
+    guarded = angles.keys() - _angles(p for e in whole for p in _unguarded(e)).keys()
+    if not angles or guarded or any(_names(a) & declared for a in angles):
         yield loop
         return
     largest = Ref(names.new("largest"), FLOAT64)
@@ -90,6 +88,26 @@ def _versions(loop: For, names: Names) -> Iterator[Statement]:
     # Written so that a NaN, which hides larger angles, counts as far too.
     ordinary = Apply("less_equal", (largest, Literal(LARGEST_ANGLE, FLOAT64)), BOOL)
     yield If(Apply("logical_not", (ordinary,), BOOL), (loop,))
+
+
+def _angles(parts: Iterable[Expr]) -> dict[Expr, None]:
+    """The arguments of the functions among some expressions, in order."""
+    return {
+        part.args[0]: None
+        for part in parts
+        if isinstance(part, Apply) and part.op in FUNCTIONS and part.dtype == FLOAT64
+    }
+
+
+def _unguarded(expr: Expr) -> Iterator[Expr]:
+    """The parts of an expression that may be computed without asking where the index lies."""
+    yield expr
+    if isinstance(expr, Apply):
+        guards = expr.op == "select" and any(
+            isinstance(p, Within) for p in subexpressions(expr.args[0])
+        )
+        for arg in expr.args[:1] if guards else expr.args:
+            yield from _unguarded(arg)
 
 
 def _names(expr: Expr) -> set[str]:
