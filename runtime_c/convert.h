@@ -2,12 +2,12 @@
    give what x86 processors give: the most negative number of 32 or of 64 bits, cut to the width. */
 static inline int32_t convert_f32_i32(float x)
 {
-    return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
+    return fabsf(x) < 2147483648.0f ? (int32_t)x : INT32_MIN;
 }
 
 static inline int64_t convert_f32_i64(float x)
 {
-    return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? (int64_t)x : INT64_MIN;
+    return fabsf(x) < 9223372036854775808.0f ? (int64_t)x : INT64_MIN;
 }
 
 static inline int8_t convert_f32_i8(float x)
@@ -43,12 +43,12 @@ static inline uint64_t convert_f32_u64(float x)
 
 static inline int32_t convert_f64_i32(double x)
 {
-    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
+    return fabs(x) < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }
 
 static inline int64_t convert_f64_i64(double x)
 {
-    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+    return fabs(x) < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
 
 static inline int8_t convert_f64_i8(double x)

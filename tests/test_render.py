@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import toolchain
+from transpile.compilers import find_compiler
 from transpile.names import RESERVED, Names
 from transpile.options import Options
 from transpile.render import WIDTH, signature, wrapped
@@ -201,3 +202,34 @@ def test_debug_text_leads_back_to_the_python_line():
     text = text_of(f, X, debug=True)
     line = f.__code__.co_firstlineno + 1
     assert f'#line {line} "' in text
+
+
+# ----------------------------------------------------------------------------- vectorised loops
+
+MASK = np.tri(128, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, mask: (np.clip(x, 0, 1) * 255).astype(np.uint8),
+        lambda x, mask: np.where(mask, x, np.float32(-1e9)).max(axis=1),
+        lambda x, mask: np.exp(np.where(mask, x, np.float32(-1e9))),
+        lambda x, mask: np.exp(np.where(MASK, x, np.float32(-1e9))),
+    ],
+    ids=["to bytes", "largest chosen", "chosen by an argument", "chosen by a constant"],
+)
+def test_gcc_vectorises_every_loop_that_is_marked(function, tmp_path):
+    if find_compiler(Options()).kind != "gcc":
+        pytest.skip("reads what gcc reports")
+    report = tmp_path / "report"
+    flags = ["-mavx2", "-mfma", f"-fopt-info-vec={report}"]
+    options = {"openmp": False, "march": "", "extra_cflags": flags}
+    lowered = transpile.jit(function, compiler_options=options).lower(
+        np.ones((128, 128), np.float32), np.ones((128, 128), bool)
+    )
+    lowered.compile()
+    lines = lowered.as_text("c").splitlines()
+    marked = [n for n, line in enumerate(lines, 1) if line.strip().startswith("#pragma omp simd")]
+    done = {int(n) for n in re.findall(r":(\d+):\d+: optimized: loop vec", report.read_text())}
+    assert [n for n in marked if done.isdisjoint(range(n + 1, n + 4))] == []

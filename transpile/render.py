@@ -40,7 +40,7 @@ from transpile.passes.simplify import identity
 from transpile.paths import data_directory
 from transpile.primitive import TABLE
 from transpile.types import BOOL, INT64
-from transpile.walks import seen_by, used_buffers, walk
+from transpile.walks import expressions, seen_by, subexpressions, used_buffers, walk
 
 WIDTH = 100
 # Constants with more elements than this are not written out in C.
@@ -102,6 +102,7 @@ class _Renderer:
         self.used: set[str] = set()
         self.reductions: dict[str, dict[str, str]] = {}
         self.ends: dict[tuple[Index, Index], str] = {}
+        self.deciding = _deciding(program)
 
     def render(self, header: str) -> Text:
         program = self.program
@@ -203,7 +204,7 @@ class _Renderer:
         if buffer.value.size > LONGEST_CONSTANT:
             return self._included_constant(buffer, shape, binary)
         values = self._initializer(buffer.value, buffer.dtype)
-        return f"static const {c_type(self.dialect, buffer.dtype)} {buffer.name}{shape} = {values};"
+        return f"static const {self._read_type(buffer)} {buffer.name}{shape} = {values};"
 
     def _included_constant(self, buffer: Buffer, shape: str, binary: str) -> str:
         """The declaration of a long constant, whose bytes the assembler takes from a file."""
@@ -213,7 +214,7 @@ class _Renderer:
         text = (
             f'__asm__(".pushsection .rodata\\n.balign {ALIGNMENT}\\n{symbol}:\\n"\n'
             f'        ".incbin \\"{binary}\\", {len(self.binary)}, {len(data)}\\n.popsection");\n'
-            f"extern const {c_type(self.dialect, buffer.dtype)} {buffer.name}{shape} "
+            f"extern const {self._read_type(buffer)} {buffer.name}{shape} "
             f'__asm__("{symbol}") __attribute__((visibility("hidden")));'
         )
         self.binary += data
@@ -261,6 +262,8 @@ class _Renderer:
         name = c_type(self.dialect, buffer.dtype)
         if by_value:
             return f"{name} {buffer.name}"
+        if not is_written:
+            name = self._read_type(buffer)
         const = "" if is_written else "const "
         if not buffer.shape:
             return f"{const}{name} *restrict {buffer.name}"
@@ -270,14 +273,23 @@ class _Renderer:
     def _argument(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
         if by_value:
             return f"*{buffer.name}"
-        rank = len(self.buffers[buffer.name].shape)
+        const, name = "", c_type(self.dialect, buffer.dtype)
+        if not is_written:
+            const, name = "const ", self._read_type(buffer)
         if len(buffer.shape) < 2:
             is_constant = any(b.name == buffer.name for b in self.program.constants)
-            cast = f"(const {c_type(self.dialect, buffer.dtype)} *)"
-            return (cast if is_constant and rank > 1 else "") + buffer.name
-        const = "" if is_written else "const "
+            has_rows = len(self.buffers[buffer.name].shape) > 1
+            is_other = name != c_type(self.dialect, buffer.dtype)
+            needs_cast = has_rows if is_constant else is_other
+            return (f"({const}{name} *)" if needs_cast else "") + buffer.name
         inner = "".join(f"[{d}]" for d in buffer.shape[1:])
-        return f"({const}{c_type(self.dialect, buffer.dtype)} (*){inner}){buffer.name}"
+        return f"({const}{name} (*){inner}){buffer.name}"
+
+    def _read_type(self, buffer: Buffer) -> str:
+        """The type of an array's elements where they are only read."""
+        if buffer.shape and buffer.name in self.deciding:
+            return "uint8_t"  # compilers vectorise a choice by loaded numbers, not by loaded bools
+        return c_type(self.dialect, buffer.dtype)
 
     # ----------------------------------------------------------------------------- statements
 
@@ -411,6 +423,22 @@ class _Renderer:
             return f"{left} {words[1]}= {printer.assigned(statement.value)};"
         combined = Apply(statement.op, (target, statement.value), target.dtype)
         return f"{left} = {printer.print(combined)};"
+
+
+def _deciding(program: Program) -> set[str]:
+    """The arrays of bools whose elements decide between values, and become no numbers."""
+    deciding: set[str] = set()
+    converted: set[str] = set()
+    for statement in (s for k in program.kernels for s in walk(k.body)):
+        for part in (p for e in expressions(statement) for p in subexpressions(e)):
+            if isinstance(part, Apply) and part.op in ("select", "convert_element_type"):
+                names = {
+                    p.buffer
+                    for p in subexpressions(part.args[0])
+                    if isinstance(p, Load) and p.dtype == BOOL
+                }
+                (deciding if part.op == "select" else converted).update(names)
+    return deciding - converted
 
 
 def _declared_names(body: tuple[Statement, ...]) -> set[str]:
