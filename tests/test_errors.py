@@ -78,6 +78,17 @@ def test_library_that_wants_an_array():
     assert "the argument 'x'" in text and THIS in text
 
 
+def test_numpy_functions_that_have_no_traced_form():
+    for function, name in ((np.sort, "numpy.sort"), (np.linalg.inv, "numpy.linalg.inv")):
+        text = message(errors.UnsupportedError, tp.jit(lambda x, f=function: f(x)), np.eye(3))
+        assert f"{name} is not supported on traced arrays yet" in text and THIS in text
+
+
+def test_numpys_array_of_traced_values():
+    text = message(errors.TracerArrayConversionError, tp.jit(lambda x: np.array([x[0], 1.0])), X)
+    assert "numpy.stack in the place of numpy.array" in text
+
+
 def test_every_conversion_error_is_a_type_error():
     for name in ("Bool", "Integer", "Float", "Array"):
         assert issubclass(getattr(errors, f"Tracer{name}ConversionError"), TypeError)
@@ -241,6 +252,7 @@ def two(a, b, *, c=1):
         ({"static_argnames": "c", "donate_argnames": "c"}, "cannot intersect: 'c' is in both"),
         ({"compiler_options": {"speed": 3}}, "unknown compiler option 'speed'"),
         ({"compiler_options": {"opt_level": 9}}, "compiler option 'opt_level' takes"),
+        ({"compiler_options": "O3"}, "compiler options are a dict, such as {'opt_level': 1}"),
     ],
 )
 def test_settings_that_are_wrong(settings, words):

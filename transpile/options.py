@@ -45,6 +45,10 @@ class Options:
         """These options with some changed; an unknown name or a bad value raises ValueError."""
         if not compiler_options:
             return self
+        if not isinstance(compiler_options, Mapping):
+            raise ValueError(
+                f"compiler options are a dict, such as {{'opt_level': 1}}, not {compiler_options!r}"
+            )
         known = {field.name: getattr(self, field.name) for field in fields(self)}
         values = dict(known)
         for name, value in compiler_options.items():

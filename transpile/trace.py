@@ -222,8 +222,9 @@ _WHAT_TO_DO = {
     "array": (
         "TracerArrayConversionError",
         "A NumPy function that has no traced form, or a library that is not NumPy, wanted the "
-        "values. Use a function that transpile.numpy has, or compute this outside the traced "
-        "function.",
+        "values. Use a function that transpile.numpy has (numpy.stack in the place of numpy.array, "
+        "numpy.concatenate or numpy.where in the place of an assignment into an array), or compute "
+        "this outside the traced function.",
     ),
 }
 
@@ -303,7 +304,7 @@ class Tracer:
         implementation = FUNCTIONS.get(func)
         if implementation is None:
             raise errors.UnsupportedError(
-                f"{user_source()}: numpy.{func.__name__} is not supported on traced arrays yet. "
+                f"{user_source()}: {_public_name(func)} is not supported on traced arrays yet. "
                 f"The functions that are stand in transpile.numpy."
             )
         return named(implementation(*args, **kwargs))
@@ -355,6 +356,11 @@ class Tracer:
             f"`{user_source().text}`. Build the result with numpy.where, numpy.concatenate or "
             f"numpy.pad instead."
         )
+
+
+def _public_name(function: Any) -> str:
+    """`numpy.linalg.solve`, `numpy.sort`: what a user calls a function of NumPy's."""
+    return f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}"
 
 
 def _origin(tracer: Tracer) -> str:
