@@ -18,6 +18,7 @@ from transpile.numpy import (
     indexing,
     joins,
     missing,
+    norms,
     products,
     reductions,
     scans,
@@ -34,6 +35,7 @@ _MODULES = (
     indexing,
     joins,
     missing,
+    norms,
     products,
     reductions,
     scans,
@@ -50,7 +52,7 @@ _SHARED = [
     "unsignedinteger", "inexact", "floating", "complexfloating",
     "promote_types", "can_cast", "issubdtype", "finfo", "iinfo",
     "broadcast_shapes", "errstate", "set_printoptions", "printoptions", "isscalar", "ndindex",
-    "index_exp", "s_",
+    "index_exp", "s_", "linalg",
 ]
 # fmt: on
 

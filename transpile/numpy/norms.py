@@ -1,0 +1,77 @@
+"""Norms: of vectors, and those of matrices that are sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.operands import (
+    Array,
+    as_array,
+    axes_of,
+    convert,
+    implements,
+    unsupported,
+)
+from transpile.numpy.operands import error as located
+from transpile.numpy.reductions import keep_dimensions, max, min, sum
+from transpile.numpy.ufuncs import call
+from transpile.primitives import elementwise
+from transpile.trace import bind
+from transpile.types import FLOAT64
+
+
+@implements(np.linalg.norm)
+def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """`numpy.linalg.norm`, but for the orders that need singular values."""
+    values = as_array(x)
+    if values.dtype.kind not in "fc":
+        values = convert(values, FLOAT64)
+    axes = axes_of(axis, values.ndim, "Duplicate axes given.")
+    if ord is None or (ord == 2 and len(axes) == 1) or (ord in ("fro", "f") and len(axes) == 2):
+        result = call(np.sqrt, sum(_squares(values), axes))
+    elif len(axes) == 1:
+        result = _of_vectors(values, ord, axes[0])
+    elif len(axes) == 2:
+        result = _of_matrices(values, ord, axes)
+    else:
+        raise located(ValueError, "Improper number of dimensions to norm.")
+    return keep_dimensions(result, values.shape, axes, keepdims)
+
+
+def _squares(x: Any) -> Any:
+    """The squares of absolute values."""
+    if x.dtype.kind != "c":
+        return call(np.multiply, x, x)
+    parts = (bind(part, x) for part in (elementwise.real, elementwise.imag))
+    return call(np.add, *(call(np.multiply, p, p) for p in parts))
+
+
+def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
+    if isinstance(ord, str):
+        raise located(ValueError, f"Invalid norm order '{ord}' for vectors")
+    if ord == 0:
+        size = call(np.absolute, x)
+        return sum(convert(call(np.not_equal, x, 0), size.dtype), axis)
+    size = call(np.absolute, x)
+    if ord == np.inf:
+        return max(size, axis, initial=0)
+    if ord == -np.inf:
+        return min(size, axis)
+    if ord == 1:
+        return sum(size, axis)
+    total = sum(call(np.power, size, ord), axis)
+    return call(np.power, total, np.reciprocal(ord, dtype=total.dtype))
+
+
+def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+    if ord in (2, -2, "nuc"):
+        raise unsupported(f"numpy.linalg.norm of order {ord!r} of a matrix is not supported yet")
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise located(ValueError, "Invalid norm order for matrices.")
+    rows, columns = axes if abs(ord) == 1 else axes[::-1]
+    sums = sum(call(np.absolute, x), rows, keepdims=True)
+    if ord > 0:
+        return sum(max(sums, columns, initial=0, keepdims=True), axes)
+    return sum(min(sums, columns, keepdims=True), axes)
