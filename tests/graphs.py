@@ -68,9 +68,10 @@ THRESHOLDS = {
 class GraphMaker:
     """A graph in the making, with the values that its inputs give."""
 
-    def __init__(self, seed: int, special: bool = False) -> None:
+    def __init__(self, seed: int, special: bool = False, keep: bool = False) -> None:
         self.random = Random(seed)
         self.special = special
+        self.keep = keep
         self.builder = Builder()
         self.values: dict[Var, np.ndarray] = {}
         self.inputs: list[Var] = []
@@ -437,7 +438,7 @@ class GraphMaker:
         count = self.random.choice([1, 1, 2, 3, 5])
         outputs = [made[-1]] if made else []
         outputs += [self.pick() for _ in range(count - 1)]
-        if self.random.random() < 0.6:  # keep much of it alive
+        if self.random.random() < 0.6 or self.keep:  # keep much of it alive
             used = {x for q in self.builder.equations for x in q.inputs}
             outputs += [v for v in made if v not in used]
         if self.random.random() < 0.1:

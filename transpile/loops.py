@@ -12,6 +12,7 @@ a schedule pass rebuilds what it changes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -222,7 +223,11 @@ class Program:
     aliases: tuple[tuple[str, str], ...] = ()
 
     def buffers(self) -> dict[str, Buffer]:
-        """Every buffer by its name."""
+        """Every buffer by its name, in a dictionary of the caller's."""
+        return dict(self._by_name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Buffer]:
         return {
             b.name: b for b in (*self.inputs, *self.outputs, *self.temporaries, *self.constants)
         }

@@ -208,11 +208,8 @@ def trip_count(loop: For, values: dict[Symbol, Index] | None = None) -> Index:
 
 def seen_by(program: Program, kernel: Kernel) -> dict[str, Buffer]:
     """The buffers of a program in the shapes in which a kernel sees them."""
-    shapes = dict(kernel.shapes)
-    return {
-        name: replace(b, shape=shapes[name]) if name in shapes else b
-        for name, b in program.buffers().items()
-    }
+    buffers = program.buffers()
+    return buffers | {n: replace(buffers[n], shape=shape) for n, shape in kernel.shapes}
 
 
 def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:

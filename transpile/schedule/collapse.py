@@ -11,6 +11,7 @@ from transpile.dims import Dim, Index, Shape, Symbol, symbols_of
 from transpile.loops import (
     Alloc,
     Apply,
+    Buffer,
     For,
     IndexValue,
     Kernel,
@@ -48,8 +49,7 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
         inner = outer.body[0]
         if not isinstance(inner, For):
             return kernel
-        shapes = {name: b.shape for name, b in seen_by(program, kernel).items()}
-        merged = _merge(outer, inner, shapes)
+        merged = _merge(outer, inner, seen_by(program, kernel))
         if merged is None or not elsewhere.isdisjoint(merged[1]):
             return kernel
         loop, views = merged
@@ -60,7 +60,9 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
         )
 
 
-def _merge(outer: For, inner: For, shapes: dict[str, Shape]) -> tuple[For, dict[str, Shape]] | None:
+def _merge(
+    outer: For, inner: For, buffers: dict[str, Buffer]
+) -> tuple[For, dict[str, Shape]] | None:
     """One loop for two, and the shapes in which it sees the buffers; None when that cannot be."""
     if outer.start != 0 or inner.start != 0 or outer.limit or inner.limit:
         return None
@@ -74,11 +76,11 @@ def _merge(outer: For, inner: For, shapes: dict[str, Shape]) -> tuple[For, dict[
     views: dict[str, Shape] = {}
     for statement in walk(inner.body):
         for name, index in accesses(statement):
-            axis = _pair(index, outer, inner, shapes[name])
+            axis = _pair(index, outer, inner, buffers[name].shape)
             if axis == -1 or axes.setdefault(name, axis) != axis:
                 return None
             if axis is not None:
-                shape = shapes[name]
+                shape = buffers[name].shape
                 views[name] = (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
 
     def on_access(name: str, index: Shape) -> Shape:

@@ -22,16 +22,16 @@ def flatten(program: Program, options: Options) -> Program:
 
 def _kernel(program: Program, kernel: Kernel) -> Kernel:
     local = {s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc)}
-    shapes = {name: b.shape for name, b in seen_by(program, kernel).items() if name not in local}
+    buffers = seen_by(program, kernel)
     chosen: dict[str, Shape] = {}
     for statement in walk(kernel.body):
         for name, index in accesses(statement):
             if (
-                name in shapes
+                name not in local
                 and not all(map(is_polynomial, index))
-                and is_polynomial(recombine(row_major(index, shapes[name])))
+                and is_polynomial(recombine(row_major(index, buffers[name].shape)))
             ):
-                chosen[name] = shapes[name]
+                chosen[name] = buffers[name].shape
     if not chosen:
         return kernel
 
