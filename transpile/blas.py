@@ -145,3 +145,20 @@ def _says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
         return False
     describe.restype = ctypes.c_char_p
     return b"USE64BITINT" in (describe() or b"")
+
+
+def declarations(blas: Blas | None, used: set[str]) -> list[str]:
+    """The prototypes of the library's products, under the names that blas_matmul uses."""
+    if blas is None:
+        return []
+    found = []
+    for ending, name, letter in (("f32", "float", "s"), ("f64", "double", "d")):
+        if f"blas_matmul_{ending}" in used:
+            size = blas.integer
+            found.append(
+                f"void cblas_gemm_{ending}(int order, int a_form, int b_form, {size} m, "
+                f"{size} n, {size} k,\n    {name} alpha, const {name} *a, {size} a_step, "
+                f"const {name} *b, {size} b_step,\n    {name} beta, {name} *c, {size} c_step) "
+                f'__asm__("{blas.symbol(f"cblas_{letter}gemm")}");'
+            )
+    return found

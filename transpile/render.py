@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transpile import runtime
-from transpile.blas import Blas
+from transpile.blas import Blas, declarations
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
@@ -126,7 +126,7 @@ class _Renderer:
                 description=types,
                 includes=(*self.dialect.includes, *complex_),
                 header=header,
-                helpers=[*self._blas_declarations(), *runtime.collect(self.used)],
+                helpers=[*declarations(self.blas, self.used), *runtime.collect(self.used)],
                 reductions=list(self.reductions.values()),
                 constants=constants,
                 kernels=kernels,
@@ -152,23 +152,6 @@ class _Renderer:
             )
         )
         return Text(source, text, bytes(self.binary))
-
-    def _blas_declarations(self) -> list[str]:
-        """The prototypes of the library's products, under the names that blas_matmul uses."""
-        if self.blas is None:
-            return []
-        found = []
-        for ending, name, letter in (("f32", "float", "s"), ("f64", "double", "d")):
-            if f"blas_matmul_{ending}" in self.used:
-                size = self.blas.integer
-                symbol = self.blas.symbol(f"cblas_{letter}gemm")
-                found.append(
-                    f"void cblas_gemm_{ending}(int order, int a_form, int b_form, {size} m, "
-                    f"{size} n, {size} k,\n    {name} alpha, const {name} *a, {size} a_step, "
-                    f"const {name} *b, {size} b_step,\n    {name} beta, {name} *c, {size} c_step) "
-                    f'__asm__("{symbol}");'
-                )
-        return found
 
     # ---------------------------------------------------------------------------------- entry
 
@@ -279,8 +262,7 @@ class _Renderer:
         if len(buffer.shape) < 2:
             is_constant = any(b.name == buffer.name for b in self.program.constants)
             has_rows = len(self.buffers[buffer.name].shape) > 1
-            is_other = name != c_type(self.dialect, buffer.dtype)
-            needs_cast = has_rows if is_constant else is_other
+            needs_cast = has_rows if is_constant else name != c_type(self.dialect, buffer.dtype)
             return (f"({const}{name} *)" if needs_cast else "") + buffer.name
         inner = "".join(f"[{d}]" for d in buffer.shape[1:])
         return f"({const}{name} (*){inner}){buffer.name}"
@@ -427,18 +409,13 @@ class _Renderer:
 
 def _deciding(program: Program) -> set[str]:
     """The arrays of bools whose elements decide between values, and become no numbers."""
-    deciding: set[str] = set()
-    converted: set[str] = set()
+    found: dict[str, set[str]] = {"select": set(), "convert_element_type": set()}
     for statement in (s for k in program.kernels for s in walk(k.body)):
         for part in (p for e in expressions(statement) for p in subexpressions(e)):
-            if isinstance(part, Apply) and part.op in ("select", "convert_element_type"):
-                names = {
-                    p.buffer
-                    for p in subexpressions(part.args[0])
-                    if isinstance(p, Load) and p.dtype == BOOL
-                }
-                (deciding if part.op == "select" else converted).update(names)
-    return deciding - converted
+            if isinstance(part, Apply) and part.op in found:
+                read = (p for p in subexpressions(part.args[0]) if isinstance(p, Load))
+                found[part.op] |= {p.buffer for p in read if p.dtype == BOOL}
+    return found["select"] - found["convert_element_type"]
 
 
 def _declared_names(body: tuple[Statement, ...]) -> set[str]:
