@@ -6,6 +6,7 @@ Each outermost loop is a kernel; scalar statements between loops go with the ker
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, count, islice
 
 import numpy as np
 
@@ -167,9 +168,14 @@ class _Lowering:
             else:
                 yield from self._leaf(item, depth)
 
+    def _loop_name(self, depth: int) -> str:
+        """The name of the loops at a depth: i, j, k and so on, where no array is called that."""
+        free = (n for n in chain(LOOP_NAMES, map("i{}".format, count(1))) if n not in self.names)
+        return next(islice(free, depth, None))
+
     def _loop(self, nest: Nest) -> Iterator[Statement]:
         depth = nest.depth
-        name = [n for n in LOOP_NAMES if n not in self.names][depth]
+        name = self._loop_name(depth)
         symbol = Symbol(name, 0, nest.symbol.extent)
         accumulating: list[Stage] = []
         for stage in nest.stages:
@@ -276,8 +282,7 @@ class _Lowering:
         if found is None:
             raise InternalError(f"{stage.equation.primitive} is no library call")
         out = self._stored(stage.var)
-        names = [n for n in LOOP_NAMES if n not in self.names]
-        batch = [Symbol(names[d], 0, extent) for d, extent in enumerate(found.batch)]
+        batch = [Symbol(self._loop_name(d), 0, extent) for d, extent in enumerate(found.batch)]
         where: list[Index] = [0 if s.extent == 1 else Dim.of(s) for s in batch]
         arguments: list[Index | Load] = [found.m, found.n, found.k]
         for operand in found.operands:

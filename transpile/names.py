@@ -53,6 +53,7 @@ class Names:
     def __init__(self, taken: Iterable[str] = (), outer: Names | None = None) -> None:
         self._taken = set(taken)
         self._outer = outer
+        self._numbers: dict[str, int] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._taken or (self._outer is not None and name in self._outer)
@@ -62,10 +63,11 @@ class Names:
         base = identifier(hint)
         if base in RESERVED or keyword.iskeyword(base) or find(base) is not None:
             base += "_"
-        name, number = base, 2
+        name, number = base, self._numbers.get(base, 2)
         while name in self:
             name = f"{base}_{number}" if base[-1].isdigit() else f"{base}{number}"
             number += 1
+        self._numbers[base] = number
         self._taken.add(name)
         return name
 
