@@ -7,6 +7,7 @@ from helpers import ordinary
 
 from transpile.options import Options
 from transpile.schedule.blocks import BLOCK, blocks
+from transpile.schedule.split import split
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +62,11 @@ def test_blocks_depend_on_sizes_alone(monkeypatch):
     one, many = (blocks(lowered(np.sum, x), Options(num_threads=n)) for n in (1, 8))
     assert one == many
     assert one.temporaries[0].shape == (-(-100000 // BLOCK),)
+
+
+@pytest.mark.parametrize("shape", [(30,), (13, 7), (25, 3)])
+def test_a_loop_cut_at_the_border_is_done_in_blocks_too(shape):
+    x = ordinary("f8", shape)
+    program = split(lowered(lambda x: (np.roll(x, 1, axis=0) * x).sum(), x), Options())
+    program = assert_steps_agree(program, [x], blocks)
+    assert len(program.temporaries) == 1

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from transpile.cost import trips
-from transpile.dims import Dim, Symbol
+from transpile.dims import Dim, Index, Symbol
 from transpile.loops import (
     Buffer,
     Declare,
@@ -69,14 +69,14 @@ def _blocked(
     carried = _reads_accumulator(loop, updates)
     if (
         not isinstance(loop.stop, int)
-        or loop.start != 0
+        or not isinstance(loop.start, int)
         or loop.limit is not None
         or carried
-        or loop.stop < FEWEST_BLOCKS * size
+        or loop.stop - loop.start < FEWEST_BLOCKS * size
     ):
         yield loop
         return
-    number = -(-loop.stop // size)
+    number = -(-(loop.stop - loop.start) // size)
     block = Symbol(names.inner().new("block"), 0, number)
     partials = {
         name: Buffer(names.new(f"{name}_parts"), (number,), starts[name].dtype) for name in updates
@@ -84,11 +84,11 @@ def _blocked(
     temporaries += partials.values()
     parts = {name: Ref(names.inner().new(f"{name}_part"), starts[name].dtype) for name in updates}
     loop = _renamed(loop, parts)
-    first = Dim.of(block) * size
-    ragged = loop.stop % size != 0
+    first = Dim.of(block) * size + loop.start
+    ragged = (loop.stop - loop.start) % size != 0
     body: list[Statement] = [replace(starts[n], name=parts[n].name) for n in updates]
     if size == 1:
-        body.append(_once(loop, Dim.of(block)))
+        body.append(_once(loop, first))
     else:
         body.append(
             replace(loop, start=first, stop=first + size, limit=loop.stop if ragged else None)
@@ -118,7 +118,7 @@ def _renamed(loop: For, parts: dict[str, Ref]) -> For:
     return replace(loop, body=tuple(map_statement(s, rename, lambda i: i) for s in loop.body))
 
 
-def _once(loop: For, index: Dim) -> Statement:
+def _once(loop: For, index: Index) -> Statement:
     """A loop of one iteration."""
     return replace(loop, start=index, stop=index + 1)
 
