@@ -231,6 +231,8 @@ def _reshape(builder: Builder, equation: Equation) -> Atom | None:
         return same
     inner = builder.producer(equation.inputs[0], axes.reshape)
     if inner is not None:
+        if inner.inputs[0].type.shape == equation.output.type.shape:
+            return inner.inputs[0]
         return builder.apply(axes.reshape, inner.inputs[0], **equation.params)
     return None
 
@@ -243,6 +245,8 @@ def _transpose(builder: Builder, equation: Equation) -> Atom | None:
     inner = builder.producer(x, axes.transpose)
     if inner is not None:
         composed = tuple(inner.params["permutation"][p] for p in permutation)
+        if composed == tuple(range(len(composed))):
+            return inner.inputs[0]
         return builder.apply(axes.transpose, inner.inputs[0], permutation=composed)
     return None
 
