@@ -242,20 +242,23 @@ def names_in(program: Program) -> set[str]:
 
 
 def is_independent(loop: For) -> bool:
-    """Tell whether the iterations of a loop do not depend on each other: none updates a scalar, or
-    the same element of an array, that was declared outside. (Different iterations store to
-    different elements by construction.)"""
+    """Tell whether the iterations of a loop do not depend on each other: none changes a scalar, or
+    the same element of an array, that was declared outside. (Subscripts that depend on the loop are
+    different ones in different iterations, by construction.)"""
     inside = list(walk(loop.body))
     declared = {s.name for s in inside if isinstance(s, Declare)}
     declared |= {s.buffer.name for s in inside if isinstance(s, Alloc)}
+    own = {loop.symbol}  # with the loops inside that begin where this one stands
     for statement in inside:
         match statement:
+            case For(symbol=symbol, start=start):
+                if not own.isdisjoint(symbols_of(start)):
+                    own.add(symbol)
             case Update(target=Ref(name=name)):
                 if name not in declared:
                     return False
-            case Update(target=Load(buffer=buffer, index=index)):
-                own = any(loop.symbol in symbols_of(i) for i in index)
-                if buffer not in declared and not own:
+            case Update(target=Load(buffer=name, index=index)) | Store(buffer=name, index=index):
+                if name not in declared and all(own.isdisjoint(symbols_of(i)) for i in index):
                     return False
             case _:
                 pass
