@@ -7,7 +7,8 @@ static inline float hypot_f32(float x, float y)
     double a = (double)x;
     double b = (double)y;
     float result = (float)sqrt(multiply_add_f64(a, a, b * b));
-    return ((fabsf(x) > 0x1.fffffep127f) | (fabsf(y) > 0x1.fffffep127f)) ? INFINITY : result;
+    result = fabsf(x) > 0x1.fffffep127f ? INFINITY : result;
+    return fabsf(y) > 0x1.fffffep127f ? INFINITY : result;
 }
 
 static inline double hypot_f64(double x, double y)

@@ -1,7 +1,8 @@
 /* numpy.maximum: the larger number; a NaN if there is one. */
 static inline F maximum_F(F x, F y)
 {
-    return x >= y || x != x ? x : y;
+    F larger = x >= y ? x : y;
+    return x != x ? x : larger;
 }
 
 static inline S maximum_S(S x, S y)

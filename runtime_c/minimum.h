@@ -1,7 +1,8 @@
 /* numpy.minimum: the smaller number; a NaN if there is one. */
 static inline F minimum_F(F x, F y)
 {
-    return x <= y || x != x ? x : y;
+    F smaller = x <= y ? x : y;
+    return x != x ? x : smaller;
 }
 
 static inline S minimum_S(S x, S y)

@@ -213,11 +213,20 @@ MASK = np.tri(128, dtype=bool)
     "function",
     [
         lambda x, mask: (np.clip(x, 0, 1) * 255).astype(np.uint8),
+        lambda x, mask: (np.clip(np.hypot(x, x + 1), 0, 1) * 255).astype(np.uint8),
+        lambda x, mask: np.maximum(0, np.minimum(np.minimum(2 * x, (1 + x) / 2), 2)) * x,
         lambda x, mask: np.where(mask, x, np.float32(-1e9)).max(axis=1),
         lambda x, mask: np.exp(np.where(mask, x, np.float32(-1e9))),
         lambda x, mask: np.exp(np.where(MASK, x, np.float32(-1e9))),
     ],
-    ids=["to bytes", "largest chosen", "chosen by an argument", "chosen by a constant"],
+    ids=[
+        "to bytes",
+        "lengths to bytes",
+        "limited slopes",
+        "largest chosen",
+        "chosen by an argument",
+        "chosen by a constant",
+    ],
 )
 def test_gcc_vectorises_every_loop_that_is_marked(function, tmp_path):
     if find_compiler(Options()).kind != "gcc":
