@@ -22,21 +22,23 @@ def buffers(program: Program, options: Options) -> Program:
     temporaries = tuple(
         sorted((b for b in program.temporaries if b.name in lives), key=lambda b: lives[b.name])
     )
-    placed: list[tuple[int, int, tuple[int, int]]] = []
+    placed: list[tuple[int, int, int]] = []  # first byte, end, last kernel of those alive
     offsets = []
+    workspace = 0
     for buffer in temporaries:
         size = -(-count(buffer.size_in_bytes) // ALIGNMENT) * ALIGNMENT
         start, end = lives[buffer.name]
+        placed = [p for p in placed if p[2] >= start]  # the others are free from here on
         offset = 0
-        for low, high, (other_start, other_end) in sorted(placed):
-            apart = end < other_start or start > other_end
-            if not apart and low < offset + size and offset < high:
+        for low, high, _ in sorted(placed):
+            if low < offset + size and offset < high:
                 offset = high
-        placed.append((offset, offset + size, (start, end)))
+        placed.append((offset, offset + size, end))
         offsets.append(offset)
+        workspace = max(workspace, offset + size)
     return replace(
         program,
         temporaries=temporaries,
         offsets=tuple(offsets),
-        workspace=max((high for _, high, _ in placed), default=0),
+        workspace=workspace,
     )

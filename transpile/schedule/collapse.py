@@ -36,28 +36,38 @@ def collapse(program: Program, options: Options) -> Program:
 
 
 def _kernel(program: Program, kernel: Kernel) -> Kernel:
-    """Collapse the loops of a kernel that holds a single nest, from the outside in."""
+    """Collapse the loops of a kernel that holds a single nest, from the inside out."""
     places = [p for p, s in enumerate(kernel.body) if isinstance(s, For)]
     if len(places) != 1:
         return kernel
     before, after = kernel.body[: places[0]], kernel.body[places[0] + 1 :]
     elsewhere = {name for s in (*before, *after) for name, _ in accesses(s)}
-    while True:
-        outer = kernel.body[places[0]]
-        if not isinstance(outer, For) or len(outer.body) != 1:
-            return kernel
-        inner = outer.body[0]
-        if not isinstance(inner, For):
-            return kernel
-        merged = _merge(outer, inner, seen_by(program, kernel))
+    nest = _nest(kernel.body[places[0]])
+    while len(nest) > 1:
+        merged = _merge(nest[-2], nest[-1], seen_by(program, kernel))
         if merged is None or not elsewhere.isdisjoint(merged[1]):
-            return kernel
+            break
         loop, views = merged
+        nest[-2:] = [loop]
+        for outer in reversed(nest[:-1]):
+            loop = replace(outer, body=(loop,))
         kernel = replace(
             kernel,
             body=(*before, loop, *after),
             shapes=tuple(sorted((dict(kernel.shapes) | views).items())),
         )
+    return kernel
+
+
+def _nest(statement: Statement) -> list[For]:
+    """The loops that stand alone in one another, the outermost first."""
+    loops: list[For] = []
+    while isinstance(statement, For):
+        loops.append(statement)
+        if len(statement.body) != 1:
+            break
+        statement = statement.body[0]
+    return loops
 
 
 def _merge(

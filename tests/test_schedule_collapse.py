@@ -1,0 +1,44 @@
+"""Collapse: nests over contiguous arrays become one loop, others stay."""
+
+import numpy as np
+import pytest
+from graphs import assert_same_results, loops_of, lowered
+from helpers import ordinary
+
+from transpile.options import Options
+from transpile.run_loops import run
+from transpile.schedule.collapse import collapse
+
+X = ordinary("f8", (3, 4, 5))
+
+COLLAPSE = {
+    "an elementwise expression": (lambda x: np.sin(x) * x, [60]),
+    "transposes that cancel out": (lambda x: x.T.transpose(2, 1, 0) + 1, [60]),
+    "the leading rows": (lambda x: x[:2] * 2, [40]),
+    "a sum over everything": (np.sum, [60]),
+    "a broadcast plane": (lambda x: x[None] * x[:, None], [3, 3, 20]),
+}
+
+
+@pytest.mark.parametrize("name", COLLAPSE)
+def test_contiguous_loops_become_one(name):
+    f, stops = COLLAPSE[name]
+    program = lowered(f, X)
+    after = collapse(program, Options())
+    assert [loop.stop for loop in loops_of(after)] == stops
+    assert_same_results(run(after, [X]), run(program, [X]))
+
+
+STAYS = {
+    "columns of the array": lambda x: x[:, :, :4] * 2,
+    "a transposed array": lambda x: x.transpose(2, 1, 0) * 2,
+    "an array and its transpose": lambda x: x[:, :, :3] + x[:, :3, :3].transpose(2, 1, 0)[:, :1],
+    "a row in every row": lambda x: x + x[0, 0],
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_a_nest_that_jumps_keeps_its_last_loop(name):
+    program = lowered(STAYS[name], X)
+    inner = loops_of(program)[-1]
+    assert str(inner.stop) == str(loops_of(collapse(program, Options()))[-1].stop)

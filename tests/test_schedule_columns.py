@@ -1,0 +1,54 @@
+"""Columns: reductions over a leading axis walk memory in order."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of
+from helpers import ordinary
+
+from transpile.loops import For
+from transpile.options import Options
+from transpile.schedule.columns import columns, step
+from transpile.walks import accesses
+
+
+@pytest.fixture(autouse=True)
+def narrow_strips(monkeypatch):
+    monkeypatch.setattr(module_of(columns), "STRIP", 4)
+    monkeypatch.setattr(module_of(columns), "FEWEST_COLUMNS", 5)
+
+
+FUNCTIONS = {
+    "a sum": lambda x: x.sum(axis=0),
+    "a sum and a maximum": lambda x: x.sum(axis=0) * x.max(axis=0),
+    "a mean taken off": lambda x: ((x - x.mean(axis=0)) ** 2).sum(axis=0),
+    "a running sum": lambda x: np.cumsum(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("width", [5, 7, 8, 9])
+def test_the_innermost_loop_walks_along_a_row(name, width):
+    x = np.round(ordinary("f8", (16, width)))
+    after = assert_steps_agree(lowered(FUNCTIONS[name], x), [x], columns)
+    innermost = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
+    walked = [
+        step(index, loop.symbol)
+        for loop in innermost
+        for s in loop.body
+        for _, index in accesses(s)
+    ]
+    assert 1 in walked and None not in walked
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: x.sum(axis=1), np.sum, lambda x: np.sin(x), lambda x: np.cumsum(x, axis=1)]
+)
+def test_loops_in_order_stay(f):
+    program = lowered(f, ordinary("f8", (16, 9)))
+    assert columns(program, Options()) == program
+
+
+def test_narrow_arrays_stay(monkeypatch):
+    monkeypatch.setattr(module_of(columns), "FEWEST_COLUMNS", 8)
+    program = lowered(lambda x: x.sum(axis=0), ordinary("f8", (16, 7)))
+    assert columns(program, Options()) == program

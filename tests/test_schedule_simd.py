@@ -1,0 +1,34 @@
+"""SIMD: innermost loops run in lanes, running values do not."""
+
+import numpy as np
+from graphs import loops_of, lowered
+from helpers import ordinary
+
+from transpile.options import Options
+from transpile.schedule.simd import simd
+
+X = ordinary("f8", (6, 40))
+
+
+def marks(f, *args):
+    """Of each loop: is it in lanes, and what is combined across them."""
+    program = simd(lowered(f, *args), Options())
+    return [(loop.simd, tuple(op for op, _ in loop.reductions)) for loop in loops_of(program)]
+
+
+def test_innermost_loops_are_in_lanes():
+    assert marks(np.sin, X) == [(False, ()), (True, ())]
+
+
+def test_float_sums_name_their_accumulators():
+    assert marks(lambda x: x.sum(axis=1), X) == [(False, ()), (True, ("add",))]
+    both = marks(lambda x: (x.sum(), (x * 2).max()), X[0])
+    assert both == [(True, ("add", "maximum"))]
+
+
+def test_scans_are_not_in_lanes():
+    assert marks(lambda x: np.cumsum(x, axis=1), X) == [(False, ()), (False, ())]
+
+
+def test_short_loops_are_left_to_the_compiler():
+    assert marks(np.sin, X[0, :3]) == [(False, ())]

@@ -1,0 +1,49 @@
+"""Split: loops are cut where a condition on their index changes."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of
+from helpers import ordinary
+
+from transpile.options import Options
+from transpile.schedule.split import split
+
+X, Y = ordinary("f8", (7,)), ordinary("f8", (5,))
+MATRIX = ordinary("f8", (4, 6))
+
+PIECES = {
+    "a padded array": (lambda x, y: np.pad(x, (2, 3)), [2, 9, 12]),
+    "joined arrays": (lambda x, y: np.concatenate([x, y, x]), [7, 12, 19]),
+    "a rolled array": (lambda x, y: np.roll(x, 3), [3, 7]),
+    "reversed joined arrays": (lambda x, y: np.concatenate([x, y])[::-1], [5, 12]),
+    "every third of joined arrays": (lambda x, y: np.concatenate([x, y])[1::3], [2, 4]),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_loop_is_cut_into_pieces_without_tests(name):
+    f, stops = PIECES[name]
+    after = assert_steps_agree(lowered(f, X, Y), [X, Y], split)
+    assert "select" not in str(after)
+    assert [loop.stop for loop in loops_of(after)] == stops
+
+
+def test_inner_loops_are_cut_as_well():
+    after = assert_steps_agree(lowered(lambda x: np.pad(x, 2), MATRIX), [MATRIX], split)
+    assert "select" not in str(after)
+
+
+def test_a_piece_of_one_iteration_is_no_loop():
+    program = lowered(lambda x: np.pad(x, (1, 0)), X)
+    assert [loop.stop for loop in loops_of(assert_steps_agree(program, [X], split))] == [8]
+
+
+def test_loops_with_too_many_pieces_stay(monkeypatch):
+    monkeypatch.setattr(module_of(split), "MOST_PIECES", 2)
+    program = lowered(lambda x, y: np.concatenate([x, y, x]), X, Y)
+    assert split(program, Options()) == program
+
+
+def test_other_loops_stay():
+    program = lowered(lambda x: np.sin(x).sum(axis=1), ordinary("f8", (4, 30)))
+    assert split(program, Options()) == program
