@@ -79,6 +79,12 @@ def column(op: str, dtype: DType) -> str:
     return columns.get(kind, columns[""])
 
 
+def infix(op: str, dtype: DType) -> str:
+    """The operator of a row that C writes `x operator y`; `""` for the others."""
+    words = column(op, dtype).split()
+    return words[1] if len(words) == 3 and words[0] == "x" and words[2] == "y" else ""
+
+
 @dataclass
 class Printer:
     """Prints expressions; `used` collects the helpers that they call.

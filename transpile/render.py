@@ -18,7 +18,7 @@ from transpile.blas import Blas, declarations
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
-from transpile.expression import Printer, c_type, column
+from transpile.expression import Printer, c_type, infix
 from transpile.loops import (
     Alloc,
     Apply,
@@ -46,7 +46,6 @@ WIDTH = 100
 # Constants with more elements than this are not written out in C.
 LONGEST_CONSTANT = 4096
 ALIGNMENT = 64
-_OPENMP_NAMES = {"add": "+", "multiply": "*", "logical_or": "||"}
 
 
 @dataclass(frozen=True)
@@ -386,9 +385,10 @@ class _Renderer:
 
     def _combiner(self, op: str, dtype: np.dtype[Any], printer: Printer) -> str:
         """The name by which OpenMP combines accumulators; declared where OpenMP has none."""
-        if op in _OPENMP_NAMES:
-            return _OPENMP_NAMES[op]
-        if dtype.kind in "iu":
+        operator = infix(op, dtype)
+        if operator:
+            return {"|": "||", "&": "&&"}.get(operator, operator)
+        if dtype.kind in "iu" and op in ("maximum", "minimum"):
             return {"maximum": "max", "minimum": "min"}[op]
         name = printer.function(op, dtype)
         row = next(r for r in TABLE.values() if r.kind == "reduce" and r.combine == op)
@@ -400,9 +400,9 @@ class _Renderer:
         """`acc += x` where the operation is an infix one, else `acc = f(acc, x)`."""
         target = statement.target
         left = printer.print(target)
-        words = column(statement.op, target.dtype).split()
-        if len(words) == 3 and words[0] == "x" and words[2] == "y":
-            return f"{left} {words[1]}= {printer.assigned(statement.value)};"
+        operator = infix(statement.op, target.dtype)
+        if operator:
+            return f"{left} {operator}= {printer.assigned(statement.value)};"
         combined = Apply(statement.op, (target, statement.value), target.dtype)
         return f"{left} = {printer.print(combined)};"
 

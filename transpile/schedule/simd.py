@@ -1,9 +1,9 @@
 """SIMD: innermost loops that may run in vector lanes are marked so, with the accumulators to
 combine.
 
-Floating-point reductions need the mark, because adding in lanes is another order of additions.
-Integer sums do not: the compiler may reorder them as it likes, and only the mark would let it
-overflow. The smallest and largest of integers are marked, or gcc leaves them in scalars.
+Floating-point reductions need the mark, because adding in lanes is another order of additions; so
+do the smallest and largest of integers, which gcc would leave in scalars. Sums of integers wrap
+around when lanes are combined, as they do everywhere.
 """
 
 from __future__ import annotations
@@ -51,17 +51,18 @@ def _reductions(loop: For) -> tuple[tuple[str, str], ...] | None:
     """A loop's accumulators with their operations; None when lanes would change its meaning."""
     inside = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
     found: dict[str, str] = {}
+    kinds: set[str] = set()
     for statement in loop.body:
         if isinstance(statement, Update) and isinstance(statement.target, Ref):
             name, dtype = statement.target.name, statement.target.dtype
             if name in inside:
                 continue
-            allowed = dtype.kind == "f" or (
-                dtype.kind in "iu" and statement.op in ("maximum", "minimum")
-            )
-            if name in found or not allowed:
+            if name in found or dtype.kind not in "fiub":
                 return None
             found[name] = statement.op
+            kinds.add(dtype.kind)
+    if kinds == {"b"}:  # gcc needs no mark for these alone, and does better without
+        return None
     for statement in loop.body:
         # A running value (a scan's) is read while it grows: its order is its meaning.
         if isinstance(statement, (Store, Declare, Update)):
