@@ -400,6 +400,8 @@ class GraphMaker:
         y = self.pick(lambda v: v.type.dtype == x.type.dtype and pairs(v))
         if y is None:
             return None
+        if not all(np.isfinite(self.values[v]).all() for v in (x, y)):
+            return None  # numpy.einsum takes a repeated factor out of the sum: 0 * inf is lost
         found = pairs(y)
         self.random.shuffle(found)
         contracted, batch = [], []

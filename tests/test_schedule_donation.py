@@ -1,0 +1,63 @@
+"""Donation: a result takes an argument's memory where no read comes after the write."""
+
+import numpy as np
+import pytest
+from graphs import assert_same_results
+from helpers import ordinary, trace_to_graph
+
+from transpile.lower import lower
+from transpile.options import Options
+from transpile.passes import optimise
+from transpile.run_loops import run
+from transpile.schedule.donation import donation
+from transpile.walks import check
+
+X, Y = ordinary("f8", (5, 6)), ordinary("f8", (5, 6), 1)
+
+
+def donated(f, *args):
+    """The aliases of f when it may take every argument; the results are the same."""
+    graph = optimise(trace_to_graph(f, *args))
+    before = lower(graph, tuple(range(len(args))))
+    after = donation(before, Options())
+    check(after)
+    # The interpreter gives both one memory, where reads after writes see other numbers.
+    assert_same_results(run(after, args), run(before, args))
+    return list(after.aliases)
+
+
+def test_an_elementwise_result_takes_its_operand():
+    assert donated(lambda x: np.sin(x) + 1, X) == [("out", "x0")]
+
+
+def test_each_argument_is_taken_once():
+    pairs = donated(lambda x: (x + 1, x * 2), X)
+    assert len({o for o, _ in pairs}) == len({i for _, i in pairs}) == len(pairs) <= 1
+
+
+KEPT = {
+    "another shape": lambda x: x[:3] * 2,
+    "another dtype": lambda x: x.astype("f4"),
+    "a reversed read": lambda x: x + x[::-1],
+    "a read of the next row": lambda x: x + np.roll(x, -1, axis=0),
+    "a read of the first row": lambda x: x + x[:1],
+    "a later reader": lambda x: (x + 1, np.cumsum(x[::-1] * 2, axis=0).T),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_an_argument_that_is_still_needed_is_kept(name):
+    assert donated(KEPT[name], X) == []
+
+
+def test_a_row_that_is_read_whole_before_it_is_written_is_taken():
+    def softmax(x):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    assert donated(softmax, ordinary("f8", (5, 20))) == [("out", "x0")]
+
+
+def test_nothing_is_taken_that_is_not_given():
+    program = lower(optimise(trace_to_graph(np.sin, X)))
+    assert donation(program, Options()).aliases == ()
