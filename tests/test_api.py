@@ -730,3 +730,20 @@ def test_import_is_light():
 def test_public_names_exist_and_are_documented():
     for name in tp.__all__:
         assert getattr(tp, name).__doc__, name
+
+
+def test_an_attribute_of_the_class_that_changes_is_noticed():
+    class Scaled:
+        scale = 3.0
+
+        @jit
+        def times(self, x):
+            return x * self.scale
+
+    one = Scaled()
+    assert one.times(np.ones(2)).tolist() == [3, 3]
+    one.scale = 5.0
+    assert one.times(np.ones(2)).tolist() == [5, 5]
+    del one.scale
+    Scaled.scale = 7.0
+    assert one.times(np.ones(2)).tolist() == [7, 7]

@@ -100,6 +100,17 @@ class Watch:
             ):
                 for name in attributes:
                     self._add(attributes, name)
+                self._add_class_attributes(thing, attributes, function)
+
+    def _add_class_attributes(self, thing: Any, attributes: dict[str, Any], function: Any) -> None:
+        """What the function reads of an object's class, and that the object does not hide it."""
+        names = function.__code__.co_names if isinstance(function, FunctionType) else ()
+        for name in names:
+            holder = next((c for c in type(thing).__mro__ if name in vars(c)), None)
+            if name in attributes or holder is None or callable(vars(holder)[name]):
+                continue
+            self._add(attributes, name)
+            self._add(vars(holder), name)
 
     def _add(self, mapping: Mapping[str, Any], name: str) -> None:
         value = mapping.get(name, _MISSING)
