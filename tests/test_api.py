@@ -736,7 +736,7 @@ def test_an_attribute_of_the_class_that_changes_is_noticed():
     class Scaled:
         scale = 3.0
 
-        @jit
+        @tp.jit
         def times(self, x):
             return x * self.scale
 
