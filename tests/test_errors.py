@@ -304,3 +304,15 @@ def test_static_number_beyond_the_arguments_of_a_variadic_function():
 def test_errors_of_other_threads_leave_no_trace_behind():
     message(errors.TracerBoolConversionError, tp.jit(lambda x: x if x.sum() else -x), X)
     assert re.match(r"\[0", str(tp.jit(lambda x: x)(X)))
+
+
+def test_a_traced_shape_for_a_numpy_constructor_is_explained():
+    @tp.jit
+    def f(n):
+        return np.zeros(n) + 1
+
+    with pytest.raises(errors.TracerIntegerConversionError) as caught:
+        f(3)
+    text = str(caught.value)
+    assert "test_errors.py:" in text and "np.zeros(n) + 1" in text and "'n'" in text
+    assert "static_argnums" in text

@@ -40,6 +40,7 @@ class Trace:
     captures: list[tuple[Tracer, Var]] = field(default_factory=list)
     known: dict[Var, Any] | None = None
     active: bool = True
+    refused: errors.TracerError | None = None
 
     def atom(self, value: Any) -> Atom:
         """The graph's atom for a tracer of this trace, an outer trace's tracer, or a value."""
@@ -174,6 +175,11 @@ def trace_function(
     try:
         leaves, extra = function(*[Tracer(trace, v) for v in trace.inputs])
         outputs = tuple(trace.atom(leaf) for leaf in leaves)
+    except TypeError as problem:
+        # np.zeros(traced) asks for an int, and says something else when it does not get one.
+        if trace.refused is None or isinstance(problem, errors.TracerError):
+            raise
+        raise trace.refused from problem
     finally:
         _stack.traces.pop()
         trace.active = False
@@ -317,12 +323,14 @@ class Tracer:
         if not self.owner.active:
             raise _leaked(self)
         error, advice = _WHAT_TO_DO[kind]
-        raise getattr(errors, error)(
+        problem: errors.TracerError = getattr(errors, error)(
             f"{user_source()}: a traced value, {self!r}, was used as {wanted} in "
             f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
             f"{self.owner.name!r} ({self.owner.source}). While tracing, only its shape and dtype "
             f"are known. {advice}"
         )
+        self.owner.refused = problem
+        raise problem
 
     def __bool__(self) -> bool:
         return bool(self._concrete("bool", "a Python bool (`if`, `while`, `and`, `or`, `not`)"))
