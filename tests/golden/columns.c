@@ -3,10 +3,10 @@ static void columns_kernel(const double x[restrict 2000][300], double out_0[rest
                            double out_1[restrict 300])
 {
     #pragma omp parallel for
-    for (int64_t strip = 0; strip < 3; strip++) {
-        const int64_t first = 128 * strip;
-        const int64_t last = minimum_i64(128 * strip + 128, 300);
-        double acc[128];
+    for (int64_t strip = 0; strip < 4; strip++) {
+        const int64_t first = 80 * strip;
+        const int64_t last = minimum_i64(80 * strip + 80, 300);
+        double acc[80];
         #pragma omp simd
         for (int64_t i = first; i < last; i++)
             acc[i - first] = 0.0;
@@ -15,8 +15,8 @@ static void columns_kernel(const double x[restrict 2000][300], double out_0[rest
             for (int64_t i = first; i < last; i++)
                 acc[i - first] += x[j][i];
         }
-        double t[128];
-        double acc2[128];
+        double t[80];
+        double acc2[80];
         #pragma omp simd
         for (int64_t i = first; i < last; i++) {
             t[i - first] = acc[i - first] / 2000.0;

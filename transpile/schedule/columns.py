@@ -40,7 +40,11 @@ from transpile.walks import (
     walk,
 )
 
+# The most columns of a strip, and of how many the strips of a narrow array are multiples; there
+# should be as many strips as this, for the threads.
 STRIP = 128
+LANES = 16
+FEWEST_STRIPS = 4
 # Narrower arrays than this are walked as they stand.
 FEWEST_COLUMNS = 8
 
@@ -91,15 +95,18 @@ def step(index: Shape, symbol: Symbol) -> Index | None:
 
 
 def _turn(loop: For, name: str) -> For | None:
-    strips = -(-loop.stop // STRIP) if isinstance(loop.stop, int) else 0
+    if not isinstance(loop.stop, int):
+        return None
+    share = -(-loop.stop // (FEWEST_STRIPS * LANES)) * LANES
+    width = min(STRIP, loop.stop, share)
+    strips = -(-loop.stop // width)
     local = [s.buffer for s in walk(loop.body) if isinstance(s, Alloc)]
-    width = min(STRIP, loop.stop) if isinstance(loop.stop, int) else STRIP
     for buffer in local:
         size = product(buffer.shape) * buffer.dtype.itemsize * width
         if not isinstance(size, int) or size > LARGEST_ROW:
             return None
     strip = Symbol(name, 0, strips)
-    first = Dim.of(strip) * STRIP if strips > 1 else 0
+    first = Dim.of(strip) * width if strips > 1 else 0
     turner = _Turner(loop, first, width)
     body = tuple(turner.body(loop.body))
     return For(strip, strips, body)
