@@ -127,16 +127,17 @@ class Wrapped:
         leaves: Any = None
         found = None
         try:
-            if self._plain and not kwargs:  # the usual case, without a call
-                parts: list[Any] = []
-                for value in args:
-                    if type(value) is not ndarray:
-                        break
-                    parts.append(value.dtype)
-                    parts.append(value.shape)
-                else:
-                    leaves = args
-                    found = self._fast[tuple(parts)]
+            if self._plain and not kwargs:  # the usual cases, without a call
+                if len(args) == 1:
+                    (x,) = args
+                    if type(x) is ndarray:
+                        leaves = args
+                        found = self._fast[x.dtype, x.shape]
+                elif len(args) == 2:
+                    x, y = args
+                    if type(x) is ndarray and type(y) is ndarray:
+                        leaves = args
+                        found = self._fast[x.dtype, x.shape, y.dtype, y.shape]
             if leaves is None:
                 key, leaves = self._parameters.describe(args, kwargs)
                 found = self._fast[key]
