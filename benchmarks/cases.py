@@ -76,6 +76,12 @@ CASES = {
         lambda random: (normal(random, 1500, 3), random.random(1500, dtype=np.float32)),
         nbody,
     ),
+    "small_expression": Case(
+        "one call, exp(-x*x)*sin(y) + 0.5*x of 4 float32",
+        lambda random: (normal(random, 4), normal(random, 4)),
+        elementwise,
+        2000,
+    ),
     "small_call": Case(
         "one call, x*2 + 1 of 4 float64", lambda random: (random.random(4),), small_call, 2000
     ),

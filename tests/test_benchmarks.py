@@ -31,5 +31,5 @@ def test_a_benchmark_prints_a_table_and_keeps_the_numbers(tmp_path):
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are():
     done = run("--only", "nothing")
     assert done.returncode == 2
-    for name in ("elementwise", "softmax", "nbody", "small_call", "startup"):
+    for name in ("elementwise", "softmax", "nbody", "small_expression", "small_call", "startup"):
         assert name in done.stderr
