@@ -7,6 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from transpile import numpy as jnp
+from transpile.errors import TranspileError
 from transpile.graph import Graph
 from transpile.trace import trace_function
 from transpile.transforms.interpret import interpret
@@ -64,7 +65,7 @@ def assert_same_error(f, args, problem):
     """Tracing f fails as NumPy fails, with a place before NumPy's words."""
     try:
         evaluate(f, *args)
-    except Exception as found:
+    except (ValueError, TypeError, LookupError, ArithmeticError, TranspileError) as found:
         assert isinstance(problem, type(found)), f"{found!r} instead of {problem!r}"
         text = str(found)
     else:

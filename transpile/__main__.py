@@ -26,7 +26,7 @@ import numpy as np
 from transpile import toolchain
 from transpile.api import jit
 from transpile.cache import Entry, Usage, default_cache
-from transpile.errors import CompilerNotFoundError, UnsupportedError
+from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
 from transpile.names import identifier
 from transpile.options import Options
 from transpile.paths import PACKAGE
@@ -37,6 +37,24 @@ _KNOWN_DIALECTS = (*DIALECTS, "asm")
 _NUMBERS = {kind.__name__: kind() for kind in PYTHON_SCALARS}
 _TYPE = re.compile(r"(?P<dtype>\w+)\s*(?:\[(?P<shape>[\d,\s]*)\])?")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<rest>.+)", re.DOTALL)
+
+
+# What a user's module, or a function while it is traced, may raise: told in a line. A traceback is
+# left to what nobody expects.
+COMPLAINTS = (
+    TranspileError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 class UsageError(Exception):
@@ -229,7 +247,7 @@ def _module(place: str) -> Any:
         raise UsageError(f"{place} cannot be imported: {error}") from None
     except UsageError:
         raise
-    except Exception as error:
+    except COMPLAINTS as error:
         raise UsageError(f"{place} cannot be imported: {_line(error)}") from None
 
 
@@ -263,7 +281,7 @@ def _guarded(chosen: argparse.Namespace, work: Callable[[Lowered], None]) -> int
         work(_lowered(chosen))
     except (UsageError, BrokenPipeError):
         raise
-    except Exception as error:
+    except COMPLAINTS as error:
         print(f"transpile: {chosen.function}: {type(error).__name__}: {error}", file=sys.stderr)
         place = _place(error)
         if place and place not in str(error):

@@ -35,7 +35,7 @@ from transpile.entry import (
     key,
     read_entry,
 )
-from transpile.errors import CacheWarning
+from transpile.errors import CacheWarning, CompilationError
 
 __all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
 
@@ -240,7 +240,7 @@ class Cache:
             if error.errno in _STORAGE_ERRORS:
                 raise _UnusableError(_reason(error)) from error
             raise
-        except Exception as error:
+        except CompilationError as error:
             # A compiler that finds the disk full fails like one that finds a mistake.
             try:
                 with open(temporary / "space", "wb") as file:

@@ -129,7 +129,7 @@ def tables(declarations: str) -> str:
     ffi = cffi.FFI()
     try:
         ffi.cdef(declarations)
-    except Exception as error:  # pycparser and cffi have errors of their own without a common base
+    except (cffi.CDefError, cffi.FFIError) as error:
         raise InternalError(
             f"cffi cannot read these declarations: {error}\n{declarations}"
         ) from error
