@@ -747,3 +747,14 @@ def test_an_attribute_of_the_class_that_changes_is_noticed():
     del one.scale
     Scaled.scale = 7.0
     assert one.times(np.ones(2)).tolist() == [7, 7]
+
+
+def test_an_augmented_assignment_leaves_the_callers_array_alone():
+    @tp.jit
+    def bumped(a):
+        a += 1
+        return a
+
+    x = np.zeros(3)
+    assert bumped(x).tolist() == [1, 1, 1]
+    assert x.tolist() == [0, 0, 0]

@@ -73,6 +73,9 @@ def jit(
     noticed when it is replaced, not when it is changed in place. What a called helper function
     reads is not watched: make such values arguments, or call `clear_cache()`.
 
+    What the function does besides happens once, while it is traced: a `print`, a draw from
+    `np.random`. `a += 1` gives the function a new array; the caller's is not changed.
+
     Raises ValueError for argument numbers or names that the function does not have, for an argument
     both static and donated, for a static value that cannot be hashed and for an unknown compiler
     option; TypeError and its subclasses in `transpile.errors` where an argument or result is no
