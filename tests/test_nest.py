@@ -5,7 +5,7 @@ import pytest
 from graphs import loops_of, lowered, module_of, statements_of
 from helpers import assert_equal_values, ordinary, trace_to_graph
 
-from transpile.loops import Alloc
+from transpile.loops import Alloc, For
 from transpile.nest import explain, fuse
 from transpile.passes import optimise
 from transpile.run_loops import run
@@ -125,3 +125,15 @@ def test_every_computed_value_is_explained():
     fused = fuse(optimise(trace_to_graph(softmax, ordinary("f8", (5, 20)))))
     words = [line.rpartition(": ")[2].split(",")[0] for line in explain(fused)]
     assert words == ["scalar", "inline", "row", "scalar", "stored"]
+
+
+def test_an_expensive_reader_of_a_running_value_has_a_loop_of_its_own():
+    def grown(x):
+        return np.exp(np.cumsum(x, axis=1)), np.cumsum(x, axis=1) * 2.0
+
+    x = ordinary("f8", (6, 20))
+    program = lowered(grown, x)
+    (rows,) = program.kernels[0].body
+    scan, readers = (s for s in rows.body if isinstance(s, For))
+    assert "exp" not in str(scan) and "'exp'" in str(readers)
+    assert homes(grown, x)[0] == ("cumsum", "row")

@@ -31,6 +31,8 @@ CANDIDATE_LOOPS = 8
 LARGEST_CLUSTER = 128
 # Unrelated stages share a loop only when it is so short that a loop of its own costs more.
 SMALL_LOOP = 4096
+# What reads a running value has a loop of its own when it costs more than this.
+SCAN_READER = 8
 
 
 @dataclass(eq=False)
@@ -236,6 +238,8 @@ def _is_aligned(placement: Placement, producer: Stage, reader: Stage, depth: int
     """Tell whether each iteration of the loop reads only what it has itself computed."""
     if depth >= producer.rank:
         return False
+    if producer.kind == "scan" and depth == producer.rank - 1 and own_cost(reader) > SCAN_READER:
+        return False  # the running value keeps its loop out of vector lanes; the reader need not be
     loop = Dim.of(producer.order[depth])
     if loop not in producer.index:
         return False
