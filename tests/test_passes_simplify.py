@@ -7,8 +7,9 @@ from passes import SPECIAL, after, graph_of, names, var
 
 from transpile.graph import Const, Equation
 from transpile.passes.dead_code import dead_code
-from transpile.passes.simplify import identity, simplify
+from transpile.passes.simplify import simplify
 from transpile.primitives import axes, elementwise, linalg, reductions
+from transpile.primitives.reductions import identity
 from transpile.transforms.interpret import interpret
 
 INTEGERS = np.array([0, 1, -1, 7, 2**63 - 1, -(2**63)])
@@ -171,7 +172,7 @@ def test_extremes_start_from_a_value_that_changes_nothing(row, dtype):
         if dtype[0] == "f"
         else np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
     )
-    start = identity(row, np.dtype(dtype)).value
+    start = identity(row.combine, np.dtype(dtype)).value
     combine = np.maximum if row is reductions.reduce_max else np.minimum
     np.testing.assert_array_equal(combine(start, extremes), extremes)
 

@@ -31,7 +31,6 @@ from transpile.walks import (
     loads,
     seen_by,
     subexpressions,
-    walk,
     written,
 )
 
@@ -173,8 +172,3 @@ def work(statement: Statement) -> int:
                 )
     times = trips(statement) if isinstance(statement, For) else 1
     return own + times * sum(map(work, children(statement)))
-
-
-def statements(program: Program) -> int:
-    """How many statements a program has."""
-    return sum(1 for k in program.kernels for _ in walk(k.body))

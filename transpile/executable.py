@@ -81,10 +81,6 @@ class Lowering:
         """The text of program.c."""
         return self._steps.text.source
 
-    def header_text(self) -> str:
-        """The text of program.h."""
-        return self._steps.text.header
-
     def cost_analysis(self) -> dict[str, float]:
         """The operations of the fused program and the memory that it touches.
 

@@ -21,6 +21,7 @@ from transpile.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_
 from transpile.errors import InternalError
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.primitive import TABLE
+from transpile.schedule.versions import WITH_NEAR_VERSION
 from transpile.types import INT64, SHORT_NAMES
 
 DType = np.dtype[Any]
@@ -60,8 +61,6 @@ _OPERATORS: dict[type, tuple[str, int]] = {
     ast.And: ("&&", AND),
     ast.Or: ("||", OR),
 }
-# Functions with a version for ordinary angles (transpile.schedule.versions).
-NEAR = frozenset({"sin", "cos", "tan"})
 _BITWISE = (BIT_AND, BIT_OR, BIT_XOR)
 
 
@@ -209,7 +208,7 @@ class Printer:
     def function(self, name: str, dtype: DType) -> str:
         """The C function for NumPy's name and a dtype: a helper, else the C library's."""
         ending = suffix(dtype)
-        near = self.near and ending == "f64" and name in NEAR
+        near = self.near and ending == "f64" and name in WITH_NEAR_VERSION
         helper = f"{name}_near_{ending}" if near else f"{name}_{ending}"
         library = runtime.library_name(name, ending)
         precise = (

@@ -33,6 +33,7 @@ from transpile.loops import (
 from transpile.names import LOOP_NAMES, Names
 from transpile.nest import Fused, Home, Nest, explain, fuse, reads_in_place
 from transpile.placement import Stage
+from transpile.primitives.reductions import identity
 from transpile.products import workspace_bytes
 from transpile.types import SHORT_NAMES
 from transpile.walks import map_expr
@@ -241,9 +242,8 @@ class _Lowering:
         return self.rows[stage]
 
     def _start(self, stage: Stage) -> Literal:
-        if stage.start is None:
-            raise InternalError(f"{stage.equation.primitive} has no starting value")
-        return Literal(stage.start.value[()], stage.var.type.dtype)
+        dtype = stage.var.type.dtype
+        return Literal(identity(stage.combine, dtype).value[()], dtype)
 
     def _index(self, stage: Stage, index: Shape) -> Shape:
         values = self.symbols.get(stage, {})

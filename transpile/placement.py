@@ -27,8 +27,7 @@ from transpile.dims import (
 )
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within
-from transpile.passes.simplify import identity
-from transpile.primitive import TABLE, Primitive
+from transpile.primitive import Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives.linalg import dot_general, free_axes
 from transpile.products import Product, as_product
@@ -64,7 +63,6 @@ class Stage:
     index: Shape
     body: Expr | None
     combine: str = ""
-    start: Const | None = None
     product: Product | None = None
     reads: dict[str, list[Load]] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
@@ -223,7 +221,6 @@ class Placement:
             index,
             self.element(x, full),
             equation.primitive.combine,
-            identity(equation.primitive, x.type.dtype),
         )
 
     def _contraction(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
@@ -231,7 +228,6 @@ class Placement:
         (contracting, _), _ = equation.params["dimension_numbers"]
         reduced, inner = self._loops(tuple(x.type.shape[a] for a in contracting))
         combine, body = self._product_body(equation, index, inner)
-        row = TABLE["reduce_or" if combine == "logical_or" else "reduce_sum"]
         return Stage(
             equation.output,
             "reduce",
@@ -241,7 +237,6 @@ class Placement:
             index,
             body,
             combine,
-            identity(row, equation.output.type.dtype),
         )
 
     def _product_body(self, equation: Equation, index: Shape, inner: Shape) -> tuple[str, Expr]:
@@ -278,12 +273,6 @@ class Placement:
         if equation.params["reverse"]:
             index = (*index[:axis], x.type.shape[axis] - 1 - along, *index[axis + 1 :])
         order = [s for s in loops if Dim.of(s) != along] + [s for s in loops if Dim.of(s) == along]
-        reduction = {
-            "add": "reduce_sum",
-            "multiply": "reduce_prod",
-            "maximum": "reduce_max",
-            "minimum": "reduce_min",
-        }[equation.primitive.combine]
         return Stage(
             equation.output,
             "scan",
@@ -293,7 +282,6 @@ class Placement:
             index,
             self.element(x, index),
             equation.primitive.combine,
-            identity(TABLE[reduction], x.type.dtype),
         )
 
     def _read_stages(self) -> list[Stage]:

@@ -36,9 +36,8 @@ from transpile.loops import (
     Update,
 )
 from transpile.options import Options
-from transpile.passes.simplify import identity
 from transpile.paths import data_directory
-from transpile.primitive import TABLE
+from transpile.primitives.reductions import identity
 from transpile.types import BOOL, INT64
 from transpile.walks import expressions, seen_by, subexpressions, used_buffers, walk
 
@@ -391,8 +390,7 @@ class _Renderer:
         if dtype.kind in "iu" and op in ("maximum", "minimum"):
             return {"maximum": "max", "minimum": "min"}[op]
         name = printer.function(op, dtype)
-        row = next(r for r in TABLE.values() if r.kind == "reduce" and r.combine == op)
-        start = self.dialect.literal(identity(row, dtype).value[()], dtype)
+        start = self.dialect.literal(identity(op, dtype).value[()], dtype)
         self.reductions[name] = {"name": name, "type": c_type(self.dialect, dtype), "start": start}
         return name
 

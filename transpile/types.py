@@ -54,11 +54,6 @@ def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
     )
 
 
-def is_inexact(dtype: np.dtype[Any]) -> bool:
-    """Tell whether the dtype is a float or a complex one."""
-    return dtype.kind in "fc"
-
-
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of the real part: float32 for complex64, float64 for complex128, else itself."""
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
@@ -93,10 +88,6 @@ class ArrayType:
     def with_shape(self, shape: Shape) -> ArrayType:
         """The same dtype with another shape."""
         return ArrayType(tuple(shape), self.dtype)
-
-    def with_dtype(self, dtype: Any) -> ArrayType:
-        """The same shape with another dtype."""
-        return ArrayType(self.shape, np.dtype(dtype))
 
     def static_shape(self) -> tuple[int, ...]:
         """The shape when every dimension is an int; a TypeError otherwise."""

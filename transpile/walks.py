@@ -201,11 +201,6 @@ def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Stat
     return map_statement(statement, lambda e: e, lambda i: substitute(i, {symbol: value}))
 
 
-def trip_count(loop: For, values: dict[Symbol, Index] | None = None) -> Index:
-    """How often the body of a loop without `limit` runs."""
-    return substitute(loop.extent, values or {})
-
-
 def seen_by(program: Program, kernel: Kernel) -> dict[str, Buffer]:
     """The buffers of a program in the shapes in which a kernel sees them."""
     buffers = program.buffers()

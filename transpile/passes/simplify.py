@@ -6,7 +6,6 @@ So `x * 1` is x, but `x + 0` stays for floats (it turns -0.0 into 0.0), and so d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitive import TABLE, Primitive
 from transpile.primitives import axes, elementwise, linalg
+from transpile.primitives.reductions import identity
 from transpile.trace import evaluate
 from transpile.types import ArrayType
 
@@ -278,27 +278,12 @@ def _concatenate(builder: Builder, equation: Equation) -> Atom | None:
     return None
 
 
-def identity(primitive: Primitive, dtype: np.dtype[Any]) -> Const:
-    """The value that a reduction starts from."""
-    kind = dtype.kind
-    if primitive.combine in ("maximum", "minimum"):
-        lowest = primitive.combine == "maximum"
-        if kind == "b":
-            return Const(np.bool_(not lowest))
-        if kind in "iu":
-            info = np.iinfo(dtype)
-            return Const(np.array(info.min if lowest else info.max, dtype))
-        return Const(np.array(-np.inf if lowest else np.inf, dtype))
-    value = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False}[primitive.combine]
-    return Const(np.array(value, dtype))
-
-
 def _reduce(builder: Builder, equation: Equation) -> Atom | None:
     (x,) = equation.inputs
     extents = [x.type.shape[a] for a in equation.params["axes"]]
     shape = equation.output.type.shape
     if 0 in extents:
-        start = identity(equation.primitive, x.type.dtype)
+        start = identity(equation.primitive.combine, x.type.dtype)
         return builder.apply(axes.broadcast_in_dim, start, shape=shape, broadcast_dimensions=())
     if all(e == 1 for e in extents):
         return builder.apply(axes.reshape, x, shape=shape) if shape != x.type.shape else x

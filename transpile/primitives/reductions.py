@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.graph import Const
 from transpile.primitive import Primitive, register
 from transpile.primitives.kinds import reduction, scan
 from transpile.types import INT64, ArrayType
@@ -47,3 +48,17 @@ cumsum = scan("cumsum", np.cumsum, "add")
 cumprod = scan("cumprod", np.cumprod, "multiply")
 cummax = scan("cummax", np.maximum.accumulate, "maximum", dtypes="biuf")
 cummin = scan("cummin", np.minimum.accumulate, "minimum", dtypes="biuf")
+
+
+def identity(combine: str, dtype: np.dtype[Any]) -> Const:
+    """The value that a reduction by the binary primitive `combine` starts from."""
+    if combine in ("maximum", "minimum"):
+        lowest = combine == "maximum"
+        if dtype.kind == "b":
+            return Const(np.bool_(not lowest))
+        if dtype.kind in "iu":
+            info = np.iinfo(dtype)
+            return Const(np.array(info.min if lowest else info.max, dtype))
+        return Const(np.array(-np.inf if lowest else np.inf, dtype))
+    value = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False}[combine]
+    return Const(np.array(value, dtype))

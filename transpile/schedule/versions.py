@@ -32,7 +32,7 @@ from transpile.options import Options
 from transpile.types import BOOL, FLOAT64
 from transpile.walks import expressions, loads, names_in, subexpressions, walk, written
 
-FUNCTIONS = frozenset({"sin", "cos", "tan"})
+WITH_NEAR_VERSION = frozenset({"sin", "cos", "tan"})
 # The functions for ordinary angles are exact up to here.
 LARGEST_ANGLE = 2.0**40
 
@@ -95,7 +95,7 @@ def _angles(parts: Iterable[Expr]) -> dict[Expr, None]:
     return {
         part.args[0]: None
         for part in parts
-        if isinstance(part, Apply) and part.op in FUNCTIONS and part.dtype == FLOAT64
+        if isinstance(part, Apply) and part.op in WITH_NEAR_VERSION and part.dtype == FLOAT64
     }
 
 
