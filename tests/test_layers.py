@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
     errors options paths dims types tree
-    primitive graph dot source trace keys parameters closures signature
+    graph source primitive dot tracer trace keys parameters closures signature
     transforms primitives numpy
     passes
     loops walks run_loops runtime names cost products tangles placement nest lower
@@ -67,13 +67,16 @@ def imported(node):
 
 
 def imports(tree):
-    """(statement, inside a function) for each import of a file."""
+    """(statement, inside a function) for each import of a file, but those for annotations only."""
     inside = set()
+    annotations = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             inside.update(map(id, ast.walk(node)))
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            annotations.update(map(id, ast.walk(node)))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in annotations:
             yield node, id(node) in inside
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from transpile import numpy as jnp
 from transpile.dims import Dim
 from transpile.errors import UnsupportedError
-from transpile.trace import FUNCTIONS as FUNCTIONS_OF_NUMPY
 from transpile.trace import trace_function
+from transpile.tracer import FUNCTIONS as FUNCTIONS_OF_NUMPY
 from transpile.types import DTYPES, ArrayType
 
 A = ordinary("f4", (2, 3, 4), 7)

@@ -8,7 +8,8 @@ from helpers import evaluate, trace_to_graph
 
 from transpile import errors
 from transpile.primitives import elementwise
-from transpile.trace import Tracer, bind, current_trace, trace_function
+from transpile.trace import bind, current_trace, trace_function
+from transpile.tracer import Tracer
 from transpile.types import ArrayType, type_of
 
 HERE = r"^test_trace\.py:\d+: "

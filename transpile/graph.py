@@ -12,7 +12,7 @@ may stand beside arrays. Sub-programs (branches, loop bodies) are graphs in `par
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -213,6 +213,17 @@ class Graph:
         for atom in self.outputs:
             if isinstance(atom, Var) and atom not in defined:
                 raise InternalError(f"an output of {self.name} is never defined")
+
+
+def live_equations(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[Equation, ...]:
+    """The equations that the outputs depend on, in order."""
+    live = {a for a in outputs if isinstance(a, Var)}
+    kept: list[Equation] = []
+    for equation in reversed(equations):
+        if not live.isdisjoint(equation.outputs):
+            kept.append(equation)
+            live.update(a for a in equation.inputs if isinstance(a, Var))
+    return tuple(reversed(kept))
 
 
 # ---------------------------------------------------------------------------------------- text

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.trace import Tracer
+from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS
 
 ndarray = np.ndarray

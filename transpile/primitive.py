@@ -7,13 +7,41 @@ such as `np.sin(tracer)` finds its row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
+from transpile.dims import Index
+from transpile.source import user_source
 from transpile.types import ArrayType
 
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """An operand in which an equation is linear: for the rule of a transpose it has no value."""
+
+    type: ArrayType
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The axis that `vmap` maps over: its size and the name that collectives know it by."""
+
+    size: Index
+    name: Hashable = None
+
+
+@dataclass(frozen=True)
+class NoRule:
+    """In the place of a rule that a row has not, by its nature: raises, and says why."""
+
+    reason: str
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse."""
+        raise NotImplementedError(f"{user_source()}: {self.reason}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +49,8 @@ class Primitive:
     """One row of the table.
 
     name       what the graph's text calls it
-    kind       elementwise, view, generate, piecewise, reduce, scan or contract: how it is lowered
+    kind       elementwise, view, generate, piecewise, reduce, scan or contract: how it is lowered;
+               composite, call: a pass replaces it by simpler rows, or by the graph in its params
     numpy      its meaning: (*arrays, **params) -> an array
     type_rule  (*types, **params) -> the result's type; raises TypeError or ValueError as NumPy does
     c          elementwise: the C expression over x, y, z, by dtype kind; `""` is every other kind
@@ -29,7 +58,12 @@ class Primitive:
     cost       flops an element; transcendentals count apart
     dtypes     the dtype kinds that it accepts
     ufunc      the NumPy ufunc whose loop it is, if any
-    jvp, transpose, batch   the rules of the transformations
+    jvp        (tangents, result, *operands, **params) -> the result's tangent. A tangent is None
+               where it is zero. A call: (tangents, *operands, **params) -> (results, tangents)
+    transpose  (cotangent, *operands, **params) -> a cotangent for each operand: those in which the
+               row is linear are given as Linear; None is zero. A call has a list of cotangents
+    batch      (axis, batched, *operands, **params) -> (result, whether it is batched). Batched
+               operands have the new axis in front. A call gives two lists
     domain     (low, high) of arguments for tests, where not every value is one
     """
 

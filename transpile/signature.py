@@ -16,7 +16,7 @@ from transpile.dims import Index
 from transpile.keys import static_key
 from transpile.parameters import Bound
 from transpile.source import function_source, user_source
-from transpile.trace import Tracer
+from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS, ArrayType, type_of
 
 

@@ -29,7 +29,7 @@ from transpile.keys import KEYWORDS, Rejected, concrete, describe
 from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
 from transpile.signature import TRACED, Signature, leaf_type, same_type, type_text
-from transpile.trace import Tracer
+from transpile.tracer import Tracer
 from transpile.types import ArrayType, ShapeDtypeStruct
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]

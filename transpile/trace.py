@@ -1,44 +1,47 @@
 """Tracing: a Python function is run once on tracers, and what they are asked to do is the graph.
 
-A `Tracer` stands for an array. NumPy hands its calls to `__array_ufunc__` and `__array_function__`;
-operators and methods end up in the same functions, which `transpile.numpy` registers here and which
-append equations to the trace that is under way in this thread.
+`bind` appends an equation to the trace that is under way in this thread. Traces nest: a
+transformation traces the function it was given while another trace is under way, and the tracers of
+that one become captured values, the leading inputs of the inner graph.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from transpile import errors
-from transpile.dims import Dim
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.primitive import Primitive
-from transpile.source import assigned_name, function_source, user_source
+from transpile.source import function_source, user_source
+from transpile.tracer import UNKNOWN, Tracer, leaked
 from transpile.types import PYTHON_SCALARS, ArrayType, check_dtype
-
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
 
 
 @dataclass(eq=False)
 class Trace:
     """A graph in the making.
 
-    With `known` (the values of the inputs), Python may ask for the value of a tracer: it is
-    computed there and then from the equations so far (the dynamic mode).
+    known      the values of Vars, as far as Python may ask for them: a value is computed there and
+               then from the equations so far. None: Python may ask for nothing
+    captures   for a Var of an outer trace: its tracer, and the Var that stands for it here
+    origin     where the equations come from, when they are made by a transformation
+    refused    the error that a conversion to a Python value ended in
     """
 
     name: str
     source: Source
     inputs: list[Var] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
-    captures: list[tuple[Tracer, Var]] = field(default_factory=list)
+    producers: dict[Var, Equation] = field(default_factory=dict)
+    captures: dict[Var, tuple[Tracer, Var]] = field(default_factory=dict)
     known: dict[Var, Any] | None = None
+    origin: Source | None = None
     active: bool = True
     refused: errors.TracerError | None = None
 
@@ -49,18 +52,18 @@ class Trace:
         if value.owner is self:
             return value.variable
         if not value.owner.active:
-            raise _leaked(value)
-        for tracer, var in self.captures:
-            if tracer.variable is value.variable:
-                return var
-        captured = Var(value.type, value.variable.name)
-        self.captures.append((value, captured))
-        return captured
+            raise leaked(value)
+        if value.variable not in self.captures:
+            captured = Var(value.type, value.variable.name)
+            self.captures[value.variable] = (value, captured)
+            if self.known is not None:
+                self.known[captured] = value
+        return self.captures[value.variable][1]
 
     def append(
         self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]
     ) -> list[Tracer]:
-        """Add an equation and give its results."""
+        """Add an equation and give its results. Errors of the type rule get the user's line."""
         atoms = tuple(self.atom(v) for v in inputs)
         try:
             types = primitive.result_types([a.type for a in atoms], params)
@@ -68,40 +71,72 @@ class Trace:
             kind = TypeError if isinstance(problem, TypeError) else ValueError
             raise kind(f"{user_source()}: {problem}") from problem
         outputs = tuple(Var(t) for t in types)
-        self.equations.append(Equation(primitive, atoms, params, outputs, user_source()))
-        return [Tracer(self, v) for v in outputs]
+        source = self.origin or user_source()
+        return self.add(Equation(primitive, atoms, params, outputs, source))
+
+    def add(self, equation: Equation) -> list[Tracer]:
+        """Add an equation whose inputs are atoms of this trace and whose outputs are new."""
+        self.equations.append(equation)
+        self.producers.update(dict.fromkeys(equation.outputs, equation))
+        return [Tracer(self, v) for v in equation.outputs]
+
+    def copy(self, equation: Equation, inputs: Sequence[Any]) -> list[Tracer]:
+        """Add an equation of another graph, applied to other values of the same types."""
+        outputs = tuple(Var(v.type, v.name) for v in equation.outputs)
+        atoms = tuple(self.atom(v) for v in inputs)
+        return self.add(
+            Equation(equation.primitive, atoms, equation.params, outputs, equation.source)
+        )
+
+    @contextmanager
+    def at(self, source: Source) -> Iterator[None]:
+        """Equations made in this context come from there, and get no name from the user's line."""
+        before, self.origin = self.origin, source
+        try:
+            yield
+        finally:
+            self.origin = before
 
     def value(self, var: Var) -> Any:
-        """The value of a Var, where the inputs are known."""
+        """The value of a Var, or UNKNOWN."""
         if self.known is None:
-            raise errors.InternalError("the values of this trace are not known")
-        if var not in self.known:
-            producers = {v: e for e in self.equations for v in e.outputs}
-            needed, stack = [], [producers[var]]
-            while stack:
-                equation = stack.pop()
-                needed.append(equation)
-                stack += [
-                    producers[a]
-                    for a in equation.inputs
-                    if isinstance(a, Var) and a not in self.known
-                ]
-            wanted = set(map(id, needed))
-            for equation in self.equations:
-                if id(equation) in wanted and equation.outputs[0] not in self.known:
-                    results = evaluate(equation, [self._read(a) for a in equation.inputs])
-                    self.known.update(zip(equation.outputs, results, strict=True))
+            return UNKNOWN
+        for equation in self._needed(var):
+            values = [a.value if isinstance(a, Const) else self.known[a] for a in equation.inputs]
+            if any(v is UNKNOWN for v in values):
+                results: list[Any] = [UNKNOWN] * len(equation.outputs)
+            else:
+                results = evaluate(equation, values)
+            self.known.update(zip(equation.outputs, results, strict=True))
         return self.known[var]
 
-    def _read(self, atom: Atom) -> Any:
-        return atom.value if isinstance(atom, Const) else self.value(atom)
+    def _needed(self, var: Var) -> list[Equation]:
+        """The equations that have to be computed for a value, in order; inputs become known."""
+        assert self.known is not None
+        ordered: dict[int, Equation] = {}
+        stack: list[tuple[Var, bool]] = [(var, False)]
+        while stack:
+            wanted, is_ready = stack.pop()
+            equation = self.producers.get(wanted)
+            if is_ready and equation is not None:
+                ordered.setdefault(id(equation), equation)
+                continue
+            value = self.known.get(wanted, UNKNOWN if equation is None else None)
+            if isinstance(value, Tracer):
+                value = value.owner.value(value.variable)
+            if value is not None:
+                self.known[wanted] = value
+            elif equation is not None and id(equation) not in ordered:
+                stack.append((wanted, True))
+                stack += [(a, False) for a in equation.inputs if isinstance(a, Var)]
+        return list(ordered.values())
 
 
 def evaluate(equation: Equation, values: Sequence[Any]) -> list[Any]:
     """The results of one equation, by the NumPy column of its row."""
     with np.errstate(all="ignore"):
         result = equation.primitive.numpy(*values, **equation.params)
-    results = [result] if len(equation.outputs) == 1 else list(result)
+    results = [result] if isinstance(result, np.ndarray | np.generic) else list(result)
     return [
         np.asarray(r, dtype=v.type.dtype) for r, v in zip(results, equation.outputs, strict=True)
     ]
@@ -138,6 +173,11 @@ def current_trace() -> Trace | None:
     return _stack.traces[-1] if _stack.traces else None
 
 
+def the_trace() -> Trace:
+    """The trace under way, where there is one for sure."""
+    return _stack.traces[-1]
+
+
 def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
     """Apply a primitive: one tracer, or a list where it has several results.
 
@@ -147,26 +187,29 @@ def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
     if trace is None:
         for value in inputs:
             if isinstance(value, Tracer):
-                raise _leaked(value)
+                raise leaked(value)
         raise errors.InternalError(f"{primitive} was applied outside a trace")
     results = trace.append(primitive, inputs, params)
     return results[0] if len(results) == 1 else results
 
 
-def trace_function(
+def trace_nested(
     function: Callable[..., Any],
     types: Sequence[ArrayType],
     names: Sequence[str],
     *,
     name: str | None = None,
+    source: Source | None = None,
     known: Sequence[Any] | None = None,
-) -> tuple[Graph, Any]:
+) -> tuple[Graph, list[Tracer], Any]:
     """Run `function(*tracers)`, which returns (list of result leaves, anything), and give its
-    graph.
+    graph, the tracers of outer traces that it captures, and that `anything` (the callers pass the
+    structure of the results).
 
-    The second result is that `anything` (the callers pass the structure of the results).
+    The graph's inputs are the captured values, then the arguments. `known` are the values of the
+    arguments, or tracers of outer traces that may know theirs.
     """
-    source = function_source(function)
+    source = source or function_source(function)
     trace = Trace(name or str(getattr(function, "__name__", "f")), source)
     trace.inputs = [Var(t, n) for t, n in zip(types, names, strict=True)]
     if known is not None:
@@ -183,293 +226,22 @@ def trace_function(
     finally:
         _stack.traces.pop()
         trace.active = False
-    if trace.captures:
-        raise _leaked(trace.captures[0][0])
-    return Graph(
-        tuple(trace.inputs), tuple(trace.equations), outputs, trace.name, source=source
-    ), extra
+    captured = [tracer for tracer, _ in trace.captures.values()]
+    inputs = (*[var for _, var in trace.captures.values()], *trace.inputs)
+    graph = Graph(inputs, tuple(trace.equations), outputs, trace.name, source=source)
+    return graph, captured, extra
 
 
-def _leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
-    trace = tracer.owner
-    origin = next((e.source for e in trace.equations if tracer.variable in e.outputs), None)
-    made = (
-        f"It was computed at {origin} (`{origin.text}`)"
-        if origin is not None
-        else f"It is the argument {tracer.variable.name!r}"
-    )
-    return errors.UnexpectedTracerError(
-        f"{user_source()}: a traced value {tracer!r} was used outside the function that it belongs "
-        f"to, {trace.name}. {made}. A traced function must hand its values out through `return`, "
-        f"not by storing them in a global, an attribute or a list of its surroundings."
-    )
-
-
-# -------------------------------------------------------------------------------------- Tracer
-
-_WHAT_TO_DO = {
-    "bool": (
-        "TracerBoolConversionError",
-        "For a choice between values use numpy.where(condition, a, b); for a choice that depends "
-        "on a Python value of the call, make that argument static (static_argnums or "
-        "static_argnames); `djit` (static=False) allows branches on values.",
-    ),
-    "int": (
-        "TracerIntegerConversionError",
-        "A number that decides a shape, a loop count or an index must be known while tracing: make "
-        "that argument static (static_argnums or static_argnames), take it from a shape, or use "
-        "`djit` (static=False).",
-    ),
-    "float": (
-        "TracerFloatConversionError",
-        "Stay with array operations (x.astype('float64') converts), make the argument static "
-        "(static_argnums or static_argnames), or use `djit` (static=False).",
-    ),
-    "array": (
-        "TracerArrayConversionError",
-        "A NumPy function that has no traced form, or a library that is not NumPy, wanted the "
-        "values. Use a function that transpile.numpy has (numpy.stack in the place of numpy.array, "
-        "numpy.concatenate or numpy.where in the place of an assignment into an array), or compute "
-        "this outside the traced function.",
-    ),
-}
-
-
-class Tracer:
-    """An array that is not there yet: it has a shape and a dtype, and notes what is done to it."""
-
-    # Not `trace` and `var`: those are methods of an array.
-    __slots__ = ("owner", "variable")
-    __array_priority__ = 1000.0
-    __hash__ = None  # type: ignore[assignment]  # as ndarray: == is elementwise
-    __getitem__: Callable[..., Any]  # transpile.numpy gives it, with the other methods
-
-    def __init__(self, owner: Trace, variable: Var) -> None:
-        self.owner = owner
-        self.variable = variable
-
-    @property
-    def type(self) -> ArrayType:
-        """The array type."""
-        return self.variable.type
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """The shape."""
-        return self.variable.type.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype."""
-        return self.variable.type.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.variable.type.ndim
-
-    @property
-    def size(self) -> Any:
-        """The number of elements."""
-        return self.variable.type.size
-
-    @property
-    def itemsize(self) -> int:
-        """The bytes of an element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> Any:
-        """The bytes of all elements."""
-        return self.size * self.dtype.itemsize
-
-    def __repr__(self) -> str:
-        return f"Traced<{self.type}>"
-
-    def __format__(self, spec: str) -> str:
-        return repr(self)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError(f"{user_source()}: len() of unsized object")
-        return int(self.shape[0])
-
-    def __iter__(self) -> Any:
-        if not self.shape:
-            raise TypeError(f"{user_source()}: iteration over a 0-d array")
-        return (self[i] for i in range(len(self)))
-
-    # NumPy hands its calls over here.
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return named(UFUNC_METHODS[method](ufunc, *inputs, **kwargs))
-
-    def __array_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        implementation = FUNCTIONS.get(func)
-        if implementation is None:
-            raise errors.UnsupportedError(
-                f"{user_source()}: {_public_name(func)} is not supported on traced arrays yet. "
-                f"The functions that are stand in transpile.numpy."
-            )
-        return named(implementation(*args, **kwargs))
-
-    # Python wants a value.
-
-    def _concrete(self, kind: str, wanted: str) -> Any:
-        if self.owner.active and self.owner.known is not None:
-            return self.owner.value(self.variable)
-        if not self.owner.active:
-            raise _leaked(self)
-        error, advice = _WHAT_TO_DO[kind]
-        problem: errors.TracerError = getattr(errors, error)(
-            f"{user_source()}: a traced value, {self!r}, was used as {wanted} in "
-            f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
-            f"{self.owner.name!r} ({self.owner.source}). While tracing, only its shape and dtype "
-            f"are known. {advice}"
-        )
-        self.owner.refused = problem
-        raise problem
-
-    def __bool__(self) -> bool:
-        return bool(self._concrete("bool", "a Python bool (`if`, `while`, `and`, `or`, `not`)"))
-
-    def __int__(self) -> int:
-        return int(self._concrete("int", "a Python int"))
-
-    def __index__(self) -> int:
-        return self._concrete("int", "an index or a Python int").__index__()  # type: ignore[no-any-return]
-
-    def __float__(self) -> float:
-        return float(self._concrete("float", "a Python float"))
-
-    def __complex__(self) -> complex:
-        return complex(self._concrete("float", "a Python complex"))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(self._concrete("array", "a NumPy array"), dtype)
-
-    def item(self, *args: int) -> Any:
-        """The value as a Python scalar; only where values are known."""
-        return self._concrete("float", "a Python scalar").item(*args)
-
-    def tolist(self) -> Any:
-        """The values as Python lists; only where values are known."""
-        return self._concrete("array", "a Python list").tolist()
-
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise errors.UnsupportedError(
-            f"{user_source()}: assignment into a traced array is not supported yet: "
-            f"`{user_source().text}`. Build the result with numpy.where, numpy.concatenate or "
-            f"numpy.pad instead."
-        )
-
-
-def _public_name(function: Any) -> str:
-    """`numpy.linalg.solve`, `numpy.sort`: what a user calls a function of NumPy's."""
-    return f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}"
-
-
-def _origin(tracer: Tracer) -> str:
-    """Which arguments a value is computed from, for error messages."""
-    producers = {v: e for e in tracer.owner.equations for v in e.outputs}
-    arguments: dict[Var, None] = {}
-    seen: set[Var] = set()
-    stack: list[Atom] = [tracer.variable]
-    while stack:
-        atom = stack.pop()
-        if not isinstance(atom, Var) or atom in seen:
-            continue
-        seen.add(atom)
-        if atom in producers:
-            stack += producers[atom].inputs
-        elif atom in tracer.owner.inputs:
-            arguments[atom] = None
-    ordered = [v.name for v in tracer.owner.inputs if v in arguments]
-    if not ordered:
-        return "a constant"
-    listed = ", ".join(repr(name) for name in ordered)
-    return f"the argument{'s' if len(ordered) > 1 else ''} {listed}"
-
-
-def named(result: Any) -> Any:
-    """Remember the name that the user's code gives to a result."""
-    if isinstance(result, Tracer) and not result.variable.name:
-        result.variable.name = assigned_name()
-        equation = result.owner.equations[-1] if result.owner.equations else None
-        if (
-            equation is not None
-            and equation.primitive.kind == "view"
-            and equation.outputs[0] is result.variable
-        ):
-            viewed = equation.inputs[0]  # m = x.max(1, keepdims=True) names the maximum too
-            if isinstance(viewed, Var) and not viewed.name:
-                viewed.name = result.variable.name
-    return result
-
-
-def _operator(function: Any, reflected: bool = False) -> Callable[[Tracer, Any], Any]:
-    def method(self: Tracer, other: Any) -> Any:
-        if not isinstance(other, _OPERANDS) and not hasattr(other, "__array__"):
-            return NotImplemented
-        operands = (other, self) if reflected else (self, other)
-        return named(UFUNC_METHODS["operator"](function, *operands))
-
-    return method
-
-
-def _unary_operator(function: Any) -> Callable[[Tracer], Any]:
-    return lambda self: named(UFUNC_METHODS["operator"](function, self))
-
-
-_OPERANDS = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim)
-_BINARY = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "matmul": np.matmul,
-    "divmod": np.divmod,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}
-_COMPARE = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
-_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-
-for _name, _ufunc in _BINARY.items():
-    setattr(Tracer, f"__{_name}__", _operator(_ufunc))
-    setattr(Tracer, f"__r{_name}__", _operator(_ufunc, reflected=True))
-for _name, _ufunc in _COMPARE.items():
-    setattr(Tracer, f"__{_name}__", _operator(_ufunc))
-for _name, _ufunc in _UNARY.items():
-    setattr(Tracer, f"__{_name}__", _unary_operator(_ufunc))
-
-
-def add_method(name: str, function: Callable[..., Any]) -> None:
-    """Give every tracer the method `name`, which calls `function(tracer, ...)`."""
-
-    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
-        return named(function(self, *args, **kwargs))
-
-    method.__name__ = name
-    method.__doc__ = function.__doc__
-    setattr(Tracer, name, method)
-
-
-def add_property(name: str, function: Callable[[Tracer], Any]) -> None:
-    """Give every tracer the attribute `name`, computed by `function(tracer)`."""
-    setattr(Tracer, name, property(lambda self: named(function(self))))
+def trace_function(
+    function: Callable[..., Any],
+    types: Sequence[ArrayType],
+    names: Sequence[str],
+    *,
+    name: str | None = None,
+    known: Sequence[Any] | None = None,
+) -> tuple[Graph, Any]:
+    """The graph of `function(*tracers)`, which may not capture values of outer traces."""
+    graph, captured, extra = trace_nested(function, types, names, name=name, known=known)
+    if captured:
+        raise leaked(captured[0])
+    return graph, extra

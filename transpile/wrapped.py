@@ -32,7 +32,8 @@ from transpile.signature import (
 )
 from transpile.source import function_source, user_source
 from transpile.stages import Fast, Lowered, Traced
-from transpile.trace import Tracer, constant, current_trace, trace_function
+from transpile.trace import constant, current_trace, trace_function
+from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS
 
 logger = logging.getLogger("transpile")

@@ -24,7 +24,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import sum
 from transpile.numpy.ufuncs import call
-from transpile.trace import Tracer
+from transpile.tracer import Tracer
 from transpile.types import BOOL, FLOAT64
 
 

@@ -32,7 +32,8 @@ from transpile.numpy.shapes import broadcast_to_shape, diagonal, moveaxis, shape
 from transpile.numpy.ufuncs import apply, call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
-from transpile.trace import Tracer, bind
+from transpile.trace import bind
+from transpile.tracer import Tracer
 from transpile.types import BOOL, FLOAT64, INT64
 
 

@@ -16,7 +16,8 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as rows
-from transpile.trace import Tracer, add_method, bind
+from transpile.trace import bind
+from transpile.tracer import Tracer, add_method
 
 _KINDS = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "

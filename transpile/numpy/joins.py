@@ -31,7 +31,8 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, flip, ravel, shape_argument
 from transpile.primitives import axes as rows
-from transpile.trace import Tracer, bind
+from transpile.trace import bind
+from transpile.tracer import Tracer
 
 # --------------------------------------------------------------------------------- concatenate
 

@@ -10,7 +10,6 @@ import functools
 import operator
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import islice
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -23,7 +22,8 @@ from transpile.graph import Const, Var
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.source import user_source
-from transpile.trace import FUNCTIONS, Tracer, add_method, bind, current_trace, named
+from transpile.trace import bind, current_trace
+from transpile.tracer import FUNCTIONS, Tracer, add_method, named
 from transpile.types import (
     BOOL,
     COMPLEX128,
@@ -378,11 +378,10 @@ def broadcast_in_dim(value: Any, shape: Shape, axes: Sequence[int]) -> Any:
 
 
 def _recent_broadcast(value: Any) -> Any:
-    trace = current_trace()
-    if isinstance(value, Tracer) and value.owner is trace and trace is not None:
-        for equation in islice(reversed(trace.equations), 32):
-            if value.variable in equation.outputs:
-                return equation if equation.primitive is rows.broadcast_in_dim else None
+    if isinstance(value, Tracer) and value.owner is current_trace():
+        equation = value.owner.producers.get(value.variable)
+        if equation is not None and equation.primitive is rows.broadcast_in_dim:
+            return equation
     return None
 
 

@@ -27,7 +27,8 @@ from transpile.numpy.reductions import accumulator, all, any, max, min, prod, su
 from transpile.numpy.ufuncs import call
 from transpile.primitive import Primitive
 from transpile.primitives import reductions as rows
-from transpile.trace import UFUNC_METHODS, bind
+from transpile.trace import bind
+from transpile.tracer import UFUNC_METHODS
 
 # ---------------------------------------------------------------------------------------- scans
 

@@ -33,7 +33,8 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitive import BY_UFUNC, Primitive
 from transpile.primitives import elementwise as rows
-from transpile.trace import UFUNC_METHODS, Tracer, bind
+from transpile.trace import bind
+from transpile.tracer import UFUNC_METHODS, Tracer
 from transpile.types import BOOL, INT64, PYTHON_SCALARS, check_dtype
 
 Operands = Sequence[Any]

@@ -5,13 +5,16 @@ A view's `index` column maps an index of the result to the index of the operand;
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from transpile.dims import Shape, product, row_major, unravel
-from transpile.primitive import Primitive, register
+from transpile.graph import Const
+from transpile.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.kinds import view
+from transpile.primitives.rules import apply, linear, spread
 from transpile.types import ArrayType
 
 # ----------------------------------------------------------------------------------- broadcasts
@@ -42,7 +45,31 @@ def _broadcast_index(
     )
 
 
-broadcast_in_dim = view("broadcast_in_dim", _broadcast, _broadcast_type, _broadcast_index)
+def _broadcast_transpose(
+    ct: Any, x: Linear, *, shape: Shape, broadcast_dimensions: tuple[int, ...]
+) -> list[Any]:
+    """What was repeated is summed."""
+    kept = {
+        axis
+        for axis, dim in zip(broadcast_dimensions, x.type.shape, strict=True)
+        if dim == shape[axis]
+    }
+    over = tuple(axis for axis in range(len(shape)) if axis not in kept)
+    total = apply("reduce_sum", ct, axes=over) if over else ct
+    return [reshaped(total, x.type.shape)]
+
+
+broadcast_in_dim = view(
+    "broadcast_in_dim",
+    _broadcast,
+    _broadcast_type,
+    _broadcast_index,
+    transpose=_broadcast_transpose,
+    shift=lambda axis, *, shape, broadcast_dimensions: {
+        "shape": (axis.size, *shape),
+        "broadcast_dimensions": (0, *(d + 1 for d in broadcast_dimensions)),
+    },
+)
 
 # ------------------------------------------------------------------------------ reshape, transpose
 
@@ -62,7 +89,19 @@ def _reshape_index(index: Shape, x: ArrayType, *, shape: Shape) -> Shape:
     return unravel(row_major(index, shape), x.shape)
 
 
-reshape = view("reshape", lambda x, *, shape: np.reshape(x, shape), _reshape_type, _reshape_index)
+def reshaped(x: Any, shape: Shape) -> Any:
+    """The elements in row-major order in another shape of the same size."""
+    return x if tuple(x.shape) == shape else apply("reshape", x, shape=shape)
+
+
+reshape = view(
+    "reshape",
+    lambda x, *, shape: np.reshape(x, shape),
+    _reshape_type,
+    _reshape_index,
+    transpose=lambda ct, x, *, shape: [reshaped(ct, x.type.shape)],
+    shift=lambda axis, *, shape: {"shape": (axis.size, *shape)},
+)
 
 
 def _transpose_index(index: Shape, x: ArrayType, *, permutation: tuple[int, ...]) -> Shape:
@@ -74,6 +113,10 @@ transpose = view(
     lambda x, *, permutation: np.transpose(x, permutation),
     lambda x, *, permutation: x.with_shape(tuple(x.shape[p] for p in permutation)),
     _transpose_index,
+    transpose=lambda ct, _, *, permutation: [
+        apply("transpose", ct, permutation=tuple(map(permutation.index, range(len(permutation)))))
+    ],
+    shift=lambda _, *, permutation: {"permutation": (0, *(p + 1 for p in permutation))},
 )
 
 # ------------------------------------------------------------------------------- slices, reversals
@@ -97,7 +140,29 @@ def _slice_index(
     return tuple(i * s + a for i, a, s in zip(index, start, strides, strict=True))
 
 
-slice_ = view("slice", _slice, _slice_type, _slice_index)
+def _slice_transpose(
+    ct: Any, x: Linear, *, start: Shape, limit: Shape, strides: tuple[int, ...]
+) -> list[Any]:
+    """Zeros where the slice took nothing."""
+    padding = tuple(
+        (low, size - low - (0 if taken == 0 else (taken - 1) * step + 1), step - 1)
+        for size, low, taken, step in zip(x.type.shape, start, ct.shape, strides, strict=True)
+    )
+    return [apply("pad", ct, Const(np.zeros((), ct.dtype)), padding=padding)]
+
+
+slice_ = view(
+    "slice",
+    _slice,
+    _slice_type,
+    _slice_index,
+    transpose=_slice_transpose,
+    shift=lambda axis, *, start, limit, strides: {
+        "start": (0, *start),
+        "limit": (axis.size, *limit),
+        "strides": (1, *strides),
+    },
+)
 
 rev = view(
     "rev",
@@ -106,6 +171,8 @@ rev = view(
     lambda index, x, *, dimensions: tuple(
         x.shape[axis] - 1 - i if axis in dimensions else i for axis, i in enumerate(index)
     ),
+    transpose=lambda ct, _, *, dimensions: [apply("rev", ct, dimensions=dimensions)],
+    shift=lambda _, *, dimensions: {"dimensions": tuple(d + 1 for d in dimensions)},
 )
 
 # ---------------------------------------------------------------------------------- joins, makers
@@ -128,6 +195,30 @@ def _concatenate_type(*types: ArrayType, dimension: int) -> ArrayType:
     return first.with_shape((*first.shape[:dimension], total, *first.shape[dimension + 1 :]))
 
 
+def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]:
+    """Each operand gets its piece."""
+    cotangents: list[Any] = []
+    first: Any = 0
+    for x in operands:
+        size = (x.type if isinstance(x, Linear) else x).shape[dimension]
+        start, limit = [0] * ct.ndim, list(ct.shape)
+        start[dimension], limit[dimension] = first, first + size
+        params = {"start": tuple(start), "limit": tuple(limit), "strides": (1,) * ct.ndim}
+        cotangents.append(apply("slice", ct, **params) if isinstance(x, Linear) else None)
+        first = first + size
+    return cotangents
+
+
+def _concatenate_batch(
+    axis: Axis, batched: Sequence[bool], *operands: Any, dimension: int
+) -> tuple[Any, bool]:
+    parts = [
+        x if b else spread(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
+        for x, b in zip(operands, batched, strict=True)
+    ]
+    return apply("concatenate", *parts, dimension=dimension + 1), True
+
+
 concatenate = register(
     Primitive(
         "concatenate",
@@ -135,6 +226,9 @@ concatenate = register(
         lambda *xs, dimension: np.concatenate(xs, axis=dimension),
         _concatenate_type,
         cost=0,
+        jvp=linear("concatenate"),
+        transpose=_concatenate_transpose,
+        batch=_concatenate_batch,
     )
 )
 
@@ -167,7 +261,58 @@ def _pad(x: Any, value: Any, *, padding: tuple[tuple[int, int, int], ...]) -> An
     return wide[inside]
 
 
-pad = register(Primitive("pad", "piecewise", _pad, _pad_type, cost=0))
+Padding = tuple[tuple[int, int, int], ...]
+
+
+def _pad_transpose(ct: Any, x: Any, value: Any, *, padding: Padding) -> list[Any]:
+    """The operand's cotangent is cut out of the result's; the value's is the sum of the rest."""
+    inner = _unpadded(ct, padding) if isinstance(x, Linear) or isinstance(value, Linear) else None
+    everything = tuple(range(ct.ndim))
+    rest = None
+    if isinstance(value, Linear):
+        total = apply("reduce_sum", ct, axes=everything)
+        rest = total - apply("reduce_sum", inner, axes=everything)
+    return [inner if isinstance(x, Linear) else None, rest]
+
+
+def _unpadded(ct: Any, padding: Padding) -> Any:
+    """The elements of a padded array that come from its operand, zero where it was cut off."""
+    zero = Const(np.zeros((), ct.dtype))
+    grown = tuple((max(0, -low), max(0, -high), 0) for low, high, _ in padding)
+    wide = apply("pad", ct, zero, padding=grown) if any(map(any, grown)) else ct
+    start = tuple(max(0, low) for low, _, _ in padding)
+    limit = tuple(
+        size - max(0, high) for size, (_, high, _) in zip(wide.shape, padding, strict=True)
+    )
+    return apply("slice", wide, start=start, limit=limit, strides=tuple(p[2] + 1 for p in padding))
+
+
+def _pad_batch(
+    axis: Axis, batched: Sequence[bool], x: Any, value: Any, *, padding: Padding
+) -> tuple[Any, bool]:
+    if not batched[0]:
+        x = spread(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
+    wider = ((0, 0, 0), *padding)
+    if not batched[1]:
+        return apply("pad", x, value, padding=wider), True
+    # A padding value for each example: put in afterwards, where a mask says so.
+    padded = apply("pad", x, Const(np.zeros((), x.dtype)), padding=wider)
+    inside = apply("pad", spread(Const(True), x.shape, ()), Const(False), padding=wider)
+    return np.where(inside, padded, spread(value, padded.shape, (0,))), True
+
+
+pad = register(
+    Primitive(
+        "pad",
+        "piecewise",
+        _pad,
+        _pad_type,
+        cost=0,
+        jvp=linear("pad"),
+        transpose=_pad_transpose,
+        batch=_pad_batch,
+    )
+)
 
 
 def _iota(*, shape: tuple[int, ...], dimension: int, dtype: np.dtype[Any]) -> Any:

@@ -10,21 +10,52 @@ from typing import Any
 
 import numpy as np
 
+from transpile.primitive import Linear
 from transpile.primitives.kinds import common_shape, elementwise, transcendental
 from transpile.types import BOOL, ArrayType
 
 # ---------------------------------------------------------------------------------- arithmetic
-add = elementwise("add", np.add, "x + y", i="add(x, y)", b="x | y")
-subtract = elementwise("subtract", np.subtract, "x - y", i="subtract(x, y)", dtypes="iufc")
+add = elementwise(
+    "add",
+    np.add,
+    "x + y",
+    i="add(x, y)",
+    b="x | y",
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
+    transpose=lambda ct, x, y: [ct, ct],
+)
+subtract = elementwise(
+    "subtract",
+    np.subtract,
+    "x - y",
+    i="subtract(x, y)",
+    dtypes="iufc",
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: -t),
+    transpose=lambda ct, x, y: [ct, -ct if isinstance(y, Linear) else None],
+)
 multiply = elementwise(
-    "multiply", np.multiply, "x * y", i="multiply(x, y)", b="x & y", z="multiply(x, y)"
+    "multiply",
+    np.multiply,
+    "x * y",
+    i="multiply(x, y)",
+    b="x & y",
+    z="multiply(x, y)",
+    jvp=(lambda t, out, x, y: t * y, lambda t, out, x, y: x * t),
+    transpose=lambda ct, x, y: [ct * y, None] if isinstance(x, Linear) else [None, x * ct],
 )
 divide = elementwise("divide", np.divide, "x / y", z="divide(x, y)", dtypes="fc")
 floor_divide = elementwise("floor_divide", np.floor_divide, "floor_divide(x, y)", dtypes="iuf")
 remainder = elementwise("remainder", np.remainder, "remainder(x, y)", dtypes="iuf")
 fmod = elementwise("fmod", np.fmod, "fmod(x, y)", dtypes="iuf")
 negative = elementwise(
-    "negative", np.negative, "-x", i="negative(x)", u="negative(x)", dtypes="iufc"
+    "negative",
+    np.negative,
+    "-x",
+    i="negative(x)",
+    u="negative(x)",
+    dtypes="iufc",
+    jvp=lambda t, out, x: -t,
+    transpose=lambda ct, x: [-ct],
 )
 absolute = elementwise("absolute", np.absolute, "absolute(x)", b="x", u="x", result="real")
 sign = elementwise("sign", np.sign, "sign(x)", dtypes="iufc")
@@ -87,15 +118,15 @@ make_complex = elementwise(
 # ------------------------------------------------------------------------ elementary functions
 sqrt = elementwise("sqrt", np.sqrt, "sqrt(x)", dtypes="fc", transcendental=True, domain=(0, 1e6))
 cbrt = transcendental("cbrt", np.cbrt, dtypes="f")
-exp = transcendental("exp", np.exp, domain=(-20, 20))
+exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * out)
 exp2 = transcendental("exp2", np.exp2, dtypes="f", domain=(-20, 20))
 expm1 = transcendental("expm1", np.expm1, dtypes="f", domain=(-20, 20))
 log = transcendental("log", np.log, domain=(1e-6, 1e6))
 log2 = transcendental("log2", np.log2, dtypes="f", domain=(1e-6, 1e6))
 log10 = transcendental("log10", np.log10, dtypes="f", domain=(1e-6, 1e6))
 log1p = transcendental("log1p", np.log1p, dtypes="f", domain=(-0.99, 1e6))
-sin = transcendental("sin", np.sin, domain=(-20, 20))
-cos = transcendental("cos", np.cos, domain=(-20, 20))
+sin = transcendental("sin", np.sin, domain=(-20, 20), jvp=lambda t, out, x: t * np.cos(x))
+cos = transcendental("cos", np.cos, domain=(-20, 20), jvp=lambda t, out, x: -t * np.sin(x))
 tan = transcendental("tan", np.tan, domain=(-1.5, 1.5))
 arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1))
 arccos = transcendental("arccos", np.arccos, domain=(-1, 1))

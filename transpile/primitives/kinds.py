@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from transpile.dims import Shape
-from transpile.primitive import Primitive, register
+from transpile.primitive import Axis, NoRule, Primitive, register
+from transpile.primitives.rules import Rule, batch_elementwise, batch_first, by_operand, linear
 from transpile.types import BOOL, ArrayType, real_dtype
 
 
@@ -61,6 +62,8 @@ def elementwise(
     transcendental: bool = False,
     cost: int = 1,
     domain: tuple[float, float] | None = None,
+    jvp: Rule | tuple[Rule, ...] | None = None,
+    transpose: Rule | None = None,
     **by_kind: str,
 ) -> Primitive:
     """A row whose result at an index depends on the operands at that index alone.
@@ -68,7 +71,8 @@ def elementwise(
     `c` is an expression over x, y, z in Python's syntax; `by_kind` gives others for some dtype
     kinds (`b`, `i`, `u`, `f`, and `z` for complex). A function in it is the helper of that name for
     the operand's dtype, or the C library's. Unsigned integers narrower than int use the `i` column,
-    where C's promotion to int needs the same care as signed overflow.
+    where C's promotion to int needs the same care as signed overflow. `jvp` has a rule for each
+    operand, (tangent, result, *operands) -> its share of the result's tangent.
     """
     columns = {"c" if kind == "z" else kind: text for kind, text in by_kind.items()}
     return register(
@@ -82,9 +86,18 @@ def elementwise(
             transcendental=transcendental,
             cost=cost,
             ufunc=numpy if isinstance(numpy, np.ufunc) else None,
+            jvp=_derivative(jvp),
+            transpose=transpose,
+            batch=batch_elementwise(name),
             domain=domain,
         )
     )
+
+
+def _derivative(jvp: Rule | tuple[Rule, ...] | None) -> Rule | None:
+    if jvp is None or isinstance(jvp, NoRule):
+        return jvp
+    return by_operand(*(jvp if isinstance(jvp, tuple) else (jvp,)))
 
 
 def transcendental(
@@ -94,11 +107,18 @@ def transcendental(
     dtypes: str = "fc",
     arity: int = 1,
     domain: tuple[float, float] | None = None,
+    jvp: Rule | tuple[Rule, ...] | None = None,
 ) -> Primitive:
     """An elementary function, called by its NumPy name."""
     arguments = "x" if arity == 1 else "x, y"
     return elementwise(
-        name, ufunc, f"{name}({arguments})", dtypes=dtypes, transcendental=True, domain=domain
+        name,
+        ufunc,
+        f"{name}({arguments})",
+        dtypes=dtypes,
+        transcendental=True,
+        domain=domain,
+        jvp=jvp,
     )
 
 
@@ -107,23 +127,72 @@ def view(
     numpy: Callable[..., Any],
     type_rule: Callable[..., ArrayType],
     index: Callable[..., Any],
+    *,
+    transpose: Rule,
+    shift: Callable[..., dict[str, Any]],
 ) -> Primitive:
-    """A row that only renames elements: the result at an index is the operand at another one."""
-    return register(Primitive(name, "view", numpy, type_rule, index=index, cost=0))
+    """A row that only renames elements: the result at an index is the operand at another one.
+
+    `shift(axis, **params)` gives the params with a new axis in front.
+    """
+    return register(
+        Primitive(
+            name,
+            "view",
+            numpy,
+            type_rule,
+            index=index,
+            cost=0,
+            jvp=linear(name),
+            transpose=transpose,
+            batch=batch_first(name, shift),
+        )
+    )
+
+
+def next_axes(_: Axis, *, axes: tuple[int, ...]) -> dict[str, Any]:
+    """The params of a reduction with a new axis in front."""
+    return {"axes": tuple(a + 1 for a in axes)}
 
 
 def reduction(
-    name: str, numpy: Callable[..., Any], combine: str, *, dtypes: str = "biufc"
+    name: str,
+    numpy: Callable[..., Any],
+    combine: str,
+    *,
+    dtypes: str = "biufc",
+    jvp: Rule | None = None,
+    transpose: Rule | None = None,
 ) -> Primitive:
     """A row that combines all elements along `axes` with the binary primitive `combine`."""
 
     def type_rule(operand: ArrayType, *, axes: tuple[int, ...]) -> ArrayType:
         return operand.with_shape(tuple(d for i, d in enumerate(operand.shape) if i not in axes))
 
-    return register(Primitive(name, "reduce", numpy, type_rule, combine=combine, dtypes=dtypes))
+    return register(
+        Primitive(
+            name,
+            "reduce",
+            numpy,
+            type_rule,
+            combine=combine,
+            dtypes=dtypes,
+            jvp=_derivative(jvp),
+            transpose=transpose,
+            batch=batch_first(name, next_axes),
+        )
+    )
 
 
-def scan(name: str, numpy: Callable[..., Any], combine: str, *, dtypes: str = "iufc") -> Primitive:
+def scan(
+    name: str,
+    numpy: Callable[..., Any],
+    combine: str,
+    *,
+    dtypes: str = "iufc",
+    jvp: Rule | None = None,
+    transpose: Rule | None = None,
+) -> Primitive:
     """A row that combines each element with all that stand before it along `axis`."""
 
     def type_rule(operand: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
@@ -134,4 +203,18 @@ def scan(name: str, numpy: Callable[..., Any], combine: str, *, dtypes: str = "i
             return np.flip(numpy(np.flip(x, axis), axis=axis, dtype=x.dtype), axis)
         return numpy(x, axis=axis, dtype=x.dtype)
 
-    return register(Primitive(name, "scan", meaning, type_rule, combine=combine, dtypes=dtypes))
+    return register(
+        Primitive(
+            name,
+            "scan",
+            meaning,
+            type_rule,
+            combine=combine,
+            dtypes=dtypes,
+            jvp=_derivative(jvp),
+            transpose=transpose,
+            batch=batch_first(
+                name, lambda _, *, axis, reverse: {"axis": axis + 1, "reverse": reverse}
+            ),
+        )
+    )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from transpile.dims import Shape
-from transpile.primitive import Primitive, register
+from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.primitives.rules import apply
 from transpile.types import ArrayType
 
 Axes = tuple[int, ...]
@@ -38,15 +41,84 @@ def _dot_general_type(
 
 
 def _dot_general(x: Any, y: Any, *, dimension_numbers: DimensionNumbers) -> Any:
+    """As a stack of matrix products, which NumPy leaves to its BLAS."""
     (cx, cy), (bx, by) = dimension_numbers
-    rank = x.ndim + y.ndim
-    x_axes = list(range(x.ndim))
-    y_axes = list(range(x.ndim, rank))
-    for a, b in zip((*cx, *bx), (*cy, *by), strict=True):
-        y_axes[b] = x_axes[a]
-    out = [x_axes[a] for a in (*bx, *free_axes(x.ndim, cx, bx))]
-    out += [y_axes[a] for a in free_axes(y.ndim, cy, by)]
-    return np.asarray(np.einsum(x, x_axes, y, y_axes, out, optimize=False), dtype=x.dtype)
+    fx, fy = free_axes(x.ndim, cx, bx), free_axes(y.ndim, cy, by)
+    batch = [x.shape[a] for a in bx]
+    rows, columns = [x.shape[a] for a in fx], [y.shape[a] for a in fy]
+    inner = math.prod(x.shape[a] for a in cx)
+    left = np.transpose(x, (*bx, *fx, *cx)).reshape((*batch, math.prod(rows), inner))
+    right = np.transpose(y, (*by, *cy, *fy)).reshape((*batch, inner, math.prod(columns)))
+    return np.matmul(left, right).reshape((*batch, *rows, *columns))
 
 
-dot_general = register(Primitive("dot_general", "contract", _dot_general, _dot_general_type))
+def _dot_jvp(tangents: Sequence[Any], _: Any, x: Any, y: Any, **params: Any) -> Any:
+    parts = [
+        apply("dot_general", *operands, **params)
+        for t, operands in zip(tangents, ((tangents[0], y), (x, tangents[1])), strict=True)
+        if t is not None
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+def _dot_transpose(ct: Any, x: Any, y: Any, *, dimension_numbers: DimensionNumbers) -> list[Any]:
+    """A product again: of the cotangent with the other operand, over that one's free axes."""
+    (cx, cy), (bx, by) = dimension_numbers
+    if isinstance(x, Linear):
+        return [_cotangent_of_left(ct, y, x.type, (cx, cy), (bx, by)), None]
+    free = len(free_axes(x.ndim, cx, bx))
+    batch, total = len(bx), ct.ndim
+    swapped = (*range(batch), *range(batch + free, total), *range(batch, batch + free))
+    moved = apply("transpose", ct, permutation=swapped)
+    return [None, _cotangent_of_left(moved, x, y.type, (cy, cx), (by, bx))]
+
+
+def _cotangent_of_left(
+    ct: Any, y: Any, x: ArrayType, contracting: tuple[Axes, Axes], batch: tuple[Axes, Axes]
+) -> Any:
+    """The cotangent of the left operand; ct's axes are the batch, x's free ones, y's free ones."""
+    (cx, cy), (bx, by) = contracting, batch
+    fx, fy = free_axes(x.ndim, cx, bx), free_axes(y.ndim, cy, by)
+    over = tuple(range(len(bx) + len(fx), ct.ndim))
+    found = apply("dot_general", ct, y, dimension_numbers=((over, fy), (tuple(range(len(bx))), by)))
+    # Its axes: the batch, x's free ones, then y's contracted ones in the order that they stand in.
+    contracted = tuple(cx[k] for k in sorted(range(len(cy)), key=cy.__getitem__))
+    axes = (*bx, *fx, *contracted)
+    return transposed(found, tuple(map(axes.index, range(len(axes)))))
+
+
+def _dot_batch(
+    axis: Axis, batched: Sequence[bool], x: Any, y: Any, *, dimension_numbers: DimensionNumbers
+) -> tuple[Any, bool]:
+    """Both batched: a further batch axis. One: a further free axis, and it stays one product."""
+    (cx, cy), (bx, by) = (
+        tuple(tuple(a + b for a in axes) for axes, b in zip(pair, batched, strict=True))
+        for pair in dimension_numbers
+    )
+    if all(batched):
+        numbers = ((cx, cy), ((0, *bx), (0, *by)))
+        return apply("dot_general", x, y, dimension_numbers=numbers), True
+    found = apply("dot_general", x, y, dimension_numbers=((cx, cy), (bx, by)))
+    place = len(bx) if batched[0] else len(bx) + len(free_axes(x.ndim, cx, bx))
+    rest = [a for a in range(found.ndim) if a != place]
+    return transposed(found, (place, *rest)), True
+
+
+def transposed(x: Any, permutation: tuple[int, ...]) -> Any:
+    """The array with its axes in another order."""
+    if permutation == tuple(range(len(permutation))):
+        return x
+    return apply("transpose", x, permutation=permutation)
+
+
+dot_general = register(
+    Primitive(
+        "dot_general",
+        "contract",
+        _dot_general,
+        _dot_general_type,
+        jvp=_dot_jvp,
+        transpose=_dot_transpose,
+        batch=_dot_batch,
+    )
+)

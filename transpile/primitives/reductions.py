@@ -7,12 +7,24 @@ from typing import Any
 import numpy as np
 
 from transpile.graph import Const
-from transpile.primitive import Primitive, register
+from transpile.primitive import Linear, Primitive, register
 from transpile.primitives.kinds import reduction, scan
+from transpile.primitives.rules import apply, batch_first, spread
 from transpile.types import INT64, ArrayType
 
+
+def _sum_transpose(ct: Any, x: Linear, *, axes: tuple[int, ...]) -> list[Any]:
+    kept = [a for a in range(x.type.ndim) if a not in axes]
+    return [spread(ct, x.type.shape, kept)]
+
+
 reduce_sum = reduction(
-    "reduce_sum", lambda x, *, axes: np.sum(x, axis=axes, dtype=x.dtype), "add", dtypes="iufc"
+    "reduce_sum",
+    lambda x, *, axes: np.sum(x, axis=axes, dtype=x.dtype),
+    "add",
+    dtypes="iufc",
+    jvp=lambda t, _, x, *, axes: apply("reduce_sum", t, axes=axes),
+    transpose=_sum_transpose,
 )
 reduce_prod = reduction(
     "reduce_prod",
@@ -37,7 +49,13 @@ def _position_type(x: ArrayType, *, axis: int) -> ArrayType:
 def _position(name: str, numpy: Any) -> Primitive:
     """The first position of an extreme value, or of a NaN; a pass decomposes it."""
     return register(
-        Primitive(name, "composite", lambda x, *, axis: numpy(x, axis=axis), _position_type)
+        Primitive(
+            name,
+            "composite",
+            lambda x, *, axis: numpy(x, axis=axis),
+            _position_type,
+            batch=batch_first(name, lambda _, *, axis: {"axis": axis + 1}),
+        )
     )
 
 

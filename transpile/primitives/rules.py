@@ -1,0 +1,113 @@
+"""What the rules of many rows share: derivatives by operand, linear rows, batching by kind.
+
+Rules are written with NumPy's functions and operators on tracers, like any traced function:
+`sin` has the derivative `lambda t, out, x: t * np.cos(x)`. Operands that are constants are NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.graph import Const
+from transpile.primitive import TABLE, Axis, Linear
+from transpile.trace import bind
+from transpile.types import ArrayType
+
+Rule = Callable[..., Any]  # (tangent, result, *operands, **params) -> its share of the tangent
+
+
+def flat(*_: Any, **__: Any) -> None:
+    """The derivative of what does not change when this operand moves a little."""
+
+
+def by_operand(*rules: Rule) -> Rule:
+    """The derivative as the sum of the shares of the operands: a rule for each."""
+
+    def jvp(tangents: Sequence[Any], result: Any, *operands: Any, **params: Any) -> Any:
+        total = None
+        for rule, tangent in zip(rules, tangents, strict=True):
+            share = None if tangent is None else rule(tangent, result, *operands, **params)
+            if share is not None:
+                total = share if total is None else total + share
+        return total
+
+    return jvp
+
+
+def linear(name: str) -> Rule:
+    """The derivative of a row that is linear in all its operands together: itself."""
+
+    def jvp(tangents: Sequence[Any], _: Any, *operands: Any, **params: Any) -> Any:
+        moved = [zeros_like(x) if t is None else t for t, x in zip(tangents, operands, strict=True)]
+        return apply(name, *moved, **params)
+
+    return jvp
+
+
+def linear_in_first(name: str) -> Rule:
+    """The derivative of a row that is linear in its first operand and flat in the others."""
+
+    def jvp(tangents: Sequence[Any], _: Any, x: Any, *others: Any, **params: Any) -> Any:
+        return None if tangents[0] is None else apply(name, tangents[0], *others, **params)
+
+    return jvp
+
+
+# -------------------------------------------------------------------------------------- batching
+
+
+def batch_elementwise(name: str) -> Rule:
+    """The batching of an elementwise row: operands that are not batched are repeated."""
+
+    def rule(axis: Axis, batched: Sequence[bool], *operands: Any, **params: Any) -> Any:
+        shape = next(tuple(x.shape) for x, b in zip(operands, batched, strict=True) if b)
+        aligned = [
+            x if b or is_scalar_constant(x) else spread(x, shape, range(1, len(shape)))
+            for x, b in zip(operands, batched, strict=True)
+        ]
+        return apply(name, *aligned, **params), True
+
+    return rule
+
+
+def batch_first(name: str, shift: Callable[..., dict[str, Any]]) -> Rule:
+    """The batching of a row of one operand by params: `shift(axis, **params)` makes room for the
+    axis in front."""
+
+    def rule(axis: Axis, _: Sequence[bool], x: Any, **params: Any) -> Any:
+        return apply(name, x, **shift(axis, **params)), True
+
+    return rule
+
+
+# --------------------------------------------------------------------------------------- values
+
+
+def apply(name: str, *operands: Any, **params: Any) -> Any:
+    """Apply the row of that name."""
+    return bind(TABLE[name], *operands, **params)
+
+
+def is_scalar_constant(x: Any) -> bool:
+    """Tell whether an operand is a constant without axes, which may stand beside arrays."""
+    return isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim == 0)
+
+
+def spread(x: Any, shape: Sequence[Any], axes: Sequence[int]) -> Any:
+    """The value in a larger shape, its axis k standing at axes[k]."""
+    return bind(TABLE["broadcast_in_dim"], x, shape=tuple(shape), broadcast_dimensions=tuple(axes))
+
+
+def zeros(kind: ArrayType) -> Any:
+    """A traced array of zeros."""
+    return spread(Const(np.zeros((), kind.dtype)), kind.shape, ())
+
+
+def zeros_like(x: Any) -> Any:
+    """A traced array of zeros of the type of an operand, which may be Linear."""
+    if isinstance(x, Linear):
+        return zeros(x.type)
+    return zeros(ArrayType(tuple(x.shape), x.dtype))

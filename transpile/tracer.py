@@ -1,0 +1,307 @@
+"""The tracer: an array that is not there yet, and notes what is done to it.
+
+NumPy hands its calls to `__array_ufunc__` and `__array_function__`; operators and methods end up in
+the same functions, which `transpile.numpy` registers here, and which append equations to the trace
+that is under way (`transpile.trace`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from transpile import errors
+from transpile.dims import Dim
+from transpile.graph import Atom, Var
+from transpile.source import assigned_name, user_source
+from transpile.types import ArrayType
+
+if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
+    from transpile.trace import Trace
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
+UNKNOWN: Any = object()  # in the place of a value that is not known while tracing
+
+
+def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
+    """The error for a tracer that has outlived its trace."""
+    trace = tracer.owner
+    equation = trace.producers.get(tracer.variable)
+    made = (
+        f"It was computed at {equation.source} (`{equation.source.text}`)"
+        if equation is not None
+        else f"It is the argument {tracer.variable.name!r}"
+    )
+    return errors.UnexpectedTracerError(
+        f"{user_source()}: a traced value {tracer!r} was used outside the function that it belongs "
+        f"to, {trace.name}. {made}. A traced function must hand its values out through `return`, "
+        f"not by storing them in a global, an attribute or a list of its surroundings."
+    )
+
+
+_WHAT_TO_DO = {
+    "bool": (
+        "TracerBoolConversionError",
+        "For a choice between values use numpy.where(condition, a, b); for a choice that depends "
+        "on a Python value of the call, make that argument static (static_argnums or "
+        "static_argnames); `djit` (static=False) allows branches on values.",
+    ),
+    "int": (
+        "TracerIntegerConversionError",
+        "A number that decides a shape, a loop count or an index must be known while tracing: make "
+        "that argument static (static_argnums or static_argnames), take it from a shape, or use "
+        "`djit` (static=False).",
+    ),
+    "float": (
+        "TracerFloatConversionError",
+        "Stay with array operations (x.astype('float64') converts), make the argument static "
+        "(static_argnums or static_argnames), or use `djit` (static=False).",
+    ),
+    "array": (
+        "TracerArrayConversionError",
+        "A NumPy function that has no traced form, or a library that is not NumPy, wanted the "
+        "values. Use a function that transpile.numpy has (numpy.stack in the place of numpy.array, "
+        "numpy.concatenate or numpy.where in the place of an assignment into an array), or compute "
+        "this outside the traced function.",
+    ),
+}
+
+
+class Tracer:
+    """An array that is not there yet: it has a shape and a dtype, and notes what is done to it."""
+
+    # Not `trace` and `var`: those are methods of an array.
+    __slots__ = ("owner", "variable")
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]  # as ndarray: == is elementwise
+    __getitem__: Callable[..., Any]  # transpile.numpy gives it, with the other methods
+
+    def __init__(self, owner: Trace, variable: Var) -> None:
+        self.owner = owner
+        self.variable = variable
+
+    @property
+    def type(self) -> ArrayType:
+        """The array type."""
+        return self.variable.type
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The shape."""
+        return self.variable.type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype."""
+        return self.variable.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.variable.type.ndim
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        return self.variable.type.size
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """The bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"Traced<{self.type}>"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"{user_source()}: len() of unsized object")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Any:
+        if not self.shape:
+            raise TypeError(f"{user_source()}: iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    # NumPy hands its calls over here.
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return named(UFUNC_METHODS[method](ufunc, *inputs, **kwargs))
+
+    def __array_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        implementation = FUNCTIONS.get(func)
+        if implementation is None:
+            raise errors.UnsupportedError(
+                f"{user_source()}: {_public_name(func)} is not supported on traced arrays yet. "
+                f"The functions that are stand in transpile.numpy."
+            )
+        return named(implementation(*args, **kwargs))
+
+    # Python wants a value.
+
+    def _concrete(self, kind: str, wanted: str) -> Any:
+        if not self.owner.active:
+            raise leaked(self)
+        value = self.owner.value(self.variable)
+        if value is not UNKNOWN:
+            return value
+        error, advice = _WHAT_TO_DO[kind]
+        problem: errors.TracerError = getattr(errors, error)(
+            f"{user_source()}: a traced value, {self!r}, was used as {wanted} in "
+            f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
+            f"{self.owner.name!r} ({self.owner.source}). While tracing, only its shape and dtype "
+            f"are known. {advice}"
+        )
+        self.owner.refused = problem
+        raise problem
+
+    def __bool__(self) -> bool:
+        return bool(self._concrete("bool", "a Python bool (`if`, `while`, `and`, `or`, `not`)"))
+
+    def __int__(self) -> int:
+        return int(self._concrete("int", "a Python int"))
+
+    def __index__(self) -> int:
+        return self._concrete("int", "an index or a Python int").__index__()  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        return float(self._concrete("float", "a Python float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._concrete("float", "a Python complex"))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self._concrete("array", "a NumPy array"), dtype)
+
+    def item(self, *args: int) -> Any:
+        """The value as a Python scalar; only where values are known."""
+        return self._concrete("float", "a Python scalar").item(*args)
+
+    def tolist(self) -> Any:
+        """The values as Python lists; only where values are known."""
+        return self._concrete("array", "a Python list").tolist()
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise errors.UnsupportedError(
+            f"{user_source()}: assignment into a traced array is not supported yet: "
+            f"`{user_source().text}`. Build the result with numpy.where, numpy.concatenate or "
+            f"numpy.pad instead."
+        )
+
+
+def _public_name(function: Any) -> str:
+    """`numpy.linalg.solve`, `numpy.sort`: what a user calls a function of NumPy's."""
+    return f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}"
+
+
+def _origin(tracer: Tracer) -> str:
+    """Which arguments a value is computed from, for error messages."""
+    producers = tracer.owner.producers
+    arguments: dict[Var, None] = {}
+    seen: set[Var] = set()
+    stack: list[Atom] = [tracer.variable]
+    while stack:
+        atom = stack.pop()
+        if not isinstance(atom, Var) or atom in seen:
+            continue
+        seen.add(atom)
+        if atom in producers:
+            stack += producers[atom].inputs
+        elif atom in tracer.owner.inputs:
+            arguments[atom] = None
+    ordered = [v.name for v in tracer.owner.inputs if v in arguments]
+    if not ordered:
+        return "a constant"
+    listed = ", ".join(repr(name) for name in ordered)
+    return f"the argument{'s' if len(ordered) > 1 else ''} {listed}"
+
+
+def named(result: Any) -> Any:
+    """Remember the name that the user's code gives to a result."""
+    if isinstance(result, Tracer) and not result.variable.name and not result.owner.origin:
+        result.variable.name = assigned_name()
+        equation = result.owner.producers.get(result.variable)
+        if equation is not None and equation.primitive.kind == "view":
+            viewed = equation.inputs[0]  # m = x.max(1, keepdims=True) names the maximum too
+            if isinstance(viewed, Var) and not viewed.name:
+                viewed.name = result.variable.name
+    return result
+
+
+def _operator(function: Any, reflected: bool = False) -> Callable[[Tracer, Any], Any]:
+    def method(self: Tracer, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS) and not hasattr(other, "__array__"):
+            return NotImplemented
+        operands = (other, self) if reflected else (self, other)
+        return named(UFUNC_METHODS["operator"](function, *operands))
+
+    return method
+
+
+def _unary_operator(function: Any) -> Callable[[Tracer], Any]:
+    return lambda self: named(UFUNC_METHODS["operator"](function, self))
+
+
+_OPERANDS = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim)
+_BINARY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "divmod": np.divmod,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
+_COMPARE = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+
+for _name, _ufunc in _BINARY.items():
+    setattr(Tracer, f"__{_name}__", _operator(_ufunc))
+    setattr(Tracer, f"__r{_name}__", _operator(_ufunc, reflected=True))
+for _name, _ufunc in _COMPARE.items():
+    setattr(Tracer, f"__{_name}__", _operator(_ufunc))
+for _name, _ufunc in _UNARY.items():
+    setattr(Tracer, f"__{_name}__", _unary_operator(_ufunc))
+
+
+def add_method(name: str, function: Callable[..., Any]) -> None:
+    """Give every tracer the method `name`, which calls `function(tracer, ...)`."""
+
+    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
+        return named(function(self, *args, **kwargs))
+
+    method.__name__ = name
+    method.__doc__ = function.__doc__
+    setattr(Tracer, name, method)
+
+
+def add_property(name: str, function: Callable[[Tracer], Any]) -> None:
+    """Give every tracer the attribute `name`, computed by `function(tracer)`."""
+    setattr(Tracer, name, property(lambda self: named(function(self))))

@@ -1,0 +1,82 @@
+"""Batching: a function of examples becomes one of arrays of examples.
+
+A value that depends on the mapped inputs has the mapped axis in front; all others stay as they are.
+The rules of the rows say what an equation becomes when some of its operands are batched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.errors import InternalError
+from transpile.graph import Equation, Graph, Var
+from transpile.primitive import Axis
+from transpile.source import user_source
+from transpile.trace import the_trace
+from transpile.transforms.closed import Closed, Environment, operand, rewritten
+
+
+def batch(closed: Closed, axis: Axis, batched: Sequence[bool]) -> tuple[Closed, list[bool]]:
+    """The graph on arrays of examples along the new axis 0 of the batched inputs, and which of its
+    results are batched."""
+    captured = len(closed.captured)
+    inputs = [
+        Var(v.type.with_shape((axis.size, *v.type.shape)), v.name) if is_batched else v
+        for v, is_batched in zip(closed.inputs, batched, strict=True)
+    ]
+    flags: list[bool] = []
+
+    def on_arrays(*values: Any) -> list[Any]:
+        results, found = spread(closed.graph, axis, values, [False] * captured + list(batched))
+        flags[:] = found
+        return results
+
+    return rewritten(on_arrays, closed, inputs), flags
+
+
+def spread(
+    graph: Graph, axis: Axis, inputs: Sequence[Any], batched: Sequence[bool]
+) -> tuple[list[Any], list[bool]]:
+    """The results of a graph on batched inputs, and which are batched; in the trace under way."""
+    trace = the_trace()
+    values = Environment(trace, graph.inputs, inputs)
+    mapped = {v for v, is_batched in zip(graph.inputs, batched, strict=True) if is_batched}
+    with np.errstate(all="ignore"):
+        for equation in graph.equations:
+            given = [values[a] for a in equation.inputs]
+            flags = [a in mapped for a in equation.inputs]
+            if not any(flags):
+                values.define(equation.outputs, trace.copy(equation, given))
+                continue
+            with trace.at(equation.source):
+                results, found = _apply_rule(equation, axis, flags, given)
+            for var, value, is_batched in zip(equation.outputs, results, found, strict=True):
+                _check(value, var, equation, axis, is_batched)
+            values.define(equation.outputs, results)
+            mapped.update(v for v, f in zip(equation.outputs, found, strict=True) if f)
+    return [values[a] for a in graph.outputs], [a in mapped for a in graph.outputs]
+
+
+def _apply_rule(
+    equation: Equation, axis: Axis, batched: Sequence[bool], given: Sequence[Any]
+) -> tuple[Sequence[Any], Sequence[bool]]:
+    row = equation.primitive
+    if row.batch is None:
+        raise NotImplementedError(
+            f"{user_source()}: Batching rule for '{row.name}' not implemented"
+        )
+    operands = [operand(v) for v in given]
+    results, flags = row.batch(axis, batched, *operands, **equation.params)
+    return (results, flags) if row.kind == "call" else ([results], [flags])
+
+
+def _check(value: Any, var: Var, equation: Equation, axis: Axis, is_batched: bool) -> None:
+    shape = (axis.size, *var.type.shape) if is_batched else var.type.shape
+    if tuple(value.shape) != shape or value.dtype != var.type.dtype:
+        raise InternalError(
+            f"the batching of {equation.primitive.name} gives {value!r} for a batch of "
+            f"{axis.size} {var.type}"
+        )

@@ -1,0 +1,116 @@
+"""Closed graphs: a graph together with the values of outer traces that it captures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transpile.graph import Atom, Const, Graph, Source, Var
+from transpile.trace import Trace, current_trace, trace_nested
+from transpile.tracer import Tracer
+from transpile.transforms.interpret import interpret
+from transpile.types import ArrayType
+
+
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """A graph and the values of its leading inputs; a call gives it the values of the others.
+
+    Called inside a trace, its equations become part of that trace; elsewhere NumPy computes them.
+    """
+
+    graph: Graph
+    captured: tuple[Any, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Var, ...]:
+        """The inputs that are not captured."""
+        return self.graph.inputs[len(self.captured) :]
+
+    def __call__(self, *values: Any) -> list[Any]:
+        """The results for these values."""
+        return apply(self.graph, (*self.captured, *values))
+
+
+def close(
+    function: Callable[..., Sequence[Any]],
+    inputs: Sequence[Var],
+    *,
+    name: str,
+    source: Source,
+) -> Closed:
+    """The closed graph of `function(*tracers)`, whose arguments are like these Vars."""
+    graph, captured, _ = trace_nested(
+        lambda *tracers: (function(*tracers), None),
+        [v.type for v in inputs],
+        [v.name for v in inputs],
+        name=name,
+        source=source,
+    )
+    return Closed(graph, tuple(captured))
+
+
+def rewritten(
+    function: Callable[..., Sequence[Any]], closed: Closed, inputs: Sequence[Var]
+) -> Closed:
+    """The closed graph of a transformation of `closed`: of `function(*captured, *tracers)`, whose
+    further arguments are like `inputs`."""
+    captured = closed.graph.inputs[: len(closed.captured)]
+    found = close(
+        function, (*captured, *inputs), name=closed.graph.name, source=closed.graph.source
+    )
+    return Closed(found.graph, (*found.captured, *closed.captured))
+
+
+def apply(graph: Graph, values: Sequence[Any]) -> list[Any]:
+    """The outputs of a graph: its equations join the trace under way; without one, NumPy runs."""
+    trace = current_trace()
+    if trace is None:
+        return interpret(graph, values)
+    environment = Environment(trace, graph.inputs, values)
+    for equation in graph.equations:
+        results = trace.copy(equation, [environment[a] for a in equation.inputs])
+        environment.define(equation.outputs, results)
+    return [environment[a] for a in graph.outputs]
+
+
+class Environment:
+    """The values, in the trace under way, of the atoms of the graph that is gone over."""
+
+    def __init__(self, trace: Trace, inputs: Sequence[Var], values: Sequence[Any]) -> None:
+        self.trace = trace
+        self._values: dict[Var, Any] = dict(zip(inputs, values, strict=True))
+
+    def __getitem__(self, atom: Atom) -> Any:
+        return atom if isinstance(atom, Const) else self._values[atom]
+
+    def __contains__(self, atom: Atom) -> bool:
+        return isinstance(atom, Const) or atom in self._values
+
+    def define(self, outputs: Sequence[Var], values: Sequence[Any]) -> None:
+        """Give the outputs of an equation their values, and these their names."""
+        for var, value in zip(outputs, values, strict=True):
+            self._values[var] = value
+            name_after(value, var.name)
+
+
+def operand(value: Any) -> Any:
+    """What a rule sees of a value: a tracer, or what NumPy computes with."""
+    return value.value[()] if isinstance(value, Const) else value
+
+
+def name_after(value: Any, name: str) -> None:
+    """Give a traced value that has no name this one."""
+    if isinstance(value, Tracer) and not value.variable.name:
+        value.variable.name = name
+
+
+def derivative_name(name: str) -> str:
+    """The name of the tangent or cotangent of a value: `dx` for `x`."""
+    return f"d{name}" if name else ""
+
+
+def tangent_type(kind: ArrayType) -> ArrayType | None:
+    """The type of the tangents of values of a type; None where there are none (integers, bools)."""
+    return kind.strong if kind.dtype.kind in "fc" else None

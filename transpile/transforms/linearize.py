@@ -1,0 +1,78 @@
+"""Linearization: a function at a point becomes its value there and a linear graph.
+
+The derivative in forward mode is linear in the tangents: whatever does not depend on a tangent can
+be computed once, when the point is known, and the rest is a graph of linear equations that reads
+some of those values, the residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from transpile.graph import Atom, Equation, Graph, Var, live_equations
+from transpile.transforms.closed import Closed
+from transpile.transforms.jvp import jvp
+
+
+@dataclass(frozen=True, eq=False)
+class Linearized:
+    """`forward` gives the results, then the residuals; `linear` takes residuals, then tangents of
+    the active inputs, and gives the tangents of those results that `active` marks."""
+
+    forward: Closed
+    linear: Graph
+    active: list[bool]
+
+    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The results and the residuals among what `forward` gave."""
+        count = len(self.active)
+        return list(values[:count]), list(values[count:])
+
+
+def linearize(closed: Closed, active: Sequence[bool]) -> Linearized:
+    """Linearize a graph in its active inputs."""
+    both, flags = jvp(closed, active)
+    graph = both.graph
+    first_tangent = len(graph.inputs) - sum(active)
+    tangents = graph.inputs[first_tangent:]
+    known, linear = partition(graph, tangents)
+    results, moved = graph.outputs[: len(flags)], graph.outputs[len(flags) :]
+    linear = live_equations(linear, moved)
+    residuals = free_variables(linear, moved, tangents)
+    forward = replace(
+        graph,
+        inputs=graph.inputs[:first_tangent],
+        equations=known,
+        outputs=(*results, *residuals),
+    )
+    return Linearized(
+        Closed(forward, both.captured),
+        replace(graph, inputs=(*residuals, *tangents), equations=linear, outputs=moved),
+        flags,
+    )
+
+
+def partition(
+    graph: Graph, unknown: Sequence[Var]
+) -> tuple[tuple[Equation, ...], tuple[Equation, ...]]:
+    """The equations that do not depend on the unknown inputs, and those that do."""
+    depending = set(unknown)
+    known, rest = [], []
+    for equation in graph.equations:
+        if depending.isdisjoint(equation.inputs):
+            known.append(equation)
+        else:
+            rest.append(equation)
+            depending.update(equation.outputs)
+    return tuple(known), tuple(rest)
+
+
+def free_variables(
+    equations: Sequence[Equation], outputs: Sequence[Atom], bound: Sequence[Var]
+) -> tuple[Var, ...]:
+    """The Vars that equations and outputs read but that neither they nor `bound` define."""
+    defined = {*bound, *(v for e in equations for v in e.outputs)}
+    read = [a for e in equations for a in e.inputs] + list(outputs)
+    return tuple(dict.fromkeys(a for a in read if isinstance(a, Var) and a not in defined))
