@@ -11,6 +11,14 @@ from transpile.api import (
     make_jaxpr,
     xpr,
 )
+from transpile.differentiate import (
+    grad,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
 from transpile.options import Options
 from transpile.types import ShapeDtypeStruct
 
@@ -23,10 +31,16 @@ __all__ = [
     "errors",
     "eval_shape",
     "explain_cache_misses",
+    "grad",
     "jit",
+    "jvp",
+    "linear_transpose",
+    "linearize",
     "make_jaxpr",
     "numpy",
     "stages",
     "tree",
+    "value_and_grad",
+    "vjp",
     "xpr",
 ]

@@ -36,6 +36,8 @@ BOOL = np.dtype("bool")
 INT64 = np.dtype("int64")
 FLOAT64 = np.dtype("float64")
 COMPLEX128 = np.dtype("complex128")
+# The dtype of the tangents of integers and bools: one value, no bytes. JAX's has the same fields.
+FLOAT0 = np.dtype([("float0", np.void, 0)])
 
 
 def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:

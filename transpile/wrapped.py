@@ -116,6 +116,18 @@ class Wrapped:
         self._plain = not config.parameters.any_static
         self._for_methods: Wrapped | None = None
 
+    @property
+    def options(self) -> Options:
+        """The compiler's options."""
+        return self._config.options
+
+    def similar(self, function: Callable[..., Any]) -> Wrapped:
+        """A function of the same arguments, jitted with the same settings, but for donation."""
+        parameters = dataclasses.replace(
+            self._parameters, donate_argnums=(), donate_argnames=frozenset()
+        )
+        return Wrapped(function, dataclasses.replace(self._config, parameters=parameters))
+
     def __repr__(self) -> str:
         return f"<{'jit' if self._config.static else 'djit'} of {place_of(self._function)}>"
 
@@ -332,6 +344,18 @@ class BoundWrapped:
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """As Wrapped.eval_shape."""
         return self._jitted.eval_shape(self.__self__, *args, **kwargs)
+
+    def similar(self, function: Callable[..., Any]) -> Wrapped:
+        """As Wrapped.similar, for a function without `self`."""
+        parameters = self._jitted._parameters
+        bound = dataclasses.replace(
+            parameters,
+            positional=parameters.positional[1:],
+            static_argnums=tuple(n - 1 for n in parameters.static_argnums if n > 0),
+            any_static=bool(parameters.static_argnames) or max(parameters.static_argnums) > 0,
+        )
+        config = dataclasses.replace(self._jitted._config, parameters=bound)
+        return Wrapped(function, config).similar(function)
 
     def clear_cache(self) -> None:
         """As Wrapped.clear_cache, for all instances."""

@@ -14,7 +14,6 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.graph import Equation, Graph, Var
 from transpile.primitive import Axis
-from transpile.source import user_source
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, Environment, operand, rewritten
 
@@ -66,7 +65,7 @@ def _apply_rule(
     row = equation.primitive
     if row.batch is None:
         raise NotImplementedError(
-            f"{user_source()}: Batching rule for '{row.name}' not implemented"
+            f"{equation.source}: Batching rule for '{row.name}' not implemented"
         )
     operands = [operand(v) for v in given]
     results, flags = row.batch(axis, batched, *operands, **equation.params)

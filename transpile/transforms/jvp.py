@@ -13,7 +13,6 @@ import numpy as np
 
 from transpile.errors import InternalError
 from transpile.graph import Equation, Graph, Var
-from transpile.source import user_source
 from transpile.trace import Trace, the_trace
 from transpile.tracer import Tracer
 from transpile.transforms.closed import (
@@ -83,7 +82,7 @@ def _apply_rule(
     row = equation.primitive
     if row.jvp is None:
         raise NotImplementedError(
-            f"{user_source()}: Differentiation rule for '{row.name}' not implemented"
+            f"{equation.source}: Differentiation rule for '{row.name}' not implemented"
         )
     operands = [operand(v) for v in inputs]
     if row.kind == "call":

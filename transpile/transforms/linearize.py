@@ -31,14 +31,15 @@ class Linearized:
         return list(values[:count]), list(values[count:])
 
 
-def linearize(closed: Closed, active: Sequence[bool]) -> Linearized:
-    """Linearize a graph in its active inputs."""
-    both, flags = jvp(closed, active)
+def linearize(closed: Closed, active: Sequence[bool], wanted: int | None = None) -> Linearized:
+    """Linearize a graph in its active inputs; tangents are wanted of that many results (all)."""
+    both, moving = jvp(closed, active)
+    flags = [f and (wanted is None or k < wanted) for k, f in enumerate(moving)]
     graph = both.graph
     first_tangent = len(graph.inputs) - sum(active)
     tangents = graph.inputs[first_tangent:]
     known, linear = partition(graph, tangents)
-    results, moved = graph.outputs[: len(flags)], graph.outputs[len(flags) :]
+    results, moved = graph.outputs[: len(flags)], graph.outputs[len(flags) :][: sum(flags)]
     linear = live_equations(linear, moved)
     residuals = free_variables(linear, moved, tangents)
     forward = replace(

@@ -15,7 +15,6 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.graph import Atom, Equation, Graph, Var
 from transpile.primitive import Linear
-from transpile.source import user_source
 from transpile.trace import the_trace
 from transpile.tracer import Tracer
 from transpile.transforms.closed import (
@@ -112,7 +111,7 @@ def _apply_rule(equation: Equation, values: Environment, cotangents: list[Any]) 
     row = equation.primitive
     if row.transpose is None:
         raise NotImplementedError(
-            f"{user_source()}: Transpose rule (for reverse-mode differentiation) for "
+            f"{equation.source}: Transpose rule (for reverse-mode differentiation) for "
             f"'{row.name}' not implemented"
         )
     operands = [operand(values[a]) if a in values else Linear(a.type) for a in equation.inputs]

@@ -1,0 +1,226 @@
+"""Functions of pytrees as closed graphs of leaves: what every transformation that users call does
+first, and the values that it runs them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from transpile import tree
+from transpile.executable import Executable, Lowering
+from transpile.graph import Graph
+from transpile.options import Options
+from transpile.parameters import parameters
+from transpile.primitives.rules import zeros
+from transpile.signature import function_name, inner, unique_identifiers
+from transpile.source import function_source, user_source
+from transpile.trace import constant, current_trace, trace_nested
+from transpile.tracer import Tracer
+from transpile.transforms.closed import Closed
+from transpile.types import FLOAT0, PYTHON_SCALARS, ArrayType, type_of
+from transpile.wrapped import BoundWrapped, Wrapped
+
+
+@dataclass(frozen=True, eq=False)
+class Flat:
+    """A function traced on the leaves of its arguments.
+
+    `closed` gives the leaves of the result, then those of the auxiliary result that are traced;
+    `aux` rebuilds that one from them.
+    """
+
+    function: Callable[..., Any]
+    closed: Closed
+    in_tree: tree.TreeDef
+    out_tree: tree.TreeDef
+    aux: Callable[[Sequence[Any]], Any]
+
+    @property
+    def in_types(self) -> list[ArrayType]:
+        """The types of the arguments' leaves."""
+        return [v.type for v in self.closed.inputs]
+
+    @property
+    def out_types(self) -> list[ArrayType]:
+        """The types of the result's leaves."""
+        return [a.type for a in self.closed.graph.outputs[: self.out_tree.num_leaves]]
+
+    def run(self, closed: Closed, values: Sequence[Any]) -> list[Any]:
+        """The results of a closed graph made from this one; a jitted function's is compiled."""
+        if current_trace() is not None or not isinstance(self.function, Wrapped | BoundWrapped):
+            return closed(*values)
+        return list(_compiled(closed.graph, self.function.options)(values))
+
+
+def flatten_function(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    *,
+    known: bool = True,
+    has_aux: bool = False,
+    argnums: Sequence[int] | None = None,
+    types: Sequence[ArrayType] | None = None,
+) -> tuple[Flat, list[Any]]:
+    """Trace `function(*args)`, and give it with the leaves of the arguments.
+
+    known     whether Python may ask for the values of the arguments
+    has_aux   the function returns a pair, (result, auxiliary result)
+    argnums   the positions, for their names, that the arguments have in the user's call
+    types     the types of the leaves, where they are not those of the arguments
+    """
+    names = argument_names(function, args, argnums)
+    leaves, in_tree = tree.flatten(tuple(args))
+    leaves = [
+        as_value(x, f"{n!r} of {describe(function)}") for x, n in zip(leaves, names, strict=True)
+    ]
+    kinds = [value_type(x) for x in leaves] if types is None else types
+
+    def on_leaves(*tracers: Tracer) -> tuple[list[Any], Any]:
+        result = function(*in_tree.unflatten(tracers))
+        aux: Any = None
+        if has_aux:
+            result, aux = _pair(result)
+        found, out_tree = tree.flatten(result)
+        found = [
+            result_leaf(x, path, function) for x, path in zip(found, out_tree.paths(), strict=True)
+        ]
+        kept, aux_leaves, aux_tree = _traced_leaves(aux)
+        return found + kept, (out_tree, aux_leaves, aux_tree)
+
+    graph, captured, (out_tree, aux_leaves, aux_tree) = trace_nested(
+        on_leaves,
+        kinds,
+        unique_identifiers(names),
+        name=function_name(function),
+        source=function_source(inner(function)),
+        known=leaves if known else None,
+    )
+
+    def rebuild(values: Sequence[Any]) -> Any:
+        given = iter(values)
+        return aux_tree.unflatten([next(given) if is_in else x for is_in, x in aux_leaves])
+
+    return Flat(function, Closed(graph, tuple(captured)), in_tree, out_tree, rebuild), leaves
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        raise TypeError(
+            f"{user_source()}: expected function with aux output to return a two-element tuple, "
+            f"but got type {type(result)} with value {result!r}"
+        )
+    return result[0], result[1]
+
+
+def _traced_leaves(aux: Any) -> tuple[list[Any], list[tuple[bool, Any]], tree.TreeDef]:
+    """The traced leaves of an auxiliary result, and all of them with that mark."""
+    leaves, structure = tree.flatten(aux)
+    marked = [(isinstance(x, Tracer), x) for x in leaves]
+    return [x for is_traced, x in marked if is_traced], marked, structure
+
+
+def result_leaf(leaf: Any, path: str, function: Callable[..., Any]) -> Any:
+    """A leaf of a result: a tracer, or a constant; a TypeError for what is no array."""
+    if isinstance(leaf, Tracer):
+        return leaf
+    return constant(leaf, f"the result{path} of {describe(function)}")
+
+
+_executables: dict[tuple[str, Options], Executable] = {}
+MOST_EXECUTABLES = 256
+
+
+def _compiled(graph: Graph, options: Options) -> Executable:
+    """The program of a graph, from memory, the cache, or the compiler."""
+    key = (graph.fingerprint(), options)
+    if key not in _executables:
+        while len(_executables) >= MOST_EXECUTABLES:
+            del _executables[next(iter(_executables))]
+        _executables[key] = Lowering(graph, options).build()
+    return _executables[key]
+
+
+# ---------------------------------------------------------------------------------------- values
+
+
+def as_value(leaf: Any, what: str) -> Any:
+    """A leaf of an argument: a tracer, an ndarray, or a Python number; else a TypeError."""
+    if isinstance(leaf, Tracer) or type(leaf) in PYTHON_SCALARS:
+        return leaf
+    if isinstance(leaf, np.ndarray) and leaf.dtype == FLOAT0:
+        return leaf
+    if isinstance(leaf, np.generic | np.ndarray) or hasattr(leaf, "__array__"):
+        array = np.asarray(leaf)
+        return array.astype(type_of(array, what).dtype, copy=False)
+    raise TypeError(
+        f"{user_source()}: argument {what} is a {type(leaf).__name__}, which is neither an array "
+        f"nor a number: {leaf!r}"
+    )
+
+
+def value_type(value: Any) -> ArrayType:
+    """The type of a tracer, an array or a Python number."""
+    return value.type if isinstance(value, Tracer) else type_of(value)
+
+
+def is_inexact(kind: ArrayType) -> bool:
+    """Tell whether values of a type have tangents: floats and complex numbers do."""
+    return kind.dtype.kind in "fc"
+
+
+def zero(kind: ArrayType) -> Any:
+    """The zero tangent of a type, in the trace under way or as an array."""
+    if not is_inexact(kind):
+        return np.zeros(kind.static_shape(), FLOAT0)
+    return zeros(kind) if current_trace() is not None else np.zeros(kind.static_shape(), kind.dtype)
+
+
+def cast_weak(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python number as a value of another dtype of its kind; other values as they are."""
+    if type(value) in PYTHON_SCALARS and not (type(value) is complex and dtype.kind == "f"):
+        return np.asarray(value, dtype)
+    return value
+
+
+# ----------------------------------------------------------------------------------------- names
+
+
+def describe(function: Callable[..., Any]) -> str:
+    """The function's name, file and line, for messages."""
+    source = function_source(inner(function))
+    place = f" ({source.file}:{source.line})" if source.line else ""
+    return f"{function_name(function)!r}{place}"
+
+
+def argument_names(
+    function: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int] | None
+) -> list[str]:
+    """How the user calls each leaf of the arguments: `x`, `params['w']`."""
+    try:
+        name_of = parameters(inner_signature(function)).name_of
+    except (ValueError, TypeError):
+        name_of = "x{}".format
+    positions = range(len(args)) if argnums is None else argnums
+    return [
+        path
+        for position, value in zip(positions, args, strict=True)
+        for path in tree.structure(value).paths(name_of(position))
+    ]
+
+
+def inner_signature(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function whose signature the user wrote."""
+    return getattr(function, "__wrapped__", function)
+
+
+def jitted_like(
+    function: Callable[..., Any], transformed: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The transformed function; jitted, with the same settings, if the given one is."""
+    if isinstance(function, Wrapped | BoundWrapped):
+        return function.similar(transformed)
+    return transformed
