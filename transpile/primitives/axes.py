@@ -14,7 +14,7 @@ from transpile.dims import Shape, product, row_major, unravel
 from transpile.graph import Const
 from transpile.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.kinds import view
-from transpile.primitives.rules import apply, linear, spread
+from transpile.primitives.rules import apply, linear, reshaped, spread
 from transpile.types import ArrayType
 
 # ----------------------------------------------------------------------------------- broadcasts
@@ -87,11 +87,6 @@ def _reshape_index(index: Shape, x: ArrayType, *, shape: Shape) -> Shape:
         inner = iter([i for i, _ in wide])
         return tuple(0 if d == 1 else next(inner) for d in x.shape)
     return unravel(row_major(index, shape), x.shape)
-
-
-def reshaped(x: Any, shape: Shape) -> Any:
-    """The elements in row-major order in another shape of the same size."""
-    return x if tuple(x.shape) == shape else apply("reshape", x, shape=shape)
 
 
 reshape = view(

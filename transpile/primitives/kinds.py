@@ -9,7 +9,7 @@ import numpy as np
 
 from transpile.dims import Shape
 from transpile.primitive import Axis, NoRule, Primitive, register
-from transpile.primitives.rules import Rule, batch_elementwise, batch_first, by_operand, linear
+from transpile.primitives.rules import ByOperand, Rule, batch_elementwise, batch_first, linear
 from transpile.types import BOOL, ArrayType, real_dtype
 
 
@@ -97,7 +97,7 @@ def elementwise(
 def _derivative(jvp: Rule | tuple[Rule, ...] | None) -> Rule | None:
     if jvp is None or isinstance(jvp, NoRule):
         return jvp
-    return by_operand(*(jvp if isinstance(jvp, tuple) else (jvp,)))
+    return ByOperand(jvp if isinstance(jvp, tuple) else (jvp,))
 
 
 def transcendental(

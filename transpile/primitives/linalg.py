@@ -10,7 +10,7 @@ import numpy as np
 
 from transpile.dims import Shape
 from transpile.primitive import Axis, Linear, Primitive, register
-from transpile.primitives.rules import apply
+from transpile.primitives.rules import apply, transposed
 from transpile.types import ArrayType
 
 Axes = tuple[int, ...]
@@ -102,13 +102,6 @@ def _dot_batch(
     place = len(bx) if batched[0] else len(bx) + len(free_axes(x.ndim, cx, bx))
     rest = [a for a in range(found.ndim) if a != place]
     return transposed(found, (place, *rest)), True
-
-
-def transposed(x: Any, permutation: tuple[int, ...]) -> Any:
-    """The array with its axes in another order."""
-    if permutation == tuple(range(len(permutation))):
-        return x
-    return apply("transpose", x, permutation=permutation)
 
 
 dot_general = register(

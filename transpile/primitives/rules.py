@@ -7,6 +7,7 @@ Rules are written with NumPy's functions and operators on tracers, like any trac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,20 @@ def flat(*_: Any, **__: Any) -> None:
     """The derivative of what does not change when this operand moves a little."""
 
 
-def by_operand(*rules: Rule) -> Rule:
+@dataclass(frozen=True, eq=False)
+class ByOperand:
     """The derivative as the sum of the shares of the operands: a rule for each."""
 
-    def jvp(tangents: Sequence[Any], result: Any, *operands: Any, **params: Any) -> Any:
+    rules: tuple[Rule, ...]
+
+    def __call__(self, tangents: Sequence[Any], result: Any, *operands: Any, **params: Any) -> Any:
+        """The result's tangent."""
         total = None
-        for rule, tangent in zip(rules, tangents, strict=True):
+        for rule, tangent in zip(self.rules, tangents, strict=True):
             share = None if tangent is None else rule(tangent, result, *operands, **params)
             if share is not None:
                 total = share if total is None else total + share
         return total
-
-    return jvp
 
 
 def linear(name: str) -> Rule:
@@ -99,6 +102,18 @@ def is_scalar_constant(x: Any) -> bool:
 def spread(x: Any, shape: Sequence[Any], axes: Sequence[int]) -> Any:
     """The value in a larger shape, its axis k standing at axes[k]."""
     return bind(TABLE["broadcast_in_dim"], x, shape=tuple(shape), broadcast_dimensions=tuple(axes))
+
+
+def reshaped(x: Any, shape: Sequence[Any]) -> Any:
+    """The elements in row-major order in another shape of the same size."""
+    return x if tuple(x.shape) == tuple(shape) else apply("reshape", x, shape=tuple(shape))
+
+
+def transposed(x: Any, permutation: Sequence[int]) -> Any:
+    """The array with its axes in another order."""
+    if tuple(permutation) == tuple(range(len(permutation))):
+        return x
+    return apply("transpose", x, permutation=tuple(permutation))
 
 
 def zeros(kind: ArrayType) -> Any:
