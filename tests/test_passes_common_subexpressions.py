@@ -40,3 +40,13 @@ def test_equal_constants_are_one_value():
 
 def test_equal_results_stay_two_results():
     assert found(lambda x: (np.sin(x), np.sin(x)), SPECIAL) == ["sin"]
+
+
+def test_sums_and_products_do_not_depend_on_the_order_of_their_operands():
+    other = SPECIAL[::-1].copy()
+    assert found(lambda x, y: (x * y - y * x, x + y - (y + x)), SPECIAL, other) == [
+        "multiply",
+        "subtract",
+        "add",
+        "subtract",
+    ]

@@ -290,8 +290,9 @@ def linear_transpose(
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
-    kinds = [value_type(x) for x in tree.leaves(tuple(primals))]
-    stand_ins = tree.map(lambda x: np.broadcast_to(np.zeros((), x.dtype), x.shape), primals)
+    kinds = [value_type(x) for x in tree.leaves(primals)]
+    examples = [np.broadcast_to(np.zeros((), k.dtype), k.shape) for k in kinds]
+    stand_ins = tree.structure(primals).unflatten(examples)
     flat, _ = flatten_function(fun, stand_ins, known=False, types=kinds)
     dtypes = [k.dtype for k in (*flat.in_types, *flat.out_types)]
     if not (all(d.kind in "fc" for d in dtypes) or all(d.kind in "iu" for d in dtypes)):

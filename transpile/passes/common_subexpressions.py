@@ -7,6 +7,7 @@ from typing import Any
 
 from transpile.graph import Atom, Equation, Graph
 from transpile.passes.rewrite import Builder, rewrite
+from transpile.primitives import elementwise
 
 
 def common_subexpressions(graph: Graph) -> Graph:
@@ -14,7 +15,10 @@ def common_subexpressions(graph: Graph) -> Graph:
     seen: dict[tuple[Any, ...], Equation] = {}
 
     def rule(_: Builder, equation: Equation) -> Sequence[Atom] | None:
-        earlier = seen.setdefault(equation.key(), equation)
+        key = equation.key()
+        if equation.primitive in (elementwise.add, elementwise.multiply):  # x * y is y * x
+            key = (equation.primitive.name, frozenset(equation.inputs))
+        earlier = seen.setdefault(key, equation)
         return None if earlier is equation else earlier.outputs
 
     return rewrite(graph, rule)

@@ -72,7 +72,7 @@ def apply(graph: Graph, values: Sequence[Any]) -> list[Any]:
     for equation in graph.equations:
         results = trace.copy(equation, [environment[a] for a in equation.inputs])
         environment.define(equation.outputs, results)
-    return [environment[a] for a in graph.outputs]
+    return [operand(environment[a]) for a in graph.outputs]
 
 
 class Environment:
