@@ -62,28 +62,49 @@ def _dot_jvp(tangents: Sequence[Any], _: Any, x: Any, y: Any, **params: Any) -> 
 
 
 def _dot_transpose(ct: Any, x: Any, y: Any, *, dimension_numbers: DimensionNumbers) -> list[Any]:
-    """A product again: of the cotangent with the other operand, over that one's free axes."""
+    """A product again: of the cotangent with the other operand, over that one's free axes.
+
+    The cotangent's axes are the batch, the free ones of x, the free ones of y.
+    """
     (cx, cy), (bx, by) = dimension_numbers
+    batch = tuple(range(len(bx)))
+    middle = ct.ndim - len(free_axes(_rank(y), cy, by))
+    of_x, of_y = tuple(range(len(bx), middle)), tuple(range(middle, ct.ndim))
     if isinstance(x, Linear):
-        return [_cotangent_of_left(ct, y, x.type, (cx, cy), (bx, by)), None]
-    free = len(free_axes(x.ndim, cx, bx))
-    batch, total = len(bx), ct.ndim
-    swapped = (*range(batch), *range(batch + free, total), *range(batch, batch + free))
-    moved = apply("transpose", ct, permutation=swapped)
-    return [None, _cotangent_of_left(moved, x, y.type, (cy, cx), (by, bx))]
+        return [_product_into(x.type, (ct, of_y, batch), y, cx, (cy, bx, by)), None]
+    return [None, _product_into(y.type, (ct, of_x, batch), x, cy, (cx, by, bx))]
 
 
-def _cotangent_of_left(
-    ct: Any, y: Any, x: ArrayType, contracting: tuple[Axes, Axes], batch: tuple[Axes, Axes]
+def _rank(operand: Any) -> int:
+    rank: int = operand.type.ndim if isinstance(operand, Linear) else operand.ndim
+    return rank
+
+
+def _product_into(
+    kind: ArrayType,
+    cotangent: tuple[Any, Axes, Axes],
+    other: Any,
+    contracted: Axes,
+    numbers: tuple[Axes, Axes, Axes],
 ) -> Any:
-    """The cotangent of the left operand; ct's axes are the batch, x's free ones, y's free ones."""
-    (cx, cy), (bx, by) = contracting, batch
-    fx, fy = free_axes(x.ndim, cx, bx), free_axes(y.ndim, cy, by)
-    over = tuple(range(len(bx) + len(fx), ct.ndim))
-    found = apply("dot_general", ct, y, dimension_numbers=((over, fy), (tuple(range(len(bx))), by)))
-    # Its axes: the batch, x's free ones, then y's contracted ones in the order that they stand in.
-    contracted = tuple(cx[k] for k in sorted(range(len(cy)), key=cy.__getitem__))
-    axes = (*bx, *fx, *contracted)
+    """The product of the cotangent (with its axes to contract and to batch) and the other operand.
+
+    In one of its two orders it often has the axes of the operand as they stand, and needs no
+    transposition.
+    """
+    ct, over, batch = cotangent
+    other_contracted, own_batch, other_batch = numbers
+    free = free_axes(other.ndim, other_contracted, other_batch)
+    kept = free_axes(kind.ndim, contracted, own_batch)
+    # What is left of the other operand are its contracted axes, in the order that they stand in.
+    order = sorted(range(len(contracted)), key=other_contracted.__getitem__)
+    rest = tuple(contracted[k] for k in order)
+    if (*own_batch, *rest, *kept) == tuple(range(kind.ndim)):
+        return apply(
+            "dot_general", other, ct, dimension_numbers=((free, over), (other_batch, batch))
+        )
+    found = apply("dot_general", ct, other, dimension_numbers=((over, free), (batch, other_batch)))
+    axes = (*own_batch, *kept, *rest)
     return transposed(found, tuple(map(axes.index, range(len(axes)))))
 
 
