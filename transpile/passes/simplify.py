@@ -321,7 +321,10 @@ _RULES: dict[Primitive, SimplifyRule] = {
     },
     elementwise.convert: _convert,
     elementwise.select: _select,
-    elementwise.copy: lambda _, equation: equation.inputs[0],
+    **{
+        row: lambda _, equation: equation.inputs[0]
+        for row in (elementwise.copy, elementwise.name, elementwise.stop_gradient)
+    },
     axes.broadcast_in_dim: _same_shape,
     axes.reshape: _reshape,
     axes.transpose: _transpose,

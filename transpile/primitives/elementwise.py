@@ -1,17 +1,21 @@
 """Elementwise rows: every NumPy ufunc that has a C counterpart, casts and selection.
 
 The C column is the whole of the lowering. Integer arithmetic that may overflow goes through helpers
-(`add(x, y)`), which wrap as NumPy does and are never undefined in C.
+(`add(x, y)`), which wrap as NumPy does and are never undefined in C. Derivatives that need more
+than a line stand in `derivatives.py`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from transpile.primitive import Linear
+from transpile.primitive import Linear, NoRule, Primitive, register
+from transpile.primitives import derivatives as d
 from transpile.primitives.kinds import common_shape, elementwise, transcendental
+from transpile.primitives.rules import apply, batch_elementwise, flat
 from transpile.types import BOOL, ArrayType
 
 # ---------------------------------------------------------------------------------- arithmetic
@@ -43,10 +47,32 @@ multiply = elementwise(
     jvp=(lambda t, out, x, y: t * y, lambda t, out, x, y: x * t),
     transpose=lambda ct, x, y: [ct * y, None] if isinstance(x, Linear) else [None, x * ct],
 )
-divide = elementwise("divide", np.divide, "x / y", z="divide(x, y)", dtypes="fc")
-floor_divide = elementwise("floor_divide", np.floor_divide, "floor_divide(x, y)", dtypes="iuf")
-remainder = elementwise("remainder", np.remainder, "remainder(x, y)", dtypes="iuf")
-fmod = elementwise("fmod", np.fmod, "fmod(x, y)", dtypes="iuf")
+divide = elementwise(
+    "divide",
+    np.divide,
+    "x / y",
+    z="divide(x, y)",
+    dtypes="fc",
+    jvp=(lambda t, out, x, y: t / y, lambda t, out, x, y: t * -(out / y)),
+    transpose=lambda ct, x, y: [ct / y, None],
+)
+floor_divide = elementwise(
+    "floor_divide", np.floor_divide, "floor_divide(x, y)", dtypes="iuf", jvp=(flat, flat)
+)
+remainder = elementwise(
+    "remainder",
+    np.remainder,
+    "remainder(x, y)",
+    dtypes="iuf",
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.floor_divide(x, y)),
+)
+fmod = elementwise(
+    "fmod",
+    np.fmod,
+    "fmod(x, y)",
+    dtypes="iuf",
+    jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.trunc(np.divide(x, y))),
+)
 negative = elementwise(
     "negative",
     np.negative,
@@ -57,10 +83,18 @@ negative = elementwise(
     jvp=lambda t, out, x: -t,
     transpose=lambda ct, x: [-ct],
 )
-absolute = elementwise("absolute", np.absolute, "absolute(x)", b="x", u="x", result="real")
-sign = elementwise("sign", np.sign, "sign(x)", dtypes="iufc")
+absolute = elementwise(
+    "absolute", np.absolute, "absolute(x)", b="x", u="x", result="real", jvp=d.absolute
+)
+sign = elementwise("sign", np.sign, "sign(x)", dtypes="iufc", jvp=d.sign)
 square = elementwise(
-    "square", np.square, "x * x", i="multiply(x, x)", z="multiply(x, x)", dtypes="iufc"
+    "square",
+    np.square,
+    "x * x",
+    i="multiply(x, x)",
+    z="multiply(x, x)",
+    dtypes="iufc",
+    jvp=lambda t, out, x: t * (2 * x),
 )
 reciprocal = elementwise(
     "reciprocal",
@@ -70,25 +104,82 @@ reciprocal = elementwise(
     u="reciprocal(x)",
     z="reciprocal(x)",
     dtypes="iufc",
+    jvp=lambda t, out, x: t * -np.square(out),
 )
-maximum = elementwise("maximum", np.maximum, "maximum(x, y)", b="x | y")
-minimum = elementwise("minimum", np.minimum, "minimum(x, y)", b="x & y")
-fmax = elementwise("fmax", np.fmax, "fmax(x, y)", i="maximum(x, y)", u="maximum(x, y)", b="x | y")
-fmin = elementwise("fmin", np.fmin, "fmin(x, y)", i="minimum(x, y)", u="minimum(x, y)", b="x & y")
+maximum = elementwise(
+    "maximum",
+    np.maximum,
+    "maximum(x, y)",
+    b="x | y",
+    jvp=(d.chosen_where(np.greater), d.chosen_where(np.less)),
+)
+minimum = elementwise(
+    "minimum",
+    np.minimum,
+    "minimum(x, y)",
+    b="x & y",
+    jvp=(d.chosen_where(np.less), d.chosen_where(np.greater)),
+)
+fmax = elementwise(
+    "fmax",
+    np.fmax,
+    "fmax(x, y)",
+    i="maximum(x, y)",
+    u="maximum(x, y)",
+    b="x | y",
+    jvp=d.chosen_unless_nan(np.greater),
+)
+fmin = elementwise(
+    "fmin",
+    np.fmin,
+    "fmin(x, y)",
+    i="minimum(x, y)",
+    u="minimum(x, y)",
+    b="x & y",
+    jvp=d.chosen_unless_nan(np.less),
+)
 gcd = elementwise("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
 lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu")
 
 # -------------------------------------------------------------------------- rounding and parts
-floor = elementwise("floor", np.floor, "floor(x)", dtypes="f")
-ceil = elementwise("ceil", np.ceil, "ceil(x)", dtypes="f")
-trunc = elementwise("trunc", np.trunc, "trunc(x)", dtypes="f")
-rint = elementwise("rint", np.rint, "rint(x)", dtypes="fc")
-copysign = elementwise("copysign", np.copysign, "copysign(x, y)", dtypes="f")
-nextafter = elementwise("nextafter", np.nextafter, "nextafter(x, y)", dtypes="f")
-spacing = elementwise("spacing", np.spacing, "spacing(x)", dtypes="f")
-heaviside = elementwise("heaviside", np.heaviside, "heaviside(x, y)", dtypes="f")
-ldexp = elementwise("ldexp", np.ldexp, "ldexp_scaled(x, y)", dtypes="fi", result="first")
-mantissa = elementwise("mantissa", lambda x: np.frexp(x)[0], "frexp_mantissa(x)", dtypes="f")
+floor = elementwise("floor", np.floor, "floor(x)", dtypes="f", jvp=flat)
+ceil = elementwise("ceil", np.ceil, "ceil(x)", dtypes="f", jvp=flat)
+trunc = elementwise("trunc", np.trunc, "trunc(x)", dtypes="f", jvp=flat)
+rint = elementwise("rint", np.rint, "rint(x)", dtypes="fc", jvp=flat)
+copysign = elementwise(
+    "copysign", np.copysign, "copysign(x, y)", dtypes="f", jvp=(d.copysign, flat)
+)
+nextafter = elementwise(
+    "nextafter",
+    np.nextafter,
+    "nextafter(x, y)",
+    dtypes="f",
+    jvp=NoRule("numpy.nextafter steps from one floating-point number to the next: no derivative"),
+)
+spacing = elementwise("spacing", np.spacing, "spacing(x)", dtypes="f", jvp=flat)
+heaviside = elementwise(
+    "heaviside",
+    np.heaviside,
+    "heaviside(x, y)",
+    dtypes="f",
+    jvp=(flat, lambda t, out, x, y: np.where(np.equal(x, 0), t, 0)),
+)
+ldexp = elementwise(
+    "ldexp",
+    np.ldexp,
+    "ldexp_scaled(x, y)",
+    dtypes="fi",
+    result="first",
+    jvp=(lambda t, out, x, y: apply("ldexp", t, y), flat),
+    transpose=lambda ct, x, y: [apply("ldexp", ct, y), None],
+)
+mantissa = elementwise(
+    "mantissa",
+    lambda x: np.frexp(x)[0],
+    "frexp_mantissa(x)",
+    dtypes="f",
+    jvp=lambda t, out, x: apply("ldexp", t, -apply("exponent", x)),
+)
 exponent = elementwise(
     "exponent",
     lambda x: np.frexp(x)[1],
@@ -96,9 +187,33 @@ exponent = elementwise(
     dtypes="f",
     result=lambda x: ArrayType(x.shape, np.dtype("int32")),
 )
-conjugate = elementwise("conjugate", np.conjugate, "x", z="conjugate(x)", dtypes="iufc")
-real = elementwise("real", np.real, "real(x)", dtypes="c", result="real")
-imag = elementwise("imag", np.imag, "imag(x)", dtypes="c", result="real")
+conjugate = elementwise(
+    "conjugate",
+    np.conjugate,
+    "x",
+    z="conjugate(x)",
+    dtypes="iufc",
+    jvp=lambda t, out, x: np.conjugate(t),
+    transpose=lambda ct, x: [np.conjugate(ct)],
+)
+real = elementwise(
+    "real",
+    np.real,
+    "real(x)",
+    dtypes="c",
+    result="real",
+    jvp=lambda t, out, x: np.real(t),
+    transpose=lambda ct, x: [apply("complex", ct, d.zero(ct))],
+)
+imag = elementwise(
+    "imag",
+    np.imag,
+    "imag(x)",
+    dtypes="c",
+    result="real",
+    jvp=lambda t, out, x: np.imag(t),
+    transpose=lambda ct, x: [apply("complex", d.zero(ct), -ct)],
+)
 
 
 def _complex_type(x: ArrayType, y: ArrayType) -> ArrayType:
@@ -111,39 +226,120 @@ def _complex(x: Any, y: Any) -> Any:
     return result
 
 
-make_complex = elementwise(
-    "complex", _complex, "make_complex(x, y)", dtypes="f", result=_complex_type
+make_complex = register(
+    Primitive(
+        "complex",
+        "elementwise",
+        _complex,
+        _complex_type,
+        c={"": "make_complex(x, y)"},
+        dtypes="f",
+        jvp=d.complex_,
+        transpose=d.complex_transpose,
+        batch=batch_elementwise("complex"),
+    )
 )
 
 # ------------------------------------------------------------------------ elementary functions
-sqrt = elementwise("sqrt", np.sqrt, "sqrt(x)", dtypes="fc", transcendental=True, domain=(0, 1e6))
-cbrt = transcendental("cbrt", np.cbrt, dtypes="f")
-exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * out)
-exp2 = transcendental("exp2", np.exp2, dtypes="f", domain=(-20, 20))
-expm1 = transcendental("expm1", np.expm1, dtypes="f", domain=(-20, 20))
-log = transcendental("log", np.log, domain=(1e-6, 1e6))
-log2 = transcendental("log2", np.log2, dtypes="f", domain=(1e-6, 1e6))
-log10 = transcendental("log10", np.log10, dtypes="f", domain=(1e-6, 1e6))
-log1p = transcendental("log1p", np.log1p, dtypes="f", domain=(-0.99, 1e6))
-sin = transcendental("sin", np.sin, domain=(-20, 20), jvp=lambda t, out, x: t * np.cos(x))
-cos = transcendental("cos", np.cos, domain=(-20, 20), jvp=lambda t, out, x: -t * np.sin(x))
-tan = transcendental("tan", np.tan, domain=(-1.5, 1.5))
-arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1))
-arccos = transcendental("arccos", np.arccos, domain=(-1, 1))
-arctan = transcendental("arctan", np.arctan)
-sinh = transcendental("sinh", np.sinh, domain=(-20, 20))
-cosh = transcendental("cosh", np.cosh, domain=(-20, 20))
-tanh = transcendental("tanh", np.tanh)
-arcsinh = transcendental("arcsinh", np.arcsinh)
-arccosh = transcendental("arccosh", np.arccosh, domain=(1, 1e6))
-arctanh = transcendental("arctanh", np.arctanh, domain=(-0.99, 0.99))
-power = elementwise(
-    "power", np.power, "power(x, y)", dtypes="iufc", transcendental=True, domain=(0.01, 20)
+sqrt = elementwise(
+    "sqrt",
+    np.sqrt,
+    "sqrt(x)",
+    dtypes="fc",
+    transcendental=True,
+    domain=(0, 1e6),
+    jvp=lambda t, out, x: t * (0.5 / out),
 )
-arctan2 = transcendental("arctan2", np.arctan2, dtypes="f", arity=2)
-hypot = transcendental("hypot", np.hypot, dtypes="f", arity=2)
-logaddexp = transcendental("logaddexp", np.logaddexp, dtypes="f", arity=2, domain=(-20, 20))
-logaddexp2 = transcendental("logaddexp2", np.logaddexp2, dtypes="f", arity=2, domain=(-20, 20))
+cbrt = transcendental(
+    "cbrt",
+    np.cbrt,
+    dtypes="f",
+    # Not t / (3 out**2): at 0 its own derivative would be inf * 0.
+    jvp=lambda t, out, x: t * (np.square(np.reciprocal(out)) / 3),
+)
+exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * out)
+exp2 = transcendental(
+    "exp2", np.exp2, dtypes="f", domain=(-20, 20), jvp=lambda t, out, x: t * (out * math.log(2))
+)
+expm1 = transcendental(
+    "expm1", np.expm1, dtypes="f", domain=(-20, 20), jvp=lambda t, out, x: t * (out + 1)
+)
+log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x)
+log2 = transcendental(
+    "log2", np.log2, dtypes="f", domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(2))
+)
+log10 = transcendental(
+    "log10", np.log10, dtypes="f", domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(10))
+)
+log1p = transcendental(
+    "log1p", np.log1p, dtypes="f", domain=(-0.99, 1e6), jvp=lambda t, out, x: t / (x + 1)
+)
+sin = transcendental("sin", np.sin, domain=(-20, 20), jvp=lambda t, out, x: t * np.cos(x))
+cos = transcendental("cos", np.cos, domain=(-20, 20), jvp=lambda t, out, x: t * -np.sin(x))
+tan = transcendental(
+    "tan", np.tan, domain=(-1.5, 1.5), jvp=lambda t, out, x: t * (1 + np.square(out))
+)
+arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1), jvp=lambda t, out, x: t / d.circle(x))
+arccos = transcendental("arccos", np.arccos, domain=(-1, 1), jvp=lambda t, out, x: -t / d.circle(x))
+arctan = transcendental("arctan", np.arctan, jvp=lambda t, out, x: t / (1 + np.square(x)))
+sinh = transcendental("sinh", np.sinh, domain=(-20, 20), jvp=lambda t, out, x: t * np.cosh(x))
+cosh = transcendental("cosh", np.cosh, domain=(-20, 20), jvp=lambda t, out, x: t * np.sinh(x))
+tanh = transcendental("tanh", np.tanh, jvp=lambda t, out, x: t * ((1 - out) * (1 + out)))
+arcsinh = transcendental("arcsinh", np.arcsinh, jvp=lambda t, out, x: t / np.sqrt(np.square(x) + 1))
+arccosh = transcendental(
+    "arccosh", np.arccosh, domain=(1, 1e6), jvp=lambda t, out, x: t / d.hyperbola(x)
+)
+arctanh = transcendental(
+    "arctanh", np.arctanh, domain=(-0.99, 0.99), jvp=lambda t, out, x: t / ((1 - x) * (1 + x))
+)
+power = elementwise(
+    "power",
+    np.power,
+    "power(x, y)",
+    dtypes="iufc",
+    transcendental=True,
+    domain=(0.01, 20),
+    jvp=(d.power_base, d.power_exponent),
+)
+arctan2 = transcendental(
+    "arctan2",
+    np.arctan2,
+    dtypes="f",
+    arity=2,
+    jvp=(
+        lambda t, out, x, y: t * (y / (np.square(x) + np.square(y))),
+        lambda t, out, x, y: t * -(x / (np.square(x) + np.square(y))),
+    ),
+)
+hypot = transcendental(
+    "hypot",
+    np.hypot,
+    dtypes="f",
+    arity=2,
+    jvp=(lambda t, out, x, y: d.hypot(t, out, x), lambda t, out, x, y: d.hypot(t, out, y)),
+)
+logaddexp = transcendental(
+    "logaddexp",
+    np.logaddexp,
+    dtypes="f",
+    arity=2,
+    domain=(-20, 20),
+    jvp=(
+        lambda t, out, x, y: t * np.exp(d.not_infinite(x) - d.not_infinite(out)),
+        lambda t, out, x, y: t * np.exp(d.not_infinite(y) - d.not_infinite(out)),
+    ),
+)
+logaddexp2 = transcendental(
+    "logaddexp2",
+    np.logaddexp2,
+    dtypes="f",
+    arity=2,
+    domain=(-20, 20),
+    jvp=(
+        lambda t, out, x, y: t * np.exp2(d.not_infinite(x) - d.not_infinite(out)),
+        lambda t, out, x, y: t * np.exp2(d.not_infinite(y) - d.not_infinite(out)),
+    ),
+)
 
 # --------------------------------------------------------------------- comparisons, predicates
 equal = elementwise("equal", np.equal, "x == y", result="bool")
@@ -192,7 +388,18 @@ def _select_type(test: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
     return ArrayType(common_shape((test, x, y)), x.dtype)
 
 
-select = elementwise("select", np.where, "y if x else z", result=_select_type)
+select = register(
+    Primitive(
+        "select",
+        "elementwise",
+        np.where,
+        _select_type,
+        c={"": "y if x else z"},
+        jvp=d.select,
+        transpose=d.select_transpose,
+        batch=batch_elementwise("select"),
+    )
+)
 
 
 def _convert_type(x: ArrayType, *, dtype: np.dtype[Any]) -> ArrayType:
@@ -203,5 +410,48 @@ def _convert(x: Any, *, dtype: np.dtype[Any]) -> Any:
     return np.asarray(x).astype(dtype)
 
 
-convert = elementwise("convert_element_type", _convert, "convert(x)", result=_convert_type, cost=1)
-copy = elementwise("copy", np.copy, "x", cost=0)
+convert = elementwise(
+    "convert_element_type",
+    _convert,
+    "convert(x)",
+    result=_convert_type,
+    cost=1,
+    jvp=lambda t, out, x, *, dtype: d.convert(t, dtype),
+    transpose=lambda ct, x, *, dtype: [d.convert(ct, x.type.dtype)],
+)
+
+# ----------------------------------------------------------------------------------- identities
+
+
+def _name_type(x: ArrayType, *, name: str = "") -> ArrayType:
+    return x.strong
+
+
+def _name(x: Any, *, name: str = "") -> Any:
+    return np.copy(x)
+
+
+copy = elementwise(
+    "copy", np.copy, "x", cost=0, jvp=lambda t, out, x: t, transpose=lambda ct, x: [ct]
+)
+# What a policy of `checkpoint` knows a value by.
+name = elementwise(
+    "name",
+    _name,
+    "x",
+    result=_name_type,
+    cost=0,
+    jvp=lambda t, out, x, name="": t,
+    transpose=lambda ct, x, name="": [ct],
+)
+stop_gradient = elementwise("stop_gradient", np.copy, "x", cost=0, jvp=flat)
+# The value again, but for the passes another one: what is computed from it in order to save memory
+# is not found to be there already.
+optimization_barrier = elementwise(
+    "optimization_barrier",
+    np.copy,
+    "x",
+    cost=0,
+    jvp=lambda t, out, x: apply("optimization_barrier", t),
+    transpose=lambda ct, x: [apply("optimization_barrier", ct)],
+)
