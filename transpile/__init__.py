@@ -11,14 +11,8 @@ from transpile.api import (
     make_jaxpr,
     xpr,
 )
-from transpile.differentiate import (
-    grad,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
-)
+from transpile.differentiate import jvp, linear_transpose, linearize, vjp
+from transpile.gradients import grad, value_and_grad
 from transpile.options import Options
 from transpile.types import ShapeDtypeStruct
 

@@ -1,4 +1,4 @@
-"""Derivatives: jvp, vjp, linearize, linear_transpose, grad, value_and_grad.
+"""Derivatives in a direction: jvp, vjp, linearize, linear_transpose.
 
 Names, arguments, results and errors are JAX's. Each traces the function it is given, transforms the
 graph (`transpile.transforms`) and runs it: inside another trace it becomes part of that one;
@@ -8,8 +8,6 @@ arguments are known to Python while the function is traced, unless they are trac
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,13 +17,11 @@ import numpy as np
 from transpile import tree
 from transpile.flat import (
     Flat,
-    argument_names,
     as_value,
     cast_weak,
     describe,
     flatten_function,
     is_inexact,
-    jitted_like,
     value_type,
     zero,
 )
@@ -34,6 +30,7 @@ from transpile.signature import function_name, type_text
 from transpile.source import user_source
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp as push_forward
+from transpile.transforms.linearize import Linearized
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
 from transpile.types import FLOAT0, ArrayType
@@ -234,27 +231,30 @@ def _text_of(value: Any) -> str:
 
 
 def _linearized(
-    fun: Callable[..., Any],
-    primals: Sequence[Any],
-    has_aux: bool,
-    is_transposed: bool,
-    argnums: Sequence[int] | None = None,
+    fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool, is_transposed: bool
 ) -> tuple[Any, LinearMap, Any]:
     """The result, the linear function, and the auxiliary result."""
-    flat, leaves = flatten_function(fun, primals, has_aux=has_aux, argnums=argnums)
-    active = [is_inexact(kind) for kind in flat.in_types]
-    count = flat.out_tree.num_leaves
-    found = linearize_graph(flat.closed, active, wanted=count)
+    flat, leaves = flatten_function(fun, primals, has_aux=has_aux)
+    found = linearized_graph(flat)
     results, residuals = found.split(flat.run(found.forward, leaves))
-    derivative = LinearMap(
-        flat,
-        found.linear,
-        tuple(active),
-        tuple(found.active[:count]),
-        tuple(residuals),
-        is_transposed,
-    )
+    count = flat.out_tree.num_leaves
+    derivative = linear_map(flat, found, residuals, is_transposed)
     return flat.out_tree.unflatten(results[:count]), derivative, flat.aux(results[count:])
+
+
+def linearized_graph(flat: Flat) -> Linearized:
+    """The function linearized in those of its arguments that have tangents."""
+    active = [is_inexact(kind) for kind in flat.in_types]
+    return linearize_graph(flat.closed, active, wanted=flat.out_tree.num_leaves)
+
+
+def linear_map(
+    flat: Flat, found: Linearized, residuals: Sequence[Any], is_transposed: bool
+) -> LinearMap:
+    """The linear function with the values of its residuals."""
+    active = tuple(is_inexact(kind) for kind in flat.in_types)
+    moving = tuple(found.active[: flat.out_tree.num_leaves])
+    return LinearMap(flat, found.linear, active, moving, tuple(residuals), is_transposed)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -322,172 +322,3 @@ def linear_transpose(
         return tuple(flat.in_tree.unflatten(found))
 
     return transposed
-
-
-# -------------------------------------------------------------------------------------- gradients
-
-
-def grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
-    """A function that gives the gradient of `fun`, which returns a scalar.
-
-    argnums      the positional argument, or the tuple of them, to differentiate by: pytrees of
-                 floats or complex numbers
-    has_aux      `fun` returns (scalar, auxiliary result), and the gradient is paired with that one
-    holomorphic  arguments and result are complex, and `fun` is promised to be holomorphic
-    allow_int    arguments may be integers; their gradients have the dtype float0
-
-    The gradient has the structure, shapes and dtypes of the arguments, as a tuple for a tuple of
-    `argnums`. Raises TypeError for a result that is no real scalar and for arguments that cannot be
-    differentiated by.
-    """
-    value_and_gradient = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-
-    @functools.wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = value_and_gradient(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
-
-    return _named(fun, gradient, "grad")
-
-
-def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
-    """A function that gives (value, gradient) of `fun`; arguments and errors are `grad`'s.
-
-    With `has_aux` the value is the pair (value, auxiliary result).
-    """
-    found = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-    return _named(fun, found, "value_and_grad")
-
-
-def _named(fun: Callable[..., Any], found: Callable[..., Any], prefix: str) -> Callable[..., Any]:
-    found.__name__ = found.__qualname__ = f"{prefix}_{function_name(fun)}"
-    return jitted_like(fun, found)
-
-
-def _value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool,
-    holomorphic: bool,
-    allow_int: bool,
-    reduce_axes: Sequence[Any],
-) -> Callable[..., Any]:
-    if reduce_axes:
-        raise NotImplementedError("reduce_axes argument to grad is deprecated")
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
-    numbers, is_single = argument_numbers(argnums)
-
-    @functools.wraps(fun)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen, places = chosen_arguments(fun, argnums, numbers, args, kwargs)
-        for leaf, name in zip(
-            tree.leaves(chosen), argument_names(fun, chosen, places), strict=True
-        ):
-            _check_input("grad", as_value(leaf, repr(name)), holomorphic, allow_int)
-        result, pullback, aux = _linearized(partial, chosen, has_aux, True, places)
-        _check_scalar(result, holomorphic)
-        found = pullback(np.ones((), value_type(result).dtype))
-        gradient = found[0] if is_single else found
-        return ((result, aux) if has_aux else result), gradient
-
-    return value_and_gradient
-
-
-def argument_numbers(argnums: int | Sequence[int]) -> tuple[tuple[int, ...], bool]:
-    """The argument numbers as a tuple, and whether it was a single one."""
-    try:
-        return (operator.index(argnums),), True  # type: ignore[arg-type]
-    except TypeError:
-        return tuple(operator.index(n) for n in argnums), False  # type: ignore[union-attr]
-
-
-def chosen_arguments(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int],
-    numbers: tuple[int, ...],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]:
-    """The function of the chosen positional arguments alone, these, and their positions."""
-    count = len(args)
-    if max(numbers, default=-1) >= count or min(numbers, default=0) < -count:
-        raise TypeError(
-            f"{user_source()}: differentiating with respect to {argnums=} requires at least "
-            f"{max(numbers) + 1} positional arguments to be passed by the caller, but got only "
-            f"{count} positional arguments."
-        )
-    places = tuple(n % count for n in numbers)
-
-    @functools.wraps(fun)
-    def partial(*chosen: Any) -> Any:
-        full = list(args)
-        for place, value in zip(places, chosen, strict=True):
-            full[place] = value
-        return fun(*full, **kwargs)
-
-    return partial, tuple(args[n] for n in places), places
-
-
-def _check_input(name: str, leaf: Any, holomorphic: bool, allow_int: bool) -> None:
-    dtype = value_type(leaf).dtype
-    if holomorphic and dtype.kind != "c":
-        raise TypeError(
-            f"{user_source()}: {name} with holomorphic=True requires inputs with complex dtype, "
-            f"but got {dtype.name}."
-        )
-    if dtype.kind in "biu" and not allow_int:
-        raise TypeError(
-            f"{user_source()}: {name} requires real- or complex-valued inputs (input dtype that is "
-            f"a sub-dtype of np.inexact), but got {dtype.name}. If you want to use Boolean- or "
-            f"integer-valued inputs, use vjp or set allow_int to True."
-        )
-
-
-def _check_scalar(result: Any, holomorphic: bool) -> None:
-    if not hasattr(result, "dtype"):
-        raise TypeError(
-            f"{user_source()}: Gradient only defined for scalar-output functions. Output was "
-            f"{result}."
-        )
-    if result.shape != ():
-        raise TypeError(
-            f"{user_source()}: Gradient only defined for scalar-output functions. Output had "
-            f"shape: {result.shape}."
-        )
-    check_output("grad", result.dtype, holomorphic)
-
-
-def check_output(name: str, dtype: np.dtype[Any], holomorphic: bool) -> None:
-    """Raise a TypeError for a result that reverse mode cannot start from."""
-    if holomorphic:
-        if dtype.kind != "c":
-            raise TypeError(
-                f"{user_source()}: {name} with holomorphic=True requires outputs with complex "
-                f"dtype, but got {dtype.name}."
-            )
-    elif dtype.kind != "f":
-        use = (
-            "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
-            "non-holomorphic functions involving complex outputs, use vjp directly."
-            if dtype.kind == "c"
-            else "For differentiation of functions with integer outputs, use vjp directly."
-        )
-        raise TypeError(
-            f"{user_source()}: {name} requires real-valued outputs (output dtype that is a "
-            f"sub-dtype of np.floating), but got {dtype.name}. {use}"
-        )

@@ -24,11 +24,28 @@ class Linearized:
     forward: Closed
     linear: Graph
     active: list[bool]
+    results: int  # how many results `forward` gives
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The results and the residuals among what `forward` gave."""
-        count = len(self.active)
+        count = len(values) - self.residuals
         return list(values[:count]), list(values[count:])
+
+    @property
+    def residuals(self) -> int:
+        """How many residuals there are."""
+        return len(self.forward.graph.outputs) - self.results
+
+    def without_results(self, count: int) -> Linearized:
+        """The same without the first results, and what only they need."""
+        graph = self.forward.graph
+        outputs = graph.outputs[count:]
+        forward = replace(
+            graph, outputs=outputs, equations=live_equations(graph.equations, outputs)
+        )
+        return replace(
+            self, forward=Closed(forward, self.forward.captured), results=self.results - count
+        )
 
 
 def linearize(closed: Closed, active: Sequence[bool], wanted: int | None = None) -> Linearized:
@@ -52,6 +69,7 @@ def linearize(closed: Closed, active: Sequence[bool], wanted: int | None = None)
         Closed(forward, both.captured),
         replace(graph, inputs=(*residuals, *tangents), equations=linear, outputs=moved),
         flags,
+        len(flags),
     )
 
 
