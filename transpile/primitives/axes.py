@@ -243,17 +243,24 @@ def _pad_type(
 
 
 def _pad(x: Any, value: Any, *, padding: tuple[tuple[int, int, int], ...]) -> Any:
-    spread = np.full(
-        [max(0, d + (d - 1) * p[2]) for d, p in zip(x.shape, padding, strict=True)], value, x.dtype
+    inner = [max(0, d + (d - 1) * p[2]) for d, p in zip(x.shape, padding, strict=True)]
+    wide = np.full(
+        [d + max(0, p[0]) + max(0, p[1]) for d, p in zip(inner, padding, strict=True)],
+        value,
+        x.dtype,
     )
-    spread[tuple(slice(None, None, p[2] + 1) for p in padding)] = x
-    positive = [(max(0, low), max(0, high)) for low, high, _ in padding]
-    wide = np.pad(spread, positive, constant_values=value)
-    inside = tuple(
-        slice(max(0, -low), n - max(0, -high))
-        for n, (low, high, _) in zip(wide.shape, padding, strict=True)
-    )
-    return wide[inside]
+    wide[
+        tuple(
+            slice(max(0, p[0]), max(0, p[0]) + d, p[2] + 1)
+            for d, p in zip(inner, padding, strict=True)
+        )
+    ] = x
+    return wide[
+        tuple(
+            slice(max(0, -low), n - max(0, -high))
+            for n, (low, high, _) in zip(wide.shape, padding, strict=True)
+        )
+    ]
 
 
 Padding = tuple[tuple[int, int, int], ...]

@@ -30,7 +30,9 @@ class ByOperand:
 
     rules: tuple[Rule, ...]
 
-    def __call__(self, tangents: Sequence[Any], result: Any, *operands: Any, **params: Any) -> Any:
+    def __call__(
+        self, tangents: Sequence[Any], result: Any, /, *operands: Any, **params: Any
+    ) -> Any:
         """The result's tangent."""
         total = None
         for rule, tangent in zip(self.rules, tangents, strict=True):
@@ -40,10 +42,15 @@ class ByOperand:
         return total
 
 
+def by_operand(*rules: Rule) -> ByOperand:
+    """The derivative as the sum of the shares of the operands."""
+    return ByOperand(rules)
+
+
 def linear(name: str) -> Rule:
     """The derivative of a row that is linear in all its operands together: itself."""
 
-    def jvp(tangents: Sequence[Any], _: Any, *operands: Any, **params: Any) -> Any:
+    def jvp(tangents: Sequence[Any], _: Any, /, *operands: Any, **params: Any) -> Any:
         moved = [zeros_like(x) if t is None else t for t, x in zip(tangents, operands, strict=True)]
         return apply(name, *moved, **params)
 
@@ -53,7 +60,7 @@ def linear(name: str) -> Rule:
 def linear_in_first(name: str) -> Rule:
     """The derivative of a row that is linear in its first operand and flat in the others."""
 
-    def jvp(tangents: Sequence[Any], _: Any, x: Any, *others: Any, **params: Any) -> Any:
+    def jvp(tangents: Sequence[Any], _: Any, x: Any, /, *others: Any, **params: Any) -> Any:
         return None if tangents[0] is None else apply(name, tangents[0], *others, **params)
 
     return jvp
@@ -65,7 +72,7 @@ def linear_in_first(name: str) -> Rule:
 def batch_elementwise(name: str) -> Rule:
     """The batching of an elementwise row: operands that are not batched are repeated."""
 
-    def rule(axis: Axis, batched: Sequence[bool], *operands: Any, **params: Any) -> Any:
+    def rule(axis: Axis, batched: Sequence[bool], /, *operands: Any, **params: Any) -> Any:
         shape = next(tuple(x.shape) for x, b in zip(operands, batched, strict=True) if b)
         aligned = [
             x if b or is_scalar_constant(x) else spread(x, shape, range(1, len(shape)))
@@ -80,7 +87,7 @@ def batch_first(name: str, shift: Callable[..., dict[str, Any]]) -> Rule:
     """The batching of a row of one operand by params: `shift(axis, **params)` makes room for the
     axis in front."""
 
-    def rule(axis: Axis, _: Sequence[bool], x: Any, **params: Any) -> Any:
+    def rule(axis: Axis, _: Sequence[bool], x: Any, /, **params: Any) -> Any:
         return apply(name, x, **shift(axis, **params)), True
 
     return rule
@@ -89,7 +96,7 @@ def batch_first(name: str, shift: Callable[..., dict[str, Any]]) -> Rule:
 # --------------------------------------------------------------------------------------- values
 
 
-def apply(name: str, *operands: Any, **params: Any) -> Any:
+def apply(name: str, /, *operands: Any, **params: Any) -> Any:
     """Apply the row of that name."""
     return bind(TABLE[name], *operands, **params)
 
