@@ -1,0 +1,100 @@
+"""A gradient as a C library: a C program without Python fits a curve by gradient descent."""
+
+import os
+import subprocess
+
+import numpy as np
+
+import transpile
+from transpile import toolchain
+from transpile.options import Options
+
+TIMES = np.linspace(0, 4, 50)
+TRUTH = {"height": 2.5, "offset": -0.75, "rate": 1.25}
+STEPS, RATE = 4000, 0.2
+
+C_PROGRAM = r"""
+/* Fits height * exp(-rate * t) + offset to measurements, by gradient descent. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fit.h"
+
+enum { COUNT = 50, STEPS = 4000 };
+
+int main(void)
+{
+    double times[COUNT], measured[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        times[i] = 4.0 * i / (COUNT - 1);
+        measured[i] = 2.5 * exp(-1.25 * times[i]) - 0.75;
+    }
+    double height = 1.0, offset = 0.0, rate = 0.5, loss = 0.0;
+    double dheight, doffset, drate;
+    void *workspace = malloc(fit_workspace_size() + 1);
+    for (int step = 0; step < STEPS; step++) {
+        int code = fit(&height, &offset, &rate, times, measured,
+                       &loss, &dheight, &doffset, &drate, workspace);
+        if (code != 0) {
+            fprintf(stderr, "%s\n", fit_error(code));
+            return 1;
+        }
+        if (step % 1000 == 0)
+            printf("%.17g\n", loss);
+        height -= 0.2 * dheight;
+        offset -= 0.2 * doffset;
+        rate -= 0.2 * drate;
+    }
+    printf("%.17g %.17g %.17g\n", height, offset, rate);
+    free(workspace);
+    return 0;
+}
+"""
+
+
+def loss(curve, times, measured):
+    predicted = curve["height"] * np.exp(-curve["rate"] * times) + curve["offset"]
+    error = predicted - measured
+    return (error * error).mean()
+
+
+def curve_of(height, offset, rate):
+    return {"height": height, "offset": offset, "rate": rate}
+
+
+def test_a_c_program_descends_along_a_saved_gradient(tmp_path):
+    start = curve_of(1.0, 0.0, 0.5)
+    measured = TRUTH["height"] * np.exp(-TRUTH["rate"] * TIMES) + TRUTH["offset"]
+    step = transpile.jit(transpile.value_and_grad(loss))
+    step.lower(start, TIMES, measured).compile().save(tmp_path, "fit")
+    (tmp_path / "main.c").write_text(C_PROGRAM)
+    cc = toolchain.find_compiler(Options()).command
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    sources = ["main.c", "fit.so", f"-Wl,-rpath,{tmp_path}", "-lm", "-o", "main"]
+    subprocess.run([*cc, *strict, *sources], cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [str(tmp_path / "main")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    *losses, last = done.stdout.splitlines()
+    found = curve_of(*map(float, last.split()))
+    assert float(losses[1]) < 1e-3 * float(losses[0]) and float(losses[-1]) < 1e-20
+    np.testing.assert_allclose(list(found.values()), list(TRUTH.values()), atol=1e-6)
+
+    curve = start  # the same descent in Python, through the same library
+    for _ in range(STEPS):
+        _, slope = step(curve, TIMES, measured)
+        curve = {name: curve[name] - RATE * slope[name] for name in curve}
+    np.testing.assert_allclose(list(found.values()), list(curve.values()), rtol=1e-9)
+
+
+def test_the_c_of_the_gradient_is_one_pass_over_the_measurements(tmp_path):
+    step = transpile.jit(transpile.value_and_grad(loss))
+    text = step.lower(curve_of(1.0, 0.0, 0.5), TIMES, TIMES).as_text()
+    assert text.count("for (int64_t i = 0; i < 50; i++)") == 1
+    assert text.count("exp_f64(") == 2  # its definition, and one use
+    assert "[50]" not in text.split("static void")[-1].split("{", 1)[1]  # no array of temporaries
