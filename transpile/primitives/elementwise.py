@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitive import Linear, NoRule, Primitive, register
+from transpile.primitive import TABLE, Linear, NoRule, Primitive, register
 from transpile.primitives import derivatives as d
 from transpile.primitives.kinds import common_shape, elementwise, transcendental
-from transpile.primitives.rules import apply, batch_elementwise, flat
+from transpile.primitives.rules import ByOperand, apply, batch_elementwise, flat
+from transpile.trace import bind
 from transpile.types import BOOL, ArrayType
 
 # ---------------------------------------------------------------------------------- arithmetic
@@ -435,14 +436,18 @@ copy = elementwise(
     "copy", np.copy, "x", cost=0, jvp=lambda t, out, x: t, transpose=lambda ct, x: [ct]
 )
 # What a policy of `checkpoint` knows a value by.
-name = elementwise(
-    "name",
-    _name,
-    "x",
-    result=_name_type,
-    cost=0,
-    jvp=lambda t, out, x, name="": t,
-    transpose=lambda ct, x, name="": [ct],
+name = register(
+    Primitive(
+        "name",
+        "elementwise",
+        _name,
+        _name_type,
+        c={"": "x"},
+        cost=0,
+        jvp=ByOperand((lambda t, out, x, name="": t,)),
+        transpose=lambda ct, x, name="": [ct],
+        batch=lambda axis, batched, x, name="": (bind(TABLE["name"], x, name=name), True),
+    )
 )
 stop_gradient = elementwise("stop_gradient", np.copy, "x", cost=0, jvp=flat)
 # The value again, but for the passes another one: what is computed from it in order to save memory
