@@ -1,0 +1,410 @@
+"""What the rules of the rows are tried on: for each row and dtype, operands and parameters.
+
+A `Trial` is one equation with its operands, some of which move (have tangents, or are batched); all
+trials of a row and a dtype make one graph, a `Bundle`. Run as a program, this file prints how many
+rows x dtypes x modes `test_rules` tries, and which have no rule by nature, and why.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from rows import (
+    BROADCASTS,
+    EMPTY_REDUCTIONS,
+    JOINS,
+    PADDINGS,
+    PERMUTATIONS,
+    POSITIONS,
+    PRODUCTS,
+    REDUCTIONS,
+    RESHAPES,
+    REVERSALS,
+    SCANS,
+    SLICES,
+    accepted,
+    arity,
+    drawn,
+    small,
+)
+
+from transpile import numpy as jnp
+from transpile.graph import Const, Equation, Graph, Var
+from transpile.primitive import TABLE, NoRule
+from transpile.primitives.rules import ByOperand
+from transpile.transforms.closed import Closed
+from transpile.transforms.jvp import jvp
+from transpile.types import DTYPES, ArrayType
+
+assert jnp.sin is np.sin  # importing it registers the traced functions, which the rules use
+
+MODES = ("jvp", "transpose", "second order", "vmap")
+BATCH = 6  # a size that no operand has
+POINTS = 5  # the elements of an elementwise operand
+# Rows whose derivative is not that of their values: the factor between them.
+BY_DEFINITION = {"stop_gradient": 0}
+LARGEST = 200  # more elements test loops, not rules
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """An equation; `moving` marks operands that have tangents or are batched. An operand that is
+    a NumPy scalar is a constant in the graph."""
+
+    row: object
+    operands: tuple
+    params: dict
+    moving: tuple
+
+    def __str__(self):
+        shapes = ", ".join(
+            f"{'~' if m else ''}{x.dtype}{list(x.shape) if isinstance(x, np.ndarray) else ''}"
+            for x, m in zip(self.operands, self.moving, strict=True)
+        )
+        params = " ".join(f"{k}={v}" for k, v in self.params.items())
+        return f"{self.row.name}({shapes}) {params}".rstrip()
+
+    def moved(self, tangents, step):
+        """The operands after a step along the tangents, which moving operands have."""
+        return [
+            x if t is None else x + step * t for x, t in zip(self.operands, tangents, strict=True)
+        ]
+
+
+class Bundle:
+    """Many trials as one graph: each has its own inputs, and one result."""
+
+    def __init__(self, trials):
+        self.trials = list(trials)
+        self.values, self.active, self.places = [], [], []
+        inputs, equations = [], []
+        for trial in self.trials:
+            atoms, places = [], []
+            for x, moves in zip(trial.operands, trial.moving, strict=True):
+                if isinstance(x, np.generic):
+                    atoms.append(Const(x))
+                    places.append(None)
+                    continue
+                places.append(len(inputs))
+                atoms.append(Var(ArrayType(x.shape, x.dtype), f"x{len(inputs)}"))
+                inputs.append(atoms[-1])
+                self.values.append(x)
+                self.active.append(moves)
+            self.places.append(places)
+            types = trial.row.result_types([a.type for a in atoms], trial.params)
+            outputs = tuple(map(Var, types))
+            equations.append(Equation(trial.row, tuple(atoms), trial.params, outputs))
+        outputs = tuple(e.output for e in equations)
+        self.graph = Graph(tuple(inputs), tuple(equations), outputs, "trials")
+        self.graph.check()
+        self.closed = Closed(self.graph)
+
+    def of_operands(self, number, arrays):
+        """Of arrays for all inputs, those of a trial's operands that move; None for the others."""
+        return [
+            arrays[place] if place is not None and self.active[place] else None
+            for place in self.places[number]
+        ]
+
+
+# --------------------------------------------------------------------------------------- operands
+
+
+def is_calm(parts):
+    """Where no row has a kink or a jump near: not at integers and halves, powers of two, equal
+    operands, and whole quotients."""
+    good = np.ones(np.broadcast_shapes(*(p.shape for p in parts)), bool)
+    for p in parts:
+        good &= np.abs(2 * p - np.round(2 * p)) > 0.15
+        good &= np.abs(np.log2(np.abs(p)) - np.round(np.log2(np.abs(p)))) > 0.05
+    for p, q in itertools.permutations(parts, 2):
+        good &= (np.abs(p - q) > 0.1) & (np.abs(p + q) > 0.1)
+        good &= np.abs(p / q - np.round(p / q)) > 0.08
+    return good
+
+
+def calm(row, dtype, count, number, random, fixed=()):
+    """`number` operands of `count` elements each, inside the row's domain and away from kinks, also
+    in the company of the `fixed` parts."""
+    low, high = row.domain or (-2.4, 2.4)
+    low, high = max(low, -2.4), min(high, 2.4)
+    each = 2 if dtype.kind == "c" else 1
+    candidates = random.uniform(low, high, (number * each, 4000))
+    good = is_calm([*candidates, *(np.full(4000, f) for f in fixed)])
+    chosen = candidates[:, good][:, :count]
+    assert chosen.shape[1] == count, f"the domain of {row.name} has too few calm points"
+    if each == 2:
+        chosen = chosen[0::2] + 1j * chosen[1::2]
+    return [c.astype(dtype) for c in chosen]
+
+
+def elementwise_operands(row, dtype, shape, random):
+    """Operands of one shape for an elementwise row."""
+    count = int(np.prod(shape))
+    if row.name == "select":
+        test = (np.arange(count) % 2 == 0) ^ (random.random() < 0.5)
+        return [test.reshape(shape), *_plain(row, dtype, shape, 2, random)]
+    if row.name == "ldexp":
+        shift = random.integers(-3, 4, shape).astype("int32")
+        return [*_plain(row, dtype, shape, 1, random), shift]
+    operands = _plain(row, dtype, shape, arity(row), random)
+    if row.name == "power" and dtype.kind in "iu":
+        operands[1] = np.abs(operands[1]) % dtype.type(5)
+    return operands
+
+
+def _plain(row, dtype, shape, number, random):
+    count = int(np.prod(shape))
+    if dtype.kind in "fc":
+        found = calm(row, dtype, count, number, random)
+    else:
+        found = [drawn(dtype, count, random) for _ in range(number)]
+    return [np.array(x).reshape(shape) for x in found]
+
+
+def grid(dtype, shape, random):
+    """Distinct, well separated values, a zero among them where their number is odd."""
+    if dtype.kind not in "fc":
+        return np.asarray(small(dtype, shape, random))
+    count = int(np.prod(shape))
+    values = random.permutation(np.linspace(-1.5, 1.5, count)) if count > 1 else np.full(count, 0.7)
+    if dtype.kind == "c":
+        values = values + 1j * random.permutation(np.linspace(-1.2, 1.3, count))
+    return np.asarray(values.reshape(shape)).astype(dtype)
+
+
+# ------------------------------------------------------------------------------------------ cases
+
+
+def array_cases(row, dtype):
+    """(shapes of the operands, parameters) for a row that is not elementwise."""
+    match row.name:
+        case "broadcast_in_dim":
+            found = [
+                ([s], {"shape": target, "broadcast_dimensions": d}) for s, target, d in BROADCASTS
+            ]
+            found.append(([(1, 3)], {"shape": (0, 3), "broadcast_dimensions": (0, 1)}))
+        case "reshape":
+            found = [([s], {"shape": target}) for s, target in RESHAPES]
+        case "transpose":
+            found = [([(4, 3, 2)[: len(p)]], {"permutation": p}) for p in PERMUTATIONS]
+        case "slice":
+            found = [([s], {"start": a, "limit": b, "strides": c}) for s, a, b, c in SLICES]
+        case "rev":
+            found = [([s], {"dimensions": d}) for s, d in REVERSALS]
+        case "concatenate":
+            found = [(list(shapes), {"dimension": d}) for shapes, d in JOINS]
+        case "pad":
+            more = [((4, 3), ((-1, 2, 2), (1, -2, 1))), ((7,), ((-3, -2, 1),)), ((), ())]
+            found = [([s, ()], {"padding": p}) for s, p in [*PADDINGS, *more]]
+        case "iota":
+            found = [([], {"shape": (4, 3), "dimension": 0, "dtype": dtype})]
+        case "dot_general":
+            more = [
+                ((2, 3, 4, 5), (5, 3, 2), (((3, 0), (0, 2)), ((1,), (1,)))),
+                ((3, 2, 4), (2, 5, 3), (((), ()), ((1, 0), (0, 2)))),
+                ((2, 3, 4, 2), (4, 2, 3, 2), (((1, 2), (2, 0)), ((3,), (3,)))),
+                ((0, 3), (3, 2), (((1,), (0,)), ((), ()))),
+            ]
+            found = [([x, y], {"dimension_numbers": n}) for x, y, n in [*PRODUCTS, *more]]
+        case _:
+            found = _cases_of_kind(row)
+    return [c for c in found if all(np.prod(s) <= LARGEST for s in c[0])]
+
+
+def _cases_of_kind(row):
+    match row.kind:
+        case "reduce":
+            has_identity = row.combine not in ("maximum", "minimum")
+            shapes = REDUCTIONS + (EMPTY_REDUCTIONS if has_identity else EMPTY_REDUCTIONS[2:3])
+            return [([s], {"axes": axes}) for s, axes in shapes if 0 not in s or has_identity]
+        case "composite":
+            return [([s], {"axis": axis}) for s, axis in POSITIONS]
+        case "scan":
+            shapes = [*SCANS, ((5, 2), 0), ((13,), 0), ((2,), 0)]
+            return [
+                ([s], {"axis": axis, "reverse": reverse})
+                for s, axis in shapes
+                for reverse in (False, True)
+            ]
+    raise AssertionError(f"array_cases knows no operands of {row.name}: give it some")
+
+
+def cases(row, dtype, random):
+    """(operands, parameters) of a row: arrays, and constants beside arrays."""
+    if row.kind != "elementwise":
+        for shapes, params in array_cases(row, dtype):
+            yield [grid(dtype, s, random) for s in shapes], params
+        return
+    targets = DTYPES if row.name == "convert_element_type" else [None]
+    for target in targets:
+        params = {} if target is None else {"dtype": target}
+        for shape in ((POINTS,), ()):
+            operands = elementwise_operands(row, dtype, shape, random)
+            if target is not None and target.kind == "u":
+                operands = [np.abs(operands[0].real).astype(dtype)]
+            yield operands, params
+        operands = elementwise_operands(row, dtype, (POINTS,), random)
+        for k, x in enumerate(operands if len(operands) > 1 else []):
+            yield _beside_constant(row, dtype, operands, k, x[0], random), params
+
+
+def _beside_constant(row, dtype, operands, k, value, random):
+    """The operands, of which the k-th is a constant without axes."""
+    others = list(operands)
+    plain = [i for i, x in enumerate(operands) if x.dtype == dtype]
+    if dtype.kind in "fc" and k in plain and len(plain) == 2:
+        (other,) = (i for i in plain if i != k)
+        parts = (value.real, value.imag) if dtype.kind == "c" else (value,)
+        (others[other],) = calm(row, dtype, POINTS, 1, random, parts)
+    others[k] = value
+    return others
+
+
+def has_tangent(x):
+    """Tell whether an operand, which is no constant, can move a little."""
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+
+
+def derivative_trials(row, dtype):
+    """Each operand moves alone, and all together; but for those whose rule is a NoRule."""
+    random = np.random.default_rng(17)
+    trials = []
+    for operands, params in cases(row, dtype, random):
+        types = [ArrayType(np.shape(x), x.dtype) for x in operands]
+        if row.result_types(types, params)[0].dtype.kind not in "fc":
+            continue
+        movable = [k for k, x in enumerate(operands) if has_tangent(x) and not refusal(row, k)]
+        subsets = [(k,) for k in movable] + ([tuple(movable)] if len(movable) > 1 else [])
+        for subset in subsets:
+            moving = tuple(k in subset for k in range(len(operands)))
+            trials.append(Trial(row, tuple(operands), params, moving))
+    return trials
+
+
+def batching_trials(row, dtype):
+    """Every non-empty subset of the operands is batched."""
+    random = np.random.default_rng(19)
+    trials = []
+    for operands, params in cases(row, dtype, random):
+        free = [k for k, x in enumerate(operands) if isinstance(x, np.ndarray)]
+        for size in range(1, len(free) + 1):
+            for subset in itertools.combinations(free, size):
+                moving = tuple(k in subset for k in range(len(operands)))
+                trials.append(Trial(row, tuple(operands), params, moving))
+    return trials
+
+
+def examples(trial, random):
+    """The operands, those that are batched with examples along a new axis in front: the values of
+    the operand in other orders."""
+    found = []
+    for x, batched in zip(trial.operands, trial.moving, strict=True):
+        if batched and trial.row.kind == "elementwise" and x.shape == ():
+            x = np.stack([x, *_others(x, random)])
+        elif batched:
+            x = np.stack([random.permutation(x.ravel()).reshape(x.shape) for _ in range(BATCH)])
+        found.append(x)
+    return found
+
+
+def _others(x, random):
+    """Further values near that of an operand without axes."""
+    if x.dtype == bool:
+        return list(random.random(BATCH - 1) < 0.5)
+    factors = range(2, BATCH + 1)
+    if x.dtype.kind in "iu":
+        return [x // x.dtype.type(k) for k in factors]
+    return [x * (1 - x.dtype.type(k / 64)) for k in factors]
+
+
+# --------------------------------------------------------------------------------- what has a rule
+
+
+def refusal(row, k):
+    """Why an operand has no derivative, by its rule; or nothing."""
+    rule = row.jvp
+    if isinstance(rule, ByOperand):
+        rule = rule.rules[k]
+    return rule.reason if isinstance(rule, NoRule) else ""
+
+
+def is_flat(row, dtype):
+    """Tell whether by the row's rule no operand of this dtype changes anything."""
+    trials = derivative_trials(row, dtype)
+    bundle = Bundle(trials)
+    return row.jvp is not None and bool(trials) and not any(jvp(bundle.closed, bundle.active)[1])
+
+
+def why_none(row, dtype, mode):
+    """Why a row has no rule of a mode for a dtype, by its nature; or nothing: then it must."""
+    if row.kind == "call":
+        return "calls a graph, whose rows have the rules: has tests of its own"
+    if row.kind == "generate":
+        return "has no operands"
+    if mode == "vmap":
+        return row.batch.reason if isinstance(row.batch, NoRule) else ""
+    if dtype.kind not in "fc":
+        return "integers and bools have no tangents"
+    random = np.random.default_rng(0)
+    results = [
+        row.result_types([ArrayType(np.shape(x), x.dtype) for x in operands], params)[0]
+        for operands, params in cases(row, dtype, random)
+    ]
+    if all(t.dtype.kind not in "fc" for t in results):
+        return "the result is an integer or a bool"
+    if isinstance(row.jvp, NoRule):
+        return row.jvp.reason
+    if mode != "jvp" and is_flat(row, dtype):
+        return "its derivative is zero, which the mode jvp tries"
+    return ""
+
+
+def dtypes_of(row):
+    """The dtypes of the operands that a row takes."""
+    found = [d for d in DTYPES if accepted(row, d)]
+    if row.name == "ldexp":  # its integers are the exponents
+        found = [d for d in found if d.kind == "f"]
+    if row.name == "iota":  # a count has no truth
+        found = [d for d in found if d.kind != "b"]
+    return found
+
+
+def summary():
+    """A table of how many rows x dtypes x modes are tried, and why the others are not."""
+    tried, reasons = Counter(), Counter()
+    rows_without = {}
+    for row in TABLE.values():
+        for dtype, mode in itertools.product(dtypes_of(row), MODES):
+            reason = why_none(row, dtype, mode)
+            if reason:
+                reasons[reason, mode] += 1
+                rows_without.setdefault(reason, {})[row.name] = None
+            else:
+                tried[mode] += 1
+    lines = [f"{len(TABLE)} rows", _line("", MODES), _line("tried", [tried[m] for m in MODES])]
+    for reason, names in rows_without.items():
+        lines.append(_line(_short(reason), [reasons[reason, m] for m in MODES]) + f"  {_list(names)}")
+    total = sum(tried.values()) + sum(reasons.values())
+    lines.append(f"rows x dtypes x modes: {total}, of them {sum(tried.values())} tried")
+    return "\n".join(lines)
+
+
+def _line(head, columns):
+    return f"{head:62}" + "".join(f"{c:>14}" for c in columns)
+
+
+def _short(reason):
+    return re.sub(r"\s+", " ", reason)[:60]
+
+
+def _list(names):
+    return ", ".join(names) if len(names) <= 6 else f"{len(names)} rows"
+
+
+if __name__ == "__main__":
+    print(summary())
