@@ -14,10 +14,12 @@ from transpile.passes.common_subexpressions import common_subexpressions
 from transpile.passes.components import components
 from transpile.passes.dead_code import dead_code
 from transpile.passes.decompose import decompose
+from transpile.passes.inline_calls import inline_calls
 from transpile.passes.outputs import separate_outputs
 from transpile.passes.simplify import simplify
 
 PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
+    (inline_calls, "what a call computes is optimised and fused with what stands around it"),
     (dead_code, "what nothing reads would only cost time in the passes that follow"),
     (decompose, "composite rows become simpler ones, which fuse"),
     (simplify, "constants are folded and identities removed, exact ones only"),

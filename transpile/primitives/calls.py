@@ -1,0 +1,362 @@
+"""Calls: rows that apply a sub-graph, or a rule that a user wrote; the pass `inline_calls` puts the
+sub-graphs in their places.
+
+The rules of a user are objects that the equation carries in its params. They run when a derivative
+is taken, on the values of the trace that is under way then:
+
+    JvpRule   (operands, tangents) -> (results, tangents)
+    VjpRule   .forward(operands, active) -> (results, residuals, backward), where
+              backward(residuals, cotangents of the results) -> cotangents of the operands
+
+In all of these a zero is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+from transpile.dims import Shape
+from transpile.graph import Graph, Var
+from transpile.primitive import Axis, Primitive, register
+from transpile.primitives.rules import apply
+from transpile.primitives.rules import spread as repeated
+from transpile.source import user_source
+from transpile.trace import bind, the_trace
+from transpile.tracer import Tracer
+from transpile.transforms.batch import spread
+from transpile.transforms.closed import close, operand, tangent_type
+from transpile.transforms.interpret import interpret
+from transpile.transforms.jvp import push
+from transpile.transforms.transpose import pull
+from transpile.types import ArrayType
+
+Values = Sequence[Any]
+Flags = Sequence[bool]
+Backward = Callable[[Values, Values], list[Any]]
+JvpRule = Callable[[Values, Values], tuple[list[Any], list[Any]]]
+
+
+class VjpRule(Protocol):
+    """A derivative in reverse mode that a user wrote."""
+
+    def forward(self, operands: Values, active: Flags) -> tuple[list[Any], list[Any], Backward]:
+        """The results, the residuals, and what makes cotangents of the operands from them."""
+
+
+def bind_call(row: Primitive, *operands: Any, **params: Any) -> list[Any]:
+    """Apply a row; its results are a list, however many they are."""
+    found = bind(row, *operands, **params)
+    return found if isinstance(found, list) else [found]
+
+
+def call_type(*types: ArrayType, graph: Graph, **_: Any) -> tuple[ArrayType, ...]:
+    """The types of a graph's results, or a TypeError for operands that are not its inputs."""
+    expected = [v.type.strong for v in graph.inputs]
+    if [t.strong for t in types] != expected:
+        raise TypeError(
+            f"a call of {graph.name} takes {', '.join(map(str, expected))}, "
+            f"not {', '.join(map(str, types))}"
+        )
+    return tuple(a.type for a in graph.outputs)
+
+
+def call_value(*values: Any, graph: Graph, **_: Any) -> list[Any]:
+    """The meaning of a call: its graph, interpreted."""
+    return interpret(graph, values)
+
+
+def _push(tangents: Values, *operands: Any, graph: Graph, **_: Any) -> tuple[list[Any], list[Any]]:
+    results, moved = push(graph, operands, tangents)
+    return [operand(x) for x in results], moved
+
+
+def _pull(cotangents: Values, *operands: Any, graph: Graph, **_: Any) -> list[Any]:
+    return pull(graph, operands, cotangents)
+
+
+def _spread(
+    axis: Axis, batched: Flags, *operands: Any, graph: Graph, **_: Any
+) -> tuple[list[Any], list[bool]]:
+    results, flags = spread(graph, axis, operands, batched)
+    return [operand(x) for x in results], flags
+
+
+named_call = register(
+    Primitive(
+        "named_call", "call", call_value, call_type, jvp=_push, transpose=_pull, batch=_spread
+    )
+)
+
+
+# ------------------------------------------------------------------------------- batches of rules
+
+
+def in_front(x: Any, axis: Axis) -> Any:
+    """The value repeated along a new axis in front."""
+    shape: Shape = (axis.size, *x.shape)
+    return repeated(x, shape, range(1, len(shape)))
+
+
+def _batched_graph(graph: Graph, axis: Axis, batched: Flags) -> Graph:
+    """The graph on batches, with all its results batched: so a rule of it knows what it gives."""
+
+    def on_arrays(*values: Any) -> list[Any]:
+        found, flags = spread(graph, axis, values, batched)
+        return [
+            x if is_batched else in_front(operand(x), axis)
+            for x, is_batched in zip(found, flags, strict=True)
+        ]
+
+    inputs = [
+        Var(v.type.with_shape((axis.size, *v.type.shape)), v.name) if is_batched else v
+        for v, is_batched in zip(graph.inputs, batched, strict=True)
+    ]
+    return close(on_arrays, inputs, name=graph.name, source=graph.source).graph
+
+
+def _spread_function(
+    function: Callable[..., list[Any]], axis: Axis, values: Values, batched: Flags
+) -> list[tuple[Any, bool]]:
+    """The results of a function of one example on batches, with a flag each.
+
+    A None (zero) or a constant among the values reaches the function as it is.
+    """
+    traced = [
+        (x, is_batched)
+        for x, is_batched in zip(values, batched, strict=True)
+        if isinstance(x, Tracer)
+    ]
+    inputs = [
+        Var(x.type.with_shape(x.type.shape[1:]) if is_batched else x.type, x.variable.name)
+        for x, is_batched in traced
+    ]
+    is_zero: list[bool] = []
+
+    def on_example(*tracers: Any) -> list[Any]:
+        given = iter(tracers)
+        results = function(*[next(given) if isinstance(x, Tracer) else x for x in values])
+        is_zero[:] = [x is None for x in results]
+        return [x for x in results if x is not None]
+
+    source = the_trace().origin or user_source()
+    closed = close(on_example, inputs, name="rule", source=source)
+    found, flags = spread(
+        closed.graph,
+        axis,
+        (*closed.captured, *[x for x, _ in traced]),
+        [False] * len(closed.captured) + [is_batched for _, is_batched in traced],
+    )
+    given = iter(zip(map(operand, found), flags, strict=True))
+    return [(None, False) if z else next(given) for z in is_zero]
+
+
+def _all_batched(found: Sequence[tuple[Any, bool]], axis: Axis) -> list[Any]:
+    return [x if x is None or is_batched else in_front(x, axis) for x, is_batched in found]
+
+
+# ------------------------------------------------------------------------------------ custom_jvp
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedJvp:
+    """A rule in forward mode, on batches of the operands marked."""
+
+    rule: JvpRule
+    axis: Axis
+    batched: tuple[bool, ...]
+
+    def __call__(self, operands: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+        """All results and tangents are batched."""
+        count = len(operands)
+
+        def both(*values: Any) -> list[Any]:
+            results, moved = self.rule(values[:count], values[count:])
+            return [*results, *moved]
+
+        found = _spread_function(both, self.axis, (*operands, *tangents), self.batched * 2)
+        everything = _all_batched(found, self.axis)
+        half = len(everything) // 2
+        return everything[:half], everything[half:]
+
+    @property
+    def __name__(self) -> str:
+        return _name_of(self.rule)
+
+
+def _name_of(rule: Any) -> str:
+    return str(getattr(rule, "__name__", type(rule).__name__))
+
+
+def _custom_jvp(
+    tangents: Values, *operands: Any, jvp: JvpRule, **_: Any
+) -> tuple[list[Any], list[Any]]:
+    return jvp(operands, tangents)
+
+
+def _custom_jvp_batch(
+    axis: Axis, batched: Flags, *operands: Any, graph: Graph, jvp: JvpRule, name: str
+) -> tuple[list[Any], list[bool]]:
+    graph = _batched_graph(graph, axis, batched)
+    rule = BatchedJvp(jvp, axis, tuple(batched))
+    results = bind_call(custom_jvp_call, *operands, graph=graph, jvp=rule, name=name)
+    return results, [True] * len(results)
+
+
+custom_jvp_call = register(
+    Primitive(
+        "custom_jvp_call",
+        "call",
+        call_value,
+        call_type,
+        jvp=_custom_jvp,
+        transpose=_pull,
+        batch=_custom_jvp_batch,
+    )
+)
+
+
+# ------------------------------------------------------------------------------------ custom_vjp
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedVjp:
+    """A rule in reverse mode, on batches of the operands marked."""
+
+    rule: VjpRule
+    axis: Axis
+    batched: tuple[bool, ...]
+
+    def forward(self, operands: Values, active: Flags) -> tuple[list[Any], list[Any], Backward]:
+        """All results are batched, residuals where they depend on what is."""
+        count = 0
+        backward: Backward | None = None
+
+        def results_and_residuals(*values: Any) -> list[Any]:
+            nonlocal count, backward
+            results, residuals, backward = self.rule.forward(values, active)
+            count = len(results)
+            return [*results, *residuals]
+
+        found = _spread_function(results_and_residuals, self.axis, operands, self.batched)
+        assert backward is not None
+        residuals = found[count:]
+        flags = tuple(is_batched for _, is_batched in residuals)
+        return (
+            _all_batched(found[:count], self.axis),
+            [x for x, _ in residuals],
+            BatchedBackward(backward, self.axis, flags, self.batched),
+        )
+
+    @property
+    def __name__(self) -> str:
+        return _name_of(self.rule)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedBackward:
+    """The way back on batches of cotangents and of the residuals marked, to the operands marked."""
+
+    backward: Backward
+    axis: Axis
+    residuals: tuple[bool, ...]
+    operands: tuple[bool, ...]
+
+    def __call__(self, residuals: Values, cotangents: Values) -> list[Any]:
+        """An operand that all examples share gets the sum of their cotangents."""
+        count = len(residuals)
+        found = _spread_function(
+            lambda *values: self.backward(values[:count], values[count:]),
+            self.axis,
+            (*residuals, *cotangents),
+            (*self.residuals, *[True] * len(cotangents)),
+        )
+        everything = _all_batched(found, self.axis)
+        return [
+            x if x is None or is_batched else apply("reduce_sum", x, axes=(0,))
+            for x, is_batched in zip(everything, self.operands, strict=True)
+        ]
+
+    @property
+    def __name__(self) -> str:
+        return _name_of(self.backward)
+
+
+def _custom_vjp(
+    tangents: Values, *operands: Any, graph: Graph, vjp: VjpRule, **_: Any
+) -> tuple[list[Any], list[Any]]:
+    active = tuple(t is not None for t in tangents)
+    results, residuals, backward = vjp.forward(operands, active)
+    moved = bind_call(
+        custom_vjp_linear,
+        *residuals,
+        *[t for t in tangents if t is not None],
+        active=active,
+        backward=backward,
+        results=tuple(a.type.strong for a in graph.outputs),
+    )
+    given = iter(moved)
+    return results, [next(given) if tangent_type(a.type) else None for a in graph.outputs]
+
+
+def _custom_vjp_batch(
+    axis: Axis, batched: Flags, *operands: Any, graph: Graph, vjp: VjpRule, name: str
+) -> tuple[list[Any], list[bool]]:
+    graph = _batched_graph(graph, axis, batched)
+    rule = BatchedVjp(vjp, axis, tuple(batched))
+    results = bind_call(custom_vjp_call, *operands, graph=graph, vjp=rule, name=name)
+    return results, [True] * len(results)
+
+
+custom_vjp_call = register(
+    Primitive(
+        "custom_vjp_call",
+        "call",
+        call_value,
+        call_type,
+        jvp=_custom_vjp,
+        transpose=_pull,
+        batch=_custom_vjp_batch,
+    )
+)
+
+
+def refuse_forward_mode(*_: Any, **__: Any) -> NoReturn:
+    """The error for whatever wants the values of tangents that only a transpose can use."""
+    raise TypeError(
+        f"{user_source()}: can't apply forward-mode autodiff (jvp) to a custom_vjp function."
+    )
+
+
+def _linear_type(*_: ArrayType, results: tuple[ArrayType, ...], **__: Any) -> tuple[Any, ...]:
+    return tuple(kind for kind in results if tangent_type(kind))
+
+
+def _linear_transpose(
+    cotangents: Values,
+    *operands: Any,
+    active: tuple[bool, ...],
+    backward: Backward,
+    results: tuple[ArrayType, ...],
+) -> list[Any]:
+    count = len(operands) - sum(active)
+    given = iter(cotangents)
+    arrived = [next(given) if tangent_type(kind) else None for kind in results]
+    found = backward(operands[:count], arrived)
+    return [None] * count + [c for c, a in zip(found, active, strict=True) if a]
+
+
+# The tangents of a custom_vjp_call's results, by its residuals and the tangents of its active
+# operands: no more than a place for the transpose to find `backward` in.
+custom_vjp_linear = register(
+    Primitive(
+        "custom_vjp_linear",
+        "call",
+        refuse_forward_mode,
+        _linear_type,
+        jvp=refuse_forward_mode,
+        transpose=_linear_transpose,
+        batch=refuse_forward_mode,
+    )
+)

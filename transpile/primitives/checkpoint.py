@@ -1,0 +1,162 @@
+"""Checkpoint: the row of a sub-graph whose derivative recomputes the values that it needs.
+
+It does not keep them from the forward pass, but for those that a policy names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from transpile.graph import Equation, Graph, Var, live_equations
+from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.primitives.calls import Flags, Values, bind_call, call_type, call_value
+from transpile.primitives.rules import apply
+from transpile.tracer import Tracer
+from transpile.transforms.batch import batch
+from transpile.transforms.closed import Closed
+from transpile.transforms.jvp import jvp
+from transpile.transforms.linearize import partition
+from transpile.transforms.transpose import transpose
+
+# (row, *types of the operands, **params) -> whether the results of such an equation are kept
+Policy = Callable[..., bool]
+
+
+def _checkpoint_jvp(
+    tangents: Values,
+    *operands: Any,
+    graph: Graph,
+    policy: Policy | None,
+    prevent_cse: tuple[bool, ...],
+) -> tuple[list[Any], list[Any]]:
+    """Two calls: of what is known, which gives the results and what the policy saves of it; and of
+    the tangents, which recomputes from the operands and the saved values what it needs."""
+    both, flags = jvp(Closed(graph), [t is not None for t in tangents])
+    derivative, count = both.graph, len(graph.outputs)
+    moving = derivative.inputs[len(derivative.inputs) - sum(t is not None for t in tangents) :]
+    fixed = derivative.inputs[: len(derivative.inputs) - len(moving)]
+    known, _ = partition(derivative, moving)
+    saveable = {v for e in known if _is_saved(policy, e) for v in e.outputs}
+    moved = derivative.outputs[count:]
+    recomputed, read = _equations_from(derivative, moved, saveable)
+    saved = [v for e in known for v in e.outputs if v in saveable and v in read]
+    values = dict(zip(fixed, (*both.captured, *operands), strict=True))
+    guards = dict(zip(fixed, (*[True] * len(both.captured), *prevent_cse), strict=True))
+
+    results = (*derivative.outputs[:count], *saved)
+    forwards = _part(derivative, fixed, live_equations(known, results), results)
+    found = bind_call(
+        checkpoint,
+        *values.values(),
+        graph=forwards,
+        policy=policy,
+        prevent_cse=tuple(guards.values()),
+    )
+    values.update(zip(saved, found[count:], strict=True))
+    needed = [v for v in fixed if v in read] + saved
+    changes = bind_call(
+        checkpoint,
+        *[values[v] for v in needed],
+        *[t for t in tangents if t is not None],
+        graph=_part(derivative, (*needed, *moving), recomputed, moved),
+        policy=policy,
+        prevent_cse=(*[guards.get(v, True) for v in needed], *[True] * len(moving)),
+    )
+    given = iter(changes)
+    return found[:count], [next(given) if f else None for f in flags]
+
+
+def _part(
+    graph: Graph, inputs: Sequence[Var], equations: tuple[Equation, ...], outputs: Sequence[Any]
+) -> Graph:
+    return Graph(tuple(inputs), equations, tuple(outputs), graph.name, source=graph.source)
+
+
+def _is_saved(policy: Policy | None, equation: Equation) -> bool:
+    if policy is None:
+        return False
+    types = [a.type for a in equation.inputs]
+    return bool(policy(equation.primitive, *types, **equation.params))
+
+
+def _equations_from(
+    graph: Graph, outputs: Sequence[Any], saved: set[Var]
+) -> tuple[tuple[Equation, ...], set[Any]]:
+    """The equations that make the outputs out of the inputs and the saved values, and all that they
+    and the outputs read."""
+    read = set(outputs)
+    kept: list[Equation] = []
+    for equation in reversed(graph.equations):
+        if any(v in read and v not in saved for v in equation.outputs):
+            kept.append(equation)
+            read.update(equation.inputs)
+    return tuple(reversed(kept)), read
+
+
+def _checkpoint_transpose(
+    cotangents: Values,
+    *operands: Any,
+    graph: Graph,
+    policy: Policy | None,
+    prevent_cse: tuple[bool, ...],
+) -> list[Any]:
+    """A call again. What it recomputes starts from values behind a barrier: equal computations of
+    the forward pass stay apart from it."""
+    linear = [isinstance(x, Linear) for x in operands]
+    found, flags = transpose(Closed(graph), linear, [c is not None for c in cotangents])
+    known = [
+        _guarded(x) if is_guarded else x
+        for x, is_guarded in zip(operands, prevent_cse, strict=True)
+        if not isinstance(x, Linear)
+    ]
+    given = [*found.captured, *known, *[c for c in cotangents if c is not None]]
+    results = iter(
+        bind_call(
+            checkpoint,
+            *given,
+            graph=found.graph,
+            policy=policy,
+            prevent_cse=(any(prevent_cse),) * len(given),
+        )
+    )
+    moved = _places(linear, flags)
+    return [next(results) if is_moved else None for is_moved in moved]
+
+
+def _places(linear: Flags, flags: Flags) -> Iterator[bool]:
+    """For each operand whether it has a cotangent; `flags` says so of the linear ones."""
+    given = iter(flags)
+    return (is_linear and next(given) for is_linear in linear)
+
+
+def _guarded(x: Any) -> Any:
+    return apply("optimization_barrier", x) if isinstance(x, Tracer) else x
+
+
+def _checkpoint_batch(
+    axis: Axis,
+    batched: Flags,
+    *operands: Any,
+    graph: Graph,
+    policy: Policy | None,
+    prevent_cse: tuple[bool, ...],
+) -> tuple[list[Any], list[bool]]:
+    found, flags = batch(Closed(graph), axis, batched)
+    given = [*found.captured, *operands]
+    guards = (*[True] * len(found.captured), *prevent_cse)
+    results = bind_call(checkpoint, *given, graph=found.graph, policy=policy, prevent_cse=guards)
+    return results, flags
+
+
+checkpoint = register(
+    Primitive(
+        "checkpoint",
+        "call",
+        call_value,
+        call_type,
+        jvp=_checkpoint_jvp,
+        transpose=_checkpoint_transpose,
+        batch=_checkpoint_batch,
+    )
+)
