@@ -137,3 +137,20 @@ def test_an_expensive_reader_of_a_running_value_has_a_loop_of_its_own():
     scan, readers = (s for s in rows.body if isinstance(s, For))
     assert "exp" not in str(scan) and "'exp'" in str(readers)
     assert homes(grown, x)[0] == ("cumsum", "row")
+
+
+def test_a_loop_joins_an_earlier_one_when_that_cannot_wait():
+    def f(x, y):
+        total = (np.exp(x).sum(axis=1)).sum() * 2  # the sum over rows ends before weights begin
+        weights = (y * y).sum(axis=1)
+        return total, np.exp(x) * (weights / np.exp(x).sum(axis=1))[:, None]
+
+    program = lowered(f, ordinary("f8", (5, 20)), ordinary("f8", (5, 20)))
+    outer = [s for s in program.kernels[0].body if isinstance(s, For)]
+    assert len(program.kernels) == 1 and len(outer) == 1
+    check_each_result(f, ordinary("f8", (5, 20)), ordinary("f8", (5, 20)))
+
+
+def check_each_result(f, *args):
+    for found, expected in zip(run(lowered(f, *args), args), f(*args), strict=True):
+        assert_equal_values(found, np.asarray(expected), 1e-12)

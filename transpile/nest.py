@@ -180,9 +180,9 @@ def _bring_together(
     producers: list[Stage],
     depth: int,
 ) -> None:
-    """Move the loops of a stage's producers into the latest of them, where all can run together and
-    the stage with them: `x[j] - x[i]` and `y[j] - y[i]` have nothing in common until a sum reads
-    both.
+    """Move the loops of a stage's producers into the latest of them, or the latest into the other,
+    where all can run together and the stage with them: `x[j] - x[i]` and `y[j] - y[i]` have nothing
+    in common until a sum reads both.
     """
     nests = sorted({place[p] for p in producers})
     if len(nests) < 2:
@@ -197,23 +197,36 @@ def _bring_together(
         return
     for position in nests[:-1]:
         nest = items[position]
-        if not isinstance(nest, Nest) or nest.symbol.extent != last.symbol.extent:
-            continue
-        moved = {placement.key(s.var) for s in nest.stages}
-        between = [
-            s
-            for item in items[position + 1 : nests[-1] + 1]
-            for s in (item.stages if isinstance(item, Nest) else [item])
-        ]
         if (
-            any(not moved.isdisjoint(s.reads) for s in between)
+            not isinstance(nest, Nest)
+            or nest.symbol.extent != last.symbol.extent
             or len(nest.stages) + len(last.stages) > LARGEST_CLUSTER
         ):
             continue
-        last.stages = sorted(nest.stages + last.stages, key=lambda s: placement.position[s])
-        nest.stages = []
-        for s in last.stages:
-            place[s] = nests[-1]
+        between = [
+            s
+            for item in items[position + 1 : nests[-1]]
+            for s in (item.stages if isinstance(item, Nest) else [item])
+        ]
+        if not _reads_any(placement, [*between, *last.stages], nest.stages):
+            _merge(placement, place, nest, last, nests[-1])
+        elif len(nests) == 2 and not _reads_any(placement, last.stages, nest.stages + between):
+            _merge(placement, place, last, nest, position)
+
+
+def _reads_any(placement: Placement, readers: list[Stage], producers: list[Stage]) -> bool:
+    keys = {placement.key(s.var) for s in producers}
+    return any(not keys.isdisjoint(s.reads) for s in readers)
+
+
+def _merge(
+    placement: Placement, place: dict[Stage, int], source: Nest, target: Nest, position: int
+) -> None:
+    """Move the stages of one loop into another, at a position."""
+    target.stages = sorted(source.stages + target.stages, key=lambda s: placement.position[s])
+    source.stages = []
+    for s in target.stages:
+        place[s] = position
 
 
 def _may_join(
