@@ -11,6 +11,7 @@ may stand beside arrays. Sub-programs (branches, loop bodies) are graphs in `par
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -279,11 +280,25 @@ def _params_text(params: Mapping[str, Any], indent: str) -> str:
         return ""
     parts = []
     for name, value in sorted(params.items()):
-        if isinstance(value, Graph):
-            text = to_text(value, indent)
-        elif isinstance(value, np.dtype):
-            text = SHORT_NAMES.get(value, value.name)
-        else:
-            text = str(value).replace(" ", "")
-        parts.append(f"{name}={text}")
+        parts.append(f"{name}={_param_text(value, indent)}")
     return f"[{' '.join(parts)}]"
+
+
+def _param_text(value: Any, indent: str) -> str:
+    if isinstance(value, Graph):
+        return to_text(value, indent)
+    if isinstance(value, np.dtype):
+        return SHORT_NAMES.get(value, value.name)
+    if isinstance(value, ArrayType):
+        return str(value)
+    if isinstance(value, tuple):
+        items = [
+            repr(item) if isinstance(item, str) else _param_text(item, indent) for item in value
+        ]
+        return f"({','.join(items)}{',' if len(items) == 1 else ''})"
+    # A function by its name: its address is another one in each run.
+    while isinstance(value, functools.partial):
+        value = value.func
+    default = type(value).__name__ if type(value).__repr__ is object.__repr__ else str(value)
+    name = getattr(value, "__name__", default)
+    return str(name).replace(" ", "")

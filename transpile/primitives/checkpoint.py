@@ -101,12 +101,14 @@ def _checkpoint_transpose(
     policy: Policy | None,
     prevent_cse: tuple[bool, ...],
 ) -> list[Any]:
-    """A call again. What it recomputes starts from values behind a barrier: equal computations of
-    the forward pass stay apart from it."""
+    """A call again. What it recomputes, if anything, starts from values behind a barrier: equal
+    computations of the forward pass stay apart from it."""
     linear = [isinstance(x, Linear) for x in operands]
     found, flags = transpose(Closed(graph), linear, [c is not None for c in cotangents])
+    tangents = [v for v, is_linear in zip(graph.inputs, linear, strict=True) if is_linear]
+    recomputed, _ = partition(graph, tangents)
     known = [
-        _guarded(x) if is_guarded else x
+        _guarded(x) if is_guarded and recomputed else x
         for x, is_guarded in zip(operands, prevent_cse, strict=True)
         if not isinstance(x, Linear)
     ]

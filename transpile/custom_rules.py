@@ -1,0 +1,491 @@
+"""The rules that `custom_jvp` and `custom_vjp` give their equations: a user's functions of pytrees,
+run on the leaves of the trace that is under way, and their results checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from transpile import errors, tree
+from transpile.flat import Flat, is_inexact, value_type, zero
+from transpile.primitives.calls import Backward, Flags, Values
+from transpile.primitives.rules import apply, spread
+from transpile.signature import function_name, type_text
+from transpile.source import user_source
+from transpile.trace import constant
+from transpile.tracer import Tracer
+from transpile.types import FLOAT0, ArrayType
+
+
+@dataclass(frozen=True)
+class SymbolicZero:
+    """A tangent or cotangent that is zero for certain: a type without values."""
+
+    type: ArrayType
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The shape."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of tangents of the type: float0 for integers and bools."""
+        return self.type.dtype if is_inexact(self.type) else FLOAT0
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.type.ndim
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        return self.type.size
+
+    @staticmethod
+    def from_primal_value(value: Any) -> SymbolicZero:
+        """The zero tangent of a value."""
+        return SymbolicZero(value_type(value).strong)
+
+    def __repr__(self) -> str:
+        return "SymbolicZero"
+
+
+@dataclass
+class CustomVJPPrimal:
+    """What a forward rule with `symbolic_zeros` gets for a leaf: its value, and whether somebody
+    asks for its derivative."""
+
+    value: Any
+    perturbed: bool
+
+
+class _Hole:
+    """In the place of a traced leaf."""
+
+
+_HOLE = _Hole()
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A pytree without its traced leaves. What else is in it stays the very object that it was."""
+
+    structure: tree.TreeDef
+    leaves: tuple[Any, ...]
+
+    @staticmethod
+    def of(value: Any) -> tuple[list[Tracer], Parts]:
+        """The traced leaves of a pytree, and the rest of it."""
+        leaves, structure = tree.flatten(value)
+        rest = tuple(_HOLE if isinstance(x, Tracer) else x for x in leaves)
+        return [x for x in leaves if isinstance(x, Tracer)], Parts(structure, rest)
+
+    def join(self, values: Sequence[Any]) -> Any:
+        """The pytree with these values for its traced leaves."""
+        given = iter(values)
+        return self.structure.unflatten(next(given) if x is _HOLE else x for x in self.leaves)
+
+
+@contextmanager
+def standing_in(captured: Sequence[Tracer], values: Values) -> Iterator[None]:
+    """While a rule runs, the tracers that the function closed over are the equation's operands.
+
+    A user's rule closes over the same tracers as the function. The trace that they belong to has
+    ended, and what they stand for has gone through transformations as operands of the equation.
+    """
+    before = [(t.owner, t.variable) for t in captured]
+    now = [traced(x, t.type) for x, t in zip(values, captured, strict=True)]
+    for tracer, value in zip(captured, now, strict=True):
+        tracer.owner, tracer.variable = value.owner, value.variable
+    try:
+        yield
+    finally:
+        for tracer, (owner, variable) in zip(captured, before, strict=True):
+            tracer.owner, tracer.variable = owner, variable
+
+
+def traced(value: Any, kind: ArrayType) -> Tracer:
+    """A tracer of its own for a value of a type, which may be a constant."""
+    if isinstance(value, Tracer):
+        return Tracer(value.owner, value.variable)
+    found: Tracer = spread(constant(value), kind.shape, range(kind.ndim))
+    return found
+
+
+def zero_like(value: Any) -> Any:
+    """The zero tangent of a value."""
+    return zero(value_type(value).strong)
+
+
+def is_symbolic_zero(value: Any) -> bool:
+    """Tell whether a tangent or cotangent is known to be zero."""
+    if isinstance(value, Tracer):
+        return False
+    return isinstance(value, SymbolicZero) or value.dtype == FLOAT0 or not np.any(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One call of a custom function: its trace, and the arguments that are not differentiated.
+
+    `static` are those arguments; the graph's inputs are captured values, then the leaves of the
+    others.
+    """
+
+    flat: Flat
+    static: tuple[Any, ...]
+    symbolic_zeros: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the custom function."""
+        return function_name(self.flat.function)
+
+    @property
+    def captured(self) -> tuple[Any, ...]:
+        """The tracers of outer traces that the function closes over."""
+        return self.flat.closed.captured
+
+    def arguments(self, operands: Values) -> list[Any]:
+        """The values of the leaves. A Python number of the call is one again."""
+        return [
+            x.item() if kind.weak and isinstance(x, np.ndarray | np.generic) else x
+            for x, kind in zip(operands[len(self.captured) :], self.flat.in_types, strict=True)
+        ]
+
+    def zero(self, kind: ArrayType) -> Any:
+        """What a user's rule gets for a zero tangent or cotangent."""
+        if self.symbolic_zeros:
+            return SymbolicZero(kind.strong)
+        return kind.dtype.type(0).item() if kind.weak and is_inexact(kind) else zero(kind)
+
+    def check_captured(self, flags: Sequence[bool], kind: str, rule: str) -> None:
+        """Raise an error where the derivative by a captured value is asked for."""
+        if any(flags[: len(self.captured)]):
+            raise errors.UnexpectedTracerError(
+                f"{user_source()}: Detected differentiation of a custom_{kind} function with "
+                f"respect to a closed-over value. That isn't supported because the custom "
+                f"{kind.upper()} rule only specifies how to differentiate the custom_{kind} "
+                f"function with respect to explicit input parameters. Try passing the closed-over "
+                f"value into the custom_{kind} function as an argument, and adapting the "
+                f"custom_{kind} {rule}."
+            )
+
+    def results(self, leaves: Sequence[Any], structure: tree.TreeDef, message: Message) -> Any:
+        """The result of a rule, which must be like the function's: a list of tracers."""
+        kinds = [value_type(x) for x in leaves]
+        expected = self.flat.out_types
+        found = _types_text(structure, kinds), _types_text(self.flat.out_tree, expected)
+        if structure != self.flat.out_tree:
+            raise TypeError(f"{user_source()}: {message.structure(*found)}")
+        if [k.strong for k in kinds] != [k.strong for k in expected]:
+            raise TypeError(f"{user_source()}: {message.types(*found)}")
+        return [traced(x, kind) for x, kind in zip(leaves, expected, strict=True)]
+
+
+def _types_text(structure: tree.TreeDef, kinds: Sequence[ArrayType]) -> str:
+    return str(structure.unflatten(map(type_text, kinds))).replace("'", "")
+
+
+@dataclass(frozen=True)
+class Message:
+    """JAX's words for a rule whose result is not like the function's."""
+
+    rule: str  # "JVP rule f_jvp"
+    short: str  # "JVP rule"
+    function: str
+    kind: str
+    equal: str  # "equal in value to the output of ..."
+    detail: str  # "and in particular of the same", or nothing
+    residuals: str
+
+    def structure(self, found: str, expected: str) -> str:
+        """For another structure."""
+        return self._text(
+            ", and in particular of the same container/pytree structure" if self.detail else "",
+            "container/pytree structure",
+            found,
+            expected,
+            ".",
+        )
+
+    def types(self, found: str, expected: str) -> str:
+        """For other shapes or dtypes."""
+        return self._text(
+            ", and in particular with leaves of the same shape/dtype" if self.detail else "",
+            "shapes/dtypes of",
+            found,
+            expected,
+            "",
+        )
+
+    def _text(self, detail: str, what: str, found: str, expected: str, end: str) -> str:
+        return (
+            f"Custom {self.rule} for function {self.function} must produce a pair (list or tuple "
+            f"of length two) where the first element represents the primal output (equal "
+            f"{self.equal}to the output of the custom_{self.kind}-decorated function "
+            f"{self.function}{detail}){self.residuals}, but instead the {self.short} output's "
+            f"first element had {what}:\n    {found}\n"
+            f"while the custom_{self.kind}-decorated function {self.function} had output "
+            f"{what}:\n    {expected}{end}"
+        )
+
+
+# ----------------------------------------------------------------------------------- forward mode
+
+
+@dataclass(frozen=True, eq=False)
+class JvpRule:
+    """A rule in forward mode for the leaves of one call."""
+
+    call: Call
+    function: Callable[..., Any]
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.function)
+
+    def __call__(self, operands: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
+        """The results and their tangents."""
+        call, count = self.call, len(self.call.captured)
+        call.check_captured([t is not None for t in tangents], "jvp", "rule")
+        in_tree = call.flat.in_tree
+        moved = [
+            call.zero(kind) if t is None else t
+            for t, kind in zip(tangents[count:], call.flat.in_types, strict=True)
+        ]
+        with standing_in(call.captured, operands[:count]):
+            pair = self.function(
+                *call.static,
+                in_tree.unflatten(call.arguments(operands)),
+                in_tree.unflatten(moved),
+            )
+            return self._checked(pair)
+
+    def _checked(self, pair: Any) -> tuple[list[Any], list[Any]]:
+        rule, name = f"JVP rule {self.__name__}", self.call.name
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise TypeError(
+                f"{user_source()}: Custom {rule} for function {name} must produce a pair (list or "
+                f"tuple of length two) representing primal and tangent outputs, but got {pair}."
+            )
+        leaves, structure = tree.flatten(pair[0])
+        moved, moved_structure = tree.flatten(pair[1])
+        if structure != moved_structure:
+            raise TypeError(
+                f"{user_source()}: Custom {rule} for function {name} must produce primal and "
+                f"tangent outputs with equal container (pytree) structures, but got {structure} "
+                f"and {moved_structure} respectively."
+            )
+        message = Message(rule, "JVP rule", name, "jvp", "in value ", "same", "")
+        results = self.call.results(leaves, structure, message)
+        kinds = self.call.flat.out_types
+        _check_tangents(moved, kinds)
+        return results, [
+            None if is_symbolic_zero(constant_value(t)) else traced(t, kind)
+            for t, kind in zip(moved, kinds, strict=True)
+        ]
+
+
+def constant_value(value: Any) -> Any:
+    """A Python number as an array; anything else as it is."""
+    return value if hasattr(value, "dtype") else np.asarray(value)
+
+
+def _check_tangents(tangents: Sequence[Any], kinds: Sequence[ArrayType]) -> None:
+    """Raise JAX's TypeError where the tangents are not those of results of these types."""
+    wrong = []
+    for tangent, kind in zip(tangents, kinds, strict=True):
+        expected = _tangent_text(kind)
+        found = constant_value(tangent)
+        text = _text(tuple(found.shape), found.dtype)
+        if text != expected:
+            wrong.append((type_text(kind), expected, text))
+    if not wrong:
+        return
+    message = (
+        f"{user_source()}: Custom JVP rule must produce primal and tangent outputs with "
+        f"corresponding shapes and dtypes"
+    )
+    if len(kinds) == 1:
+        ((primal, expected, text),) = wrong
+        raise TypeError(
+            f"{message}. Expected {expected} (tangent type of {primal}) but got {text}."
+        )
+    lines = "\n".join(
+        f"  primal {primal} with tangent {text}, expecting tangent {expected}"
+        for primal, expected, text in wrong
+    )
+    raise TypeError(f"{message}, but got:\n{lines}")
+
+
+def _tangent_text(kind: ArrayType) -> str:
+    return type_text(kind) if is_inexact(kind) else _text(kind.shape, FLOAT0)
+
+
+def _text(shape: tuple[Any, ...], dtype: np.dtype[Any]) -> str:
+    name = "float0" if dtype == FLOAT0 else dtype.name
+    return f"{name}[{','.join(map(str, shape))}]"
+
+
+# ----------------------------------------------------------------------------------- reverse mode
+
+
+@dataclass(frozen=True, eq=False)
+class VjpRule:
+    """A rule in reverse mode for the leaves of one call; `fwd` takes the arguments that are
+    differentiated alone."""
+
+    call: Call
+    fwd: Callable[..., Any]
+    bwd: Callable[..., Any]
+
+    @property
+    def __name__(self) -> str:
+        return f"{function_name(self.fwd)},{function_name(self.bwd)}"
+
+    def forward(self, operands: Values, active: Flags) -> tuple[list[Any], list[Any], Backward]:
+        """The results, the traced residuals (captured values first), and the way back."""
+        call, count = self.call, len(self.call.captured)
+        call.check_captured(active, "vjp", "fwd and bwd rules")
+        arguments = call.arguments(operands)
+        if call.symbolic_zeros:
+            arguments = [
+                CustomVJPPrimal(x, is_active)
+                for x, is_active in zip(arguments, active[count:], strict=True)
+            ]
+        with standing_in(call.captured, operands[:count]):
+            pair = self.fwd(*call.flat.in_tree.unflatten(arguments))
+            results, residuals, parts = self._checked(pair)
+        return results, [*operands[:count], *residuals], BackwardRule(self, parts)
+
+    def _checked(self, pair: Any) -> tuple[list[Any], list[Tracer], Parts]:
+        name, rule = self.call.name, function_name(self.fwd)
+        kept = (
+            "the second element represents residuals (i.e. values stored from the forward pass "
+            "for use on the backward pass)"
+        )
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise TypeError(
+                f"{user_source()}: Custom VJP fwd rule {rule} for function {name} must produce a "
+                f"pair (list or tuple of length two) where the first element represents the "
+                f"primal output (equal to those of the custom_vjp-decorated function {name}) and "
+                f"{kept}, but instead of a pair the fwd rule {rule} produced {pair}."
+            )
+        leaves, structure = tree.flatten(pair[0])
+        full = f"VJP fwd rule {rule}"
+        message = Message(full, "fwd rule", name, "vjp", "", "", f" and {kept}")
+        residuals, parts = Parts.of(pair[1])
+        return (
+            self.call.results(leaves, structure, message),
+            [traced(x, x.type) for x in residuals],
+            parts,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BackwardRule:
+    """The way back of one call, for the residuals of one run of its forward rule."""
+
+    rule: VjpRule
+    parts: Parts
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.rule.bwd)
+
+    def __call__(self, residuals: Values, cotangents: Values) -> list[Any]:
+        """The cotangents of captured values (none) and of the leaves of the arguments."""
+        call, count = self.rule.call, len(self.rule.call.captured)
+        arrived = [
+            call.zero(kind) if c is None else c
+            for c, kind in zip(cotangents, call.flat.out_types, strict=True)
+        ]
+        with standing_in(call.captured, residuals[:count]):
+            found = self.rule.bwd(
+                *call.static,
+                self.parts.join(residuals[count:]),
+                call.flat.out_tree.unflatten(arrived),
+            )
+            in_tree = call.flat.in_tree
+            if isinstance(found, list) and len(found) == len(in_tree.children):
+                found = tuple(found)
+            leaves = _prefix_leaves(found, in_tree) if isinstance(found, tuple) else None
+            if leaves is None:
+                raise TypeError(
+                    f"{user_source()}: Custom VJP bwd rule must produce an output with the same "
+                    f"container (pytree) structure as the args tuple of the primal function, and "
+                    f"in particular must produce a tuple of length equal to the number of "
+                    f"arguments to the primal function, but got bwd output structure "
+                    f"{tree.structure(found)} for primal input structure {in_tree}."
+                )
+            paths, kinds = in_tree.paths(), call.flat.in_types
+            return [None] * count + [
+                _cotangent(x, kind, path)
+                for x, kind, path in zip(leaves, kinds, paths, strict=True)
+            ]
+
+
+def _prefix_leaves(value: Any, structure: tree.TreeDef) -> list[Any] | None:
+    """The leaves of a tree of this structure; a leaf or a None in it stands for all that are below
+    its place. None where the structures differ."""
+    if value is None and structure.node is not tree.structure(None).node:
+        return [None] * structure.num_leaves
+    if structure.node is None:
+        return [value] if tree.structure(value).node is None else None
+    children, level = tree.flatten(value, is_leaf=lambda x: x is not value)
+    if level.node is None:
+        return [value] * structure.num_leaves
+    if (level.node, level.data, len(children)) != (
+        structure.node,
+        structure.data,
+        len(structure.children),
+    ):
+        return None
+    below = [_prefix_leaves(c, s) for c, s in zip(children, structure.children, strict=True)]
+    leaves: list[Any] = []
+    for part in below:
+        if part is None:
+            return None
+        leaves += part
+    return leaves
+
+
+def _cotangent(value: Any, kind: ArrayType, path: str) -> Any:
+    """The cotangent of a leaf: a tracer of its type, or None for zero."""
+    if value is None or not is_inexact(kind):
+        return None
+    if isinstance(value, SymbolicZero):
+        if value.type != kind.strong:
+            raise ValueError(
+                f"{user_source()}: Custom VJP bwd rule produced a SymbolicZero with a shape/dtype "
+                f"that does not match the corresponding input tangent shape/dtype: at output{path} "
+                f"the SymbolicZero had shape/dtype {type_text(value.type)} while the corresponding "
+                f"input had shape/dtype {type_text(kind)}. Consider just returning a None here "
+                f"instead of a SymbolicZero object."
+            )
+        return None
+    found = value_type(value).strong
+    becomes_real = found.dtype.kind == "c" and kind.dtype.kind == "f"
+    if found.shape != kind.shape or becomes_real:
+        differing = ["the dtypes do not match"] * (found.dtype != kind.dtype)
+        differing += ["the shapes do not match"] * (found.shape != kind.shape)
+        raise ValueError(
+            f"{user_source()}: Custom VJP bwd rule must produce an output with the same type as "
+            f"the args tuple of the primal function, but at output{path} the bwd rule produced an "
+            f"output of type {type_text(found)} corresponding to an input of type "
+            f"{type_text(kind)}, so {', and '.join(differing)}"
+        )
+    if not isinstance(value, Tracer):
+        array = np.asarray(value, kind.dtype)
+        return traced(array, kind) if np.any(array) else None
+    if found.dtype == kind.dtype:
+        return traced(value, kind)
+    return apply("convert_element_type", value, dtype=kind.dtype)
