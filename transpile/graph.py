@@ -296,9 +296,9 @@ def _param_text(value: Any, indent: str) -> str:
             repr(item) if isinstance(item, str) else _param_text(item, indent) for item in value
         ]
         return f"({','.join(items)}{',' if len(items) == 1 else ''})"
-    # A function by its name: its address is another one in each run.
+    # Functions and objects by their names: their addresses are others in each run.
     while isinstance(value, functools.partial):
         value = value.func
-    default = type(value).__name__ if type(value).__repr__ is object.__repr__ else str(value)
-    name = getattr(value, "__name__", default)
-    return str(name).replace(" ", "")
+    name = getattr(value, "__name__", None)
+    text = name if isinstance(name, str) else str(value).replace(" ", "")
+    return type(value).__name__ if "at0x" in text else text

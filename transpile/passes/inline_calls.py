@@ -24,7 +24,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive.kind != "call":
         return None
     if equation.primitive is calls.custom_vjp_linear:
-        calls.refuse_forward_mode()
+        calls.refuse_forward_mode(equation.source)
     return _inlined(builder, equation.params["graph"], equation.inputs)
 
 

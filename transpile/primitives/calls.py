@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from transpile.dims import Shape
-from transpile.graph import Graph, Var
+from transpile.graph import Graph, Source, Var
 from transpile.primitive import Axis, Primitive, register
 from transpile.primitives.rules import apply
 from transpile.primitives.rules import spread as repeated
@@ -30,7 +30,7 @@ from transpile.transforms.closed import close, operand, tangent_type
 from transpile.transforms.interpret import interpret
 from transpile.transforms.jvp import push
 from transpile.transforms.transpose import pull
-from transpile.types import ArrayType
+from transpile.types import ArrayType, type_of
 
 Values = Sequence[Any]
 Flags = Sequence[bool]
@@ -121,22 +121,19 @@ def _spread_function(
 ) -> list[tuple[Any, bool]]:
     """The results of a function of one example on batches, with a flag each.
 
-    A None (zero) or a constant among the values reaches the function as it is.
+    A None (zero), and a constant that is no batch, reaches the function as it is.
     """
-    traced = [
-        (x, is_batched)
-        for x, is_batched in zip(values, batched, strict=True)
-        if isinstance(x, Tracer)
-    ]
-    inputs = [
-        Var(x.type.with_shape(x.type.shape[1:]) if is_batched else x.type, x.variable.name)
-        for x, is_batched in traced
-    ]
+    is_input = [isinstance(x, Tracer) or b for x, b in zip(values, batched, strict=True)]
+    is_input = [i and x is not None for i, x in zip(is_input, values, strict=True)]
+    traced = [(x, b) for x, b, i in zip(values, batched, is_input, strict=True) if i]
+    inputs = [_example(x, is_batched) for x, is_batched in traced]
     is_zero: list[bool] = []
 
     def on_example(*tracers: Any) -> list[Any]:
         given = iter(tracers)
-        results = function(*[next(given) if isinstance(x, Tracer) else x for x in values])
+        results = function(
+            *[next(given) if i else x for x, i in zip(values, is_input, strict=True)]
+        )
         is_zero[:] = [x is None for x in results]
         return [x for x in results if x is not None]
 
@@ -150,6 +147,13 @@ def _spread_function(
     )
     given = iter(zip(map(operand, found), flags, strict=True))
     return [(None, False) if z else next(given) for z in is_zero]
+
+
+def _example(x: Any, is_batched: bool) -> Var:
+    """What stands for one example of a batch, or for a value that is none."""
+    kind = type_of(x)
+    name = x.variable.name if isinstance(x, Tracer) else ""
+    return Var(kind.with_shape(kind.shape[1:]) if is_batched else kind, name)
 
 
 def _all_batched(found: Sequence[tuple[Any, bool]], axis: Axis) -> list[Any]:
@@ -322,11 +326,13 @@ custom_vjp_call = register(
 )
 
 
-def refuse_forward_mode(*_: Any, **__: Any) -> NoReturn:
-    """The error for whatever wants the values of tangents that only a transpose can use."""
-    raise TypeError(
-        f"{user_source()}: can't apply forward-mode autodiff (jvp) to a custom_vjp function."
-    )
+def refuse_forward_mode(where: Source) -> NoReturn:
+    """Raise the error for whatever wants the values of tangents that only a transpose can use."""
+    raise TypeError(f"{where}: can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    refuse_forward_mode(user_source())
 
 
 def _linear_type(*_: ArrayType, results: tuple[ArrayType, ...], **__: Any) -> tuple[Any, ...]:
@@ -353,10 +359,10 @@ custom_vjp_linear = register(
     Primitive(
         "custom_vjp_linear",
         "call",
-        refuse_forward_mode,
+        _refuse,
         _linear_type,
-        jvp=refuse_forward_mode,
+        jvp=_refuse,
         transpose=_linear_transpose,
-        batch=refuse_forward_mode,
+        batch=_refuse,
     )
 )
