@@ -60,19 +60,22 @@ def flatten_function(
     function: Callable[..., Any],
     args: Sequence[Any],
     *,
-    known: bool = True,
+    known: bool | Sequence[Any] = True,
     has_aux: bool = False,
     argnums: Sequence[int] | None = None,
     types: Sequence[ArrayType] | None = None,
+    names: Sequence[str] | None = None,
 ) -> tuple[Flat, list[Any]]:
     """Trace `function(*args)`, and give it with the leaves of the arguments.
 
-    known     whether Python may ask for the values of the arguments
+    known     whether Python may ask for the values of the arguments; or those values, UNKNOWN
+              where it may not
     has_aux   the function returns a pair, (result, auxiliary result)
     argnums   the positions, for their names, that the arguments have in the user's call
     types     the types of the leaves, where they are not those of the arguments
+    names     how the user calls the leaves, where the function is not the user's
     """
-    names = argument_names(function, args, argnums)
+    names = argument_names(function, args, argnums) if names is None else names
     leaves, in_tree = tree.flatten(tuple(args))
     leaves = [
         as_value(x, f"{n!r} of {describe(function)}") for x, n in zip(leaves, names, strict=True)
@@ -97,7 +100,7 @@ def flatten_function(
         unique_identifiers(names),
         name=function_name(function),
         source=function_source(inner(function)),
-        known=leaves if known else None,
+        known=(leaves if known else None) if isinstance(known, bool) else known,
     )
 
     def rebuild(values: Sequence[Any]) -> Any:
