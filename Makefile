@@ -24,7 +24,8 @@ format: $(VENV)/.installed-lint
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-# ONLY=softmax measures one; PEERS=1 installs JAX, in an environment of its own, to compare with.
+# ONLY=softmax measures one; PEERS=1 installs JAX and PyTorch, in an environment of their own, to
+# compare with.
 bench: compiler $(if $(PEERS),.venv-bench/.installed)
 	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) $(ARGS)
 
@@ -54,9 +55,9 @@ $(VENV)/.installed-lint: $(VENV)/.installed
 	@touch $@
 
 .venv-bench/.installed:
-	@echo "installing JAX into .venv-bench"
+	@echo "installing JAX and PyTorch into .venv-bench"
 	@$(PYTHON) -m venv .venv-bench
-	@.venv-bench/bin/python $(PIP) jax
+	@.venv-bench/bin/python $(PIP) jax torch==2.13.0
 	@touch $@
 
 clean:

@@ -1,11 +1,13 @@
-"""Compare compiled functions with NumPy, and with JAX where it is installed.
+"""Compare compiled functions with NumPy, and with JAX and PyTorch where they are installed.
 
     python -m benchmarks [--only NAME] [--rounds N]
 
-Every contestant runs in a process of its own on the same inputs. They take turns, and each turn
-starts after a pause, so that all see the same machine and nobody's threads are still spinning. The
-table has the best and the median time of each, and both as a multiple of ours: above 1, ours is
-faster. The numbers, and the machine they belong to, are kept in benchmarks/results/.
+Every contestant runs in a process of its own, one for each case, on the same inputs and with empty
+caches. They take turns, and each turn starts after a pause, so that all see the same machine and
+nobody's threads are still spinning. The table has the best and the median time of each, and both as
+a multiple of ours: above 1, ours is faster; then the time of the first call, which traces and
+compiles, and the most memory that the process ever had, in all and beyond what it had before the
+first call. The numbers, and the machine they belong to, are kept in benchmarks/results/.
 
 Scripts of their own: benchmarks/matmul.py for matrix products, benchmarks/runtime_math.py for
 elementary functions.
@@ -46,16 +48,21 @@ FIRST_RESULT = {
 
 
 class Contestant:
-    """A process that measures when it is told to."""
+    """A process that measures one case when it is told to; its caches are in `folder`."""
 
-    def __init__(self, name, python):
+    def __init__(self, name, python, case, folder):
         self.name = name
+        caches = {
+            "TRANSPILE_CACHE_DIR": str(Path(folder, "transpile")),
+            "TORCHINDUCTOR_CACHE_DIR": str(Path(folder, "torch")),
+        }
         self.process = subprocess.Popen(
-            [python, "-m", "benchmarks.peer", name],
+            [python, "-m", "benchmarks.peer", name, case],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, **caches},
         )
 
     def ask(self, command):
@@ -70,29 +77,43 @@ class Contestant:
         self.process.wait()
 
 
-def interpreter_with_jax():
-    """The Python that has JAX, if any."""
-    for python in (sys.executable, str(PEER_PYTHON)):
+def interpreter_with(module, peers):
+    """The Python that has a module, if any."""
+    for python in (sys.executable, str(peers)):
         if Path(python).exists():
-            found = subprocess.run([python, "-c", "import jax"], capture_output=True)
+            found = subprocess.run([python, "-c", f"import {module}"], capture_output=True)
             if found.returncode == 0:
                 return python
     return None
 
 
-def compare(name, contestants, rounds):
-    """{contestant: seconds of every measurement} of one case."""
-    answers = {who.name: who.ask(f"case {name}") for who in contestants}
-    expected = answers["numpy"]["checksum"]
-    for who, answer in answers.items():
-        if abs(answer["checksum"] - expected) > 1e-4 * abs(expected):
-            raise SystemExit(f"{name}: {who} has another result than numpy: {answers}")
-    times = {who.name: [] for who in contestants}
-    for _ in range(rounds):
-        for who in contestants:
-            time.sleep(PAUSE)
-            times[who.name] += who.ask(f"run {TURN}")
-    return times
+def compare(name, pythons, rounds):
+    """{contestant: what was measured} of one case."""
+    chosen = {who: pythons[who] for who in CASES[name].contestants if who in pythons}
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        contestants = []
+        for who, python in chosen.items():
+            contestants.append(Contestant(who, python, name, folder))
+            stack.callback(contestants[-1].close)
+        found = {who.name: {**who.ask("first"), "seconds": []} for who in contestants}
+        for _ in range(rounds):
+            for who in contestants:
+                time.sleep(PAUSE)
+                answer = who.ask(f"run {TURN}")
+                found[who.name]["seconds"] += answer["seconds"]
+                found[who.name]["peak"] = answer["peak"]
+        check_agreement(name, {who.name: who.ask("check") for who in contestants})
+    return found
+
+
+def check_agreement(name, fingerprints):
+    """End where a result is not ours; see `benchmarks.peer.fingerprint`."""
+    ours = fingerprints["transpile"]
+    for who, theirs in fingerprints.items():
+        for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+            difference = max(abs(a - b) for a, b in zip(mine, other, strict=True))
+            if not difference <= CASES[name].tolerance * other[0]:
+                raise SystemExit(f"{name}: result {number} of {who} is not ours: {other} {mine}")
 
 
 def startup(jax_python, rounds):
@@ -125,14 +146,29 @@ def text(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
-def print_case(title, times):
+def megabytes(size):
+    return f"{size / 2**20:.0f} MB"
+
+
+def print_case(title, found):
     print(f"\n{title}")
-    print(f"  {'':12}{'best':>10}{'median':>10}{'to our best':>15}{'to our median':>15}")
-    ours = times["transpile"]
-    for who, taken in times.items():
+    print(
+        f"  {'':10}{'best':>9}{'median':>9}{'to our best':>13}{'to our median':>15}"
+        f"{'first call':>12}{'memory':>9}{'beyond':>9}"
+    )
+    ours = found["transpile"]["seconds"]
+    for who, measured in found.items():
+        taken = measured["seconds"]
         best, median = min(taken), statistics.median(taken)
-        ratios = f"{best / min(ours):15.2f}{median / statistics.median(ours):15.2f}"
-        print(f"  {who:12}{text(best):>10}{text(median):>10}{ratios}", flush=True)
+        print(
+            f"  {who:10}{text(best):>9}{text(median):>9}"
+            f"{best / min(ours):13.2f}{median / statistics.median(ours):15.2f}"
+            f"{text(sum(measured['steps'].values())):>12}{megabytes(measured['peak']):>9}"
+            f"{megabytes(measured['peak'] - measured['before']):>9}",
+            flush=True,
+        )
+    steps = found["transpile"]["steps"].items()
+    print("  our first call: " + ", ".join(f"{step} {text(taken)}" for step, taken in steps))
 
 
 def print_startup(times):
@@ -175,33 +211,30 @@ def arguments():
     parser.add_argument("--only", action="append", choices=names, help="one of them")
     parser.add_argument("--rounds", type=int, default=9, help="turns of each (default: 9)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where to keep the numbers")
-    parser.add_argument("--without-jax", action="store_true", help="do not look for JAX")
+    parser.add_argument("--without-peers", action="store_true", help="neither JAX nor PyTorch")
+    parser.add_argument("--peers", type=Path, default=PEER_PYTHON, help="a Python that has them")
     return parser.parse_args()
 
 
 def main():
     options = arguments()
     chosen = options.only or [*CASES, "startup"]
-    jax_python = None if options.without_jax else interpreter_with_jax()
+    pythons = {"transpile": sys.executable, "numpy": sys.executable}
+    for peer in () if options.without_peers else ("jax", "torch"):
+        python = interpreter_with(peer, options.peers)
+        if python:
+            pythons[peer] = python
     about = machine()
     print(f"{about['processor']}, {about['cores']} cores, {about['compiler']}")
-    results = {"machine": about, "seconds": {}}
-    peers = {"transpile": sys.executable, "numpy": sys.executable}
-    if jax_python:
-        peers["jax"] = jax_python
-    contestants = [Contestant(*peer) for peer in peers.items()]
-    try:
-        for name in (name for name in chosen if name in CASES):
-            times = compare(name, contestants, options.rounds)
-            print_case(CASES[name].title, times)
-            results["seconds"][name] = times
-    finally:
-        for who in contestants:
-            who.close()
+    results = {"machine": about, "cases": {}}
+    for name in (name for name in chosen if name in CASES):
+        found = compare(name, pythons, options.rounds)
+        print_case(CASES[name].title, found)
+        results["cases"][name] = found
     if "startup" in chosen:
-        times = startup(jax_python, options.rounds)
+        times = startup(pythons.get("jax"), options.rounds)
         print_startup(times)
-        results["seconds"]["startup"] = times
+        results["startup"] = times
     options.results.mkdir(parents=True, exist_ok=True)
     path = options.results / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}.json"
     path.write_text(json.dumps(results, indent=2) + "\n")

@@ -1,57 +1,207 @@
-"""One contestant in a process of its own: `python -m benchmarks.peer transpile|numpy|jax`.
+"""One contestant in a process of its own: `python -m benchmarks.peer NAME CASE`.
 
-It reads a command a line and answers with a line of JSON. `case NAME` makes the arguments, calls
-once, and gives a checksum of the result and the time that first call took; `run N` gives the
-seconds of N measurements, after one that is not counted. An empty line ends it.
+NAME is transpile, numpy, jax or torch. It makes the arguments, then reads a command a line and
+answers with a line of JSON:
+
+    first   calls once: the seconds of each step of that call, and peak memory before it, in bytes
+    run N   the seconds of N measurements, after one that is not counted, and peak memory by then
+    check   of each array of the result for new arguments its norm and a few products with random
+            vectors: enough to tell results apart
+
+An empty line ends it.
 """
 
 import json
+import resource
 import sys
 import time
+from importlib import metadata
 
 import numpy as np
 
 from benchmarks.cases import CASES
 
+RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+DIRECTIONS = 4
 
-def contestant(name):
-    """(prepare an argument, namespace, compile, wait for a result)"""
-    if name == "numpy":
-        return (lambda x: x), np, (lambda f: f), (lambda result: result)
-    if name == "transpile":
+
+class NumPy:
+    """The function as it is."""
+
+    def __init__(self):
+        self.version = np.__version__
+
+    def prepare(self, array):
+        return array
+
+    def compiled(self, name, case):
+        return case.build(np, None)
+
+    def first(self, function, arguments):
+        """The result of the first call, and the seconds of each step of it."""
+        start = time.perf_counter()
+        result = self.wait(function(*arguments))
+        return result, {"first call": time.perf_counter() - start}
+
+    def wait(self, result):
+        return result
+
+    def as_numpy(self, array):
+        return np.asarray(array)
+
+
+class Transpile(NumPy):
+    def __init__(self):
         import transpile
 
-        return (lambda x: x), np, transpile.jit, (lambda result: result)
-    import jax
+        self.library, self.version = transpile, metadata.version("transpile")
 
-    jax.config.update("jax_enable_x64", True)
-    return jax.numpy.asarray, jax.numpy, jax.jit, (lambda result: result.block_until_ready())
+    def compiled(self, name, case):
+        donated = (0,) if case.carries else ()
+        return self.library.jit(case.build(np, self.library), donate_argnums=donated)
 
-
-def measure(function, arguments, wait, calls):
-    """Seconds a call."""
-    start = time.perf_counter()
-    for _ in range(calls):
+    def first(self, function, arguments):
+        times = [time.perf_counter()]
+        traced = function.trace(*arguments)
+        times.append(time.perf_counter())
+        lowered = traced.lower()
+        lowered.as_text()
+        times.append(time.perf_counter())
+        lowered.compile()
+        times.append(time.perf_counter())
         result = function(*arguments)
-    wait(result)
-    return (time.perf_counter() - start) / calls
+        times.append(time.perf_counter())
+        steps = ("trace", "lower and print", "C compiler", "run")
+        return result, dict(zip(steps, np.diff(times).tolist(), strict=True))
+
+
+class Jax(NumPy):
+    def __init__(self):
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        self.library, self.version = jax, jax.__version__
+
+    def prepare(self, array):
+        return self.library.numpy.array(array)
+
+    def compiled(self, name, case):
+        donated = (0,) if case.carries else ()
+        function = case.build(self.library.numpy, self.library)
+        return self.library.jit(function, donate_argnums=donated)
+
+    def wait(self, result):
+        return self.library.block_until_ready(result)
+
+
+class Torch(NumPy):
+    def __init__(self):
+        import torch
+
+        from benchmarks import torch_peer
+
+        self.library, self.version = torch, torch.__version__
+        self.functions = torch_peer.FUNCTIONS
+
+    def prepare(self, array):
+        return self.library.from_numpy(array)
+
+    def compiled(self, name, case):
+        return self.functions[name]()
+
+    def as_numpy(self, array):
+        return array.detach().numpy()
+
+
+CONTESTANTS = {"transpile": Transpile, "numpy": NumPy, "jax": Jax, "torch": Torch}
+
+
+def mapped(function, tree):
+    """A pytree with `function` of each leaf; the names of a dict are visited in order."""
+    if isinstance(tree, dict):
+        return {name: mapped(function, tree[name]) for name in sorted(tree)}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(mapped(function, x) for x in tree)
+    return function(tree)
+
+
+def fingerprint(arrays):
+    """[norm, products with random vectors] of each array."""
+    random = np.random.default_rng(1)
+    found = []
+    for array in (x.ravel() for x in arrays):
+        products = [float(random.standard_normal(array.size) @ array) for _ in range(DIRECTIONS)]
+        found.append([float(np.linalg.norm(array)), *products])
+    return found
+
+
+class Measured:
+    """A case of a contestant: the function, and the arguments of its next call."""
+
+    def __init__(self, contestant, name):
+        self.contestant, self.case = contestant, CASES[name]
+        self.function = contestant.compiled(name, self.case)
+        self.arguments = self.made()
+
+    def made(self):
+        arguments = self.case.make(np.random.default_rng(0))
+        return list(mapped(self.contestant.prepare, arguments))
+
+    def carry(self, result):
+        if self.case.carries:
+            self.arguments[0] = result[1]
+
+    def first(self):
+        result, steps = self.contestant.first(self.function, self.arguments)
+        self.carry(result)
+        return steps
+
+    def seconds(self):
+        """Of a call, from one measurement."""
+        function, arguments = self.function, self.arguments
+        start = time.perf_counter()
+        for _ in range(self.case.calls):
+            result = function(*arguments)
+        self.contestant.wait(result)
+        taken = (time.perf_counter() - start) / self.case.calls
+        self.carry(result)
+        return taken
+
+    def results(self):
+        """The arrays to compare: of updated arguments the change, which the gradient is."""
+        arguments = self.made()
+        if not self.case.carries:
+            return self.leaves(self.function(*arguments))
+        before = self.leaves(arguments[0])
+        value, updated = self.function(*arguments)
+        changes = [new - old for new, old in zip(self.leaves(updated), before, strict=True)]
+        return self.leaves(value) + changes
+
+    def leaves(self, tree):
+        """Copies, in double precision."""
+        found = []
+        mapped(lambda x: found.append(self.contestant.as_numpy(x).astype(np.float64)), tree)
+        return found
+
+
+def peak():
+    """The most memory that this process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
 
 
 def main():
-    prepare, xp, compiled, wait = contestant(sys.argv[1])
+    name, case = sys.argv[1:]
+    contestant = CONTESTANTS[name]()
+    measured = Measured(contestant, case)
     for line in sys.stdin:
         word, _, value = line.strip().partition(" ")
-        if word == "case":
-            case = CASES[value]
-            arguments = [prepare(x) for x in case.make(np.random.default_rng(0))]
-            function = compiled(case.build(xp))
-            start = time.perf_counter()
-            result = np.asarray(wait(function(*arguments)), np.float64)
-            first = time.perf_counter() - start
-            answer = {"checksum": float(np.abs(result).mean()), "first": first}
+        if word == "first":
+            answer = {"version": contestant.version, "before": peak(), "steps": measured.first()}
         elif word == "run":
-            measure(function, arguments, wait, case.calls)
-            answer = [measure(function, arguments, wait, case.calls) for _ in range(int(value))]
+            measured.seconds()
+            answer = {"seconds": [measured.seconds() for _ in range(int(value))], "peak": peak()}
+        elif word == "check":
+            answer = fingerprint(measured.results())
         else:
             break
         print(json.dumps(answer), flush=True)

@@ -8,6 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from benchmarks.__main__ import check_agreement
+from benchmarks.peer import fingerprint
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -17,15 +23,41 @@ def run(*words):
 
 
 def test_a_benchmark_prints_a_table_and_keeps_the_numbers(tmp_path):
-    words = ("--only", "small_call", "--rounds", "1", "--without-jax", "--results", str(tmp_path))
+    words = ("--only", "small_call", "--rounds", "1", "--without-peers", "--results", str(tmp_path))
     done = run(*words)
     assert done.returncode == 0, done.stderr
     for word in ("best", "median", "transpile", "numpy"):
         assert word in done.stdout
     (file,) = tmp_path.glob("*.json")
     kept = json.loads(file.read_text())
-    assert set(kept["seconds"]["small_call"]) == {"transpile", "numpy"}
+    assert set(kept["cases"]["small_call"]) == {"transpile", "numpy"}
     assert kept["machine"]["cores"] >= 1
+
+
+def test_a_benchmark_of_a_gradient_tells_the_steps_of_the_first_call_and_the_memory(tmp_path):
+    words = ("--only", "mlp_gradient_small", "--rounds", "2", "--without-peers")
+    done = run(*words, "--results", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "C compiler" in done.stdout
+    (file,) = tmp_path.glob("*.json")
+    (ours,) = json.loads(file.read_text())["cases"]["mlp_gradient_small"].values()
+    assert len(ours["seconds"]) == 6
+    assert ours["steps"]["C compiler"] > ours["steps"]["run"] > 0
+    assert ours["peak"] >= ours["before"] > 2**24
+
+
+@pytest.mark.parametrize("change", ["transposed", "negated", "one element", "not a number"])
+def test_a_different_result_is_noticed(change):
+    value, gradient = np.array(2.0), np.random.default_rng(0).standard_normal((30, 30))
+    other = {"transposed": gradient.T, "negated": -gradient}.get(change, gradient).copy()
+    if change in ("one element", "not a number"):
+        other[3, 4] += 1 if change == "one element" else np.nan
+    ours, same = fingerprint([value, gradient]), fingerprint([value, gradient * (1 + 1e-6)])
+    check_agreement("mlp_gradient_small", {"transpile": ours, "jax": same})
+    with pytest.raises(SystemExit, match="result 1 of jax is not ours"):
+        check_agreement(
+            "mlp_gradient_small", {"transpile": ours, "jax": fingerprint([value, other])}
+        )
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are():
