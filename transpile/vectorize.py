@@ -233,7 +233,7 @@ def placed(value: Any, is_batched: bool, place: int | None, size: Index) -> Any:
     shape = (*value.shape[:place], size, *value.shape[place:])
     if current_trace() is not None and value.dtype != FLOAT0:
         return spread(value, shape, [k for k in range(len(shape)) if k != place])
-    return np.array(np.broadcast_to(np.expand_dims(value, place), shape))
+    return np.array(np.broadcast_to(np.expand_dims(value, place), shape), order="C")
 
 
 # ------------------------------------------------------------------------------------ axis names
