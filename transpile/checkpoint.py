@@ -185,8 +185,7 @@ def checkpoint(
         )
     if not isinstance(prevent_cse, bool | Sequence):
         raise TypeError(f"prevent_cse must be a bool or tuple of bools, got {type(prevent_cse)=}")
-    if static_argnames:
-        numbers += parameters(fun, None, static_argnames).static_argnums
+    parameters(fun, None, static_argnames)  # a name that the function does not have is an error
 
     @functools.wraps(fun)
     def recomputing(*args: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from transpile import errors, tree
-from transpile.custom_rules import Call, JvpRule, Parts, VjpRule, zero_like
+from transpile.custom_rules import Call, JvpRule, VjpRule
 from transpile.flat import flatten_function, is_inexact, value_type, zero
 from transpile.graph import Graph
 from transpile.parameters import parameters
@@ -22,6 +22,7 @@ from transpile.primitives.calls import named_call as named_call_row
 from transpile.primitives.rules import apply
 from transpile.signature import function_name, inner
 from transpile.source import function_source, user_source
+from transpile.stand_ins import Parts, zero_like
 from transpile.trace import current_trace, trace_nested
 from transpile.tracer import Tracer, named
 from transpile.transforms.closed import Closed

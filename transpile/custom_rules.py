@@ -4,8 +4,7 @@ run on the leaves of the trace that is under way, and their results checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,121 +13,19 @@ import numpy as np
 from transpile import errors, tree
 from transpile.flat import Flat, is_inexact, value_type, zero
 from transpile.primitives.calls import Backward, Flags, Values
-from transpile.primitives.rules import apply, spread
+from transpile.primitives.rules import apply
 from transpile.signature import function_name, type_text
 from transpile.source import user_source
-from transpile.trace import constant
+from transpile.stand_ins import (
+    CustomVJPPrimal,
+    Parts,
+    SymbolicZero,
+    is_symbolic_zero,
+    standing_in,
+    traced,
+)
 from transpile.tracer import Tracer
 from transpile.types import FLOAT0, ArrayType
-
-
-@dataclass(frozen=True)
-class SymbolicZero:
-    """A tangent or cotangent that is zero for certain: a type without values."""
-
-    type: ArrayType
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """The shape."""
-        return self.type.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of tangents of the type: float0 for integers and bools."""
-        return self.type.dtype if is_inexact(self.type) else FLOAT0
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.type.ndim
-
-    @property
-    def size(self) -> Any:
-        """The number of elements."""
-        return self.type.size
-
-    @staticmethod
-    def from_primal_value(value: Any) -> SymbolicZero:
-        """The zero tangent of a value."""
-        return SymbolicZero(value_type(value).strong)
-
-    def __repr__(self) -> str:
-        return "SymbolicZero"
-
-
-@dataclass
-class CustomVJPPrimal:
-    """What a forward rule with `symbolic_zeros` gets for a leaf: its value, and whether somebody
-    asks for its derivative."""
-
-    value: Any
-    perturbed: bool
-
-
-class _Hole:
-    """In the place of a traced leaf."""
-
-
-_HOLE = _Hole()
-
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """A pytree without its traced leaves. What else is in it stays the very object that it was."""
-
-    structure: tree.TreeDef
-    leaves: tuple[Any, ...]
-
-    @staticmethod
-    def of(value: Any) -> tuple[list[Tracer], Parts]:
-        """The traced leaves of a pytree, and the rest of it."""
-        leaves, structure = tree.flatten(value)
-        rest = tuple(_HOLE if isinstance(x, Tracer) else x for x in leaves)
-        return [x for x in leaves if isinstance(x, Tracer)], Parts(structure, rest)
-
-    def join(self, values: Sequence[Any]) -> Any:
-        """The pytree with these values for its traced leaves."""
-        given = iter(values)
-        return self.structure.unflatten(next(given) if x is _HOLE else x for x in self.leaves)
-
-
-@contextmanager
-def standing_in(captured: Sequence[Tracer], values: Values) -> Iterator[None]:
-    """While a rule runs, the tracers that the function closed over are the equation's operands.
-
-    A user's rule closes over the same tracers as the function. The trace that they belong to has
-    ended, and what they stand for has gone through transformations as operands of the equation.
-    """
-    before = [(t.owner, t.variable) for t in captured]
-    now = [traced(x, t.type) for x, t in zip(values, captured, strict=True)]
-    for tracer, value in zip(captured, now, strict=True):
-        tracer.owner, tracer.variable = value.owner, value.variable
-    try:
-        yield
-    finally:
-        for tracer, (owner, variable) in zip(captured, before, strict=True):
-            tracer.owner, tracer.variable = owner, variable
-
-
-def traced(value: Any, kind: ArrayType) -> Tracer:
-    """A tracer of its own for a value of a type, which may be a constant."""
-    if isinstance(value, Tracer):
-        return Tracer(value.owner, value.variable)
-    found: Tracer = spread(constant(value), kind.shape, range(kind.ndim))
-    return found
-
-
-def zero_like(value: Any) -> Any:
-    """The zero tangent of a value."""
-    return zero(value_type(value).strong)
-
-
-def is_symbolic_zero(value: Any) -> bool:
-    """Tell whether a tangent or cotangent is known to be zero."""
-    if isinstance(value, Tracer):
-        return False
-    return isinstance(value, SymbolicZero) or value.dtype == FLOAT0 or not np.any(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +51,9 @@ class Call:
         return self.flat.closed.captured
 
     def arguments(self, operands: Values) -> list[Any]:
-        """The values of the leaves. A Python number of the call is one again."""
+        """The values of the leaves. A Python number of the call promotes as one."""
         return [
-            x.item() if kind.weak and isinstance(x, np.ndarray | np.generic) else x
+            _as_given(x, kind)
             for x, kind in zip(operands[len(self.captured) :], self.flat.in_types, strict=True)
         ]
 
@@ -164,7 +61,10 @@ class Call:
         """What a user's rule gets for a zero tangent or cotangent."""
         if self.symbolic_zeros:
             return SymbolicZero(kind.strong)
-        return kind.dtype.type(0).item() if kind.weak and is_inexact(kind) else zero(kind)
+        found = zero(kind)
+        if isinstance(found, Tracer):
+            found.variable.type = kind  # beside a Python number's value stands a zero like it
+        return found
 
     def check_captured(self, flags: Sequence[bool], kind: str, rule: str) -> None:
         """Raise an error where the derivative by a captured value is asked for."""
@@ -188,6 +88,14 @@ class Call:
         if [k.strong for k in kinds] != [k.strong for k in expected]:
             raise TypeError(f"{user_source()}: {message.types(*found)}")
         return [traced(x, kind) for x, kind in zip(leaves, expected, strict=True)]
+
+
+def _as_given(value: Any, kind: ArrayType) -> Any:
+    """The value of an operand. The constant that a Python integer has become is an integer again:
+    it may count a loop."""
+    if isinstance(value, Tracer) or not kind.weak:
+        return value
+    return traced(value, kind) if is_inexact(kind) else value.item()
 
 
 def _types_text(structure: tree.TreeDef, kinds: Sequence[ArrayType]) -> str:

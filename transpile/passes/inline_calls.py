@@ -4,20 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 
 from transpile.graph import Atom, Equation, Graph, Var
-from transpile.passes.dead_code import dead_code
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import calls
 
 
 def inline_calls(graph: Graph) -> Graph:
-    """The graph without calls.
+    """The graph without calls, and without what nothing reads.
 
-    Calls that nothing reads are left out, not inlined. Raises TypeError for the tangents of a
-    custom_vjp function: nothing but a transpose can use them.
+    Raises TypeError for the tangents of a custom_vjp function, where something reads them: nothing
+    but a transpose can use them.
     """
-    return rewrite(dead_code(graph), _rule)
+    return rewrite(_read_parts(graph), _rule)
+
+
+def _read_parts(graph: Graph) -> Graph:
+    """The graph without what nothing reads, in the sub-graphs of its calls as well."""
+    read: set[Atom] = set(graph.outputs)
+    kept: list[Equation] = []
+    for equation in reversed(graph.equations):
+        flags = [v in read for v in equation.outputs]
+        if any(flags):
+            equation = _with_outputs(equation, flags)
+            kept.append(equation)
+            read.update(equation.inputs)
+    return replace(graph, equations=tuple(reversed(kept)))
+
+
+def _with_outputs(equation: Equation, flags: Sequence[bool]) -> Equation:
+    """A call that gives these results alone, and takes what they need."""
+    graph = equation.params.get("graph")
+    if equation.primitive.kind != "call" or graph is None:
+        return equation
+    part = _read_parts(replace(graph, outputs=tuple(compress(graph.outputs, flags))))
+    uses = part.uses()
+    needed = [v in uses for v in graph.inputs]
+    part = replace(part, inputs=tuple(compress(graph.inputs, needed)))
+    return replace(
+        equation,
+        inputs=tuple(compress(equation.inputs, needed)),
+        params={**equation.params, "graph": part},
+        outputs=tuple(compress(equation.outputs, flags)),
+    )
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
@@ -31,7 +61,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
 def _inlined(builder: Builder, graph: Graph, inputs: Sequence[Atom]) -> list[Atom]:
     """Append a graph's equations, with Vars of their own, and give its results."""
     atoms: dict[Atom, Atom] = dict(zip(graph.inputs, inputs, strict=True))
-    for equation in dead_code(graph).equations:
+    for equation in graph.equations:
         given = tuple(atoms.get(a, a) for a in equation.inputs)
         current = replace(
             equation, inputs=given, outputs=tuple(Var(v.type, v.name) for v in equation.outputs)
