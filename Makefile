@@ -7,10 +7,15 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install -qq --disable-pip-version-check
 PEERS  ?=
 
-.PHONY: demo test lint format bench clean compiler
+.PHONY: demo examples test lint format bench clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
+
+# Networks, gradients and a Hessian at work, a few seconds each.
+examples: $(VENV)/.installed-examples compiler
+	@for name in digits per_example_gradients newton; do \
+	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
 test: $(VENV)/.installed-test compiler
 	@$(BIN)/python -m pytest $(ARGS)
@@ -42,6 +47,11 @@ $(VENV)/bin/python:
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@echo "installing transpile into $(VENV)"
 	@$(BIN)/python $(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-examples: $(VENV)/.installed
+	@echo "installing the examples' packages into $(VENV)"
+	@$(BIN)/python $(PIP) -e '.[examples]'
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
