@@ -20,7 +20,8 @@ DATA_FLOW = """
     schedule
     dialect expression blas render
     directories compilers toolchain entry cache load pipeline executable
-    stages wrapped flat differentiate gradients vectorize jacobians test_util api __init__ __main__
+    stages wrapped flat differentiate gradients vectorize unit_vectors jacobians test_util
+    api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 

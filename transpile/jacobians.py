@@ -2,8 +2,8 @@
 
 Names, arguments, results and errors are JAX's. The function is linearized once. For each leaf of
 the arguments (forward mode) or of the result (reverse mode) the linear graph, or its transpose, is
-batched over the unit vectors of that leaf, while the other leaves are zero from the start. A
-column of unit vectors is a comparison of two counts, so that a compiled program holds no matrix.
+batched over the unit vectors of that leaf (`transpile.unit_vectors`), while the other leaves are
+zero from the start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 
 from transpile import tree
 from transpile.differentiate import linearized_graph
-from transpile.dims import product
 from transpile.flat import (
     Flat,
     argument_names,
@@ -33,17 +32,16 @@ from transpile.gradients import (
     chosen_arguments,
     named_like,
 )
-from transpile.graph import Const, Graph
-from transpile.primitive import Axis
-from transpile.primitives.rules import apply, reshaped, transposed, zeros
+from transpile.graph import Graph
+from transpile.primitives.rules import reshaped, transposed, zeros
 from transpile.source import user_source
 from transpile.trace import the_trace
-from transpile.transforms.batch import spread
 from transpile.transforms.closed import Closed, rewritten
 from transpile.transforms.closed import apply as apply_graph
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
-from transpile.types import INT64, ArrayType
+from transpile.types import ArrayType
+from transpile.unit_vectors import at_unit_vectors
 
 Blocks = dict[tuple[int, int], Any]  # by the numbers of the result's and of the argument's leaf
 
@@ -264,7 +262,7 @@ def _forward_blocks(derivative: _Derivative, residuals: Sequence[Any]) -> list[A
         graph, values, moving = _restricted(derivative.linear, residuals, position)
         kind = derivative.in_types[column]
         rows = [row for row, moves in zip(derivative.moving, moving, strict=True) if moves]
-        for row, block in zip(rows, _for_unit_vectors(graph, values, kind), strict=True):
+        for row, block in zip(rows, at_unit_vectors(graph, values), strict=True):
             if block is not None:
                 shape = (*derivative.out_types[row].shape, *kind.shape)
                 last = transposed(block, (*range(1, block.ndim), 0)) if kind.shape else block
@@ -298,22 +296,9 @@ def _backward_blocks(derivative: _Derivative, residuals: Sequence[Any]) -> list[
         values = [*pullback.captured, *residuals]
         kind = derivative.out_types[row]
         columns = [c for c, is_there in zip(derivative.active, flags, strict=True) if is_there]
-        found = _for_unit_vectors(pullback.graph, values, kind)
+        found = at_unit_vectors(pullback.graph, values)
         for column, block in zip(columns, found, strict=True):
             if block is not None:
                 shape = (*kind.shape, *derivative.in_types[column].shape)
                 blocks[row, column] = reshaped(block, shape)
     return derivative.dense(blocks, False)
-
-
-def _for_unit_vectors(graph: Graph, values: Sequence[Any], kind: ArrayType) -> list[Any]:
-    """The results of a linear graph, whose last input is of that type, for each unit vector of it,
-    along a new axis in front. A scalar has one, and gets no axis. None where a result is zero."""
-    if not kind.shape:
-        return apply_graph(graph, [*values, Const(np.ones((), kind.dtype))])
-    size = product(kind.shape)
-    row, column = (apply("iota", shape=(size, size), dimension=d, dtype=INT64) for d in (0, 1))
-    unit = apply("convert_element_type", np.equal(row, column), dtype=kind.dtype)
-    inputs = [*values, reshaped(unit, (size, *kind.shape))]
-    results, batched = spread(graph, Axis(size), inputs, [False] * len(values) + [True])
-    return [x if is_batched else None for x, is_batched in zip(results, batched, strict=True)]
