@@ -8,7 +8,6 @@ static void heat_kernel(const double u[restrict 128][128], double out[restrict 1
     for (int64_t j = 1; j < 127; j++)
         out[0][j] = u[0][j] + 0.1 * (0.0 + u[1][j] + u[0][j - 1] + u[0][j + 1] - 4.0 * u[0][j]);
     out[0][127] = u[0][127] + 0.1 * (0.0 + u[1][127] + u[0][126] + 0.0 - 4.0 * u[0][127]);
-    #pragma omp parallel for
     for (int64_t i = 1; i < 127; i++) {
         out[i][0] = u[i][0] + 0.1 * (u[i - 1][0] + u[i + 1][0] + 0.0 + u[i][1] - 4.0 * u[i][0]);
         #pragma omp simd

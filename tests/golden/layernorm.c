@@ -5,7 +5,6 @@
 static void layernorm_kernel(const double x[restrict 64][256], const double gain[restrict 256],
                              const double bias[restrict 256], double out[restrict 64][256])
 {
-    #pragma omp parallel for
     for (int64_t i = 0; i < 64; i++) {
         double acc = 0.0;
         #pragma omp simd reduction(+:acc)

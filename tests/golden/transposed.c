@@ -2,7 +2,6 @@
 static void transposed_kernel(const double x[restrict 200][300], const double y[restrict 300][200],
                               double out[restrict 200][300])
 {
-    #pragma omp parallel for collapse(2)
     for (int64_t i_tile = 0; i_tile < 7; i_tile++) {
         for (int64_t j_tile = 0; j_tile < 10; j_tile++) {
             for (int64_t i = 32 * i_tile; i < minimum_i64(32 * i_tile + 32, 200); i++) {

@@ -9,8 +9,10 @@ from transpile.loops import Alloc, Call, For, Program, Statement
 from transpile.options import Options
 from transpile.walks import is_independent, walk
 
-# A parallel region costs some microseconds; in units of `cost.work` this is a few times as much.
-LEAST_WORK = 200_000
+# A parallel region costs some microseconds, and on a busy machine the time slice that its last
+# thread waits for. What one thread does in 20 to 40 microseconds (in units of `cost.work`) is not
+# worth that.
+LEAST_WORK = 1_000_000
 # An outer loop shorter than this shares its iterations out together with the next one.
 SHORT = 64
 
