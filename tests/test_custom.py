@@ -845,6 +845,13 @@ def test_a_named_call_is_named_and_differentiated():
 # ---------------------------------------------------------------------------------------- text
 
 
+@BOTH
+def test_a_custom_function_says_what_it_is(f):
+    name = "forward" if f is forward else "reverse"
+    assert re.fullmatch(rf"<custom_(jvp|vjp) of {name} \(test_custom\.py:\d+\)>", repr(f))
+    assert f.__name__ == name and f.__wrapped__ is f.fun
+
+
 def test_the_text_names_the_rules():
     text = transpile.xpr(lambda x: forward(x, x) + reverse(x, x), 1.0)
     assert text == (

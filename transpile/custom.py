@@ -20,7 +20,7 @@ from transpile.parameters import parameters
 from transpile.primitives.calls import bind_call, custom_jvp_call, custom_vjp_call
 from transpile.primitives.calls import named_call as named_call_row
 from transpile.primitives.rules import apply
-from transpile.signature import function_name, inner
+from transpile.signature import function_name, inner, place_of
 from transpile.source import function_source, user_source
 from transpile.stand_ins import Parts, zero_like
 from transpile.trace import current_trace, trace_nested
@@ -48,6 +48,9 @@ class _Custom:
         if nondiff_argnames:
             numbers.update(parameters(fun, None, nondiff_argnames).static_argnums)
         self.nondiff_argnums = tuple(sorted(numbers))
+
+    def __repr__(self) -> str:
+        return f"<custom_{self.kind} of {place_of(self.fun)}>"
 
     def _missing(self) -> AttributeError:
         kind = self.kind.upper()
