@@ -13,6 +13,7 @@ from transpile.schedule.columns import columns
 from transpile.schedule.donation import donation
 from transpile.schedule.flatten import flatten
 from transpile.schedule.repeated import repeated
+from transpile.schedule.scalars import scalars
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
 from transpile.schedule.threads import threads
@@ -31,6 +32,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),
     (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
     (donation, "a result takes the memory of an argument that the caller gives up"),
+    (scalars, "a number that only one kernel uses lives in a variable"),
     (repeated, "a scalar used twice gets a name"),
     (threads, "outer loops with enough work run on several threads"),
     (simd, "innermost loops run in vector lanes"),
