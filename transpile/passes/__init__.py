@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from transpile.graph import Graph
+from transpile.passes.barriers import remove_barriers
 from transpile.passes.canonical_products import canonical_products
 from transpile.passes.common_subexpressions import common_subexpressions
 from transpile.passes.components import components
@@ -24,6 +25,7 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (decompose, "composite rows become simpler ones, which fuse"),
     (simplify, "constants are folded and identities removed, exact ones only"),
     (common_subexpressions, "equal computations are done once"),
+    (remove_barriers, "what a derivative computes again has not become one with what it equals"),
     (canonical_products, "matrix products step through their operands with two strides"),
     (components, "the x, y, z of a sum of short vectors are three scalar sums in one loop"),
     (simplify, "merged values open further identities"),
