@@ -287,7 +287,7 @@ def _spread_prefix(
         yield from [axes] * full.num_leaves
         return
     prefix = _one_level(axes)
-    problem = _mismatch(what, axes, prefix, full)
+    problem = _mismatch(axes, prefix, full)
     if problem:
         problems.append(
             f"pytree structure error: different {problem[0]} at key path\n    {what}{path}\n"
@@ -305,9 +305,7 @@ def _one_level(axes: Any) -> tree.TreeDef:
     return tree.structure(axes, is_leaf=lambda x: x is not axes)
 
 
-def _mismatch(
-    what: str, axes: Any, prefix: tree.TreeDef, full: tree.TreeDef
-) -> tuple[str, str] | None:
+def _mismatch(axes: Any, prefix: tree.TreeDef, full: tree.TreeDef) -> tuple[str, str] | None:
     """What differs between the root of a prefix and that of the full tree, and how."""
     own = type(axes).__name__
     if full.node is not prefix.node:
