@@ -195,7 +195,10 @@ def array_cases(row, dtype):
         case "transpose":
             found = [([(4, 3, 2)[: len(p)]], {"permutation": p}) for p in PERMUTATIONS]
         case "slice":
-            found = [([s], {"start": a, "limit": b, "strides": c}) for s, a, b, c in SLICES]
+            more = [((7,), (3,), (3,), (2,)), ((7,), (1,), (6,), (3,))]
+            found = [
+                ([s], {"start": a, "limit": b, "strides": c}) for s, a, b, c in [*SLICES, *more]
+            ]
         case "rev":
             found = [([s], {"dimensions": d}) for s, d in REVERSALS]
         case "concatenate":

@@ -42,26 +42,12 @@ class ByOperand:
         return total
 
 
-def by_operand(*rules: Rule) -> ByOperand:
-    """The derivative as the sum of the shares of the operands."""
-    return ByOperand(rules)
-
-
 def linear(name: str) -> Rule:
     """The derivative of a row that is linear in all its operands together: itself."""
 
     def jvp(tangents: Sequence[Any], _: Any, /, *operands: Any, **params: Any) -> Any:
         moved = [zeros_like(x) if t is None else t for t, x in zip(tangents, operands, strict=True)]
         return apply(name, *moved, **params)
-
-    return jvp
-
-
-def linear_in_first(name: str) -> Rule:
-    """The derivative of a row that is linear in its first operand and flat in the others."""
-
-    def jvp(tangents: Sequence[Any], _: Any, x: Any, /, *others: Any, **params: Any) -> Any:
-        return None if tangents[0] is None else apply(name, tangents[0], *others, **params)
 
     return jvp
 
