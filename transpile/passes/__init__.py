@@ -18,6 +18,7 @@ from transpile.passes.decompose import decompose
 from transpile.passes.inline_calls import inline_calls
 from transpile.passes.outputs import separate_outputs
 from transpile.passes.simplify import simplify
+from transpile.passes.transposes import sink_transposes
 
 PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (inline_calls, "what a call computes is optimised and fused with what stands around it"),
@@ -26,6 +27,7 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (simplify, "constants are folded and identities removed, exact ones only"),
     (common_subexpressions, "equal computations are done once"),
     (remove_barriers, "what a derivative computes again has not become one with what it equals"),
+    (sink_transposes, "a value that is only wanted transposed is computed so"),
     (canonical_products, "matrix products step through their operands with two strides"),
     (components, "the x, y, z of a sum of short vectors are three scalar sums in one loop"),
     (simplify, "merged values open further identities"),
