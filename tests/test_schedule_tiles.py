@@ -26,3 +26,9 @@ def test_nests_that_read_one_way_have_no_tiles_that_change_them(f):
     x = ordinary("f8", (7, 7))  # smaller than two tiles
     program = lowered(f, x)
     assert tiles(program, Options()) == program
+
+
+def test_a_vector_that_the_outer_loop_walks_is_no_matrix():
+    x, y = ordinary("f8", (400,)), ordinary("f8", (400, 400))
+    program = lowered(lambda x, y: y * x[:, None], x, y)
+    assert tiles(program, Options()) == program

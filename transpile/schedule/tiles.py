@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from transpile.dims import Dim, Index, Symbol
+from transpile.dims import Dim, Index, Symbol, symbols_of
 from transpile.loops import Alloc, Call, For, If, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
@@ -50,7 +50,10 @@ def _walks_both_ways(outer: For, inner: For) -> bool:
     if any(isinstance(s, For | If | Call | Alloc) for s in walk(inner.body)):
         return False
     indices = [i for s in inner.body for _, i in accesses(s) if i]
-    along_outer = any(step(i, outer.symbol) == 1 for i in indices)
+    along_outer = any(  # a vector that only the outer loop walks is no matrix
+        step(i, outer.symbol) == 1 and any(inner.symbol in symbols_of(part) for part in i)
+        for i in indices
+    )
     along_inner = any(step(i, inner.symbol) == 1 for i in indices)
     return along_outer and along_inner
 
