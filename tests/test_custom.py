@@ -869,6 +869,21 @@ def test_the_text_names_the_rules():
     )
 
 
+@BOTH
+def test_results_have_the_names_that_the_function_s_own_lines_give(f):
+    def function(x):
+        wave = f(x, 2.0)
+        return wave + 1
+
+    def lines(graph):
+        return [e.output.name for e in graph.equations]
+
+    assert lines(transpile.make_jaxpr(function)(1.0))[0] == "wave"
+    outer = transpile.make_jaxpr(f)(1.0, 2.0)
+    other = transpile.make_jaxpr(f)(1.0, 2.0)
+    assert lines(outer) == [""] and outer.fingerprint() == other.fingerprint()
+
+
 @pytest.mark.parametrize("make", [lambda: scaled_forward, lambda: scaled_reverse])
 @pytest.mark.parametrize("transform", [lambda f: f, lambda f: vmap(f, (None, 0))])
 def test_text_and_fingerprint_do_not_depend_on_addresses(make, transform):

@@ -12,10 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from transpile import tree
-from transpile.custom import finished_call, traced_call
+from transpile.custom import bind_function, finished, traced_call
 from transpile.parameters import parameters
 from transpile.primitive import Primitive
-from transpile.primitives.calls import bind_call
 from transpile.primitives.checkpoint import Policy
 from transpile.primitives.checkpoint import checkpoint as checkpoint_row
 from transpile.primitives.rules import apply
@@ -194,14 +193,15 @@ def checkpoint(
         if current_trace() is None:
             return fun(*args, **kwargs)
         closed, operands, parts = traced_call(fun, args, kwargs, function_name(fun))
-        found = bind_call(
+        found = bind_function(
+            fun,
             checkpoint_row,
-            *operands,
+            operands,
             graph=closed.graph,
             policy=policy,
             prevent_cse=(*[any(guards)] * len(closed.captured), *guards),
         )
-        return finished_call(found, parts)
+        return finished(fun, parts.join(found))
 
     return recomputing
 

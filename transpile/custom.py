@@ -17,13 +17,14 @@ from transpile.custom_rules import Call, JvpRule, VjpRule
 from transpile.flat import flatten_function, is_inexact, value_type, zero
 from transpile.graph import Graph
 from transpile.parameters import parameters
+from transpile.primitive import Primitive
 from transpile.primitives.calls import bind_call, custom_jvp_call, custom_vjp_call
 from transpile.primitives.calls import named_call as named_call_row
 from transpile.primitives.rules import apply
 from transpile.signature import function_name, inner, place_of
 from transpile.source import function_source, user_source
 from transpile.stand_ins import Parts, zero_like
-from transpile.trace import current_trace, trace_nested
+from transpile.trace import current_trace, the_trace, trace_nested
 from transpile.tracer import Tracer, named
 from transpile.transforms.closed import Closed
 
@@ -108,10 +109,25 @@ def _resolved(fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     return bound.args
 
 
-def _finished(structure: tree.TreeDef, results: Sequence[Any]) -> Any:
-    """The result of a call; the name it is assigned to is that of a single value."""
-    result = structure.unflatten(results)
-    return named(result) if isinstance(result, Tracer) else result
+def bind_function(
+    fun: Function, row: Primitive, operands: Sequence[Any], **params: Any
+) -> list[Any]:
+    """Apply the row of a call of `fun`: an equation of the user's line.
+
+    Where the trace is of this very function, no line of it calls it: the one found would be that of
+    who called the jitted function, and the program would depend on it.
+    """
+    source, trace = function_source(inner(fun)), the_trace()
+    if trace.source != source:
+        return bind_call(row, *operands, **params)
+    with trace.at(source):
+        return bind_call(row, *operands, **params)
+
+
+def finished(fun: Function, result: Any) -> Any:
+    """The result of a call of `fun`; a single value has the name that the user's line gives it."""
+    is_whole = the_trace().source == function_source(inner(fun))
+    return named(result) if isinstance(result, Tracer) and not is_whole else result
 
 
 # ----------------------------------------------------------------------------------- forward mode
@@ -189,10 +205,9 @@ class custom_jvp(_Custom):  # a decorator, like JAX's
         rule = JvpRule(Call(flat, tuple(static), self.symbolic_zeros), self.jvp)
         closed = flat.closed
         operands = (*closed.captured, *leaves)
-        results = bind_call(
-            custom_jvp_call, *operands, graph=closed.graph, jvp=rule, name=closed.graph.name
-        )
-        return _finished(flat.out_tree, results)
+        params = {"graph": closed.graph, "jvp": rule, "name": closed.graph.name}
+        results = bind_function(self.fun, custom_jvp_call, operands, **params)
+        return finished(self.fun, flat.out_tree.unflatten(results))
 
 
 def _sum(x: Any, y: Any) -> Any:
@@ -274,10 +289,9 @@ class custom_vjp(_Custom):  # a decorator, like JAX's
         rule = VjpRule(call, self._merged(self.fwd, args, chosen), self.bwd)
         closed = flat.closed
         operands = (*closed.captured, *leaves)
-        results = bind_call(
-            custom_vjp_call, *operands, graph=closed.graph, vjp=rule, name=closed.graph.name
-        )
-        return _finished(flat.out_tree, results)
+        params = {"graph": closed.graph, "vjp": rule, "name": closed.graph.name}
+        results = bind_function(self.fun, custom_vjp_call, operands, **params)
+        return finished(self.fun, flat.out_tree.unflatten(results))
 
 
 def _refuse_tracers(value: Any) -> None:
@@ -397,8 +411,8 @@ def named_call(fun: Function, *, name: str | None = None) -> Function:
         if current_trace() is None:
             return fun(*args, **kwargs)
         closed, operands, out_parts = traced_call(fun, args, kwargs, label)
-        found = bind_call(named_call_row, *operands, graph=closed.graph, name=label)
-        return finished_call(found, out_parts)
+        found = bind_function(fun, named_call_row, operands, graph=closed.graph, name=label)
+        return finished(fun, out_parts.join(found))
 
     return call
 
@@ -423,9 +437,3 @@ def traced_call(
         known=leaves,
     )
     return Closed(graph, tuple(captured)), [*captured, *leaves], out_parts
-
-
-def finished_call(results: Sequence[Any], parts: Parts) -> Any:
-    """The result of a traced call."""
-    result = parts.join(results)
-    return named(result) if isinstance(result, Tracer) else result
