@@ -56,6 +56,9 @@ THRESHOLDS = {
     "schedule.columns:STRIP": [2, 4, 128],
     "schedule.columns:FEWEST_COLUMNS": [2],
     "schedule.columns:LARGEST_ROW": [256, 65536],
+    "schedule.unravel:SHORTEST_TRANSCENDENTAL": [2, 3],
+    "schedule.unravel:FEWEST_OUTER": [2, 16],
+    "schedule.unravel:LEAST_WORK": [1, 200, 1_000_000],
     "schedule.tiles:TILE": [2, 3, 32],
     "schedule.tiles:FEWEST_TILES": [1],
     "schedule.threads:LEAST_WORK": [1, 200],
@@ -289,6 +292,20 @@ class GraphMaker:
             shape.insert(self.random.randint(0, len(shape)), 1)
         return self.apply(a.reshape, x, shape=tuple(shape)) if len(shape) <= 4 else None
 
+    def merge(self):
+        """Neighbouring axes made one, in an order in which they do not lie in memory."""
+        x = self.pick(lambda v: v.type.ndim > 1)
+        if x is None:
+            return None
+        order = list(range(x.type.ndim))
+        self.random.shuffle(order)
+        if self.random.random() < 0.5:
+            x = self.apply(a.transpose, x, permutation=tuple(order))
+        shape = x.type.shape
+        first = self.random.randrange(x.type.ndim - 1)
+        merged = (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2 :])
+        return self.apply(a.reshape, x, shape=merged)
+
     def transpose(self):
         x = self.pick(lambda v: v.type.ndim > 1)
         if x is None:
@@ -427,9 +444,9 @@ class GraphMaker:
         steps = [
             (self.unary, 3), (self.binary, 8), (self.rounded_sine, 2), (self.division, 1),
             (self.power, 1), (self.select, 2), (self.convert, 1), (self.broadcast, 3),
-            (self.reshape, 2), (self.transpose, 2), (self.slice, 2), (self.reverse, 1),
-            (self.concatenate, 2), (self.pad, 2), (self.reduce, 4), (self.scan, 1),
-            (self.position, 1), (self.product, 2), (self.count, 0.5),
+            (self.reshape, 2), (self.merge, 2), (self.transpose, 2), (self.slice, 2),
+            (self.reverse, 1), (self.concatenate, 2), (self.pad, 2), (self.reduce, 4),
+            (self.scan, 1), (self.position, 1), (self.product, 2), (self.count, 0.5),
         ]  # fmt: skip
         functions, weights = zip(*steps, strict=True)
         for _ in range(20 * equations):

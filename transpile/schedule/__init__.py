@@ -18,6 +18,7 @@ from transpile.schedule.simd import simd
 from transpile.schedule.split import split
 from transpile.schedule.threads import threads
 from transpile.schedule.tiles import tiles
+from transpile.schedule.unravel import unravel
 from transpile.schedule.versions import versions
 from transpile.walks import check
 
@@ -27,6 +28,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "loops over padded or joined arrays run piece by piece, without a test in each iteration",
     ),
     (flatten, "reshaped arrays are walked by one plain subscript instead of quotients"),
+    (unravel, "merged axes are walked by a loop each, where quotients would keep it out of lanes"),
     (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
     (tiles, "arrays that are read along rows and along columns are walked a tile at a time"),
     (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),

@@ -1,0 +1,158 @@
+"""Unravel: loops over merged axes become nests without quotients, others stay as they are."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of, statements_of
+from helpers import ordinary
+
+from transpile.loops import Alloc, Declare, For
+from transpile.lower import lower
+from transpile.options import Options
+from transpile.passes import optimise
+from transpile.schedule.flatten import flatten
+from transpile.schedule.split import split
+from transpile.schedule.unravel import unravel
+from transpile.trace import trace_function
+from transpile.types import type_of
+
+A, B = ordinary("f8", (3, 4)), ordinary("f8", (3, 5), seed=1)
+X = ordinary("f8", (4, 6))
+CUBE = ordinary("f8", (3, 4, 5))
+
+
+def before(f, *args):
+    """The loops of a function as the step meets them."""
+    return flatten(split(lowered(f, *args), Options()), Options())
+
+
+def merged(a, b):
+    return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+
+
+UNRAVELLED = {
+    "a sum over merged axes": (lambda a, b, x, c: (merged(a, b) ** 2).sum(axis=1), [3, 4, 5]),
+    "elementwise work": (lambda a, b, x, c: np.abs(merged(a, b)), [3, 4, 5]),
+    "a running sum": (lambda a, b, x, c: np.cumsum(merged(a, b), axis=1), [3, 4, 5]),
+    "a transposed array": (lambda a, b, x, c: x.T.reshape(-1) * 2, [6, 4]),
+    "a reversed one": (lambda a, b, x, c: x.T.reshape(-1)[::-1] * 2, [6, 4]),
+    "two merged axes": (
+        lambda a, b, x, c: x.reshape(2, 2, 2, 3).transpose(0, 2, 1, 3).reshape(4, 6) * 2,
+        [2, 2, 2, 3],
+    ),
+    "three axes in one": (lambda a, b, x, c: c.transpose(2, 1, 0).reshape(-1) * 2, [5, 4, 3]),
+    "a reversed axis among merged ones": (
+        lambda a, b, x, c: c[:, ::-1].reshape(3, -1) * 2, [3, 4, 5],
+    ),
+    "one of two joined arrays": (
+        lambda a, b, x, c: np.concatenate([a[0], x.T.reshape(-1)]) * 2, [4, 6, 4],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNRAVELLED)
+def test_a_loop_over_merged_axes_becomes_a_nest(name):
+    f, stops = UNRAVELLED[name]
+    values = [A, B, X, CUBE]
+    program = before(f, *values)
+    assert "//" in str(program)
+    after = assert_steps_agree(program, values, unravel)
+    assert "//" not in str(after)
+    assert "%" not in str(after)
+    assert [loop.extent for loop in loops_of(after)] == stops
+
+
+def test_rows_and_scalars_stay_inside_the_nest():
+    def softmax(c):
+        merged = c.transpose(0, 2, 1).reshape(len(c), -1)
+        e = np.rint(np.exp(merged - merged.max(axis=1, keepdims=True)) * 64)
+        return e - e.sum(axis=1, keepdims=True)
+
+    after = assert_steps_agree(before(softmax, CUBE), [CUBE], unravel)
+    assert "//" not in str(after)
+    assert "local" in str(after)
+
+
+def test_padding_of_a_merged_axis_is_cut_off():
+    after = assert_steps_agree(
+        before(lambda c: np.pad(c, ((0, 0), (1, 1), (2, 0))).reshape(3, -1) * 2, CUBE),
+        [CUBE],
+        unravel,
+    )
+    assert "select" not in str(after)
+    assert "//" not in str(after)
+
+
+def test_order_of_the_elements_stays():
+    """Sums of numbers that round give the same bits."""
+    a, b = np.linspace(0.1, 0.7, 12).reshape(3, 4), np.linspace(-0.3, 0.9, 15).reshape(3, 5)
+    program = before(lambda a, b: merged(a, b).sum(axis=1), a, b)
+    assert_steps_agree(program, [a, b], unravel)
+
+
+STAYS = {
+    "contiguous merged axes": lambda x, c: c.reshape(3, -1) * 2,
+    "no merged axes": lambda x, c: np.sin(x) * 2,
+    "an axis whose length does not divide": lambda x, c: x.T.reshape(-1)[:23] * 2,
+    "merged axes that do not nest": (lambda x, c: x.T.reshape(-1) + x.reshape(6, 4).T.reshape(-1)),
+    "a function of every second number": lambda x, c: np.exp(np.repeat(x, 2, axis=1)),
+}
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_other_loops_stay(name):
+    program = before(STAYS[name], X, CUBE)
+    assert unravel(program, Options()) == program
+
+
+def test_every_second_number_without_a_function_is_unravelled():
+    after = assert_steps_agree(before(lambda x: np.repeat(x, 2, axis=1) * 3, X), [X], unravel)
+    assert [loop.extent for loop in loops_of(after)] == [4, 6, 2]
+
+
+@pytest.mark.parametrize(("shape", "stays"), [((40, 3), True), ((3, 40), False)])
+def test_the_outermost_loop_keeps_iterations_for_threads(shape, stays, monkeypatch):
+    x = ordinary("f8", shape)
+    program = before(lambda x: x.T.reshape(-1) * 2, x)
+    monkeypatch.setattr(module_of(unravel), "LEAST_WORK", 1)
+    assert (unravel(program, Options()) == program) is stays
+    monkeypatch.undo()
+    assert_steps_agree(program, [x], unravel)
+
+
+@pytest.mark.parametrize(("shape", "stays"), [((3, 40), False), ((40, 3), True)])
+def test_a_long_sum_keeps_iterations_for_blocks(shape, stays, monkeypatch):
+    x = ordinary("f8", shape)
+    program = before(lambda x: np.abs(x.T.reshape(-1)).sum(), x)
+    monkeypatch.setattr(module_of(unravel), "BLOCK", 20)
+    assert (unravel(program, Options()) == program) is stays
+    monkeypatch.undo()
+    assert_steps_agree(program, [x], unravel)
+
+
+def test_new_loops_have_names_of_their_own():
+    """The arrays are called what the next loops would be; a row and a scalar are there as well."""
+
+    def f(k, l):
+        x = np.abs(merged(k, l))
+        return [x - np.rint(np.sqrt(x.sum(axis=1, keepdims=True)))]
+
+    graph, _ = trace_function(lambda k, l: (f(k, l), None), [type_of(A), type_of(B)], ["k", "l"])
+    program = flatten(split(lower(optimise(graph)), Options()), Options())
+    after = assert_steps_agree(program, [A, B], unravel)
+    taken = set(after.buffers()) | {s.name for s in statements_of(after, Declare)}
+    taken |= {s.buffer.name for s in statements_of(after, Alloc)}
+    assert taken >= {"k", "l"}
+    assert_names_differ(after, taken)
+
+
+def assert_names_differ(program, taken):
+    """No loop hides another loop or one of these names."""
+
+    def visit(body, taken):
+        for statement in body:
+            if isinstance(statement, For):
+                assert statement.symbol.name not in taken
+                visit(statement.body, taken | {statement.symbol.name})
+
+    for kernel in program.kernels:
+        visit(kernel.body, taken)

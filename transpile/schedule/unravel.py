@@ -1,0 +1,191 @@
+"""Unravel: a loop over merged axes becomes a nest of loops over the axes.
+
+Walking a (6, 4) value that was reshaped to 24 elements takes the subscripts `s // 4` and `s % 4`,
+which keep a loop out of vector lanes. With `s = 4*i + j`, two loops over i and j visit the same
+elements in the same order, and the algebra of the subscripts leaves `i` and `j`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import gcd
+
+from transpile.cost import trips, work
+from transpile.dims import Dim, Index, Quotient, Remainder, Symbol, floor_divide, modulo, symbols_of
+from transpile.loops import (
+    Alloc,
+    Apply,
+    Call,
+    Declare,
+    For,
+    If,
+    IndexValue,
+    Kernel,
+    Load,
+    Program,
+    Statement,
+    Within,
+)
+from transpile.names import LOOP_NAMES
+from transpile.options import Options
+from transpile.primitive import TABLE
+from transpile.schedule.blocks import BLOCK, FEWEST_BLOCKS
+from transpile.schedule.flatten import is_polynomial
+from transpile.schedule.split import split
+from transpile.schedule.threads import LEAST_WORK
+from transpile.walks import (
+    accesses,
+    expressions,
+    is_independent,
+    subexpressions,
+    substitute_index,
+    walk,
+)
+
+# The shortest inner loop. The compiler unrolls one of two iterations, which pays as well unless
+# there are elementary functions in it: those stay out of vector lanes then.
+SHORTEST = 2
+SHORTEST_TRANSCENDENTAL = 3
+# Threads share out the iterations of an outermost loop with much work: it keeps as many as this.
+FEWEST_OUTER = 16
+
+
+def unravel(program: Program, options: Options) -> Program:
+    """The program with such loops taken apart, and cut where conditions on their axes change."""
+    buffers = set(program.buffers())
+    kernels: list[Kernel] = []
+    for kernel in program.kernels:
+        if any(not is_polynomial(i) for s in walk(kernel.body) for i in _indices(s)):
+            taken = buffers | {name for s in walk(kernel.body) for name in _declared(s)}
+            body = tuple(_statement(s, taken, is_outermost=True) for s in kernel.body)
+            if body != kernel.body:
+                alone = replace(program, kernels=(replace(kernel, body=body),))
+                kernel = split(alone, options).kernels[0]
+        kernels.append(kernel)
+    return replace(program, kernels=tuple(kernels))
+
+
+def _declared(statement: Statement) -> Iterator[str]:
+    match statement:
+        case Declare(name=name):
+            yield name
+        case Alloc(buffer=buffer):
+            yield buffer.name
+        case _:
+            pass
+
+
+def _indices(statement: Statement) -> Iterator[Index]:
+    """The indices that stand directly in a statement."""
+    for _, subscripts in accesses(statement):
+        yield from subscripts
+    for expr in expressions(statement):
+        for part in subexpressions(expr):
+            match part:
+                case IndexValue(index=index):
+                    yield index
+                case Within(index=index, low=low, high=high):
+                    yield from (index, low, high)
+                case _:
+                    pass
+    match statement:
+        case For(start=start, stop=stop):
+            yield from (start, stop)
+        case Call(args=args):
+            yield from (a for a in args if not isinstance(a, Load))
+        case _:
+            pass
+
+
+def _statement(statement: Statement, taken: set[str], is_outermost: bool = False) -> Statement:
+    """The statement with its loops taken apart; no loop gets a name that is taken."""
+    match statement:
+        case For(symbol=symbol):
+            inner = tuple(_statement(s, taken | {symbol.name}) for s in statement.body)
+            loop = replace(statement, body=inner)
+            return _loop(loop, taken, is_outermost) or loop
+        case If():
+            return replace(
+                statement,
+                body=tuple(_statement(s, taken) for s in statement.body),
+                orelse=tuple(_statement(s, taken) for s in statement.orelse),
+            )
+        case _:
+            return statement
+
+
+def _loop(loop: For, taken: set[str], is_outermost: bool) -> For | None:
+    """The nest that does without quotients and remainders of a loop's index: the loop itself where
+    it has none; None where there is no such nest."""
+    if not any(True for _ in _quotients(loop)):
+        return loop
+    for length in _lengths(loop):
+        outer, inner = _cut(loop, length, taken)
+        if is_outermost and not _has_enough(loop, outer):
+            continue
+        found = _loop(inner, taken | {outer.symbol.name}, is_outermost=False)
+        if found is not None:
+            found = _loop(replace(outer, body=(found,)), taken, is_outermost)
+        if found is not None:
+            return found
+    return None
+
+
+def _quotients(loop: For) -> Iterator[Quotient | Remainder]:
+    """The quotients and remainders of a loop's index in its body."""
+    for statement in walk(loop.body):
+        for index in _indices(statement):
+            if isinstance(index, int) or loop.symbol not in index.symbols():
+                continue
+            for atom in (a for monomial, _ in index.terms for a in monomial):
+                if isinstance(atom, Quotient | Remainder) and loop.symbol in (
+                    atom.dividend.symbols() | symbols_of(atom.divisor)
+                ):
+                    yield atom
+
+
+def _lengths(loop: For) -> list[int]:
+    """How long the inner loop may be, the longest first."""
+    if loop.limit is not None:
+        return []
+    shortest = SHORTEST_TRANSCENDENTAL if _has_elementary_functions(loop) else SHORTEST
+    found: set[int] = set()
+    for atom in _quotients(loop):
+        step = dict(atom.dividend.terms).get((loop.symbol,), 0)
+        if step and isinstance(atom.divisor, int):
+            length = abs(atom.divisor // gcd(atom.divisor, step))
+            if length >= shortest and modulo(loop.extent, length) == 0 and loop.extent != length:
+                found.add(length)
+    return sorted(found, reverse=True)
+
+
+def _has_elementary_functions(loop: For) -> bool:
+    return any(
+        isinstance(part, Apply) and TABLE[part.op].transcendental
+        for statement in walk(loop.body)
+        for expr in expressions(statement)
+        for part in subexpressions(expr)
+    )
+
+
+def _has_enough(loop: For, outer: For) -> bool:
+    """Tell whether the outer loop of an outermost one has iterations enough for the steps that
+    share them out: threads, and sums in blocks."""
+    if work(loop) >= LEAST_WORK:
+        return trips(outer) >= FEWEST_OUTER
+    summed_in_blocks = not is_independent(loop) and trips(loop) >= FEWEST_BLOCKS * BLOCK
+    return not summed_in_blocks or trips(outer) >= FEWEST_BLOCKS
+
+
+def _cut(loop: For, length: int, taken: set[str]) -> tuple[For, For]:
+    """The outer loop, still empty, and the inner one of this length that stand for a loop."""
+    names = taken | {loop.symbol.name}
+    names |= {s.symbol.name for s in walk(loop.body) if isinstance(s, For)}
+    numbered = (f"{name}{number}" for number in range(2, 9) for name in LOOP_NAMES)
+    name = next(n for n in (*LOOP_NAMES, *numbered) if n not in names)
+    number = floor_divide(loop.extent, length)
+    outer, inner = Symbol(loop.symbol.name, 0, number), Symbol(name, 0, length)
+    index = Dim.of(outer) * length + Dim.of(inner) + loop.start
+    body = tuple(substitute_index(s, loop.symbol, index) for s in loop.body)
+    return For(outer, number, ()), For(inner, length, body)
