@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -102,61 +103,66 @@ argmin = _position("argmin", np.argmin)
 
 # ---------------------------------------------------------------------------------------- scans
 
+Pair = tuple[Any, Any]
+
 
 def _scan_jvp(combine: str) -> Rule:
     """The derivative of a scan, through the tree of steps by which JAX takes it: the shares of
     equal elements depend on the order in which they meet."""
 
-    def jvp(t: Any, _: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+    def jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         if not isinstance(x.shape[axis], int):
             raise NotImplementedError(
                 f"{user_source()}: the derivative of a running {combine} needs to know the size "
                 f"of its axis while tracing, and that is {x.shape[axis]}"
             )
         if reverse:
-            x, t = (apply("rev", v, dimensions=(axis,)) for v in (x, t))
-        t = _scan_pairs(TABLE[combine], (x, t), axis)[1]
+            t, out, x = (apply("rev", v, dimensions=(axis,)) for v in (t, out, x))
+        t = _scan_tangent(TABLE[combine], t, out, x, axis)
         return apply("rev", t, dimensions=(axis,)) if reverse else t
 
     return jvp
 
 
-Pair = tuple[Any, Any]  # a value and its tangent
-
-
-def _scan_pairs(row: Primitive, pair: Pair, axis: int) -> Pair:
-    """The scan of neighbours combined gives each second element; a further step each other one."""
-    size = pair[0].shape[axis]
+def _scan_tangent(row: Primitive, t: Any, out: Any, x: Any, axis: int) -> Any:
+    """The tangent of `out`, the scan of x: the scan of neighbours combined gives each second
+    element, and a further step each other one."""
+    size = x.shape[axis]
     if size < 2:
-        return pair
-    neighbours = _combine(row, _every(pair, axis, 0, size - 1, 2), _every(pair, axis, 1, size, 2))
-    odd = _scan_pairs(row, neighbours, axis)
-    places = [(_every(pair, axis, 0, 1, 1), 0), (odd, 1)]
+        return t
+    left, right = _Every(axis, 0, size - 1, 2), _Every(axis, 1, size, 2)
+    pairs = apply(row.name, left(x), right(x))
+    moved = _combined(row, (left(t), right(t)), pairs, (left(x), right(x)))
+    ends = right(out)  # at the ends of the pairs, where the scan is the scan of the pairs
+    odd = _scan_tangent(row, moved, ends, pairs, axis)
+    parts = [_placed(_Every(axis, 0, 1, 1)(t), axis, 0, size), _placed(odd, axis, 1, size)]
     if size > 2:
-        even = _every(pair, axis, 2, size, 2)
-        places.append((_combine(row, _every(odd, axis, 0, (size - 1) // 2, 1), even), 2))
-    value, tangent = (
-        functools.reduce(operator.add, (_placed(v[k], axis, first, size) for v, first in places))
-        for k in (0, 1)
-    )
-    return value, tangent
+        before, after = _Every(axis, 0, (size - 1) // 2, 1), _Every(axis, 2, size, 2)
+        even = _combined(row, (before(odd), after(t)), after(out), (before(ends), after(x)))
+        parts.append(_placed(even, axis, 2, size))
+    return functools.reduce(operator.add, parts)
 
 
-def _combine(row: Primitive, left: Pair, right: Pair) -> Pair:
+def _combined(row: Primitive, tangents: Pair, out: Any, operands: Pair) -> Any:
     assert row.jvp is not None
-    out = apply(row.name, left[0], right[0])
-    return out, row.jvp((left[1], right[1]), out, left[0], right[0])
+    return row.jvp(tangents, out, *operands)
 
 
-def _every(pair: Pair, axis: int, start: int, limit: int, step: int) -> Pair:
-    """Every `step`-th element along an axis of both."""
-    shape = pair[0].shape
-    params = {
-        "start": tuple(start if a == axis else 0 for a in range(len(shape))),
-        "limit": tuple(limit if a == axis else d for a, d in enumerate(shape)),
-        "strides": tuple(step if a == axis else 1 for a in range(len(shape))),
-    }
-    return apply("slice", pair[0], **params), apply("slice", pair[1], **params)
+@dataclass(frozen=True)
+class _Every:
+    """Every `step`-th element along an axis."""
+
+    axis: int
+    start: int
+    limit: int
+    step: int
+
+    def __call__(self, x: Any) -> Any:
+        def only(here: int, elsewhere: Sequence[int]) -> tuple[int, ...]:
+            return tuple(here if a == self.axis else e for a, e in enumerate(elsewhere))
+
+        start, limit = only(self.start, (0,) * x.ndim), only(self.limit, x.shape)
+        return apply("slice", x, start=start, limit=limit, strides=only(self.step, (1,) * x.ndim))
 
 
 def _placed(x: Any, axis: int, first: int, size: int) -> Any:
