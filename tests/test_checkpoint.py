@@ -8,14 +8,14 @@ import pytest
 from passes import names
 
 import transpile
-from transpile.checkpoint import checkpoint, checkpoint_name, checkpoint_policies, remat
-from transpile.custom import custom_jvp, custom_vjp
-from transpile.differentiate import jvp, linear_transpose, linearize
-from transpile.gradients import grad, value_and_grad
-from transpile.jacobians import hessian, jacrev
+from transpile.functional.checkpoint import checkpoint, checkpoint_name, checkpoint_policies, remat
+from transpile.functional.custom import custom_jvp, custom_vjp
+from transpile.functional.differentiate import jvp, linear_transpose, linearize
+from transpile.functional.gradients import grad, value_and_grad
+from transpile.functional.jacobians import hessian, jacrev
+from transpile.functional.vectorize import vmap
 from transpile.passes import optimise
 from transpile.primitive import TABLE
-from transpile.vectorize import vmap
 
 RANDOM = np.random.default_rng(3)
 W = RANDOM.normal(size=(3, 3))

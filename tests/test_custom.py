@@ -9,7 +9,7 @@ import pytest
 
 import transpile
 from transpile import errors
-from transpile.custom import (
+from transpile.functional.custom import (
     closure_convert,
     custom_gradient,
     custom_jvp,
@@ -17,13 +17,13 @@ from transpile.custom import (
     named_call,
     stop_gradient,
 )
-from transpile.differentiate import jvp, linear_transpose, linearize, vjp
-from transpile.gradients import grad, value_and_grad
-from transpile.jacobians import hessian, jacfwd, jacrev
-from transpile.stand_ins import CustomVJPPrimal, SymbolicZero
+from transpile.functional.differentiate import jvp, linear_transpose, linearize, vjp
+from transpile.functional.gradients import grad, value_and_grad
+from transpile.functional.jacobians import hessian, jacfwd, jacrev
+from transpile.functional.stand_ins import CustomVJPPrimal, SymbolicZero
+from transpile.functional.vectorize import vmap
 from transpile.tracer import Tracer
 from transpile.types import FLOAT0
-from transpile.vectorize import vmap
 
 X = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 1.0]])
 W = np.array([0.3, -1.2, 0.7])
@@ -915,3 +915,22 @@ def test_every_order_of_three_transformations_agrees():
     value, found = value_and_grad(wave)(0.5)
     close(value, 6 * np.sin(0.5) ** 2)
     close(found, slope(0.5))
+
+
+def test_python_in_rules_may_branch_on_known_values():
+    def root(a):
+        x = 1.0 + 0 * a
+        while abs(x * x - a) > 1e-12:
+            x = 0.5 * (x + a / x)
+        return x
+
+    forwards = custom_jvp(root)
+    forwards.defjvp(lambda p, t: ((y := forwards(p[0])), t[0] / (2 * y)))
+    backwards = custom_vjp(root)
+    backwards.defvjp(
+        lambda a: ((y := backwards(a)), y), lambda y, ct: (ct / (2 * y) if y > 1 else ct,)
+    )
+    for f in (forwards, backwards):
+        assert np.isclose(grad(f)(2.0), 0.5 / np.sqrt(2))
+        assert np.isclose(grad(grad(f))(2.0), -0.25 * 2**-1.5)
+    assert grad(backwards)(0.5) == 1

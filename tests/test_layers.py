@@ -20,8 +20,7 @@ DATA_FLOW = """
     schedule
     dialect expression blas render
     directories compilers toolchain entry cache load pipeline executable
-    stages wrapped flat differentiate gradients vectorize unit_vectors jacobians test_util
-    api __init__ __main__
+    stages wrapped functional test_util api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 

@@ -5,9 +5,9 @@ import pytest
 from passes import after, graph_of, names, var
 
 import transpile
-from transpile.checkpoint import checkpoint
-from transpile.custom import custom_jvp, custom_vjp, named_call
-from transpile.differentiate import jvp
+from transpile.functional.checkpoint import checkpoint
+from transpile.functional.custom import custom_jvp, custom_vjp, named_call
+from transpile.functional.differentiate import jvp
 from transpile.graph import Const, Equation
 from transpile.passes.inline_calls import inline_calls
 from transpile.primitives import calls, elementwise

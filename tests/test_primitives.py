@@ -199,7 +199,10 @@ def check(batch, results):
 def test_every_row_is_tried_with_every_dtype_it_accepts(programs):
     tried = {(case[0], name) for (_, name), (batch, _) in programs.items() for case in batch.cases}
     expected = {
-        (row.name, name) for row in TABLE.values() for name in NAMES if accepted(row, BY_NAME[name])
+        (row.name, name)
+        for row in TABLE.values()
+        for name in NAMES
+        if accepted(row, BY_NAME[name]) and row.kind != "call"  # calls have no C of their own
     }
     expected -= {("iota", "bool")}  # a count has no truth
     expected -= {("ldexp", name) for name in NAMES if BY_NAME[name].kind in "iu"}  # its exponents

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import errors, grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
+from transpile.functional.vectorize import named_axis, prefix_axes
 from transpile.types import DTYPES, FLOAT0
-from transpile.vectorize import named_axis, prefix_axes
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(size=(3, 4))

@@ -11,17 +11,38 @@ from transpile.api import (
     make_jaxpr,
     xpr,
 )
-from transpile.differentiate import jvp, linear_transpose, linearize, vjp
-from transpile.gradients import grad, value_and_grad
-from transpile.jacobians import hessian, jacfwd, jacobian, jacrev
+from transpile.functional.checkpoint import (
+    checkpoint,
+    checkpoint_name,
+    checkpoint_policies,
+    remat,
+)
+from transpile.functional.custom import (
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+    named_call,
+    stop_gradient,
+)
+from transpile.functional.differentiate import jvp, linear_transpose, linearize, vjp
+from transpile.functional.gradients import grad, value_and_grad
+from transpile.functional.jacobians import hessian, jacfwd, jacobian, jacrev
+from transpile.functional.vectorize import vmap
 from transpile.options import Options
 from transpile.types import ShapeDtypeStruct
-from transpile.vectorize import vmap
 
 __all__ = [
     "Options",
     "ShapeDtypeStruct",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
     "clear_caches",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
     "disable_jit",
     "djit",
     "errors",
@@ -37,8 +58,11 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "make_jaxpr",
+    "named_call",
     "numpy",
+    "remat",
     "stages",
+    "stop_gradient",
     "test_util",
     "tree",
     "value_and_grad",

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.differentiate import jvp, vjp
-from transpile.flat import is_inexact, value_type
+from transpile.functional.differentiate import jvp, vjp
+from transpile.functional.flat import is_inexact, value_type
 from transpile.signature import function_name, type_text
 from transpile.types import PYTHON_SCALARS, real_dtype
 

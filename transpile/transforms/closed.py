@@ -8,7 +8,7 @@ from typing import Any
 
 from transpile.graph import Atom, Const, Graph, Source, Var
 from transpile.trace import Trace, current_trace, trace_nested
-from transpile.tracer import Tracer
+from transpile.tracer import UNKNOWN, Tracer
 from transpile.transforms.interpret import interpret
 from transpile.types import ArrayType
 
@@ -39,26 +39,40 @@ def close(
     *,
     name: str,
     source: Source,
+    known: Sequence[Any] | None = None,
 ) -> Closed:
-    """The closed graph of `function(*tracers)`, whose arguments are like these Vars."""
+    """The closed graph of `function(*tracers)`, whose arguments are like these Vars. `known` are
+    their values, UNKNOWN where Python may not ask for one."""
     graph, captured, _ = trace_nested(
         lambda *tracers: (function(*tracers), None),
         [v.type for v in inputs],
         [v.name for v in inputs],
         name=name,
         source=source,
+        known=known,
     )
     return Closed(graph, tuple(captured))
 
 
 def rewritten(
-    function: Callable[..., Sequence[Any]], closed: Closed, inputs: Sequence[Var]
+    function: Callable[..., Sequence[Any]],
+    closed: Closed,
+    inputs: Sequence[Var],
+    known: Sequence[Any] | None = None,
 ) -> Closed:
     """The closed graph of a transformation of `closed`: of `function(*captured, *tracers)`, whose
-    further arguments are like `inputs`."""
+    further arguments are like `inputs`; `known` are the values of the first of these, for the
+    rules that users wrote in Python."""
     captured = closed.graph.inputs[: len(closed.captured)]
+    if known is not None:
+        rest = len(inputs) - len(known)
+        known = (*closed.captured, *known, *[UNKNOWN] * rest)
     found = close(
-        function, (*captured, *inputs), name=closed.graph.name, source=closed.graph.source
+        function,
+        (*captured, *inputs),
+        name=closed.graph.name,
+        source=closed.graph.source,
+        known=known,
     )
     return Closed(found.graph, (*found.captured, *closed.captured))
 

@@ -28,7 +28,9 @@ from transpile.transforms.closed import (
 Tangents = list[Any]
 
 
-def jvp(closed: Closed, active: Sequence[bool]) -> tuple[Closed, list[bool]]:
+def jvp(
+    closed: Closed, active: Sequence[bool], known: Sequence[Any] | None = None
+) -> tuple[Closed, list[bool]]:
     """The graph of (inputs, tangents of the active inputs) -> (results, tangents), and which of
     the results have a tangent in it; those of the others are zero."""
     inputs = closed.inputs
@@ -45,7 +47,7 @@ def jvp(closed: Closed, active: Sequence[bool]) -> tuple[Closed, list[bool]]:
         flags[:] = [t is not None for t in moved]
         return results + [t for t in moved if t is not None]
 
-    return rewritten(both, closed, (*inputs, *names)), flags
+    return rewritten(both, closed, (*inputs, *names), known), flags
 
 
 def push(

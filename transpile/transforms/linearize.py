@@ -48,9 +48,14 @@ class Linearized:
         )
 
 
-def linearize(closed: Closed, active: Sequence[bool], wanted: int | None = None) -> Linearized:
+def linearize(
+    closed: Closed,
+    active: Sequence[bool],
+    wanted: int | None = None,
+    known: Sequence[Any] | None = None,
+) -> Linearized:
     """Linearize a graph in its active inputs; tangents are wanted of that many results (all)."""
-    both, moving = jvp(closed, active)
+    both, moving = jvp(closed, active, known)
     flags = [f and (wanted is None or k < wanted) for k, f in enumerate(moving)]
     graph = both.graph
     first_tangent = len(graph.inputs) - sum(active)

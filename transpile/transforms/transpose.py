@@ -29,7 +29,10 @@ from transpile.transforms.linearize import partition
 
 
 def transpose(
-    closed: Closed, linear: Sequence[bool], given: Sequence[bool]
+    closed: Closed,
+    linear: Sequence[bool],
+    given: Sequence[bool],
+    known: Sequence[Any] | None = None,
 ) -> tuple[Closed, list[bool]]:
     """The graph of (inputs that are not linear, the given cotangents of results) -> cotangents of
     the linear inputs, and which of them it has; the others are zero."""
@@ -55,7 +58,7 @@ def transpose(
         flags[:] = [c is not None for c in found]
         return [c for c in found if c is not None]
 
-    return rewritten(backwards, closed, (*fixed, *names)), flags
+    return rewritten(backwards, closed, (*fixed, *names), known), flags
 
 
 def pull(graph: Graph, operands: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:

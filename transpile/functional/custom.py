@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from transpile import errors, tree
-from transpile.custom_rules import Call, JvpRule, VjpRule
-from transpile.flat import flatten_function, is_inexact, value_type, zero
+from transpile.functional.custom_rules import Call, JvpRule, VjpRule
+from transpile.functional.flat import flatten_function, is_inexact, value_type, zero
+from transpile.functional.stand_ins import Parts, zero_like
 from transpile.graph import Graph
 from transpile.parameters import parameters
 from transpile.primitive import Primitive
@@ -23,7 +24,6 @@ from transpile.primitives.calls import named_call as named_call_row
 from transpile.primitives.rules import apply
 from transpile.signature import function_name, inner, place_of
 from transpile.source import function_source, user_source
-from transpile.stand_ins import Parts, zero_like
 from transpile.trace import current_trace, the_trace, trace_nested
 from transpile.tracer import Tracer, named
 from transpile.transforms.closed import Closed

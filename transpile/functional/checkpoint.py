@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from transpile import tree
-from transpile.custom import bind_function, finished, traced_call
+from transpile.functional.custom import bind_function, finished, traced_call
 from transpile.parameters import parameters
 from transpile.primitive import Primitive
 from transpile.primitives.checkpoint import Policy

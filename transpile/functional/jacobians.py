@@ -2,8 +2,8 @@
 
 Names, arguments, results and errors are JAX's. The function is linearized once. For each leaf of
 the arguments (forward mode) or of the result (reverse mode) the linear graph, or its transpose, is
-batched over the unit vectors of that leaf (`transpile.unit_vectors`), while the other leaves are
-zero from the start.
+batched over the unit vectors of that leaf (`unit_vectors`), while the other leaves are zero from
+the start.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.differentiate import linearized_graph
-from transpile.flat import (
+from transpile.functional.differentiate import linearized_graph
+from transpile.functional.flat import (
     Flat,
     argument_names,
     as_value,
@@ -25,13 +25,14 @@ from transpile.flat import (
     is_inexact,
     value_type,
 )
-from transpile.gradients import (
+from transpile.functional.gradients import (
     argument_numbers,
     check_input,
     check_output,
     chosen_arguments,
     named_like,
 )
+from transpile.functional.unit_vectors import at_unit_vectors
 from transpile.graph import Graph
 from transpile.primitives.rules import reshaped, transposed, zeros
 from transpile.source import user_source
@@ -41,7 +42,6 @@ from transpile.transforms.closed import apply as apply_graph
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
 from transpile.types import ArrayType
-from transpile.unit_vectors import at_unit_vectors
 
 Blocks = dict[tuple[int, int], Any]  # by the numbers of the result's and of the argument's leaf
 
@@ -211,7 +211,7 @@ def _jacobian_function(
 def _run(flat: Flat, leaves: Sequence[Any], blocks_of: BlocksOf) -> tuple[list[Any], list[Any]]:
     """The blocks of the Jacobian, row by row, and what the auxiliary result is made of."""
     count = flat.out_tree.num_leaves
-    found = linearized_graph(flat).without_results(count)
+    found = linearized_graph(flat, leaves).without_results(count)
     derivative = _Derivative(
         found.linear,
         flat.in_types,

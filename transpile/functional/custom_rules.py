@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
-from transpile.flat import Flat, is_inexact, value_type, zero
-from transpile.primitives.calls import Backward, Flags, Values
-from transpile.primitives.rules import apply
-from transpile.signature import function_name, type_text
-from transpile.source import user_source
-from transpile.stand_ins import (
+from transpile.functional.flat import Flat, is_inexact, value_type, zero
+from transpile.functional.stand_ins import (
     CustomVJPPrimal,
     Parts,
     SymbolicZero,
@@ -24,6 +20,10 @@ from transpile.stand_ins import (
     standing_in,
     traced,
 )
+from transpile.primitives.calls import Backward, Flags, Values
+from transpile.primitives.rules import apply
+from transpile.signature import function_name, type_text
+from transpile.source import user_source
 from transpile.tracer import Tracer
 from transpile.types import FLOAT0, ArrayType
 

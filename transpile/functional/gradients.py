@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.differentiate import linear_map, linearized_graph
-from transpile.flat import (
+from transpile.functional.differentiate import linear_map, linearized_graph
+from transpile.functional.flat import (
     Flat,
     argument_names,
     as_value,
@@ -113,7 +113,7 @@ class _Gradient:
             check_input("grad", as_value(leaf, repr(name)), self.holomorphic, self.allow_int)
         flat, leaves = flatten_function(partial, chosen, has_aux=self.has_aux, argnums=places)
         kind = _scalar_type(flat, self.holomorphic)
-        found = linearized_graph(flat)
+        found = linearized_graph(flat, leaves)
         if not wants_value:
             found = found.without_results(1)
         results, residuals = found.split(flat.run(found.forward, leaves))

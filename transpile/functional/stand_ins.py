@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.flat import is_inexact, value_type, zero
+from transpile.functional.flat import is_inexact, value_type, zero
 from transpile.primitives.rules import spread
 from transpile.trace import constant
 from transpile.tracer import Tracer

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.flat import (
+from transpile.functional.flat import (
     Flat,
     as_value,
     cast_weak,
@@ -69,7 +69,7 @@ def jvp(
         _checked_tangent(t, kind) for t, kind in zip(directions, flat.in_types, strict=True)
     ]
     active = [is_inexact(kind) for kind in flat.in_types]
-    both, flags = push_forward(flat.closed, active)
+    both, flags = push_forward(flat.closed, active, leaves)
     given = [t for t, is_active in zip(directions, active, strict=True) if is_active]
     values = flat.run(both, [*leaves, *given])
     count, results = flat.out_tree.num_leaves, len(flags)
@@ -183,8 +183,9 @@ class LinearMap:
                 given += [cotangent] if moves else []
         tangents = sum(self.active)
         linear = [False] * len(self.residuals) + [True] * tangents
-        pullback, flags = transpose(Closed(self.linear), linear, [True] * len(given))
-        found = iter(self.flat.run(pullback, [*self.residuals, *given]))
+        values = [*self.residuals, *given]
+        pullback, flags = transpose(Closed(self.linear), linear, [True] * len(given), values)
+        found = iter(self.flat.run(pullback, values))
         cotangents = iter([next(found) if f else None for f in flags])
         results = []
         for kind, is_active in zip(self.flat.in_types, self.active, strict=True):
@@ -235,17 +236,17 @@ def _linearized(
 ) -> tuple[Any, LinearMap, Any]:
     """The result, the linear function, and the auxiliary result."""
     flat, leaves = flatten_function(fun, primals, has_aux=has_aux)
-    found = linearized_graph(flat)
+    found = linearized_graph(flat, leaves)
     results, residuals = found.split(flat.run(found.forward, leaves))
     count = flat.out_tree.num_leaves
     derivative = linear_map(flat, found, residuals, is_transposed)
     return flat.out_tree.unflatten(results[:count]), derivative, flat.aux(results[count:])
 
 
-def linearized_graph(flat: Flat) -> Linearized:
+def linearized_graph(flat: Flat, leaves: Sequence[Any]) -> Linearized:
     """The function linearized in those of its arguments that have tangents."""
     active = [is_inexact(kind) for kind in flat.in_types]
-    return linearize_graph(flat.closed, active, wanted=flat.out_tree.num_leaves)
+    return linearize_graph(flat.closed, active, flat.out_tree.num_leaves, leaves)
 
 
 def linear_map(

@@ -17,7 +17,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.dims import Index
-from transpile.flat import (
+from transpile.functional.flat import (
     Flat,
     argument_names,
     as_value,
@@ -25,7 +25,7 @@ from transpile.flat import (
     flatten_function,
     value_type,
 )
-from transpile.gradients import named_like
+from transpile.functional.gradients import named_like
 from transpile.primitive import Axis
 from transpile.primitives.rules import spread
 from transpile.signature import type_text

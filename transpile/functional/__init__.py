@@ -1,0 +1,1 @@
+"""Functions of functions: derivatives, batches, derivatives of one's own, as users call them."""
