@@ -314,6 +314,37 @@ class GraphMaker:
         self.random.shuffle(order)
         return self.apply(a.transpose, x, permutation=tuple(order))
 
+    def layers(self):
+        """Computations that only a transpose reads, or one and another."""
+        x, before = self.pick(lambda v: v.type.ndim == 2), len(self.pool)
+        if self.random.random() < 0.7:
+            lines = [
+                self.pick(lambda v: v.type.ndim == 1 and 0 < v.type.size < 8) for _ in range(2)
+            ]
+            if None in lines:
+                return None
+            shape = tuple(v.type.shape[0] for v in lines)
+            placed = [
+                self.apply(a.broadcast_in_dim, v, shape=shape, broadcast_dimensions=(k,))
+                for k, v in enumerate(lines)
+            ]
+            if placed[0].type.dtype != placed[1].type.dtype:
+                placed[1] = self.apply(a.iota, shape=shape, dimension=1, dtype=placed[0].type.dtype)
+            x = self.apply(e.maximum, *placed)
+        steps = (self.unary, self.binary, self.slice, self.reverse, self.concatenate, self.pad)
+        for _ in range(self.random.randint(1, 5)):
+            if x is None or x.type.ndim != 2:
+                break
+            others, self.pool = self.pool, [*self.pool[before:], x]
+            made = self.random.choice(steps)()
+            self.pool = others + [v for v in self.pool[1:] if v not in others]
+            x = made if made is not None else x
+        if x is None or x.type.ndim != 2:
+            return None
+        if self.random.random() < 0.8:
+            del self.pool[before:]
+        return self.apply(a.transpose, x, permutation=(1, 0))
+
     def slice(self):
         x = self.pick(lambda v: v.type.ndim > 0)
         if x is None:
@@ -447,6 +478,7 @@ class GraphMaker:
             (self.reshape, 2), (self.merge, 2), (self.transpose, 2), (self.slice, 2),
             (self.reverse, 1), (self.concatenate, 2), (self.pad, 2), (self.reduce, 4),
             (self.scan, 1), (self.position, 1), (self.product, 2), (self.count, 0.5),
+            (self.layers, 1),
         ]  # fmt: skip
         functions, weights = zip(*steps, strict=True)
         for _ in range(20 * equations):
