@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from composites import COMPOSITES, argument
-from transpile.test_util import check_grads
 
 import transpile
+from transpile.test_util import check_grads
 
 try:
     import jax
