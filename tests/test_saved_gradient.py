@@ -2,12 +2,15 @@
 
 import os
 import subprocess
+from itertools import pairwise
 
 import numpy as np
 
 import transpile
 from transpile import toolchain
+from transpile.loops import Call
 from transpile.options import Options
+from transpile.walks import walk
 
 TIMES = np.linspace(0, 4, 50)
 TRUTH = {"height": 2.5, "offset": -0.75, "rate": 1.25}
@@ -98,3 +101,28 @@ def test_the_c_of_the_gradient_is_one_pass_over_the_measurements(tmp_path):
     assert text.count("for (int64_t i = 0; i < 50; i++)") == 1
     assert text.count("exp_f64(") == 2  # its definition, and one use
     assert "[50]" not in text.split("static void")[-1].split("{", 1)[1]  # no array of temporaries
+
+
+def network_error(layers, x, y):
+    for weights, bias in layers[:-1]:
+        x = np.tanh(x @ weights + bias)
+    weights, bias = layers[-1]
+    error = x @ weights + bias - y
+    return (error * error).mean()
+
+
+def test_the_gradient_of_a_network_is_products_and_a_handful_of_loops():
+    sizes = [96, 64, 48, 10]
+    layers = [(np.zeros((m, n), "f4"), np.zeros(n, "f4")) for m, n in pairwise(sizes)]
+    x, y = np.zeros((32, 96), "f4"), np.zeros((32, 10), "f4")
+    lowered = transpile.jit(transpile.grad(network_error)).lower(layers, x, y)
+    graph, program = lowered.compiler_ir("graph"), lowered.compiler_ir("loops")
+    products = [k for k in program.kernels for s in walk(k.body) if isinstance(s, Call)]
+    assert len(products) == 3 + 3 + 2  # forwards, by the weights, by the hidden layers
+    # Two activations, the error, two of the way back, and the sums of three biases.
+    assert len(program.kernels) - len(products) <= 2 + 1 + 2 + 3
+    # In memory: per hidden layer its sum, itself, and their cotangents; the output, its error.
+    arrays = [b for b in program.temporaries if b.dtype == np.float32]
+    assert len(arrays) <= 2 * 4 + 2
+    # A transposed operand is read where it is.
+    assert not any(e.primitive.name == "transpose" for e in graph.equations)
