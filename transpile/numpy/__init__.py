@@ -23,6 +23,7 @@ from transpile.numpy import (
     reductions,
     scans,
     shapes,
+    ufunc_methods,
     ufuncs,
 )
 from transpile.numpy.operands import EXPORTS
@@ -40,6 +41,7 @@ _MODULES = (
     reductions,
     scans,
     shapes,
+    ufunc_methods,
     ufuncs,
 )
 

@@ -117,7 +117,7 @@ def implements(*functions: Any) -> Callable[[Function], Function]:
 
     def decorate(implementation: Function) -> Function:
         for function in filter(None, functions):
-            FUNCTIONS[function] = _in_numpys_words(function, implementation)
+            FUNCTIONS[function] = in_numpys_words(function, implementation)
             EXPORTS[function.__name__] = dispatching(function, FUNCTIONS[function])
         return implementation
 
@@ -130,7 +130,7 @@ def add_methods(*functions: Any) -> None:
         add_method(function.__name__, FUNCTIONS[function])
 
 
-def _in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callable[..., Any]:
+def in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callable[..., Any]:
     """The implementation, whose errors say what the installed NumPy says in its place."""
 
     @functools.wraps(implementation)

@@ -1,4 +1,4 @@
-"""Scans (cumsum, cumprod) and the methods of ufuncs: reduce, accumulate, outer."""
+"""Scans: cumsum, cumprod, and those of the array API."""
 
 from __future__ import annotations
 
@@ -8,27 +8,22 @@ import numpy as np
 
 from transpile.dims import product
 from transpile.numpy.operands import (
-    NOTHING,
     Array,
     add_methods,
     as_array,
     axis_of,
-    broadcast_in_dim,
     concatenate_along,
     convert,
     fill,
     implements,
     refuse,
     reshape_to,
-    unsupported,
 )
 from transpile.numpy.operands import error as located
-from transpile.numpy.reductions import accumulator, all, any, max, min, prod, sum
-from transpile.numpy.ufuncs import call
+from transpile.numpy.reductions import accumulator
 from transpile.primitive import Primitive
 from transpile.primitives import reductions as rows
 from transpile.trace import bind
-from transpile.tracer import UFUNC_METHODS
 
 # ---------------------------------------------------------------------------------------- scans
 
@@ -103,74 +98,6 @@ def cumulative_prod(
     """`numpy.cumulative_prod`."""
     refuse("cumulative_prod", out=out)
     return _cumulative(cumprod, x, axis, dtype, include_initial)
-
-
-# --------------------------------------------------------------------- reduce, accumulate, outer
-
-_REDUCE: dict[Any, Any] = {
-    np.add: sum,
-    np.multiply: prod,
-    np.maximum: max,
-    np.minimum: min,
-    np.logical_and: all,
-    np.logical_or: any,
-}
-_ACCUMULATE: dict[Any, Any] = {
-    np.add: cumsum,
-    np.multiply: cumprod,
-    np.maximum: rows.cummax,
-    np.minimum: rows.cummin,
-}
-
-
-def _reduce(
-    ufunc: Any,
-    array: Array,
-    axis: Any = 0,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = False,
-    initial: Any = NOTHING,
-    where: Any = True,
-) -> Any:
-    given = out[0] if isinstance(out, tuple) else out
-    refuse(f"{ufunc.__name__}.reduce", out=given)
-    if ufunc not in _REDUCE:
-        raise unsupported(f"numpy.{ufunc.__name__}.reduce is not supported on traced arrays yet")
-    if ufunc in (np.add, np.multiply):
-        return _REDUCE[ufunc](array, axis, dtype, None, keepdims, initial, where)
-    refuse(f"{ufunc.__name__}.reduce", dtype=dtype)
-    if ufunc in (np.maximum, np.minimum):
-        return _REDUCE[ufunc](array, axis, None, keepdims, initial, where)
-    refuse(f"{ufunc.__name__}.reduce", initial=initial)
-    return _REDUCE[ufunc](array, axis, None, keepdims, where=where)
-
-
-def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-    given = out[0] if isinstance(out, tuple) else out
-    refuse(f"{ufunc.__name__}.accumulate", out=given)
-    x = as_array(array)
-    if ufunc not in _ACCUMULATE or (x.dtype.kind == "c" and ufunc in (np.maximum, np.minimum)):
-        raise unsupported(
-            f"numpy.{ufunc.__name__}.accumulate is not supported on {x.dtype.name} arrays yet"
-        )
-    if x.ndim == 0:
-        raise located(TypeError, "cannot accumulate on a scalar")
-    if ufunc in (np.add, np.multiply):
-        return _ACCUMULATE[ufunc](x, axis, dtype)
-    refuse(f"{ufunc.__name__}.accumulate", dtype=dtype)
-    return scan(_ACCUMULATE[ufunc], x, axis)
-
-
-def _outer(ufunc: Any, a: Array, b: Array, **kwargs: Any) -> Any:
-    x, y = as_array(a), as_array(b)
-    shape = (*x.shape, *(1 for _ in y.shape))
-    return call(ufunc, broadcast_in_dim(x, shape, range(x.ndim)), y, **kwargs)
-
-
-UFUNC_METHODS["reduce"] = _reduce
-UFUNC_METHODS["accumulate"] = _accumulate
-UFUNC_METHODS["outer"] = _outer
 
 
 add_methods(np.cumsum, np.cumprod)

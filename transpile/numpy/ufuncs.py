@@ -55,6 +55,8 @@ def resolve(
     """The loop that NumPy chooses for operands."""
     if dtype is not None:
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    elif signature is not None:
+        signature = _signature(ufunc, signature)
     kinds = [kind_of(v) for v in operands]
     if all(isinstance(k, type) for k in kinds):  # NumPy would leave these to Python's objects
         kinds = [PYTHON_SCALARS[k] for k in kinds]
@@ -62,6 +64,16 @@ def resolve(
         options = {} if signature is None else {"signature": signature}
         loop = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting=casting, **options)
         return tuple(check_dtype(d, f"numpy.{ufunc.__name__}'s loop") for d in loop)
+
+
+def _signature(ufunc: Any, given: Any) -> tuple[Any, ...]:
+    """A signature as dtypes, inputs first: NumPy takes `"dd->d"` as well."""
+    if isinstance(given, str) and "->" in given:
+        given = tuple(given.replace("->", ""))
+    elif not isinstance(given, tuple) or len(given) == 1:
+        raise located(TypeError, "Use `dtype` or  fill the tuple with more than one 'None'.")
+    with NumpyErrors():
+        return tuple(None if d is None else np.dtype(d) for d in given)
 
 
 def call(
@@ -77,15 +89,13 @@ def call(
     sig: Any = None,
     **axes: Any,
 ) -> Any:
-    """`ufunc(*operands)`: the result, or a tuple of them."""
+    """`ufunc(*operands)`: the result, or a tuple of them.
+
+    Where the mask `where` does not hold, NumPy's result is undefined, and this one 0.
+    """
     name = ufunc.__name__
     given = out if isinstance(out, tuple) else (out,)
-    refuse(
-        name,
-        out=next((o for o in given if o is not None), None),
-        where=None if where is True else where,
-        **axes,
-    )
+    refuse(name, out=next((o for o in given if o is not None), None), **axes)
     if len(operands) > ufunc.nin:
         refuse(name, out=operands[ufunc.nin :])
     if len(operands) < ufunc.nin:
@@ -96,11 +106,30 @@ def call(
         )
     values = [as_operand(v) for v in operands]
     if ufunc in SPECIAL:
+        refuse(name, where=None if where is True else where)
         return SPECIAL[ufunc](*values, dtype=dtype)
     rule = RULES.get(ufunc, _row_rule if ufunc in BY_UFUNC else None)
     if rule is None:
         raise unsupported(f"numpy.{name} is not supported on traced arrays yet")
-    return rule(ufunc, values, resolve(ufunc, values, dtype, casting, signature or sig))
+    loop = resolve(ufunc, values, dtype, casting, sig if signature is None else signature)
+    result = rule(ufunc, values, loop)
+    return result if where is True else _where(result, where)
+
+
+def _where(result: Any, where: Array) -> Any:
+    """The results where a mask holds, and 0 elsewhere."""
+    if isinstance(result, tuple):
+        return tuple(_where(r, where) for r in result)
+    mask = as_operand(where)
+    kind = BOOL if type(mask) is bool else mask.dtype
+    if kind != BOOL:
+        raise located(
+            TypeError,
+            f"Cannot cast array data from {kind!r} to {BOOL!r} according to the rule 'safe'",
+        )
+    shape = common_shape(result, mask)
+    test = fit(mask, shape, BOOL)
+    return bind(rows.select, test, fit(result, shape, result.dtype), fill(0, (), result.dtype))
 
 
 def apply(row: Primitive, operands: Operands, dtypes: Sequence[DType]) -> Any:
@@ -199,6 +228,11 @@ def _identity(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 def _identity_of_some(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     exact = loop[0].kind != "c" if ufunc is np.conjugate else loop[0].kind in "biu"
     return (_identity if exact else _row_rule)(ufunc, operands, loop)
+
+
+@rule(np.isnat)
+def _not_a_time(ufunc: Any, operands: Operands, loop: Loop) -> Any:
+    raise located(TypeError, "ufunc 'isnat' is only defined for np.datetime64 and np.timedelta64.")
 
 
 @rule(np.fabs)
@@ -365,4 +399,3 @@ def _refuse_method(name: str) -> Callable[..., Any]:
 UFUNC_METHODS["__call__"] = call
 UFUNC_METHODS["operator"] = apply_operator
 UFUNC_METHODS["at"] = _refuse_method("at")
-UFUNC_METHODS["reduceat"] = _refuse_method("reduceat")
