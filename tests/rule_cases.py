@@ -38,7 +38,7 @@ from transpile.primitive import TABLE, NoRule
 from transpile.primitives.rules import ByOperand
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
-from transpile.types import DTYPES, ArrayType
+from transpile.types import DTYPES, ArrayType, kind_letter
 
 assert jnp.sin is np.sin  # importing it registers the traced functions, which the rules use
 
@@ -132,7 +132,7 @@ def calm(row, dtype, count, number, random, fixed=()):
     in the company of the `fixed` parts."""
     low, high = row.domain or (-2.4, 2.4)
     low, high = max(low, -2.4), min(high, 2.4)
-    each = 2 if dtype.kind == "c" else 1
+    each = 2 if kind_letter(dtype) == "c" else 1
     candidates = random.uniform(low, high, (number * each, 4000))
     good = is_calm([*candidates, *(np.full(4000, f) for f in fixed)])
     chosen = candidates[:, good][:, :count]
@@ -152,14 +152,14 @@ def elementwise_operands(row, dtype, shape, random):
         shift = random.integers(-3, 4, shape).astype("int32")
         return [*_plain(row, dtype, shape, 1, random), shift]
     operands = _plain(row, dtype, shape, arity(row), random)
-    if row.name == "power" and dtype.kind in "iu":
+    if row.name == "power" and kind_letter(dtype) in "iu":
         operands[1] = np.abs(operands[1]) % dtype.type(5)
     return operands
 
 
 def _plain(row, dtype, shape, number, random):
     count = int(np.prod(shape))
-    if dtype.kind in "fc":
+    if kind_letter(dtype) in "fc":
         found = calm(row, dtype, count, number, random)
     else:
         found = [drawn(dtype, count, random) for _ in range(number)]
@@ -168,13 +168,13 @@ def _plain(row, dtype, shape, number, random):
 
 def grid(dtype, shape, random):
     """Distinct, well separated values, one of them zero."""
-    if dtype.kind not in "fc":
+    if kind_letter(dtype) not in "fc":
         return np.asarray(small(dtype, shape, random))
     count = int(np.prod(shape))
     values = random.permutation(np.arange(count) - count // 4) * (3 / max(1, count))
     if count < 3:
         values = values + 0.7
-    if dtype.kind == "c":
+    if kind_letter(dtype) == "c":
         values = values + 1j * (values != 0) * random.permutation(np.linspace(-1.1, 1.3, count))
     return np.asarray(values.reshape(shape)).astype(dtype)
 
@@ -262,9 +262,9 @@ def _beside_constant(row, dtype, operands, k, value, random):
     """The operands, of which the k-th is a constant without axes."""
     others = list(operands)
     plain = [i for i, x in enumerate(operands) if x.dtype == dtype]
-    if dtype.kind in "fc" and k in plain and len(plain) == 2:
+    if kind_letter(dtype) in "fc" and k in plain and len(plain) == 2:
         (other,) = (i for i in plain if i != k)
-        parts = (value.real, value.imag) if dtype.kind == "c" else (value,)
+        parts = (value.real, value.imag) if kind_letter(dtype) == "c" else (value,)
         (others[other],) = calm(row, dtype, POINTS, 1, random, parts)
     others[k] = value
     return others
@@ -272,7 +272,7 @@ def _beside_constant(row, dtype, operands, k, value, random):
 
 def has_tangent(x):
     """Tell whether an operand, which is no constant, can move a little."""
-    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+    return isinstance(x, np.ndarray) and kind_letter(x.dtype) in "fc"
 
 
 def derivative_trials(row, dtype):
@@ -281,7 +281,7 @@ def derivative_trials(row, dtype):
     trials = []
     for operands, params in cases(row, dtype, random):
         types = [ArrayType(np.shape(x), x.dtype) for x in operands]
-        if row.result_types(types, params)[0].dtype.kind not in "fc":
+        if kind_letter(row.result_types(types, params)[0].dtype) not in "fc":
             continue
         movable = [k for k, x in enumerate(operands) if has_tangent(x) and not refusal(row, k)]
         subsets = [(k,) for k in movable] + ([tuple(movable)] if len(movable) > 1 else [])
@@ -322,7 +322,7 @@ def _others(x, random):
     if x.dtype == bool:
         return list(random.random(BATCH - 1) < 0.5)
     factors = range(2, BATCH + 1)
-    if x.dtype.kind in "iu":
+    if kind_letter(x.dtype) in "iu":
         return [x // x.dtype.type(k) for k in factors]
     return [x * (1 - x.dtype.type(k / 64)) for k in factors]
 
@@ -353,7 +353,7 @@ def why_none(row, dtype, mode):
         return "has no operands"
     if mode == "vmap":
         return row.batch.reason if isinstance(row.batch, NoRule) else ""
-    if dtype.kind not in "fc":
+    if kind_letter(dtype) not in "fc":
         return "integers and bools have no tangents"
     if not any(kind in "fc" for kind in _result_kinds(row, dtype)):
         return "the result is an integer or a bool"
@@ -367,14 +367,14 @@ def why_none(row, dtype, mode):
 def _result_kinds(row, dtype):
     for operands, params in cases(row, dtype, np.random.default_rng(0)):
         types = [ArrayType(np.shape(x), x.dtype) for x in operands]
-        yield row.result_types(types, params)[0].dtype.kind
+        yield kind_letter(row.result_types(types, params)[0].dtype)
 
 
 def dtypes_of(row):
     """The dtypes of the operands that a row takes."""
     found = [d for d in DTYPES if accepted(row, d)]
     if row.name == "ldexp":  # its integers are the exponents
-        found = [d for d in found if d.kind == "f"]
+        found = [d for d in found if kind_letter(d) == "f"]
     if row.name == "iota":  # a count has no truth
         found = [d for d in found if d.kind != "b"]
     return found

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transpile import toolchain
 from transpile.dialect import DIALECTS, C, c_literal, suffix
 from transpile.options import Options
-from transpile.types import DTYPES
+from transpile.types import DTYPES, finfo, kind_letter
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,11 @@ def values(dtype, random):
         result = np.empty(part.shape, dtype)
         result.real, result.imag = part, part[::-1]
         return result
-    info = np.finfo(dtype)
+    info = finfo(dtype)
     some = [0, -0.0, info.max, info.tiny, info.smallest_subnormal, np.inf, -np.inf, np.nan, 0.1]
     drawn = random.standard_normal(20) * 10.0 ** random.integers(-30, 30, 20)
-    return np.append(drawn, some).astype(dtype)
+    with np.errstate(over="ignore"):
+        return np.append(drawn, np.array(some, np.float64)).astype(dtype)
 
 
 def test_the_compiler_reads_every_literal_as_the_number_it_is(tmp_path):
@@ -110,7 +111,10 @@ def test_the_compiler_reads_every_literal_as_the_number_it_is(tmp_path):
     for name, array in arrays.items():
         raw = (ctypes.c_char * array.nbytes).in_dll(library, f"a_{name}")
         found = np.frombuffer(raw, array.dtype)
-        np.testing.assert_array_equal(found, array)
+        if kind_letter(array.dtype) != "f" or array.itemsize > 2:
+            np.testing.assert_array_equal(found, array)
+        else:
+            np.testing.assert_array_equal(found.view("u2"), array.view("u2"))
         parts = [(found.real, array.real), (found.imag, array.imag)]
         for got, want in parts if array.dtype.kind in "fc" else []:
             known = ~np.isnan(want)

@@ -145,7 +145,7 @@ def test_argument_deep_in_a_pytree():
     assert "argument 'more'" in text
 
 
-@pytest.mark.parametrize("dtype", ["float16", "longdouble", "datetime64[s]", "U3", "S3", object])
+@pytest.mark.parametrize("dtype", ["longdouble", "datetime64[s]", "U3", "S3", object])
 def test_argument_of_an_unsupported_dtype(dtype):
     value = np.zeros(3, dtype)
     text = message(errors.UnsupportedError, tp.jit(lambda x: x), value)
@@ -180,8 +180,10 @@ def test_result_that_is_no_array(result):
 
 
 def test_result_of_an_unsupported_dtype():
-    text = message(errors.UnsupportedError, tp.jit(lambda x: np.zeros(3, "float16")), X)
-    assert "float16" in text and "the result of '<lambda>'" in text and THIS in text
+    text = message(errors.UnsupportedError, tp.jit(lambda x: np.zeros(3, "longdouble")), X)
+    assert (
+        np.dtype("longdouble").name in text and "the result of '<lambda>'" in text and THIS in text
+    )
 
 
 @pytest.mark.parametrize(

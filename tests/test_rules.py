@@ -38,11 +38,11 @@ from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed
 from transpile.transforms.interpret import interpret
 from transpile.transforms.jvp import jvp
-from transpile.types import DTYPES, SHORT_NAMES, ArrayType
+from transpile.types import DTYPES, SHORT_NAMES, ArrayType, finfo, kind_letter
 
 QUICK = Options(opt_level=1, extra_cflags=("-Werror",))
 NAMES = sorted(TABLE)
-FLOATS = [d for d in DTYPES if d.kind in "fc"]
+FLOATS = [d for d in DTYPES if kind_letter(d) in "fc"]
 LINEAR = [row.name for row in TABLE.values() if row.transpose and row.kind != "call"]
 # What a wrong rule ends in.
 WRONGS = (AssertionError, InternalError, NotImplementedError, TypeError, ValueError)
@@ -68,7 +68,7 @@ def test_rows_without_a_rule_by_nature_say_why(name):
         return
     (operands, params), *_ = cases(row, np.dtype("f8"), seeded())
     for k, x in enumerate(operands):
-        if x.dtype.kind in "fc" and refusal(row, k):
+        if kind_letter(x.dtype) in "fc" and refusal(row, k):
             moving = tuple(j == k for j in range(len(operands)))
             bundle = Bundle([Trial(row, tuple(operands), params, moving)])
             with pytest.raises(NotImplementedError, match=re.escape(refusal(row, k))):
@@ -337,7 +337,11 @@ def test_rules_in_c_equal_the_interpreter(programs, dtype, mode):
     for number, (x, y) in enumerate(zip(got, want, strict=True)):
         what = f"result {number} of {mode} for {dtype}"
         assert (x.dtype, x.shape) == (y.dtype, y.shape), what
-        if y.dtype.kind in "fc":
-            assert_near(x, y, 64 * np.finfo(y.dtype).eps, what)
+        if kind_letter(y.dtype) in "fc":
+            x, y = np.asarray(x), np.asarray(y)
+            infinite = np.isinf(y)  # of integers that are too large for a float16
+            np.testing.assert_array_equal(x[infinite], y[infinite], what)
+            x, y = x[~infinite], y[~infinite]
+            assert_near(x, y, 64 * float(finfo(y.dtype).eps), what)
         else:
             np.testing.assert_array_equal(x, y, what)

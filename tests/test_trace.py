@@ -123,8 +123,8 @@ def test_objects_that_are_no_arrays_are_refused():
         trace_one(lambda x: x + None, np.ones(3))
     with pytest.raises(TypeError):
         trace_one(lambda x: "text" + x, np.ones(3))
-    with pytest.raises(errors.UnsupportedError, match=HERE + "dtype 'float16'"):
-        trace_one(lambda x: x + np.ones(3, "f2"), np.ones(3))
+    with pytest.raises(errors.UnsupportedError, match=HERE + "dtype 'float\\d+'"):
+        trace_one(lambda x: x + np.ones(3, "g"), np.ones(3))
 
 
 def test_tracers_are_not_hashable_as_arrays_are_not():

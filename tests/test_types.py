@@ -22,8 +22,8 @@ def test_python_numbers_are_weak():
 
 
 def test_a_dtype_without_a_c_type_is_refused_with_advice():
-    with pytest.raises(UnsupportedError, match=r"float16.*astype"):
-        check_dtype(np.float16)
+    with pytest.raises(UnsupportedError, match=r"float\d+.*astype"):
+        check_dtype(np.longdouble)
     assert check_dtype(">f8") == np.dtype("f8")
     assert check_dtype(np.longlong) == np.dtype("i8")
 

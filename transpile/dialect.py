@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.types import DTYPES, SHORT_NAMES
+from transpile.types import DTYPES, HALVES, SHORT_NAMES
 
 DType = np.dtype[Any]
 
@@ -38,6 +38,8 @@ class Dialect:
 
 def c_literal(value: Any, dtype: DType) -> str:
     """A C literal of this dtype: typed, and exact."""
+    if dtype in HALVES:  # which are passed as their bits
+        return f"0x{np.asarray(value, dtype).view(np.uint16):04x}"
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind == "c":
@@ -69,6 +71,7 @@ def _with_point(digits: str) -> str:
 
 _C_TYPES = {
     **{d: f"{d.name}_t" for d in DTYPES if d.kind in "iu"},
+    **dict.fromkeys(HALVES, "uint16_t"),
     np.dtype("bool"): "bool",
     np.dtype("float32"): "float",
     np.dtype("float64"): "double",

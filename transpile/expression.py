@@ -22,7 +22,7 @@ from transpile.errors import InternalError
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.primitive import TABLE
 from transpile.schedule.versions import WITH_NEAR_VERSION
-from transpile.types import INT64, SHORT_NAMES
+from transpile.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
 
 DType = np.dtype[Any]
 
@@ -80,7 +80,7 @@ def column(op: str, dtype: DType) -> str:
 
 def infix(op: str, dtype: DType) -> str:
     """The operator of a row that C writes `x operator y`; `""` for the others."""
-    words = column(op, dtype).split()
+    words = [] if dtype in HALVES else column(op, dtype).split()
     return words[1] if len(words) == 3 and words[0] == "x" and words[2] == "y" else ""
 
 
@@ -111,7 +111,9 @@ class Printer:
         if isinstance(expr, Apply) and expr.op == "convert_element_type":
             source = expr.args[0].dtype
             if (
-                expr.dtype.kind not in "bc"
+                source not in HALVES
+                and expr.dtype not in HALVES
+                and expr.dtype.kind not in "bc"
                 and source.kind not in "c"
                 and np.can_cast(source, expr.dtype, "safe")
                 and not (source.kind in "iu" and source.itemsize == 8 and expr.dtype.kind == "f")
@@ -138,7 +140,10 @@ class Printer:
                 dtype = expr.args[0].dtype if expr.args else expr.dtype
                 if expr.op == "select":
                     dtype = expr.dtype
-                return self._fill(_parsed(column(expr.op, dtype)), expr, dtype)
+                node = _parsed(column(expr.op, dtype))
+                if dtype in HALVES and not isinstance(node, ast.Name | ast.IfExp | ast.Call):
+                    raise InternalError(f"the pass `halves` has left {expr.op} of {dtype.name}")
+                return self._fill(node, expr, dtype)
 
     def element(self, buffer: str, index: tuple[Index, ...]) -> str:
         """An element of a buffer."""
@@ -224,6 +229,8 @@ class Printer:
     def _convert(self, expr: Apply) -> tuple[str, int]:
         (x,) = expr.args
         source, target = x.dtype, expr.dtype
+        if source in HALVES:
+            return self._from_half(x, target)
         if target.kind == "b":
             test = "!= 0" if source.kind in "iu" else f"!= {self.dialect.literal(0, source)}"
             return f"{self.print(x, SHIFT)} {test}", EQUALITY
@@ -236,11 +243,26 @@ class Printer:
             return self._cast(real, part, target)
         return self._cast(self.print(x, UNARY), source, target, self.print(x))
 
+    def _from_half(self, x: Expr, target: DType) -> tuple[str, int]:
+        """A float16 or bfloat16, which C has as its bits, in another dtype."""
+        if target != FLOAT32:
+            return self._convert(Apply("convert_element_type", (_as_float32(x),), target))
+        if isinstance(x, Apply) and x.op == "convert_element_type" and x.args[0].dtype == FLOAT32:
+            return self._helper(f"round_{suffix(x.dtype)}", self.print(x.args[0]))
+        return self._helper(f"convert_{suffix(x.dtype)}_f32", self.print(x))
+
+    def _helper(self, name: str, argument: str) -> tuple[str, int]:
+        self.used.add(name)
+        return f"{name}({argument})", ATOM
+
     def _cast(self, text: str, source: DType, target: DType, bare: str = "") -> tuple[str, int]:
+        if target in HALVES:
+            if source not in (FLOAT32, FLOAT64) or (source, target) == (FLOAT64, BFLOAT16):
+                text, bare = self._cast(text, source, FLOAT32, bare)[0], ""
+                source = FLOAT32
+            return self._helper(f"convert_{suffix(source)}_{suffix(target)}", bare or text)
         if source.kind == "f" and target.kind in "iu":
-            name = f"convert_{suffix(source)}_{suffix(target)}"
-            self.used.add(name)
-            return f"{name}({bare or text})", ATOM
+            return self._helper(f"convert_{suffix(source)}_{suffix(target)}", bare or text)
         return f"({self.dialect.types[target]}){text}", UNARY
 
     # -------------------------------------------------------------------------- indices
@@ -308,6 +330,18 @@ class Printer:
             )
             factors.append(text if alone else f"({text})")
         return " * ".join(factors)
+
+
+def _as_float32(x: Expr) -> Expr:
+    return Apply("convert_element_type", (x,), FLOAT32)
+
+
+def step(op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
+    """An operation on operands of its dtype; one on halves is computed in float32 and rounded."""
+    if dtype not in HALVES:
+        return Apply(op, args, dtype)
+    result = Apply(op, tuple(map(_as_float32, args)), FLOAT32)
+    return Apply("convert_element_type", (result,), dtype)
 
 
 def _length(index: Index) -> int:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.types import SHORT_NAMES, ArrayType
+from transpile.types import FLOAT16, FLOAT32, SHORT_NAMES, ArrayType
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
     from transpile.primitive import Primitive
@@ -272,7 +272,7 @@ def to_text(graph: Graph, indent: str = "") -> str:
 def scalar_text(const: Const) -> str:
     """The value of a scalar constant, in digits that give it back exactly."""
     value = const.value[()]
-    return repr(value.item()) if const.type.dtype != np.float32 else str(value)
+    return str(value) if const.type.dtype in (FLOAT16, FLOAT32) else repr(value.item())
 
 
 def _params_text(params: Mapping[str, Any], indent: str) -> str:

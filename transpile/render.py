@@ -18,7 +18,7 @@ from transpile.blas import Blas, declarations
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
-from transpile.expression import Printer, c_type, infix
+from transpile.expression import Printer, c_type, infix, step
 from transpile.loops import (
     Alloc,
     Apply,
@@ -38,7 +38,7 @@ from transpile.loops import (
 from transpile.options import Options
 from transpile.paths import data_directory
 from transpile.primitives.reductions import identity
-from transpile.types import BOOL, INT64
+from transpile.types import BOOL, HALVES, INT64
 from transpile.walks import expressions, seen_by, subexpressions, used_buffers, walk
 
 WIDTH = 100
@@ -135,7 +135,7 @@ class _Renderer:
             )
         )
         needed = {"stddef.h"}
-        needed |= {"stdint.h"} if any(d.kind in "iu" for d in dtypes) else set()
+        needed |= {"stdint.h"} if any(d.kind in "iu" or d in HALVES for d in dtypes) else set()
         needed |= {"stdbool.h"} if BOOL in dtypes else set()
         text = (
             _environment()
@@ -401,7 +401,7 @@ class _Renderer:
         operator = infix(statement.op, target.dtype)
         if operator:
             return f"{left} {operator}= {printer.assigned(statement.value)};"
-        combined = Apply(statement.op, (target, statement.value), target.dtype)
+        combined = step(statement.op, (target, statement.value), target.dtype)
         return f"{left} = {printer.print(combined)};"
 
 
@@ -439,7 +439,8 @@ def _comment_safe(text: str) -> str:
 
 
 def _type_text(buffer: Buffer) -> str:
-    return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]"
+    bits = " as bits" if buffer.dtype in HALVES else ""
+    return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"
 
 
 def signature(name: str, parameters: list[str], before: str = "int ") -> str:

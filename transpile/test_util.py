@@ -26,7 +26,7 @@ from transpile import tree
 from transpile.functional.differentiate import jvp, vjp
 from transpile.functional.flat import is_inexact, value_type
 from transpile.signature import function_name, type_text
-from transpile.types import PYTHON_SCALARS, real_dtype
+from transpile.types import PYTHON_SCALARS, finfo, real_dtype
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
@@ -297,7 +297,7 @@ def _difference(
     changes = []
     with np.errstate(all="ignore"):
         for a, b in zip(tree.leaves(f(*ahead)), tree.leaves(f(*behind)), strict=True):
-            precision = np.finfo(value_type(a).dtype).eps
+            precision = float(finfo(value_type(a).dtype).eps)
             a, b = _wide(a), _wide(b)
             change = np.where(a == b, 0, a - b) / (2 * step)  # inf - inf is no change
             changes.append((change, precision * (np.abs(a) + np.abs(b)) / step))

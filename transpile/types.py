@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 
+try:
+    import ml_dtypes
+except ImportError:  # the extra `bfloat16` is not installed; then no array has that dtype
+    ml_dtypes = None  # type: ignore[assignment, unused-ignore]
+
 from transpile.dims import Dim, Index, Shape, product
 from transpile.errors import UnsupportedError
 
 # -------------------------------------------------------------------------------------- dtypes
 
+FLOAT16 = np.dtype("float16")
+BFLOAT16: np.dtype[Any] | None = None if ml_dtypes is None else np.dtype(ml_dtypes.bfloat16)
+# Kept in memory; computed in FLOAT32, and rounded after each operation.
+HALVES = (FLOAT16,) if BFLOAT16 is None else (FLOAT16, BFLOAT16)
 DTYPES = tuple(
     np.dtype(name)
     for name in (
@@ -25,15 +34,20 @@ DTYPES = tuple(
         "uint16",
         "uint32",
         "uint64",
+        *HALVES,
         "float32",
         "float64",
         "complex64",
         "complex128",
     )
 )
-SHORT_NAMES = {d: d.name if d.kind == "b" else f"{d.kind}{d.itemsize * 8}" for d in DTYPES}
+SHORT_NAMES = {
+    d: "bf16" if d == BFLOAT16 else d.name if d.kind == "b" else f"{d.kind}{d.itemsize * 8}"
+    for d in DTYPES
+}
 BOOL = np.dtype("bool")
 INT64 = np.dtype("int64")
+FLOAT32 = np.dtype("float32")
 FLOAT64 = np.dtype("float64")
 COMPLEX128 = np.dtype("complex128")
 # The dtype of the tangents of integers and bools: one value, no bytes. JAX's has the same fields.
@@ -54,6 +68,24 @@ def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
         f"{', '.join(d.name for d in DTYPES)}. Convert it first, for example with "
         f".astype('float64')."
     )
+
+
+def kind_letter(dtype: np.dtype[Any]) -> str:
+    """NumPy's letter for the kind of a dtype, and `f` for bfloat16, to which NumPy gives none."""
+    return "f" if dtype == BFLOAT16 else dtype.kind
+
+
+def computed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which values of a dtype are computed: float32 for float16 and bfloat16."""
+    return FLOAT32 if dtype in HALVES else dtype
+
+
+def finfo(dtype: Any) -> Any:
+    """`numpy.finfo`, for bfloat16 as well."""
+    found = np.dtype(getattr(dtype, "dtype", dtype))
+    if found != BFLOAT16:
+        return np.finfo(dtype)
+    return ml_dtypes.finfo(found)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

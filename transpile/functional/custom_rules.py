@@ -25,7 +25,7 @@ from transpile.primitives.rules import apply
 from transpile.signature import function_name, type_text
 from transpile.source import user_source
 from transpile.tracer import Tracer
-from transpile.types import FLOAT0, ArrayType
+from transpile.types import FLOAT0, ArrayType, kind_letter
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,7 +381,7 @@ def _cotangent(value: Any, kind: ArrayType, path: str) -> Any:
             )
         return None
     found = value_type(value).strong
-    becomes_real = found.dtype.kind == "c" and kind.dtype.kind == "f"
+    becomes_real = found.dtype.kind == "c" and kind_letter(kind.dtype) == "f"
     if found.shape != kind.shape or becomes_real:
         differing = ["the dtypes do not match"] * (found.dtype != kind.dtype)
         differing += ["the shapes do not match"] * (found.shape != kind.shape)

@@ -33,7 +33,7 @@ from transpile.transforms.jvp import jvp as push_forward
 from transpile.transforms.linearize import Linearized
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
-from transpile.types import FLOAT0, ArrayType
+from transpile.types import FLOAT0, ArrayType, kind_letter
 
 # ---------------------------------------------------------------------------------- forward mode
 
@@ -296,7 +296,7 @@ def linear_transpose(
     stand_ins = tree.structure(primals).unflatten(examples)
     flat, _ = flatten_function(fun, stand_ins, known=False, types=kinds)
     dtypes = [k.dtype for k in (*flat.in_types, *flat.out_types)]
-    if not (all(d.kind in "fc" for d in dtypes) or all(d.kind in "iu" for d in dtypes)):
+    if not (all(kind_letter(d) in "fc" for d in dtypes) or all(d.kind in "iu" for d in dtypes)):
         count = len(flat.in_types)
         raise TypeError(
             f"{user_source()}: linear_transpose only supports [float or complex] -> [float or "

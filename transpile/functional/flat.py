@@ -21,7 +21,7 @@ from transpile.source import function_source, user_source
 from transpile.trace import constant, current_trace, trace_nested
 from transpile.tracer import Tracer
 from transpile.transforms.closed import Closed
-from transpile.types import FLOAT0, PYTHON_SCALARS, ArrayType, type_of
+from transpile.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
 from transpile.wrapped import BoundWrapped, Wrapped
 
 
@@ -172,7 +172,7 @@ def value_type(value: Any) -> ArrayType:
 
 def is_inexact(kind: ArrayType) -> bool:
     """Tell whether values of a type have tangents: floats and complex numbers do."""
-    return kind.dtype.kind in "fc"
+    return kind_letter(kind.dtype) in "fc"
 
 
 def zero(kind: ArrayType) -> Any:
@@ -184,7 +184,7 @@ def zero(kind: ArrayType) -> Any:
 
 def cast_weak(value: Any, dtype: np.dtype[Any]) -> Any:
     """A Python number as a value of another dtype of its kind; other values as they are."""
-    if type(value) in PYTHON_SCALARS and not (type(value) is complex and dtype.kind == "f"):
+    if type(value) in PYTHON_SCALARS and not (type(value) is complex and kind_letter(dtype) == "f"):
         return np.asarray(value, dtype)
     return value
 

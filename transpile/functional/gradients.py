@@ -22,7 +22,7 @@ from transpile.functional.flat import (
 )
 from transpile.signature import function_name
 from transpile.source import user_source
-from transpile.types import ArrayType
+from transpile.types import ArrayType, kind_letter
 
 
 def grad(
@@ -199,7 +199,7 @@ def check_output(name: str, dtype: np.dtype[Any], holomorphic: bool) -> None:
                 f"{user_source()}: {name} with holomorphic=True requires outputs with complex "
                 f"dtype, but got {dtype.name}."
             )
-    elif dtype.kind != "f":
+    elif kind_letter(dtype) != "f":
         use = (
             "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
             "non-holomorphic functions involving complex outputs, use vjp directly."

@@ -41,7 +41,7 @@ from transpile.transforms.closed import Closed, rewritten
 from transpile.transforms.closed import apply as apply_graph
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
-from transpile.types import ArrayType
+from transpile.types import ArrayType, kind_letter
 
 Blocks = dict[tuple[int, int], Any]  # by the numbers of the result's and of the argument's leaf
 
@@ -160,7 +160,7 @@ def _check_forward_input(dtype: np.dtype[Any], holomorphic: bool) -> None:
             f"{user_source()}: jacfwd with holomorphic=True requires inputs with complex dtype, "
             f"but got {dtype.name}."
         )
-    if not holomorphic and dtype.kind != "f":
+    if not holomorphic and kind_letter(dtype) != "f":
         raise TypeError(
             f"{user_source()}: jacfwd requires real-valued inputs (input dtype that is a sub-dtype "
             f"of np.floating), but got {dtype.name}. For holomorphic differentiation, pass "

@@ -27,6 +27,7 @@ from transpile.numpy import (
     ufuncs,
 )
 from transpile.numpy.operands import EXPORTS
+from transpile.types import BFLOAT16, finfo
 
 _MODULES = (
     calculus,
@@ -49,10 +50,10 @@ _MODULES = (
 # fmt: off
 _SHARED = [
     "pi", "e", "inf", "nan", "newaxis", "euler_gamma", "bool_", "int8", "int16", "int32",
-    "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
+    "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64",
     "complex128", "dtype", "ndarray", "generic", "number", "integer", "signedinteger",
     "unsignedinteger", "inexact", "floating", "complexfloating",
-    "promote_types", "can_cast", "issubdtype", "finfo", "iinfo",
+    "promote_types", "can_cast", "issubdtype", "iinfo",
     "broadcast_shapes", "errstate", "set_printoptions", "printoptions", "isscalar", "ndindex",
     "index_exp", "s_", "linalg",
 ]
@@ -61,6 +62,9 @@ _SHARED = [
 
 def _names() -> dict[str, Any]:
     names = {name: getattr(_numpy, name) for name in _SHARED}
+    names["finfo"] = finfo
+    if BFLOAT16 is not None:
+        names["bfloat16"] = BFLOAT16.type
     for name, value in vars(_numpy).items():
         if isinstance(value, _numpy.ufunc):
             names[name] = value
@@ -77,6 +81,11 @@ __all__ = sorted(_names())
 
 def __getattr__(name: str) -> Any:
     """Name what is missing."""
+    if name == "bfloat16":
+        raise AttributeError(
+            "transpile.numpy.bfloat16 is the dtype of the package ml_dtypes, which is not "
+            "installed: pip install transpile[bfloat16]"
+        )
     if hasattr(_numpy, name):
         raise AttributeError(
             f"transpile.numpy has no {name!r} yet, though numpy has; numpy.{name} works on arrays "

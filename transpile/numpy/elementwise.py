@@ -197,8 +197,10 @@ def array_equal(a1: Array, a2: Array, equal_nan: bool = False) -> Any:
 @implements(np.sinc)
 def sinc(x: Array) -> Any:
     """`numpy.sinc`: sin(pi x) / (pi x), and 1 at 0."""
-    value = as_array(x)
-    scaled = call(np.multiply, np.pi, where(call(np.equal, value, 0), 1.0e-20, value))
+    scaled = call(np.multiply, np.pi, as_array(x))
+    # Small enough for a quotient of 1. A float16 is 0 where float64 is still 1e-20.
+    small = np.finfo(scaled.dtype).eps if scaled.dtype.kind == "f" else 1.0e-20
+    scaled = where(call(np.equal, scaled, 0), scaled.dtype.type(small), scaled)
     return call(np.divide, call(np.sin, scaled), scaled)
 
 

@@ -36,7 +36,7 @@ from transpile.primitive import Primitive
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
 from transpile.trace import bind
-from transpile.types import BOOL, FLOAT64, INT64, check_dtype, real_dtype
+from transpile.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, check_dtype, real_dtype
 
 
 @lru_cache(maxsize=256)
@@ -308,8 +308,11 @@ def mean(
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
     found = _mean_dtype(x.dtype, dtype)
-    total = _fold(np.sum, x, axes, found, False, None, where)
-    result = convert(call(np.divide, total, _count(x.shape, axes, where)), found)
+    # NumPy divides the sum of float16 before it is rounded, which the sum may be too large for.
+    wide = FLOAT32 if x.dtype == found == FLOAT16 and not is_given(dtype) else found
+    total = _fold(np.sum, x, axes, wide, False, None, where)
+    result = convert(call(np.divide, total, _count(x.shape, axes, where)), wide)
+    result = convert(result, found)
     return keep_dimensions(result, x.shape, axes, keepdims)
 
 

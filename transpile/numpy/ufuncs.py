@@ -35,7 +35,7 @@ from transpile.primitive import BY_UFUNC, Primitive
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
 from transpile.tracer import UFUNC_METHODS, Tracer
-from transpile.types import BOOL, INT64, PYTHON_SCALARS, check_dtype
+from transpile.types import BOOL, INT64, PYTHON_SCALARS, check_dtype, computed_dtype, kind_letter
 
 Operands = Sequence[Any]
 Loop = tuple[DType, ...]  # the dtypes of a ufunc's loop, inputs first
@@ -214,7 +214,7 @@ def _constant_or_convert(value: Any, dtype: DType) -> Any:
 
 @rule(np.isnan, np.isinf, np.isfinite)
 def _predicate(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    if loop[0].kind in "fc":
+    if kind_letter(loop[0]) in "fc":
         return _row_rule(ufunc, operands, loop)
     return fill(ufunc is np.isfinite, common_shape(*operands), BOOL)
 
@@ -242,14 +242,19 @@ def _fabs(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 
 @rule(np.degrees, np.rad2deg)
 def _degrees(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    real = loop[0].type
-    return apply(rows.multiply, (operands[0], np.asarray(real(180) / real(np.pi))), loop[:1] * 2)
+    return _scaled(operands[0], loop[0], lambda real: real(180) / real(np.pi))
 
 
 @rule(np.radians, np.deg2rad)
 def _radians(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    real = loop[0].type
-    return apply(rows.multiply, (operands[0], np.asarray(real(np.pi) / real(180))), loop[:1] * 2)
+    return _scaled(operands[0], loop[0], lambda real: real(np.pi) / real(180))
+
+
+def _scaled(x: Any, dtype: DType, factor: Callable[[Any], Any]) -> Any:
+    """The product with a constant, which NumPy rounds to float32 even for float16."""
+    wide = computed_dtype(dtype)
+    scale = np.asarray(factor(wide.type))
+    return convert(apply(rows.multiply, (convert(x, dtype), scale), (wide, wide)), dtype)
 
 
 @rule(np.frexp)
@@ -289,11 +294,11 @@ def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
         shape = common_shape(*operands)
         if value == 2:
             return bind(rows.square, fit(base, shape, loop[0]))
-        if loop[0].kind == "f" and value == 1:
+        if kind_letter(loop[0]) == "f" and value == 1:
             return strengthen(fit(base, shape, loop[0]))
-        if loop[0].kind == "f" and value == 0:
+        if kind_letter(loop[0]) == "f" and value == 0:
             return fill(1, shape, loop[0])
-        if loop[0].kind == "f" and value in (0.5, -1):
+        if kind_letter(loop[0]) == "f" and value in (0.5, -1):
             row = rows.sqrt if value == 0.5 else rows.reciprocal
             return bind(row, fit(base, shape, loop[0]))
     return apply(rows.power, operands, loop[:2])

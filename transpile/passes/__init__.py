@@ -15,6 +15,7 @@ from transpile.passes.common_subexpressions import common_subexpressions
 from transpile.passes.components import components
 from transpile.passes.dead_code import dead_code
 from transpile.passes.decompose import decompose
+from transpile.passes.halves import halves
 from transpile.passes.inline_calls import inline_calls
 from transpile.passes.outputs import separate_outputs
 from transpile.passes.simplify import simplify
@@ -23,6 +24,7 @@ from transpile.passes.transposes import sink_transposes
 PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (inline_calls, "what a call computes is optimised and fused with what stands around it"),
     (dead_code, "what nothing reads would only cost time in the passes that follow"),
+    (halves, "float16 and bfloat16 are computed in float32, and rounded"),
     (decompose, "composite rows become simpler ones, which fuse"),
     (simplify, "constants are folded and identities removed, exact ones only"),
     (common_subexpressions, "equal computations are done once"),

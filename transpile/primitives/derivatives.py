@@ -14,6 +14,7 @@ import numpy as np
 
 from transpile.primitive import Linear
 from transpile.primitives.rules import Rule, apply, is_scalar_constant
+from transpile.types import kind_letter
 
 Comparison = Callable[[Any, Any], Any]
 
@@ -43,7 +44,7 @@ def _plus_where(condition: Any, t: Any) -> Any:
 
 def absolute(t: Any, out: Any, x: Any) -> Any:
     """Of a real number its sign, which is 1 at 0; of a complex one the direction, 0 at 0."""
-    if x.dtype.kind == "f":
+    if kind_letter(x.dtype) == "f":
         return _plus_where(x >= 0, t)
     size = nonzero(out)
     return np.real(t) * (np.real(x) / size) + np.imag(t) * (np.imag(x) / size)
@@ -51,7 +52,7 @@ def absolute(t: Any, out: Any, x: Any) -> Any:
 
 def sign(t: Any, out: Any, x: Any) -> Any:
     """Flat for real numbers; a complex sign turns with the share of t that is across it."""
-    if x.dtype.kind == "f":
+    if kind_letter(x.dtype) == "f":
         return None
     return np.imag(np.conjugate(out) * t) * (1j * out / nonzero(np.absolute(x)))
 
@@ -129,7 +130,7 @@ def complex_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
 
 def convert(t: Any, dtype: np.dtype[Any]) -> Any:
     """A tangent or cotangent in another dtype; a real one has the real part."""
-    part = np.real(t) if t.dtype.kind == "c" and dtype.kind == "f" else t
+    part = np.real(t) if t.dtype.kind == "c" and kind_letter(dtype) == "f" else t
     return apply("convert_element_type", part, dtype=dtype)
 
 

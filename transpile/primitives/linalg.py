@@ -49,7 +49,8 @@ def _dot_general(x: Any, y: Any, *, dimension_numbers: DimensionNumbers) -> Any:
     inner = math.prod(x.shape[a] for a in cx)
     left = np.transpose(x, (*bx, *fx, *cx)).reshape((*batch, math.prod(rows), inner))
     right = np.transpose(y, (*by, *cy, *fy)).reshape((*batch, inner, math.prod(columns)))
-    return np.matmul(left, right).reshape((*batch, *rows, *columns))
+    product = np.matmul(left, right).reshape((*batch, *rows, *columns))
+    return product.astype(x.dtype, copy=False)  # of bfloat16 NumPy's is a float32
 
 
 def _dot_jvp(tangents: Sequence[Any], _: Any, x: Any, y: Any, **params: Any) -> Any:

@@ -16,7 +16,7 @@ from transpile.primitive import TABLE, Linear, Primitive, register
 from transpile.primitives.kinds import reduction, scan
 from transpile.primitives.rules import Rule, apply, batch_first, reshaped, spread, transposed
 from transpile.source import user_source
-from transpile.types import INT64, ArrayType
+from transpile.types import INT64, ArrayType, computed_dtype
 
 # ----------------------------------------------------------------------------------- reductions
 
@@ -54,7 +54,7 @@ def _extreme_jvp(t: Any, out: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
 
 reduce_sum = reduction(
     "reduce_sum",
-    lambda x, *, axes: np.sum(x, axis=axes, dtype=x.dtype),
+    lambda x, *, axes: np.sum(x, axis=axes, dtype=computed_dtype(x.dtype)).astype(x.dtype),
     "add",
     dtypes="iufc",
     jvp=lambda t, _, x, *, axes: apply("reduce_sum", t, axes=axes),
@@ -62,7 +62,7 @@ reduce_sum = reduction(
 )
 reduce_prod = reduction(
     "reduce_prod",
-    lambda x, *, axes: np.prod(x, axis=axes, dtype=x.dtype),
+    lambda x, *, axes: np.prod(x, axis=axes, dtype=computed_dtype(x.dtype)).astype(x.dtype),
     "multiply",
     dtypes="iufc",
     jvp=_product_jvp,

@@ -10,7 +10,7 @@ from transpile.graph import Atom, Const, Graph, Source, Var
 from transpile.trace import Trace, current_trace, trace_nested
 from transpile.tracer import UNKNOWN, Tracer
 from transpile.transforms.interpret import interpret
-from transpile.types import ArrayType
+from transpile.types import ArrayType, kind_letter
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,4 +127,4 @@ def derivative_name(name: str) -> str:
 
 def tangent_type(kind: ArrayType) -> ArrayType | None:
     """The type of the tangents of values of a type; None where there are none (integers, bools)."""
-    return kind.strong if kind.dtype.kind in "fc" else None
+    return kind.strong if kind_letter(kind.dtype) in "fc" else None

@@ -24,6 +24,7 @@ from transpile.transforms.closed import (
     rewritten,
     tangent_type,
 )
+from transpile.types import BFLOAT16
 
 Tangents = list[Any]
 
@@ -97,7 +98,12 @@ def _apply_rule(
 
 
 def _checked(tangent: Any, var: Var, equation: Equation) -> Any:
-    """The tangent, which must be a tracer of its value's type."""
+    """The tangent, which must be a tracer of its value's type.
+
+    Beside a Python float a bfloat16 is a float32: what rules compute with one is rounded.
+    """
+    if var.type.dtype == BFLOAT16 and getattr(tangent, "dtype", BFLOAT16) != BFLOAT16:
+        tangent = tangent.astype(BFLOAT16)
     if not isinstance(tangent, Tracer) or tangent.type.strong != var.type.strong:
         raise InternalError(
             f"the derivative of {equation.primitive.name} gives {tangent!r} as the tangent of a "

@@ -1,0 +1,114 @@
+/* float16 (IEEE 754 binary16) and bfloat16 are passed and kept as their bits, in uint16_t, and are
+   computed as float. The conversions have no branches, so that compilers make vectors of them; they
+   round to nearest, ties to even, keep subnormals, and make NaNs quiet. */
+
+/* numpy.ndarray.astype from float16 to float32, exact. */
+static inline float convert_f16_f32(uint16_t x)
+{
+    uint32_t sign = (uint32_t)(x & 0x8000) << 16;
+    uint32_t magnitude = (uint32_t)(x & 0x7fff) << 13;
+    uint32_t normal = magnitude + (magnitude < 0x0f800000 ? 0x38000000 : 0x70000000);
+    /* 2**-14 more than a subnormal is a normal number of its own exponent: subtract it again. */
+    float shifted = float_from_bits_f32(magnitude + 0x38800000);
+    uint32_t subnormal = bits_f32(shifted - 0x1p-14f);
+    return float_from_bits_f32(sign | (magnitude < 0x00800000 ? subnormal : normal));
+}
+
+/* numpy.ndarray.astype from float32 to float16. The carry of the rounding goes into the exponent,
+   up to infinity. Adding 0.5 to less than 2**-14 rounds it where the bits of a subnormal end. */
+static inline uint16_t convert_f32_f16(float x)
+{
+    uint32_t bits = bits_f32(x), magnitude = bits & 0x7fffffff;
+    uint32_t sign = (bits ^ magnitude) >> 16;
+    uint32_t normal = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+    uint32_t subnormal = bits_f32(float_from_bits_f32(magnitude) + 0.5f) - 0x3f000000;
+    uint32_t special = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : 0x7c00;
+    uint32_t finite = magnitude < 0x38800000 ? subnormal : normal;
+    return (uint16_t)(sign | (magnitude < 0x47800000 ? finite : special));
+}
+
+/* numpy.ndarray.astype to float16 and back to float32. */
+static inline float round_f16(float x)
+{
+    uint32_t bits = bits_f32(x), magnitude = bits & 0x7fffffff;
+    uint32_t sign = bits ^ magnitude;
+    uint32_t normal = (magnitude + 0xfff + (magnitude >> 13 & 1)) & 0xffffe000;
+    uint32_t steps = bits_f32(float_from_bits_f32(magnitude) + 0.5f) - 0x3f000000;
+    uint32_t subnormal = bits_f32((float)(int32_t)steps * 0x1p-24f);
+    uint32_t special = magnitude > 0x7f800000 ? magnitude | 0x400000 : 0x7f800000;
+    uint32_t finite = magnitude < 0x38800000 ? subnormal : normal;
+    return float_from_bits_f32(sign | (magnitude < 0x477ff000 ? finite : special));
+}
+
+/* numpy.ndarray.astype from float64 to float16, rounded once: what float drops of the double is
+   kept as a one in its last bit, far below the last bit of the result. */
+static inline uint16_t convert_f64_f16(double x)
+{
+    float near = (float)x;
+    uint32_t away = fabs((double)near) > fabs(x), inexact = (double)near != x;
+    return convert_f32_f16(float_from_bits_f32((bits_f32(near) - away) | inexact));
+}
+
+/* numpy.ndarray.astype from bfloat16 to float32, exact. */
+static inline float convert_bf16_f32(uint16_t x)
+{
+    return float_from_bits_f32((uint32_t)x << 16);
+}
+
+/* The bits of a float that is rounded to bfloat16. */
+static inline uint32_t rounded_bits_bf16(float x)
+{
+    uint32_t bits = bits_f32(x);
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    return (bits & 0x7fffffff) > 0x7f800000 ? (bits | 0x400000) & 0xffff0000 : rounded;
+}
+
+/* numpy.ndarray.astype from float32 to bfloat16. */
+static inline uint16_t convert_f32_bf16(float x)
+{
+    return (uint16_t)(rounded_bits_bf16(x) >> 16);
+}
+
+/* numpy.ndarray.astype to bfloat16 and back to float32. */
+static inline float round_bf16(float x)
+{
+    return float_from_bits_f32(rounded_bits_bf16(x));
+}
+
+/* numpy.nextafter for 16 bits of a float whose infinity has these bits: magnitudes are in the order
+   of their bits. */
+static inline uint16_t half_nextafter(uint16_t x, uint16_t y, uint16_t infinity)
+{
+    int32_t x_size = x & 0x7fff, y_size = y & 0x7fff;
+    int32_t from = x & 0x8000 ? -x_size : x_size, to = y & 0x8000 ? -y_size : y_size;
+    int32_t next = from + (to > from) - (to < from);
+    int32_t moved = next < 0 || (next == 0 && from < 0) ? 0x8000 - (next < 0 ? next : 0) : next;
+    int32_t number = from == to ? x : moved;
+    return (uint16_t)(x_size > infinity || y_size > infinity ? 0x7fff : number);
+}
+
+/* numpy.nextafter */
+static inline uint16_t nextafter_f16(uint16_t x, uint16_t y)
+{
+    return half_nextafter(x, y, 0x7c00);
+}
+
+/* numpy.nextafter of bfloat16: of two zeros the second. */
+static inline uint16_t nextafter_bf16(uint16_t x, uint16_t y)
+{
+    return (x | y) & 0x7fff ? half_nextafter(x, y, 0x7f80) : y;
+}
+
+/* numpy.spacing: the distance to the next number above. NumPy's for float16 is positive. */
+static inline uint16_t spacing_f16(uint16_t x)
+{
+    float next = convert_f16_f32(nextafter_f16(x, 0x7c00));
+    return (x & 0x7fff) == 0x7c00 ? 0x7e00 : convert_f32_f16(next - convert_f16_f32(x));
+}
+
+/* numpy.spacing of bfloat16: the distance to the next number away from zero, with the sign. */
+static inline uint16_t spacing_bf16(uint16_t x)
+{
+    float next = convert_bf16_f32(nextafter_bf16(x, (uint16_t)((x & 0x8000) | 0x7f80)));
+    return convert_f32_bf16(next - convert_bf16_f32(x));
+}
