@@ -82,10 +82,10 @@ def computed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def finfo(dtype: Any) -> Any:
     """`numpy.finfo`, for bfloat16 as well."""
-    found = np.dtype(getattr(dtype, "dtype", dtype))
-    if found != BFLOAT16:
-        return np.finfo(dtype)
-    return ml_dtypes.finfo(found)  # type: ignore[no-untyped-call, unused-ignore]
+    found = dtype if isinstance(dtype, type) else getattr(dtype, "dtype", dtype)
+    if BFLOAT16 is not None and found in (BFLOAT16, BFLOAT16.type, BFLOAT16.name):
+        return ml_dtypes.finfo(found)  # type: ignore[no-untyped-call, unused-ignore]
+    return np.finfo(dtype)
 
 
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

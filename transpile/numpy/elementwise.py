@@ -32,7 +32,7 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-from transpile.types import BOOL
+from transpile.types import BOOL, kind_letter
 
 
 @implements(np.where)
@@ -238,7 +238,7 @@ def _is_infinite(x: Array, negative: bool) -> Any:
             f"This operation is not supported for {value.dtype.name} values because it would be "
             "ambiguous.",
         )
-    if value.dtype.kind != "f":
+    if kind_letter(value.dtype) != "f":
         return fill(False, value.shape, BOOL)
     return call(np.equal, value, -np.inf if negative else np.inf)
 
