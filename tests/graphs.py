@@ -23,7 +23,7 @@ from transpile.passes import optimise
 from transpile.passes.rewrite import Builder
 from transpile.primitives import axes as a
 from transpile.primitives import elementwise as e
-from transpile.primitives import linalg, reductions
+from transpile.primitives import indexing, linalg, reductions
 from transpile.run_loops import run
 from transpile.schedule import schedule
 from transpile.trace import evaluate
@@ -47,8 +47,8 @@ THRESHOLDS = {
     "nest:CHEAP": [0, 2, 5],
     "placement:CHEAP": [0, 2, 5],
     "placement:LARGEST_EXPRESSION": [2, 5, 40],
-    "placement:UNROLLED_REDUCTION": [1, 3, 8],
-    "placement:UNROLLED_CONTRACTION": [1, 2, 4],
+    "elements:UNROLLED_REDUCTION": [1, 3, 8],
+    "elements:UNROLLED_CONTRACTION": [1, 2, 4],
     "passes.simplify:LARGEST_FOLDED_SIZE": [0, 64],
     "passes.components:SHORTEST_REDUCTION": [2, 16],
     "schedule.blocks:BLOCK": [2, 5, 16],
@@ -463,6 +463,104 @@ class GraphMaker:
         )
         return self.apply(linalg.dot_general, x, y, dimension_numbers=numbers)
 
+    def indices(self, shape, most, arrays):
+        """Arrays of indices of one shape: inputs, or values that may be out of range."""
+        found = []
+        for _ in range(arrays):
+            x = self.pick(lambda v: v.type.shape == shape and v.type.dtype == "i8")
+            if x is None or self.random.random() < 0.5:
+                x = Var(ArrayType(shape, np.dtype("i8")), f"x{len(self.inputs)}")
+                rng = np.random.default_rng(self.random.randrange(2**32))
+                self.values[x] = np.asarray(rng.integers(-2, most + 2, shape))
+                self.inputs.append(x)
+                self.pool.append(x)
+            found.append(x)
+        return found
+
+    def gather(self):
+        x = self.pick(lambda v: v.type.ndim > 0 and v.type.size > 0)
+        if x is None:
+            return None
+        axes = tuple(self.random.sample(range(x.type.ndim), self.random.randint(1, x.type.ndim)))
+        if self.random.random() < 0.1:
+            return self.diagonal(x)
+        shape = self.shape(self.random.choice([0, 1, 1, 2]))
+        indices = self.indices(shape, max(x.type.shape), len(axes))
+        modes = ["clip", "fill"] if x.type.dtype.kind != "f" or self.special else ["clip"]
+        return self.apply(indexing.gather, x, *indices, axes=axes, mode=self.random.choice(modes))
+
+    def diagonal(self, x):
+        """Subscripts that are arithmetic."""
+        count = self.apply(a.iota, shape=(min(x.type.shape),), dimension=0, dtype=np.dtype("i8"))
+        axes = tuple(range(x.type.ndim))
+        return self.apply(indexing.gather, x, *[count] * x.type.ndim, axes=axes, mode="promise")
+
+    def scatter(self):
+        x = self.pick(lambda v: v.type.ndim > 0)
+        if x is None:
+            return None
+        axes = tuple(self.random.sample(range(x.type.ndim), self.random.randint(1, x.type.ndim)))
+        rest = tuple(d for k, d in enumerate(x.type.shape) if k not in axes)
+        updates = self.pick(
+            lambda v: (
+                v.type.dtype == x.type.dtype and v.type.shape[v.type.ndim - len(rest) :] == rest
+            )
+        )
+        if updates is None:
+            return None
+        shape = updates.type.shape[: updates.type.ndim - len(rest)]
+        indices = self.indices(shape, max(x.type.shape), len(axes))
+        if x.type.dtype.kind == "b":
+            combine = self.random.choice(["set", "logical_or"])
+        else:
+            combine = self.random.choice(["set", "set", "add", "add", "maximum"])
+        params = {"mode": self.random.choice(["clip", "fill"]), "combine": combine}
+        return self.apply(indexing.scatter, x, updates, *indices, axes=axes, unique=False, **params)
+
+    def starts(self, shape):
+        """Where a slice begins: known, or the values of inputs."""
+        found = []
+        for extent in shape:
+            if self.random.random() < 0.5:
+                found.append(Const(np.int64(self.random.randint(-1, extent))))
+            else:
+                found += self.indices((), extent, 1)
+        return found
+
+    def moving_slice(self):
+        x = self.pick(lambda v: v.type.ndim > 0)
+        if x is None:
+            return None
+        sizes = tuple(self.random.randint(min(d, 1), d) for d in x.type.shape)
+        return self.apply(indexing.dynamic_slice, x, *self.starts(x.type.shape), sizes=sizes)
+
+    def put_slices(self):
+        """Slices put into an array one after the other; some are computed from others of it."""
+        x = self.pick(lambda v: v.type.ndim > 0 and v.type.size > 0)
+        for _ in range(self.random.choice([1, 1, 2, 5])):
+            if x is None:
+                return None
+
+            def fits(v, x=x):
+                pairs = zip(v.type.shape, x.type.shape, strict=False)
+                return v.type.dtype == x.type.dtype and (
+                    v.type.ndim == x.type.ndim and all(p <= q for p, q in pairs)
+                )
+
+            starts = self.starts(x.type.shape)
+            update = self.pick(fits)
+            if self.random.random() < 0.5:
+                sizes = tuple(self.random.randint(1, d) for d in x.type.shape)
+                update = self.apply(indexing.dynamic_slice, x, *starts, sizes=sizes)
+                if update is not None and update.type.dtype.kind != "b":
+                    update = self.apply(e.negative, update)
+            if update is None:
+                return None
+            if self.random.random() < 0.3:
+                starts = self.starts(x.type.shape)
+            x = self.apply(indexing.dynamic_update_slice, x, update, *starts)
+        return x
+
     def count(self):
         shape = self.shape(self.random.choice([1, 2]))
         dimension = self.random.randrange(len(shape))
@@ -478,7 +576,8 @@ class GraphMaker:
             (self.reshape, 2), (self.merge, 2), (self.transpose, 2), (self.slice, 2),
             (self.reverse, 1), (self.concatenate, 2), (self.pad, 2), (self.reduce, 4),
             (self.scan, 1), (self.position, 1), (self.product, 2), (self.count, 0.5),
-            (self.layers, 1),
+            (self.layers, 1), (self.gather, 2), (self.scatter, 1.5), (self.moving_slice, 0.7),
+            (self.put_slices, 0.7),
         ]  # fmt: skip
         functions, weights = zip(*steps, strict=True)
         for _ in range(20 * equations):

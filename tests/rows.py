@@ -265,6 +265,38 @@ SCANS = [
     ((0,), 0),
     ((300,), 0),
 ]
+# Shapes, the axes that are indexed, and for each an array of indices: some below 0, some too large,
+# some repeated.
+INDEXED = [
+    ((7,), (0,), [[3, -1, 9, 3, 0]]),
+    ((7,), (0,), [2]),
+    ((4, 3), (0,), [[[2, 0, 2], [-7, 3, 4]]]),
+    ((4, 3), (1,), [[0, 2, 2, 5]]),
+    ((4, 3), (0, 1), [[3, 0, 3, 8], [1, -2, 1, 1]]),
+    ((2, 3, 4), (0, 2), [[1, 0, 1], [3, 3, 3]]),
+    ((2, 3, 4), (1,), [[[2], [0]]]),
+    ((2, 3, 4), (2, 0), [[0, 3], [1, 5]]),
+    ((2, 3, 4), (0, 1, 2), [1, 7, -1]),
+    ((4, 3), (0,), [[]]),
+    ((0, 3), (1,), [[0, 2]]),
+    ((300, 3), (0,), [[299, 0, 17, 17, -5, 300]]),
+]
+STARTS = [
+    ((7,), (3,), [2]),
+    ((7,), (3,), [6]),
+    ((7,), (7,), [4]),
+    ((7,), (0,), [1]),
+    ((4, 3), (2, 3), [1, 0]),
+    ((4, 3), (1, 2), [-5, 1]),
+    ((2, 3, 4), (1, 3, 2), [1, 9, 2]),
+    ((300, 3), (1, 3), [298, 0]),
+    ((), (), []),
+    ((0, 3), (0, 2), [0, 1]),
+]
+COMBINED = {
+    "b": ["set", "minimum", "maximum", "logical_or", "logical_and"],
+    "": ["set", "add", "multiply", "minimum", "maximum"],
+}
 PRODUCTS = [
     ((4, 5), (5, 3), (((1,), (0,)), ((), ()))),
     ((4, 3), (4, 3), (((0, 1), (0, 1)), ((), ()))),
@@ -324,7 +356,47 @@ def array_program(dtype):
         batch.case(
             "dot_general", operand(left, "left"), operand(right, "right"), dimension_numbers=numbers
         )
+    indexing_cases(batch, dtype, operand)
     return batch
+
+
+def index_arrays(shape, axes, indices, mode):
+    """The arrays of a case of INDEXED; those of the mode `promise` keep what it promises."""
+    arrays = [np.array(i, np.int64) for i in indices]
+    if mode == "promise":
+        arrays = [np.clip(i, 0, shape[a] - 1) for a, i in zip(axes, arrays, strict=True)]
+    return arrays
+
+
+def taken_shape(shape, axes, indices):
+    """The shape of what these arrays of indices take."""
+    return np.shape(indices[0]) + tuple(d for a, d in enumerate(shape) if a not in axes)
+
+
+def indexing_cases(batch, dtype, operand):
+    """The rows that index by values: every mode and every way to combine."""
+    for number, (shape, axes, given) in enumerate(INDEXED):
+        for mode in ("clip", "fill", "promise"):
+            arrays = index_arrays(shape, axes, given, mode)
+            indices = [batch.input(v, f"at_{number}_{mode[0]}_{k}") for k, v in enumerate(arrays)]
+            x = operand(shape)
+            batch.case("gather", x, *indices, axes=axes, mode=mode)
+            updates = operand(taken_shape(shape, axes, given), "updates")
+            for combine in COMBINED.get(dtype.kind, COMBINED[""]):
+                params = {"axes": axes, "mode": mode, "combine": combine, "unique": False}
+                batch.case("scatter", x, updates, *indices, **params)
+    x = operand((0, 3))
+    nowhere = batch.input(np.zeros(2, np.int64), "nowhere")
+    batch.case("gather", x, nowhere, axes=(0,), mode="clip")
+    for number, (shape, sizes, given) in enumerate(STARTS):
+        for known in (False, True):
+            starts = [
+                Const(np.int64(s)) if known else batch.input(np.int64(s), f"start_{number}_{k}")
+                for k, s in enumerate(given)
+            ]
+            batch.case("dynamic_slice", operand(shape), *starts, sizes=sizes)
+            update = operand(sizes, "update")
+            batch.case("dynamic_update_slice", operand(shape), update, *starts)
 
 
 def small(dtype, shape, random):

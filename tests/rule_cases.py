@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from rows import (
     BROADCASTS,
+    COMBINED,
     EMPTY_REDUCTIONS,
+    INDEXED,
     JOINS,
     PADDINGS,
     PERMUTATIONS,
@@ -26,10 +28,13 @@ from rows import (
     REVERSALS,
     SCANS,
     SLICES,
+    STARTS,
     accepted,
     arity,
     drawn,
+    index_arrays,
     small,
+    taken_shape,
 )
 
 from transpile import numpy as jnp
@@ -239,8 +244,47 @@ def _cases_of_kind(row):
     raise AssertionError(f"array_cases knows no operands of {row.name}: give it some")
 
 
+def indexing_cases(row, dtype, random):
+    """(operands, parameters) of a row that indexes by values."""
+    if row.name in ("dynamic_slice", "dynamic_update_slice"):
+        for (shape, sizes, given), known in itertools.product(STARTS, (False, True)):
+            starts = [np.int64(s) if known else np.array(s) for s in given]
+            x, update = grid(dtype, shape, random), grid(dtype, sizes, random)
+            if row.name == "dynamic_slice":
+                yield [x, *starts], {"sizes": sizes}
+            else:
+                yield [x, update, *starts], {}
+        return
+    for (shape, axes, given), mode in itertools.product(INDEXED, ("clip", "fill", "promise")):
+        indices = index_arrays(shape, axes, given, mode)
+        params = {"axes": axes, "mode": mode}
+        x = grid(dtype, shape, random)
+        if row.name == "gather":
+            yield [x, *indices], params
+            continue
+        updates = grid(dtype, taken_shape(shape, axes, given), random)
+        if kind_letter(dtype) in "fc":  # nowhere as large as an element of x
+            updates = (updates + dtype.type(0.013)).astype(dtype)
+        every = COMBINED.get(dtype.kind, COMBINED[""])
+        for combine in every if mode == "clip" else every[:2]:
+            if combine == "multiply":  # of places that differ
+                indices = [np.unique(i)[:1] if i.ndim else i for i in indices]
+                updates = updates[tuple(slice(0, 1) for _ in range(np.ndim(given[0])))]
+                updates = updates.reshape(taken_shape(shape, axes, indices))
+            unique = combine == "multiply"
+            yield [x, updates, *indices], {**params, "combine": combine, "unique": unique}
+
+
+INDEXING = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice")
+
+
 def cases(row, dtype, random):
     """(operands, parameters) of a row: arrays, and constants beside arrays."""
+    if row.name in INDEXING:
+        for operands, params in indexing_cases(row, dtype, random):
+            if all(x.size <= LARGEST for x in operands):
+                yield operands, params
+        return
     if row.kind != "elementwise":
         for shapes, params in array_cases(row, dtype):
             yield [grid(dtype, s, random) for s in shapes], params
@@ -283,6 +327,8 @@ def derivative_trials(row, dtype):
         types = [ArrayType(np.shape(x), x.dtype) for x in operands]
         if kind_letter(row.result_types(types, params)[0].dtype) not in "fc":
             continue
+        if params.get("mode") == "fill" and not np.isfinite(row.numpy(*operands, **params)).all():
+            continue
         movable = [k for k, x in enumerate(operands) if has_tangent(x) and not refusal(row, k)]
         subsets = [(k,) for k in movable] + ([tuple(movable)] if len(movable) > 1 else [])
         for subset in subsets:
@@ -297,7 +343,8 @@ def batching_trials(row, dtype):
     trials = []
     for operands, params in cases(row, dtype, random):
         free = [k for k, x in enumerate(operands) if isinstance(x, np.ndarray)]
-        for size in range(1, len(free) + 1):
+        few = row.name in INDEXING and len(free) > 3  # starts and indices are all alike
+        for size in (1, 2, len(free)) if few else range(1, len(free) + 1):
             for subset in itertools.combinations(free, size):
                 moving = tuple(k in subset for k in range(len(operands)))
                 trials.append(Trial(row, tuple(operands), params, moving))

@@ -211,8 +211,8 @@ def check_transposed_alone(row, trials):
         return []
     zeroed = [replace(trial, operands=tuple(without_others(trial))) for trial in trials]
     beside_zeros = linear_patterns(zeroed)
-    chosen = [t for t in trials if t.moving in plain]
-    chosen += [t for t in zeroed if t.moving in beside_zeros - plain]
+    chosen = [t for t in trials if pattern(t) in plain]
+    chosen += [t for t in zeroed if pattern(t) in beside_zeros - plain]
     bundle = Bundle(chosen)
     random = seeded()
     tangents = [
@@ -240,8 +240,13 @@ def linear_patterns(trials):
     for trial in trials:
         linear = is_linear(trial)
         if linear is not None:
-            found.setdefault(trial.moving, []).append(linear)
-    return {moving for moving, linear in found.items() if all(linear)}
+            found.setdefault(pattern(trial), []).append(linear)
+    return {key for key, linear in found.items() if all(linear)}
+
+
+def pattern(trial):
+    """What decides whether a row is linear: the operands that move, and how it combines."""
+    return trial.moving, trial.params.get("combine", "")
 
 
 def without_others(trial):
@@ -267,8 +272,10 @@ def is_linear(trial):
     first, second, together = at(u), at(v), at(both)
     if not np.any(first):
         return None
+    large = [at([None if a is None else f * a for a in u]) / f for f in (100, -100)]
     limit = 1e-5 * (np.abs(first) + np.abs(second))
-    return bool(np.all(np.abs(together - first - 2 * second) <= limit) and not np.any(at(zero)))
+    deviations = (together - first - 2 * second, *(scaled - first for scaled in large))
+    return all(np.all(np.abs(d) <= limit) for d in deviations) and not np.any(at(zero))
 
 
 def check_second(row, dtype):

@@ -16,7 +16,7 @@ DATA_FLOW = """
     graph source primitive dot tracer trace keys parameters closures signature
     transforms primitives numpy
     passes
-    loops walks run_loops runtime names cost products tangles placement nest lower
+    loops walks run_loops runtime names cost products tangles elements placement nest lower
     schedule
     dialect expression blas render
     directories compilers toolchain entry cache load pipeline executable

@@ -5,8 +5,9 @@ import pytest
 from graphs import lowered
 from helpers import ordinary, trace_to_graph
 
+from transpile.elements import is_unrolled
 from transpile.passes import optimise
-from transpile.placement import Placement, cost_of, is_library_product, is_unrolled
+from transpile.placement import Placement, cost_of, is_library_product
 from transpile.primitive import TABLE
 from transpile.primitives.linalg import dot_general
 

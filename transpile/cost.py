@@ -138,9 +138,12 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
 
 
 def _elements(index: tuple[Index, ...], loops: tuple[For, ...]) -> int:
-    """How many elements an access touches in all iterations of the loops around it."""
+    """How many elements an access touches in all iterations of the loops around it: a subscript
+    from an array may be another one in each of them."""
     used = {symbol for part in index for symbol in symbols_of(part)}
-    return count(product(trips(loop) for loop in loops if loop.symbol in used))
+    own = {loop.symbol for loop in loops}
+    from_array = any(s.extent is not None for s in used - own)
+    return count(product(trips(loop) for loop in loops if from_array or loop.symbol in used))
 
 
 def _target(statement: Statement) -> tuple[Index, ...]:

@@ -120,11 +120,15 @@ class If:
 
 @dataclass(frozen=True)
 class Declare:
-    """A scalar variable and its first value; `constant` when nothing updates it."""
+    """A scalar variable and its first value; `constant` when nothing updates it.
+
+    With a `symbol`, of the same name, the variable is an int64 that may stand in subscripts.
+    """
 
     name: str
     value: Expr
     constant: bool = True
+    symbol: Symbol | None = None
 
     @property
     def dtype(self) -> DType:

@@ -5,13 +5,13 @@ Each outermost loop is a kernel; scalar statements between loops go with the ker
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, count, islice
 
 import numpy as np
 
 from transpile import walks
-from transpile.dims import Dim, Index, Shape, Symbol, substitute, unravel
+from transpile.dims import Dim, Index, Shape, Symbol, bounds, substitute, symbols_of, unravel
 from transpile.errors import InternalError
 from transpile.graph import UNKNOWN_SOURCE, Atom, Const, Graph, Source
 from transpile.loops import (
@@ -21,6 +21,7 @@ from transpile.loops import (
     Declare,
     Expr,
     For,
+    If,
     Kernel,
     Literal,
     Load,
@@ -32,7 +33,8 @@ from transpile.loops import (
 )
 from transpile.names import LOOP_NAMES, Names
 from transpile.nest import Fused, Home, Nest, explain, fuse, reads_in_place
-from transpile.placement import Stage
+from transpile.placement import Scatter, Stage
+from transpile.primitives.indexing import dynamic_update_slice
 from transpile.primitives.reductions import identity
 from transpile.products import workspace_bytes
 from transpile.types import SHORT_NAMES
@@ -59,6 +61,7 @@ class _Lowering:
         self.constants: list[Buffer] = []
         self.inputs = tuple(self._buffer(v, v.name or "x") for v in graph.inputs)
         self.outputs = tuple(self._output_buffers())
+        self.updated_in_place = self._share_buffers()
         for key, atom in list(self.placement.atoms.items()):  # global names before local ones
             producer = self.placement.by_key.get(key)
             if producer is None or self.fused.homes[producer].kind == "stored":
@@ -112,8 +115,7 @@ class _Lowering:
         kernels: list[Kernel] = []
         group: list[Nest | Stage] = []
         for item in self.fused.items:
-            starts = isinstance(item, Nest) or item.kind == "call"
-            if starts and any(isinstance(g, Nest) or g.kind == "call" for g in group):
+            if _starts_kernel(item) and any(map(_starts_kernel, group)):
                 kernels.append(self._kernel(group, len(kernels)))
                 group = []
             group.append(item)
@@ -166,6 +168,8 @@ class _Lowering:
                 yield from self._loop(item)
             elif item.kind == "call":
                 yield from self._call(item)
+            elif item.scatter is not None:
+                yield from self._scatter(item, item.scatter)
             else:
                 yield from self._leaf(item, depth)
 
@@ -203,6 +207,7 @@ class _Lowering:
     def _leaf(self, stage: Stage, depth: int) -> Iterator[Statement]:
         if stage.body is None:
             raise InternalError(f"{stage.equation.primitive} has no expression")
+        yield from self._subscripts(stage)
         value = self._expression(stage, stage.body)
         dtype = stage.var.type.dtype
         if stage.kind in ("reduce", "scan"):
@@ -218,6 +223,13 @@ class _Lowering:
             yield from self._keep(stage, Ref(name, dtype))
         else:
             yield from self._keep(stage, value)
+
+    def _subscripts(self, stage: Stage, whole: Stage | None = None) -> Iterator[Statement]:
+        """The variables for subscripts that are read from arrays."""
+        for symbol, value in stage.bound.items():
+            variable = Symbol(self.scope.new("at"), symbol.lower, symbol.extent)
+            yield Declare(variable.name, self._expression(stage, value, whole), symbol=variable)
+            self.symbols.setdefault(stage, {})[symbol] = Dim.of(variable)
 
     def _keep(self, stage: Stage, value: Expr) -> Iterator[Statement]:
         """Put a computed element where it lives, unless that is the scalar it is in."""
@@ -249,12 +261,13 @@ class _Lowering:
         values = self.symbols.get(stage, {})
         return tuple(substitute(i, values) for i in index)
 
-    def _expression(self, stage: Stage, expr: Expr) -> Expr:
+    def _expression(self, stage: Stage, expr: Expr, whole: Stage | None = None) -> Expr:
+        """The expression in the names of the program; `whole` is what the stage is a part of."""
         values = self.symbols.get(stage, {})
 
         def resolve(part: Expr) -> Expr:
             part = walks.map_indices(part, lambda i: substitute(i, values))
-            return self._load(stage, part) if isinstance(part, Load) else part
+            return self._load(whole or stage, part) if isinstance(part, Load) else part
 
         return map_expr(expr, resolve)
 
@@ -274,6 +287,60 @@ class _Lowering:
             if home.kind == "scalar" or here:
                 return Ref(self._scalar(producer), load.dtype)
         return Load(self._stored(atom).name, load.index, load.dtype)
+
+    # ---------------------------------------------------------------------------- scatters
+
+    def _scatter(self, stage: Stage, found: Scatter) -> Iterator[Statement]:
+        """All elements first, unless they are there already; then the updates, in order."""
+        out = self._stored(stage.var)
+        if stage not in self.updated_in_place:
+            yield from self._nest(found.first, stage, lambda i, v: [Store(out.name, i, v)])
+
+        def update(index: Shape, value: Expr) -> list[Statement]:
+            target = Load(out.name, index, out.dtype)
+            step: Statement = Store(out.name, index, value)
+            if found.then.combine != "set":
+                step = Update(target, found.then.combine, value)
+            for test in found.tests:
+                step = If(self._expression(found.then, test, stage), (step,))
+            return [step]
+
+        yield from self._nest(found.then, stage, update)
+
+    def _nest(
+        self, part: Stage, whole: Stage, write: Callable[[Shape, Expr], list[Statement]]
+    ) -> Iterator[Statement]:
+        """The loops of a part of a stage around what `write` makes of its element."""
+        loops = [Symbol(self._loop_name(d), 0, s.extent) for d, s in enumerate(part.order)]
+        self.symbols[part] = {s: Dim.of(named) for s, named in zip(part.order, loops, strict=True)}
+        if part.body is None:
+            raise InternalError(f"{part.equation.primitive} has no expression")
+        body = list(self._subscripts(part, whole))
+        body += write(self._index(part, part.index), self._expression(part, part.body, whole))
+        for symbol in reversed(loops):
+            body = [For(symbol, symbol.extent or 0, tuple(body))]
+        yield from body
+
+    def _share_buffers(self) -> set[Stage]:
+        """The updates that find their operand in the buffer of their result: nothing reads it
+        later, and they themselves read nothing of it that they have changed."""
+        ordered = list(_stages(self.fused.items))
+        last = {key: stage for stage in ordered for key in stage.reads}
+        found: set[Stage] = set()
+        for stage in reversed(ordered):
+            if stage.scatter is None:
+                continue
+            x = stage.equation.inputs[0]
+            key = self.placement.key(x)
+            if (
+                key in self.placement.by_key
+                and x not in self.buffers
+                and last.get(key) is stage
+                and _reads_in_time(stage.scatter, key)
+            ):
+                self.buffers[x] = self._stored(stage.var)
+                found.add(stage)
+        return found
 
     # -------------------------------------------------------------------- matrix products
 
@@ -315,6 +382,39 @@ class _Lowering:
             if symbol.extent is not None and symbol.extent != 1:
                 body = (For(symbol, symbol.extent, body),)
         yield from body
+
+
+def _starts_kernel(item: Nest | Stage) -> bool:
+    return isinstance(item, Nest) or item.kind in ("call", "scatter")
+
+
+def _reads_in_time(found: Scatter, key: str) -> bool:
+    """Tell whether the updates of an array, made where it lies, read only what no other one has
+    changed: the element that is updated next, or those that none updates."""
+    then = found.then
+    if any(load.buffer == key for load in _loads(*then.bound.values(), *found.tests)):
+        return False
+    once = {s for part in then.index for s in symbols_of(part)} >= set(then.order)
+    plain = then.equation.primitive is dynamic_update_slice  # one start for all its elements
+    return all(
+        (once and plain and load.index == then.index)
+        or any(map(_are_apart, load.index, then.index))
+        for load in _loads(*([then.body] if then.body is not None else []))
+        if load.buffer == key
+    )
+
+
+def _are_apart(a: Index, b: Index) -> bool:
+    """Tell whether two subscripts never meet, in whatever iterations."""
+    (low_a, high_a), (low_b, high_b) = bounds(a), bounds(b)
+    return (high_a is not None and low_b is not None and high_a < low_b) or (
+        high_b is not None and low_a is not None and high_b < low_a
+    )
+
+
+def _loads(*expressions: Expr) -> Iterator[Load]:
+    for expression in expressions:
+        yield from (p for p in walks.subexpressions(expression) if isinstance(p, Load))
 
 
 def _stages(items: list[Nest | Stage]) -> Iterator[Stage]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from transpile.dims import Dim, Index, Shape, Symbol, product
 from transpile.graph import Atom, Graph, Var
 from transpile.loops import Apply, Load
-from transpile.placement import CHEAP, Placement, Stage, cost_of
+from transpile.placement import CHEAP, SUBSCRIPT_COST, Placement, Stage, cost_of
 from transpile.primitive import TABLE
 from transpile.walks import subexpressions
 
@@ -104,8 +104,11 @@ def own_cost(stage: Stage) -> int:
     """What it costs to compute one element of a stage, the stages that it reads being there."""
     if stage.body is None:
         return CHEAP + 1
-    return sum(
-        cost_of(TABLE[part.op]) for part in subexpressions(stage.body) if isinstance(part, Apply)
+    return SUBSCRIPT_COST * len(stage.bound) + sum(
+        cost_of(TABLE[part.op])
+        for expression in (stage.body, *stage.bound.values())
+        for part in subexpressions(expression)
+        if isinstance(part, Apply)
     )
 
 

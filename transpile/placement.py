@@ -11,40 +11,44 @@ a stage's value lives: in a scalar, a row, or memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
 
 from transpile.dims import (
     Dim,
     Index,
     Shape,
     Symbol,
+    bounds,
     product,
     recombine,
     row_major,
     unravel,
 )
+from transpile.elements import Elements, is_unrolled, merged_index
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
-from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within
+from transpile.loops import Expr, Load
 from transpile.primitive import Primitive
 from transpile.primitives import axes as axis_rows
+from transpile.primitives import indexing
 from transpile.primitives.linalg import dot_general, free_axes
 from transpile.products import Product, as_product
 from transpile.tangles import tangled
-from transpile.types import BOOL, INT64
 from transpile.walks import subexpressions
 
 # A value that costs no more than this is computed again rather than kept.
 CHEAP = 2
 # Expressions with more parts than this are cut, so that C lines stay readable and compile fast.
 LARGEST_EXPRESSION = 40
-# Reductions of no more elements than this are written out.
-UNROLLED_REDUCTION = 8
-UNROLLED_CONTRACTION = 4
+# A slice is put into an array in memory, among others, when it has at most a fourth of its size; or
+# when more than this many slices are put into one array.
+SMALL_UPDATE = 4
+LONGEST_CHAIN = 4
 
 _COSTLY = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8, "reciprocal": 4}
 _TRANSCENDENTAL_COST = 16
+# Kinds whose values are not computed element by element.
+_WHOLE = ("reduce", "scan", "contract", "composite", "scatter")
+# What a subscript costs that is read from an array: the element is anywhere in memory.
+SUBSCRIPT_COST = 4
 
 
 @dataclass(eq=False)
@@ -66,6 +70,12 @@ class Stage:
     product: Product | None = None
     reads: dict[str, list[Load]] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
+    bound: dict[Symbol, Expr] = field(default_factory=dict)  # subscripts read from arrays
+    scatter: Scatter | None = None
+
+    def parts(self) -> list[Stage]:
+        """The stages that this one consists of."""
+        return [self] if self.scatter is None else [self.scatter.first, self.scatter.then]
 
     @property
     def axes(self) -> list[Symbol]:
@@ -73,28 +83,35 @@ class Stage:
         return self.order[: self.rank]
 
 
-class Placement:
+@dataclass(frozen=True)
+class Scatter:
+    """The result of a scatter: all its elements by `first`; then, in order, `then` combines its
+    elements into those of the result at its index, where the tests hold."""
+
+    first: Stage
+    then: Stage
+    tests: tuple[Expr, ...]
+
+
+class Placement(Elements):
     """The stages of a graph, in order, and the key by which expressions name each value."""
 
     def __init__(self, graph: Graph, recompute: frozenset[Var] = frozenset()) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self.recompute = recompute
-        self.producers: dict[Var, Equation] = {v: e for e in graph.equations for v in e.outputs}
-        self.keys: dict[Atom, str] = {}
-        self.atoms: dict[str, Atom] = {}
+        self.updates = _updates_in_place(graph, self.producers)
         self.costs = _inline_costs(self)
         self.products: dict[Var, Product] = {}
         self.tangled = tangled(graph)
         self.staged = self._decide()
         self.stages: list[Stage] = []
-        self._symbols = 0
         for equation in graph.equations:
-            for var in equation.outputs:
-                if var in self.staged and var.type.size != 0:
-                    self._sources: dict[Source, None] = {equation.source: None}
-                    stage = self._stage(equation)
-                    stage.sources = tuple(self._sources)
-                    self.stages.append(stage)
+            if any(v in self.staged and v.type.size != 0 for v in equation.outputs):
+                self.sources, self.bound = {equation.source: None}, {}
+                stage = self._stage(equation)
+                stage.sources = tuple(self.sources)
+                stage.bound = self._bound()
+                self.stages.append(stage)
         self.stages = self._read_stages()
         self.position = {s: i for i, s in enumerate(self.stages)}
         self.by_key = {self.key(s.var): s for s in self.stages}
@@ -124,7 +141,7 @@ class Placement:
         kind = equation.primitive.kind
         if kind in ("view", "generate"):
             return var in self.tangled
-        if kind in ("scan", "composite") or (
+        if (kind in ("scan", "composite", "scatter") or var in self.updates) or (
             kind in ("reduce", "contract") and not is_unrolled(equation)
         ):
             return True
@@ -161,18 +178,6 @@ class Placement:
 
     # -------------------------------------------------------------------------------- the stages
 
-    def key(self, atom: Atom) -> str:
-        """The name by which expressions refer to a value until it has a buffer."""
-        key = self.keys.get(atom)
-        if key is None:
-            key = self.keys[atom] = f"%{len(self.keys)}"
-            self.atoms[key] = atom
-        return key
-
-    def _symbol(self, extent: Index) -> Symbol:
-        self._symbols += 1
-        return Symbol(f"s{self._symbols}", 0, extent)
-
     def _loops(self, shape: Shape) -> tuple[list[Symbol], Shape]:
         """A loop for each axis longer than one, and the index they make."""
         loops: list[Symbol] = []
@@ -181,7 +186,7 @@ class Placement:
             if extent == 1:
                 index.append(0)
             else:
-                loops.append(self._symbol(extent))
+                loops.append(self.symbol(extent))
                 index.append(Dim.of(loops[-1]))
         return loops, tuple(index)
 
@@ -191,6 +196,8 @@ class Placement:
             return Stage(var, "call", equation, [], 0, (), None, product=self.products[var])
         if primitive is axis_rows.reshape:
             return self._reshaping(equation)
+        if primitive is indexing.scatter or var in self.updates:
+            return self._update(equation)
         loops, index = self._loops(var.type.shape)
         if primitive.kind == "reduce" and not is_unrolled(equation):
             return self._reduction(equation, loops, index)
@@ -211,7 +218,7 @@ class Placement:
     def _reduction(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
         (x,) = equation.inputs
         reduced, inner = self._loops(tuple(x.type.shape[a] for a in equation.params["axes"]))
-        full = _merge(x.type.ndim, equation.params["axes"], inner, index)
+        full = merged_index(x.type.ndim, equation.params["axes"], inner, index)
         return Stage(
             equation.output,
             "reduce",
@@ -227,7 +234,7 @@ class Placement:
         x = equation.inputs[0]
         (contracting, _), _ = equation.params["dimension_numbers"]
         reduced, inner = self._loops(tuple(x.type.shape[a] for a in contracting))
-        combine, body = self._product_body(equation, index, inner)
+        combine, body = self.product_body(equation, index, inner)
         return Stage(
             equation.output,
             "reduce",
@@ -237,30 +244,6 @@ class Placement:
             index,
             body,
             combine,
-        )
-
-    def _product_body(self, equation: Equation, index: Shape, inner: Shape) -> tuple[str, Expr]:
-        """The term of a contraction at an index of the result and of the contracted axes."""
-        x, y = equation.inputs
-        (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-        batch, free = index[: len(bx)], index[len(bx) :]
-        free_x = free_axes(x.type.ndim, cx, bx)
-        free_y = free_axes(y.type.ndim, cy, by)
-        x_index = dict(
-            zip((*bx, *cx, *free_x), (*batch, *inner, *free[: len(free_x)]), strict=True)
-        )
-        y_index = dict(
-            zip((*by, *cy, *free_y), (*batch, *inner, *free[len(free_x) :]), strict=True)
-        )
-        dtype = equation.output.type.dtype
-        is_bool = dtype == BOOL
-        factors = (
-            self.element(x, tuple(x_index[a] for a in range(x.type.ndim))),
-            self.element(y, tuple(y_index[a] for a in range(y.type.ndim))),
-        )
-        return (
-            "logical_or" if is_bool else "add",
-            Apply("logical_and" if is_bool else "multiply", factors, dtype),
         )
 
     def _scan(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
@@ -284,6 +267,31 @@ class Placement:
             equation.primitive.combine,
         )
 
+    def _update(self, equation: Equation) -> Stage:
+        """A scatter, or a slice that is put into a larger array where that lies."""
+        x, updates = equation.inputs[:2]
+        var, combine = equation.output, equation.params.get("combine", "set")
+        loops, index = self._loops(x.type.shape)
+        first = Stage(var, "map", equation, loops, len(loops), index, self.element(x, index))
+        first.bound, self.bound = self._bound(), {}
+        loops, index = self._loops(updates.type.shape)
+        tests: list[Expr] = []
+        if equation.primitive is indexing.scatter:
+            places, tests, rest = self.positions(equation, index)
+            left = iter(rest)
+            target = tuple(places[a] if a in places else next(left) for a in range(x.type.ndim))
+        else:
+            start = self.starts(equation.inputs[2:], x.type.shape, updates.type.shape)
+            target = tuple(a + i for a, i in zip(start, index, strict=True))
+        body = self.element(updates, index)
+        then = Stage(var, "update", equation, loops, len(loops), target, body, combine)
+        then.bound, self.bound = self._bound(), {}
+        found = Scatter(first, then, tuple(tests))
+        return Stage(var, "scatter", equation, [], 0, (), None, combine, scatter=found)
+
+    def _bound(self) -> dict[Symbol, Expr]:
+        return {symbol: value for value, symbol in self.bound.items()}
+
     def _read_stages(self) -> list[Stage]:
         """The stages that a result needs. Others are left where the readers have no elements, or
         read other pieces only."""
@@ -297,129 +305,48 @@ class Placement:
         return kept[::-1]
 
     def _note_reads(self, stage: Stage) -> None:
-        parts = list(subexpressions(stage.body)) if stage.body is not None else []
+        expressions = [e for part in stage.parts() for e in (*part.bound.values(), part.body) if e]
+        if stage.scatter is not None:
+            expressions += stage.scatter.tests
+        parts = [part for expression in expressions for part in subexpressions(expression)]
         if stage.product is not None:
             parts = [Load(self.key(o.base), (), o.base.type.dtype) for o in stage.product.operands]
         for part in parts:
             if isinstance(part, Load):
                 stage.reads.setdefault(part.buffer, []).append(part)
 
-    # ------------------------------------------------------------------------------- expressions
 
-    def element(self, atom: Atom, index: Shape) -> Expr:
-        """The expression of one element of a value."""
-        if isinstance(atom, Const):
-            if atom.is_scalar:
-                return Literal(atom.value[()], atom.type.dtype)
-            return Load(self.key(atom), index, atom.type.dtype)
-        equation = self.producers.get(atom)
-        if equation is None or atom in self.staged:
-            return Load(self.key(atom), index, atom.type.dtype)
-        return self.compute(equation, index)
-
-    def compute(self, equation: Equation, index: Shape) -> Expr:
-        """The expression of one element of an equation's result."""
-        primitive, var = equation.primitive, equation.output
-        self._sources.setdefault(equation.source)
-        if primitive.kind == "elementwise":
-            args = tuple(self.element(a, index if a.type.shape else ()) for a in equation.inputs)
-            return Apply(primitive.name, args, var.type.dtype)
-        if primitive.kind == "view":
-            if primitive.index is None:
-                raise TypeError(f"the view {primitive.name} has no index rule")
+def _updates_in_place(graph: Graph, producers: dict[Var, Equation]) -> set[Var]:
+    """The slices that are put into arrays in memory: those whose place is a value, those that
+    follow each other in one array if they are small, and whatever comes in long rows. Others are
+    chosen element by element, in loops that are cut at their ends."""
+    lengths: dict[Var, int] = {}  # how many updates an array has seen
+    followed: set[Var] = set()  # what is updated again
+    for equation in graph.equations:
+        if equation.primitive in (indexing.dynamic_update_slice, indexing.scatter):
             x = equation.inputs[0]
-            return self.element(x, primitive.index(index, x.type, **equation.params))
-        if primitive is axis_rows.iota:
-            return convert(IndexValue(index[equation.params["dimension"]]), var.type.dtype)
-        if primitive is axis_rows.concatenate:
-            return self._concatenated(equation, index)
-        if primitive is axis_rows.pad:
-            return self._padded(equation, index)
-        return self._unrolled(equation, index)
-
-    def _concatenated(self, equation: Equation, index: Shape) -> Expr:
-        axis = equation.params["dimension"]
-        offset: Index = 0
-        pieces: list[tuple[Index, Expr]] = []
-        for atom in equation.inputs:
-            inner = (*index[:axis], index[axis] - offset, *index[axis + 1 :])
-            offset = offset + atom.type.shape[axis]
-            pieces.append((offset, self.element(atom, inner)))
-        result = pieces[-1][1]
-        for limit, piece in reversed(pieces[:-1]):
-            inside = Within(index[axis], 0, limit)
-            result = Apply("select", (inside, piece, result), piece.dtype)
-        return result
-
-    def _padded(self, equation: Equation, index: Shape) -> Expr:
-        x, value = equation.inputs
-        inner: list[Index] = []
-        tests: list[Expr] = []
-        for i, extent, (low, high, interior) in zip(
-            index, x.type.shape, equation.params["padding"], strict=True
-        ):
-            step = interior + 1
-            span = (extent - 1) * step + 1
-            if low or high or interior:
-                tests.append(Within(i, low, span + low))
-            phase = (i - low) % step
-            if isinstance(phase, int):
-                if phase != 0:
-                    return self.element(value, ())
-            else:
-                tests.append(Apply("equal", (IndexValue(phase), Literal(0, INT64)), BOOL))
-            inner.append((i - low) // step)
-        result = self.element(x, tuple(inner))
-        fill = self.element(value, ())
-        for test in reversed(tests):
-            result = Apply("select", (test, result, fill), result.dtype)
-        return result
-
-    def _unrolled(self, equation: Equation, index: Shape) -> Expr:
-        """A small reduction or contraction, written out."""
-        x = equation.inputs[0]
-        if equation.primitive is dot_general:
-            over = equation.params["dimension_numbers"][0][0]
-        else:
-            over = equation.params["axes"]
-        extents = [int(x.type.shape[a]) for a in over]
-        combine = equation.primitive.combine
-        result: Expr | None = None
-        for inner in np.ndindex(*extents):
-            if equation.primitive is dot_general:
-                combine, term = self._product_body(equation, index, inner)
-            else:
-                term = self.element(x, _merge(x.type.ndim, over, inner, index))
-            result = term if result is None else Apply(combine, (result, term), term.dtype)
-        if result is None:
-            raise ValueError(f"{equation.primitive} over no elements")
-        return result
+            before = lengths.get(x, 0) if isinstance(x, Var) else 0
+            lengths[equation.output] = before + 1
+            if before and isinstance(x, Var):
+                followed.add(x)
+    found: set[Var] = set()
+    for var, length in lengths.items():
+        equation = producers[var]
+        if equation.primitive is not indexing.dynamic_update_slice:
+            continue
+        x, update, *starts = equation.inputs
+        is_small = _at_most(update.type.size * SMALL_UPDATE, x.type.size)
+        is_known = all(isinstance(s, Const) for s in starts)
+        is_link = var in followed or length > 1
+        if not is_known or (is_link and (is_small or length > LONGEST_CHAIN)):
+            found.add(var)
+    return found
 
 
-def convert(expr: Expr, dtype: np.dtype[Any]) -> Expr:
-    """The expression in another dtype."""
-    if expr.dtype == dtype:
-        return expr
-    return Apply("convert_element_type", (expr,), dtype)
-
-
-def _merge(rank: int, reduced: tuple[int, ...], inner: Shape, outer: Shape) -> Shape:
-    """The index into an operand from those of its reduced axes and of the rest."""
-    inside, outside = iter(inner), iter(outer)
-    places = dict(zip(reduced, inside, strict=True))
-    return tuple(places[a] if a in places else next(outside) for a in range(rank))
-
-
-def is_unrolled(equation: Equation) -> bool:
-    """Tell whether a reduction or contraction is small enough to be written out."""
-    if equation.primitive.kind == "reduce":
-        over, largest = equation.params["axes"], UNROLLED_REDUCTION
-    elif equation.primitive is dot_general:
-        over, largest = equation.params["dimension_numbers"][0][0], UNROLLED_CONTRACTION
-    else:
-        return False
-    count = product(equation.inputs[0].type.shape[a] for a in over)
-    return isinstance(count, int) and 0 < count <= largest
+def _at_most(a: Index, b: Index) -> bool:
+    """Tell whether one size is certainly no larger than another."""
+    slack = bounds(b - a)[0]
+    return slack is not None and slack >= 0
 
 
 def is_library_product(equation: Equation) -> bool:
@@ -438,13 +365,20 @@ def is_library_product(equation: Equation) -> bool:
 
 def _spreads(equation: Equation, atom: Atom) -> bool:
     """Tell whether an equation reads each element of an operand many times."""
-    if equation.primitive is axis_rows.broadcast_in_dim:
+    if equation.primitive is axis_rows.broadcast_in_dim or atom in indexing.index_operands(
+        equation
+    ):
         return equation.output.type.size != atom.type.size
+    if equation.primitive is indexing.gather:
+        size, taken = atom.type.size, equation.output.type.size
+        return not (isinstance(size, int) and isinstance(taken, int)) or taken > size
     return equation.primitive is dot_general and equation.output.type.ndim > 0
 
 
 def cost_of(primitive: Primitive) -> int:
     """What one element of an elementwise primitive costs, an addition being 1."""
+    if primitive is indexing.gather:
+        return SUBSCRIPT_COST
     if primitive.transcendental and primitive.name not in _COSTLY:
         return _TRANSCENDENTAL_COST
     return _COSTLY.get(primitive.name, min(primitive.cost, 1))
@@ -469,10 +403,8 @@ def _inline_costs(placement: Placement) -> dict[Var, tuple[int, int]]:
                 if (
                     costs[atom][1] <= LARGEST_EXPRESSION
                     and not shared
-                    and (
-                        kind not in ("reduce", "scan", "contract", "composite")
-                        or is_unrolled(placement.producers[atom])
-                    )
+                    and atom not in placement.updates
+                    and (kind not in _WHOLE or is_unrolled(placement.producers[atom]))
                 ):
                     cost += costs[atom][0] * repeat
                     size += costs[atom][1] * repeat

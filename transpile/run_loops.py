@@ -209,6 +209,8 @@ class _KernelRun:
                 self.body(statement.body if chosen else statement.orelse)
             case Declare(name=name):
                 self.declare(self.scalars, name, self.value(statement.value))
+                if statement.symbol is not None:
+                    self.declare(self.indices, name, int(self.scalars[name]))
                 if self.private is not None:
                     self.private.add(name)
             case Update(target=target, op=op):

@@ -270,10 +270,13 @@ def check(program: Program) -> None:
 
     def check_body(
         body: tuple[Statement, ...],
-        symbols: frozenset[Symbol],
+        around: frozenset[Symbol],
         names: set[str],
         local: dict[str, Buffer],
     ) -> None:
+        symbols = set(around)
+        own: set[str] = set()
+
         def check_index(index: Index) -> None:
             free = {s for s in symbols_of(index) if s.extent is not None} - symbols
             if free:
@@ -298,17 +301,23 @@ def check(program: Program) -> None:
             for load in loads(statement):
                 check_load(load)
             match statement:
-                case Declare(name=name):
+                case Declare(name=name, symbol=symbol):
+                    if name in own:
+                        raise InternalError(f"{name} is declared twice")
+                    own.add(name)
                     names.add(name)
+                    if symbol is not None:
+                        symbols.add(symbol)
                 case Alloc(buffer=buffer):
                     local[buffer.name] = buffer
                 case Store(buffer=name, index=index):
                     check_load(Load(name, index, BOOL))
                 case For(symbol=symbol):
-                    check_body(statement.body, symbols | {symbol}, set(names), dict(local))
+                    inside = frozenset(symbols | {symbol})
+                    check_body(statement.body, inside, set(names), dict(local))
                 case If():
-                    check_body(statement.body, symbols, set(names), dict(local))
-                    check_body(statement.orelse, symbols, set(names), dict(local))
+                    check_body(statement.body, frozenset(symbols), set(names), dict(local))
+                    check_body(statement.orelse, frozenset(symbols), set(names), dict(local))
                 case _:
                     pass
 

@@ -12,6 +12,7 @@ from transpile.schedule.collapse import collapse
 from transpile.schedule.columns import columns
 from transpile.schedule.donation import donation
 from transpile.schedule.flatten import flatten
+from transpile.schedule.hoist import hoist
 from transpile.schedule.repeated import repeated
 from transpile.schedule.scalars import scalars
 from transpile.schedule.simd import simd
@@ -37,6 +38,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (scalars, "a number that only one kernel uses lives in a variable"),
     (repeated, "a scalar used twice gets a name"),
     (threads, "outer loops with enough work run on several threads"),
+    (hoist, "the subscript of a row is read once, before the loop over its elements"),
     (simd, "innermost loops run in vector lanes"),
     (versions, "huge angles, which hardly ever occur, do not slow the ordinary ones down"),
     (buffers, "temporaries that do not live at the same time share memory"),

@@ -41,7 +41,7 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
     if len(places) != 1:
         return kernel
     before, after = kernel.body[: places[0]], kernel.body[places[0] + 1 :]
-    elsewhere = {name for s in (*before, *after) for name, _ in accesses(s)}
+    elsewhere = {name for s in walk((*before, *after)) for name, _ in accesses(s)}
     nest = _nest(kernel.body[places[0]])
     while len(nest) > 1:
         merged = _merge(nest[-2], nest[-1], seen_by(program, kernel))

@@ -11,11 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transpile.cost import trips
+from transpile.dims import symbols_of
 from transpile.loops import (
+    Alloc,
     Call,
     Declare,
     For,
     If,
+    Load,
     Program,
     Ref,
     Statement,
@@ -42,9 +45,22 @@ def _mark(statement: Statement) -> Statement:
     if any(isinstance(s, (For, If, Call)) for s in statement.body):
         return replace(statement, body=tuple(map(_mark, statement.body)))
     reductions = _reductions(statement)
-    if reductions is None or trips(statement) < SHORTEST:
+    if reductions is None or _may_meet(statement) or trips(statement) < SHORTEST:
         return statement
     return replace(statement, simd=True, reductions=reductions)
+
+
+def _may_meet(loop: For) -> bool:
+    """Tell whether iterations may write the same element, as those of a scatter do."""
+    own = {s.buffer.name for s in loop.body if isinstance(s, Alloc)}
+    for statement in loop.body:
+        match statement:
+            case Store(buffer=name, index=index) | Update(target=Load(buffer=name, index=index)):
+                if name not in own and not any(loop.symbol in symbols_of(i) for i in index):
+                    return True
+            case _:
+                pass
+    return False
 
 
 def _reductions(loop: For) -> tuple[tuple[str, str], ...] | None:

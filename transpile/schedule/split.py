@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from transpile.dims import Dim, Index, Symbol, bounds, symbols_of
+from transpile.dims import Dim, Index, Symbol, bounds, substitute, symbols_of
 from transpile.loops import (
     Alloc,
     Apply,
@@ -52,7 +52,7 @@ def split(program: Program, options: Options) -> Program:
     for kernel in program.kernels:
         taken = {n for s in walk(kernel.body) for n in (_declared(s), _symbol(s)) if n}
         names = Names({*program.buffers(), *taken})
-        kernels.append(replace(kernel, body=_distinct(tuple(_body(kernel.body)), names)))
+        kernels.append(replace(kernel, body=distinct(tuple(_body(kernel.body)), names)))
     return replace(program, kernels=tuple(kernels))
 
 
@@ -76,11 +76,12 @@ def _symbol(statement: Statement) -> str:
     return statement.symbol.name if isinstance(statement, For) else ""
 
 
-def _distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]:
+def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]:
     """The statements of one scope, where pieces of a single iteration now stand side by side, with
     another name for what a second piece declares again."""
     seen: set[str] = set()
     others: dict[str, str] = {}
+    symbols: dict[Symbol, Index] = {}
     result: list[Statement] = []
     for statement in body:
         name = _declared(statement)
@@ -88,15 +89,21 @@ def _distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...
             others.pop(name, None)
         if name in seen:
             others[name] = names.new(name)
+            if isinstance(statement, Declare) and statement.symbol is not None:
+                symbol = replace(statement.symbol, name=others[name])
+                symbols[statement.symbol] = Dim.of(symbol)
+                statement = replace(statement, symbol=symbol)
         seen.add(name)
         if isinstance(statement, For):
-            statement = replace(statement, body=_distinct(statement.body, names))
-        result.append(_renamed(statement, others) if others else statement)
+            statement = replace(statement, body=distinct(statement.body, names))
+        result.append(_renamed(statement, others, symbols) if others else statement)
     return tuple(result)
 
 
-def _renamed(statement: Statement, others: dict[str, str]) -> Statement:
-    """The statement with scalars and local arrays called by other names."""
+def _renamed(
+    statement: Statement, others: dict[str, str], symbols: dict[Symbol, Index]
+) -> Statement:
+    """The statement with scalars, local arrays and subscripts called by other names."""
 
     def on_expr(expr: Expr) -> Expr:
         match expr:
@@ -127,7 +134,7 @@ def _renamed(statement: Statement, others: dict[str, str]) -> Statement:
             case _:
                 return inner
 
-    return on_names(map_statement(statement, on_expr, lambda index: index))
+    return on_names(map_statement(statement, on_expr, lambda index: substitute(index, symbols)))
 
 
 def _loop(loop: For) -> Iterator[Statement]:

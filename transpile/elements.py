@@ -1,0 +1,342 @@
+"""Elements: one element of a value as a scalar expression over the elements of others.
+
+Views are arithmetic on subscripts. A value that has a loop nest of its own is read; any other is
+computed where it is used. Where a subscript is itself a value (an element of an array of indices),
+it is bound to a symbol, which a statement before the expression declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Dim, Index, Shape, Symbol, is_within, product
+from transpile.graph import Atom, Const, Equation, Graph, Source, Var
+from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within
+from transpile.primitives import axes as axis_rows
+from transpile.primitives import indexing
+from transpile.primitives.linalg import dot_general, free_axes
+from transpile.types import BOOL, INT64
+
+# Reductions of no more elements than this are written out.
+UNROLLED_REDUCTION = 8
+UNROLLED_CONTRACTION = 4
+
+
+class Elements:
+    """The elements of a graph's values; those in `staged` are read, the others computed.
+
+    `sources` and `bound` collect, while an expression is made, the lines it comes from and the
+    symbols that stand for subscripts read from arrays.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.producers: dict[Var, Equation] = {v: e for e in graph.equations for v in e.outputs}
+        self.keys: dict[Atom, str] = {}
+        self.atoms: dict[str, Atom] = {}
+        self.staged: set[Var] = set()
+        self.sources: dict[Source, None] = {}
+        self.bound: dict[Expr, Symbol] = {}
+        self._guards: list[Expr] = []  # what holds wherever the present expression is evaluated
+        self._symbols = 0
+
+    def key(self, atom: Atom) -> str:
+        """The name by which expressions refer to a value until it has a buffer."""
+        key = self.keys.get(atom)
+        if key is None:
+            key = self.keys[atom] = f"%{len(self.keys)}"
+            self.atoms[key] = atom
+        return key
+
+    def symbol(self, extent: Index) -> Symbol:
+        """A new symbol, from 0 to below an extent."""
+        self._symbols += 1
+        return Symbol(f"s{self._symbols}", 0, extent)
+
+    def element(self, atom: Atom, index: Shape) -> Expr:
+        """The expression of one element of a value."""
+        if isinstance(atom, Const):
+            if atom.is_scalar:
+                return Literal(atom.value[()], atom.type.dtype)
+            return Load(self.key(atom), index, atom.type.dtype)
+        equation = self.producers.get(atom)
+        if equation is None or atom in self.staged:
+            return Load(self.key(atom), index, atom.type.dtype)
+        return self.compute(equation, index)
+
+    def compute(self, equation: Equation, index: Shape) -> Expr:
+        """The expression of one element of an equation's result."""
+        primitive, var = equation.primitive, equation.output
+        self.sources.setdefault(equation.source)
+        if primitive.kind == "elementwise":
+            args = tuple(self.element(a, index if a.type.shape else ()) for a in equation.inputs)
+            return Apply(primitive.name, args, var.type.dtype)
+        if primitive.kind == "view":
+            if primitive.index is None:
+                raise TypeError(f"the view {primitive.name} has no index rule")
+            x = equation.inputs[0]
+            return self.element(x, primitive.index(index, x.type, **equation.params))
+        rule = _RULES.get(primitive, Elements._unrolled)
+        return rule(self, equation, index)
+
+    def _count(self, equation: Equation, index: Shape) -> Expr:
+        dimension = equation.params["dimension"]
+        return convert(IndexValue(index[dimension]), equation.output.type.dtype)
+
+    def _concatenated(self, equation: Equation, index: Shape) -> Expr:
+        axis = equation.params["dimension"]
+        offset: Index = 0
+        pieces: list[tuple[Index, Expr]] = []
+        for atom in equation.inputs:
+            inner = (*index[:axis], index[axis] - offset, *index[axis + 1 :])
+            limit = offset + atom.type.shape[axis]
+            pieces.append((limit, self._where([Within(index[axis], offset, limit)], atom, inner)))
+            offset = limit
+        result = pieces[-1][1]
+        for limit, piece in reversed(pieces[:-1]):
+            inside = Within(index[axis], 0, limit)
+            result = Apply("select", (inside, piece, result), piece.dtype)
+        return result
+
+    def _padded(self, equation: Equation, index: Shape) -> Expr:
+        x, value = equation.inputs
+        inner: list[Index] = []
+        tests: list[Expr] = []
+        for i, extent, (low, high, interior) in zip(
+            index, x.type.shape, equation.params["padding"], strict=True
+        ):
+            step = interior + 1
+            span = (extent - 1) * step + 1
+            if low or high or interior:
+                tests.append(Within(i, low, span + low))
+            phase = (i - low) % step
+            if isinstance(phase, int):
+                if phase != 0:
+                    return self.element(value, ())
+            else:
+                tests.append(Apply("equal", (IndexValue(phase), Literal(0, INT64)), BOOL))
+            inner.append((i - low) // step)
+        result = self._where(tests, x, tuple(inner))
+        fill = self.element(value, ())
+        for test in reversed(tests):
+            result = Apply("select", (test, result, fill), result.dtype)
+        return result
+
+    def _unrolled(self, equation: Equation, index: Shape) -> Expr:
+        """A small reduction or contraction, written out."""
+        x = equation.inputs[0]
+        if equation.primitive is dot_general:
+            over = equation.params["dimension_numbers"][0][0]
+        else:
+            over = equation.params["axes"]
+        extents = [int(x.type.shape[a]) for a in over]
+        combine = equation.primitive.combine
+        result: Expr | None = None
+        for inner in np.ndindex(*extents):
+            if equation.primitive is dot_general:
+                combine, term = self.product_body(equation, index, inner)
+            else:
+                term = self.element(x, merged_index(x.type.ndim, over, inner, index))
+            result = term if result is None else Apply(combine, (result, term), term.dtype)
+        if result is None:
+            raise ValueError(f"{equation.primitive} over no elements")
+        return result
+
+    def product_body(self, equation: Equation, index: Shape, inner: Shape) -> tuple[str, Expr]:
+        """The term of a contraction at an index of the result and of the contracted axes."""
+        x, y = equation.inputs
+        (cx, cy), (bx, by) = equation.params["dimension_numbers"]
+        batch, free = index[: len(bx)], index[len(bx) :]
+        free_x = free_axes(x.type.ndim, cx, bx)
+        free_y = free_axes(y.type.ndim, cy, by)
+        x_index = dict(
+            zip((*bx, *cx, *free_x), (*batch, *inner, *free[: len(free_x)]), strict=True)
+        )
+        y_index = dict(
+            zip((*by, *cy, *free_y), (*batch, *inner, *free[len(free_x) :]), strict=True)
+        )
+        dtype = equation.output.type.dtype
+        is_bool = dtype == BOOL
+        factors = (
+            self.element(x, tuple(x_index[a] for a in range(x.type.ndim))),
+            self.element(y, tuple(y_index[a] for a in range(y.type.ndim))),
+        )
+        return (
+            "logical_or" if is_bool else "add",
+            Apply("logical_and" if is_bool else "multiply", factors, dtype),
+        )
+
+    # -------------------------------------------------------------------- subscripts from arrays
+
+    def _where(self, tests: Sequence[Expr], atom: Atom, index: Shape) -> Expr:
+        """An element that is there only where the tests hold."""
+        around = self._guards
+        self._guards = [*around, *(t for t in tests if isinstance(t, Within))]
+        result = self.element(atom, index)
+        self._guards = around
+        return result
+
+    def bind(self, value: Expr, extent: Index, is_target: bool = False) -> Index:
+        """A subscript with this value, which is at least 0 and below the extent.
+
+        In a target different iterations of a loop must be known to meet different elements, or
+        their subscript must be a variable.
+        """
+        known = as_index(value)
+        if known is not None and not (is_target and _may_repeat(known)):
+            return known
+        for test in reversed(self._guards):  # the variable is declared where they may not hold
+            value = Apply("select", (test, value, Literal(0, INT64)), INT64)
+        if value not in self.bound:
+            self.bound[value] = self.symbol(extent)
+        return Dim.of(self.bound[value])
+
+    def clipped(self, value: Expr, extent: Index, is_target: bool = False) -> Index:
+        """The subscript next to a value that is at least 0 and below the extent."""
+        known = as_index(value)
+        if isinstance(known, int) and isinstance(extent, int):
+            return min(max(known, 0), extent - 1)
+        if known is None or not is_within(known, extent):
+            low, high = Literal(0, INT64), _as_value(extent - 1)
+            value = Apply("maximum", (value, low), INT64)
+            value = Apply("minimum", (value, high), INT64)
+        return self.bind(value, extent, is_target)
+
+    def positions(
+        self, equation: Equation, index: Shape
+    ) -> tuple[dict[int, Index], list[Expr], Shape]:
+        """For each axis that an equation indexes by arrays its subscript, the tests that it is one,
+        and what is left of an index into the updates or the result."""
+        indices = indexing.index_operands(equation)
+        is_target = equation.primitive is indexing.scatter
+        x, mode = equation.inputs[0], equation.params["mode"]
+        rank = indices[0].type.ndim if indices else 0
+        places: dict[int, Index] = {}
+        tests: list[Expr] = []
+        for axis, atom in zip(equation.params["axes"], indices, strict=True):
+            extent = x.type.shape[axis]
+            value = self.element(atom, index[:rank])
+            if mode == indexing.PROMISED:
+                places[axis] = self.bind(value, extent, is_target)
+                continue
+            if not is_within(0, extent):  # there may be no element at all
+                tests.append(Within(0, 0, extent))
+            places[axis] = self.clipped(value, extent, is_target)
+            known = as_index(value)
+            if mode == indexing.FILL and (known is None or not is_within(known, extent)):
+                above = Apply("less_equal", (Literal(0, INT64), value), BOOL)
+                below = Apply("less", (value, _as_value(extent)), BOOL)
+                tests.append(Apply("logical_and", (above, below), BOOL))
+        return places, tests, index[rank:]
+
+    def _gathered(self, equation: Equation, index: Shape) -> Expr:
+        x = equation.inputs[0]
+        fill = Literal(indexing.fill_value(x.type.dtype), x.type.dtype)
+        if any(x.type.shape[a] == 0 for a in equation.params["axes"]):
+            return fill
+        places, tests, rest = self.positions(equation, index)
+        left = iter(rest)
+        inner = tuple(places[a] if a in places else next(left) for a in range(x.type.ndim))
+        result = self._where(tests, x, inner)
+        for test in reversed(tests):
+            result = Apply("select", (test, result, fill), result.dtype)
+        return result
+
+    def starts(self, starts: Sequence[Atom], shape: Shape, sizes: Shape) -> Shape:
+        """Where a slice with starts from values begins: as near to them as it fits."""
+        return tuple(
+            0 if size == extent else self.clipped(self.element(atom, ()), extent - size + 1)
+            for atom, extent, size in zip(starts, shape, sizes, strict=True)
+        )
+
+    def _sliced(self, equation: Equation, index: Shape) -> Expr:
+        x, *starts = equation.inputs
+        first = self.starts(starts, x.type.shape, equation.params["sizes"])
+        return self.element(x, tuple(a + i for a, i in zip(first, index, strict=True)))
+
+    def _updated(self, equation: Equation, index: Shape) -> Expr:
+        x, update, *starts = equation.inputs
+        first = self.starts(starts, x.type.shape, update.type.shape)
+        tests = [
+            Within(i, low, low + size)
+            for low, i, size, extent in zip(
+                first, index, update.type.shape, x.type.shape, strict=True
+            )
+            if size != extent
+        ]
+        inner = tuple(i - a for a, i in zip(first, index, strict=True))
+        result = self._where(tests, update, inner)
+        otherwise = self.element(x, index)
+        for test in reversed(tests):
+            result = Apply("select", (test, result, otherwise), result.dtype)
+        return result
+
+
+_RULES: dict[Any, Callable[[Elements, Equation, Shape], Expr]] = {
+    axis_rows.iota: Elements._count,
+    axis_rows.concatenate: Elements._concatenated,
+    axis_rows.pad: Elements._padded,
+    indexing.gather: Elements._gathered,
+    indexing.dynamic_slice: Elements._sliced,
+    indexing.dynamic_update_slice: Elements._updated,
+}
+
+
+def _as_value(index: Index) -> Expr:
+    return Literal(index, INT64) if isinstance(index, int) else IndexValue(index)
+
+
+def as_index(value: Expr) -> Index | None:
+    """The value as index arithmetic, where it is a sum of multiples of loop indices."""
+    match value:
+        case Literal(value=number, dtype=dtype) if dtype == INT64:
+            return int(number)
+        case IndexValue(index=index, dtype=dtype) if dtype == INT64:
+            return index
+        case Apply(op="add" | "subtract" | "multiply" as op, args=(left, right), dtype=dtype):
+            a, b = as_index(left), as_index(right)
+            if dtype != INT64 or a is None or b is None:
+                return None
+            if op == "multiply":
+                return a * b if isinstance(a, int) or isinstance(b, int) else None
+            return a + b if op == "add" else a - b
+        case _:
+            return None
+
+
+def _may_repeat(index: Index) -> bool:
+    """Tell whether an index may be the same in different iterations of a loop that it depends
+    on: unless it is a multiple of one loop's index."""
+    if isinstance(index, int):
+        return False
+    moving = [atoms for atoms, _ in index.terms if atoms]
+    return len(moving) != 1 or len(moving[0]) != 1 or not isinstance(moving[0][0], Symbol)
+
+
+def convert(expr: Expr, dtype: np.dtype[Any]) -> Expr:
+    """The expression in another dtype."""
+    if expr.dtype == dtype:
+        return expr
+    return Apply("convert_element_type", (expr,), dtype)
+
+
+def merged_index(rank: int, reduced: tuple[int, ...], inner: Shape, outer: Shape) -> Shape:
+    """The index into an operand from those of its reduced axes and of the rest."""
+    inside, outside = iter(inner), iter(outer)
+    places = dict(zip(reduced, inside, strict=True))
+    return tuple(places[a] if a in places else next(outside) for a in range(rank))
+
+
+def is_unrolled(equation: Equation) -> bool:
+    """Tell whether a reduction or contraction is small enough to be written out."""
+    if equation.primitive.kind == "reduce":
+        over, largest = equation.params["axes"], UNROLLED_REDUCTION
+    elif equation.primitive is dot_general:
+        over, largest = equation.params["dimension_numbers"][0][0], UNROLLED_CONTRACTION
+    else:
+        return False
+    count = product(equation.inputs[0].type.shape[a] for a in over)
+    return isinstance(count, int) and 0 < count <= largest

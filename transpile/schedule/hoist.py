@@ -1,0 +1,149 @@
+"""Hoist: a subscript is read before the loops that it does not depend on, and only if it is used.
+
+Subscripts that are read from an array of indices are variables of the innermost loop at first; the
+index of a row is the same for all its elements. Where a loop was cut, a piece may not need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from transpile.dims import Index, Symbol, symbols_of
+from transpile.loops import (
+    Declare,
+    Expr,
+    For,
+    If,
+    IndexValue,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Update,
+    Within,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.split import distinct
+from transpile.walks import expressions, map_statement, names_in, subexpressions, walk, written
+
+
+def hoist(program: Program, options: Options) -> Program:
+    """The program with the variables of subscripts as far outside as they can be."""
+    taken = names_in(program)
+    kernels = []
+    for kernel in program.kernels:
+        changing = {name for s in walk(kernel.body) for name in written(s)}
+        body = _hoisted(_needed(kernel.body), changing)
+        kernels.append(replace(kernel, body=distinct(body, Names(taken))))
+    return replace(program, kernels=tuple(kernels))
+
+
+def _needed(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The statements without subscripts that nothing uses."""
+    used: set[Symbol] = set()
+    names: set[str] = set()
+    kept: list[Statement] = []
+    for statement in reversed(body):
+        match statement:
+            case Declare(symbol=Symbol() as symbol, name=name):
+                if symbol not in used and name not in names:
+                    continue
+            case For():
+                statement = replace(statement, body=_needed(statement.body))
+            case If():
+                statement = If(
+                    statement.condition, _needed(statement.body), _needed(statement.orelse)
+                )
+            case _:
+                pass
+        kept.append(statement)
+        found: list[Index] = []
+        map_statement(statement, partial(_note_name, names), partial(_note_index, found))
+        used.update(s for index in found for s in symbols_of(index))
+    return tuple(reversed(kept))
+
+
+def _note_name(names: set[str], expr: Expr) -> Expr:
+    if isinstance(expr, Ref):
+        names.add(expr.name)
+    return expr
+
+
+def _note_index(found: list[Index], index: Index) -> Index:
+    found.append(index)
+    return index
+
+
+def _hoisted(body: tuple[Statement, ...], changing: set[str]) -> tuple[Statement, ...]:
+    result: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, For):
+            if statement.collapse > 1:  # nothing may stand between the loops of one team
+                (within,) = statement.body
+                assert isinstance(within, For)
+                inner: tuple[Statement, ...] = (
+                    replace(within, body=_hoisted(within.body, changing)),
+                )
+            else:
+                inner = _hoisted(statement.body, changing)
+            if not statement.parallel:  # what is inside it is each thread's own
+                moved, inner = _split(statement.symbol, inner)
+                result += [m for m in moved if m not in result or not _is_fixed(m, changing)]
+            result.append(replace(statement, body=inner))
+        elif isinstance(statement, If):
+            branches = (_hoisted(part, changing) for part in (statement.body, statement.orelse))
+            result.append(If(statement.condition, *branches))
+        else:
+            result.append(statement)
+    return tuple(result)
+
+
+def _is_fixed(statement: Statement, changing: set[str]) -> bool:
+    """Tell whether a subscript has one value throughout the kernel: pieces of a loop share it."""
+    parts = [p for e in expressions(statement) for p in subexpressions(e)]
+    return not any(isinstance(p, Ref) or getattr(p, "buffer", None) in changing for p in parts)
+
+
+def _split(
+    symbol: Symbol, body: tuple[Statement, ...]
+) -> tuple[list[Statement], tuple[Statement, ...]]:
+    """The variables of a loop's body that do not depend on it, and the rest."""
+    changed = {
+        s.target.name for s in walk(body) if isinstance(s, Update) and isinstance(s.target, Ref)
+    }
+    stored = {name for s in walk(body) for name in written(s)}
+    own = {s.name for s in body if isinstance(s, Declare)}
+    inside = {symbol, *(s.symbol for s in body if isinstance(s, Declare) and s.symbol)}
+    moved: list[Statement] = []
+    rest: list[Statement] = []
+    for statement in body:
+        if (
+            isinstance(statement, Declare)
+            and statement.symbol is not None
+            and all(
+                _is_invariant(part, inside, own | changed, stored)
+                for part in subexpressions(statement.value)
+            )
+        ):
+            moved.append(statement)
+            own.discard(statement.name)
+            inside.discard(statement.symbol)
+        else:
+            rest.append(statement)
+    return moved, tuple(rest)
+
+
+def _is_invariant(part: Expr, symbols: set[Symbol], names: set[str], stored: set[str]) -> bool:
+    match part:
+        case Ref(name=name):
+            return name not in names
+        case Load(buffer=buffer, index=index):
+            return buffer not in stored and all(symbols.isdisjoint(symbols_of(i)) for i in index)
+        case IndexValue(index=index):
+            return symbols.isdisjoint(symbols_of(index))
+        case Within(index=index, low=low, high=high):
+            return all(symbols.isdisjoint(symbols_of(i)) for i in (index, low, high))
+        case _:
+            return True
