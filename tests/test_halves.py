@@ -14,6 +14,7 @@ import transpile as tp
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
 from transpile.passes.halves import halves
+from transpile.test_util import check_grads
 from transpile.transforms.interpret import interpret
 from transpile.types import BFLOAT16, DTYPES, FLOAT16, HALVES, SHORT_NAMES, finfo
 
@@ -359,6 +360,20 @@ def test_tangents_and_cotangents_are_halves(half):
     assert slopes.dtype == half
     want = np.sqrt(2) * np.sign(x.astype(float))
     np.testing.assert_allclose(slopes.astype(float), want, rtol=4 * float(finfo(half).eps))
+
+
+@EACH
+def test_check_grads_knows_how_coarse_halves_are(half):
+    x = np.random.default_rng(0).uniform(0.5, 1, 5).astype(half)
+    check_grads(lambda x: np.sin(x) * x + np.sqrt(x), (x,), order=2)
+
+    @tp.custom_jvp
+    def wrong(x):
+        return x * x
+
+    wrong.defjvp(lambda primals, tangents: (wrong(*primals), tangents[0] * primals[0]))
+    with pytest.raises(AssertionError, match="finite differences"):
+        check_grads(wrong, (x,), order=1)
 
 
 @EACH

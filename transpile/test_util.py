@@ -26,7 +26,15 @@ from transpile import tree
 from transpile.functional.differentiate import jvp, vjp
 from transpile.functional.flat import is_inexact, value_type
 from transpile.signature import function_name, type_text
-from transpile.types import PYTHON_SCALARS, finfo, real_dtype
+from transpile.types import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    PYTHON_SCALARS,
+    finfo,
+    real_dtype,
+)
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
@@ -35,8 +43,10 @@ Tolerance = float | Mapping[Any, float] | None
 MODES = ("fwd", "rev")
 # By the real dtype: the errors allowed, which correct derivatives of functions that vary on the
 # scale of 1 stay well below, and the steps.
-TOLERANCES = {np.dtype("float32"): 2e-3, np.dtype("float64"): 1e-5}
-STEPS = {np.dtype("float32"): 2.0**-8, np.dtype("float64"): 2.0**-17}
+TOLERANCES = {FLOAT16: 2e-2, FLOAT32: 2e-3, FLOAT64: 1e-5}
+STEPS = {FLOAT16: 2.0**-4, FLOAT32: 2.0**-8, FLOAT64: 2.0**-17}
+if BFLOAT16 is not None:
+    TOLERANCES[BFLOAT16], STEPS[BFLOAT16] = 1e-1, 2.0**-2
 
 
 def check_grads(
@@ -251,7 +261,7 @@ def _derivative(
 def _coarsest(leaves: Sequence[Any]) -> np.dtype[Any]:
     """The real dtype of least precision among those of the leaves."""
     dtypes = {real_dtype(value_type(x).dtype) for x in leaves}
-    return min(dtypes, key=lambda d: d.itemsize, default=np.dtype("float64"))
+    return max(dtypes, key=lambda d: float(finfo(d).eps), default=FLOAT64)
 
 
 def _wide(x: Any) -> Any:
