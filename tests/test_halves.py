@@ -13,6 +13,7 @@ from helpers import evaluate, trace_to_graph
 import transpile as tp
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
+from transpile.passes import optimise
 from transpile.passes.halves import halves
 from transpile.test_util import check_grads
 from transpile.transforms.interpret import interpret
@@ -266,6 +267,10 @@ def test_products_of_matrices_are_summed_in_float32(half, shape):
 # --------------------------------------------------------------------------------------- the pass
 
 
+def names_of(graph):
+    return [e.primitive.name for e in graph.equations]
+
+
 def rewritten(f, *args):
     """The primitives that the pass makes of f, whose results stay as they are, to the bit."""
     graph = trace_to_graph(f, *args)
@@ -275,7 +280,7 @@ def rewritten(f, *args):
         assert_same_bits(got, want)
     computed = [e for e in found.equations if e.primitive.name in ("add", "multiply", "maximum")]
     assert not any(a.type.dtype in HALVES for e in computed for a in (*e.inputs, *e.outputs))
-    return [e.primitive.name for e in found.equations]
+    return names_of(found)
 
 
 @EACH
@@ -292,6 +297,16 @@ def test_exact_results_are_not_converted_back_for_their_readers(half):
 @EACH
 def test_a_half_that_was_float32_and_is_one_again_is_itself(half):
     assert rewritten(lambda x: x.astype("f4").astype(half), some(half)) == ["convert_element_type"]
+
+
+@EACH
+def test_identities_of_halves_are_removed(half):
+    graph = trace_to_graph(lambda x: -(-(x * 1)), some(half))
+    assert names_of(optimise(graph)) == ["copy"]
+    there_and_back = trace_to_graph(lambda x: x.astype("f8").astype(half), some(half))
+    assert names_of(optimise(there_and_back)) == ["copy"]
+    rounded = trace_to_graph(lambda x: x.astype(half).astype("f4"), np.ones(3, "f4"))
+    assert names_of(optimise(rounded)) == ["convert_element_type"] * 2
 
 
 def test_graphs_without_halves_are_left_alone():

@@ -15,7 +15,7 @@ from transpile.primitive import TABLE, Primitive
 from transpile.primitives import axes, elementwise, linalg
 from transpile.primitives.reductions import identity
 from transpile.trace import evaluate
-from transpile.types import ArrayType
+from transpile.types import FLOAT32, FLOAT64, HALVES, ArrayType
 
 # Larger results are cheaper to compute again than to keep as text in the program.
 LARGEST_FOLDED_SIZE = 64
@@ -202,9 +202,16 @@ def _involution(primitive: Primitive) -> SimplifyRule:
     return rule
 
 
-def _convert(_: Builder, equation: Equation) -> Atom | None:
+def _convert(builder: Builder, equation: Equation) -> Atom | None:
     (x,) = equation.inputs
-    return x if x.type.dtype == equation.params["dtype"] else None
+    dtype = equation.params["dtype"]
+    if x.type.dtype == dtype:
+        return x
+    inner = builder.producer(x, elementwise.convert)
+    # A half that was converted to a wider float is itself again.
+    if inner is not None and inner.inputs[0].type.dtype == dtype and dtype in HALVES:
+        return inner.inputs[0] if x.type.dtype in (FLOAT32, FLOAT64) else None
+    return None
 
 
 def _select(_: Builder, equation: Equation) -> Atom | None:
