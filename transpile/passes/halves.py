@@ -17,7 +17,7 @@ import numpy as np
 from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import elementwise, reductions
-from transpile.types import BFLOAT16, FLOAT32, HALVES, computed_dtype
+from transpile.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, computed_dtype
 
 # Rows that read halves and write them without computing: by their kind, and by themselves.
 _MOVING_KINDS = ("view", "generate", "piecewise", "scan", "scatter")
@@ -62,7 +62,7 @@ def halves(graph: Graph) -> Graph:
 
 class _Halves:
     """The rule of the rewrite. `wide` has the float32 value of a half, where it is there already;
-    `narrow` has the half of such a value."""
+    `narrow` has the half of such a value, and of a float64."""
 
     def __init__(self) -> None:
         self.wide: dict[Atom, Atom] = {}
@@ -147,6 +147,9 @@ class _Halves:
             wide = self._widened(builder, x)
             if dtype == FLOAT32:
                 return [wide]
-            return [builder.apply(elementwise.convert, wide, dtype=dtype)]
+            result = builder.apply(elementwise.convert, wide, dtype=dtype)
+            if dtype == FLOAT64:
+                self.narrow[result] = x
+            return [result]
         half = self.narrow.get(x)
         return [half] if half is not None and half.type.dtype == dtype else None
