@@ -270,11 +270,6 @@ def test_astype_refuses_other_dtypes_with_a_place():
         trace_to_graph(lambda a: a.astype("nonsense"), np.ones(2))
 
 
-def test_modes_of_pad_that_are_missing_are_named():
-    with pytest.raises(UnsupportedError, match=r"mode='linear_ramp' of numpy\.pad"):
-        trace_to_graph(lambda a: np.pad(a, 1, mode="linear_ramp"), np.ones(2))
-
-
 @pytest.mark.parametrize(
     "f",
     [

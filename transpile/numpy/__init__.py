@@ -11,37 +11,57 @@ from typing import Any
 import numpy as _numpy
 
 from transpile.numpy import (
+    bits,
     calculus,
     contraction,
+    convolutions,
     creation,
     elementwise,
     indexing,
+    inspection,
     joins,
+    mapping,
     missing,
     norms,
+    padding,
+    polynomials,
     products,
+    ranges,
     reductions,
     scans,
     shapes,
+    special,
+    statistics,
     ufunc_methods,
     ufuncs,
 )
+from transpile.numpy.inspection import NamespaceInfo as __array_namespace_info__
 from transpile.numpy.operands import EXPORTS
+from transpile.numpy.ranges import c_, r_
 from transpile.types import BFLOAT16, finfo
 
 _MODULES = (
+    bits,
     calculus,
     contraction,
+    convolutions,
     creation,
     elementwise,
     indexing,
+    inspection,
     joins,
+    mapping,
     missing,
     norms,
+    padding,
+    polynomials,
     products,
+    ranges,
     reductions,
     scans,
     shapes,
+    special,
+    statistics,
     ufunc_methods,
     ufuncs,
 )
@@ -49,19 +69,24 @@ _MODULES = (
 # NumPy's own: constants, dtypes, and functions that ask only for shapes, dtypes or Python numbers.
 # fmt: off
 _SHARED = [
-    "pi", "e", "inf", "nan", "newaxis", "euler_gamma", "bool_", "int8", "int16", "int32",
-    "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64",
-    "complex128", "dtype", "ndarray", "generic", "number", "integer", "signedinteger",
-    "unsignedinteger", "inexact", "floating", "complexfloating",
-    "promote_types", "can_cast", "issubdtype", "iinfo",
-    "broadcast_shapes", "errstate", "set_printoptions", "printoptions", "isscalar", "ndindex",
-    "index_exp", "s_", "linalg",
+    "pi", "e", "inf", "nan", "newaxis", "euler_gamma", "False_", "True_", "bool", "bool_", "int8",
+    "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+    "float64", "complex64", "complex128", "byte", "short", "intc", "int_", "long", "longlong", "intp",
+    "ubyte", "ushort", "uintc", "uint", "ulong", "ulonglong", "uintp", "half", "single", "double", "csingle",
+    "cdouble", "dtype", "ndarray", "generic", "number", "integer", "signedinteger",
+    "unsignedinteger", "inexact", "floating", "complexfloating", "promote_types", "issubdtype",
+    "isdtype", "iinfo", "typename", "mintypecode", "broadcast_shapes", "errstate",
+    "set_printoptions", "printoptions", "isscalar", "iterable", "ndindex", "index_exp", "s_",
+    "mgrid", "ogrid", "bartlett", "blackman", "hamming", "hanning", "kaiser", "tril_indices",
+    "triu_indices", "diag_indices", "mask_indices", "fromfunction", "binary_repr", "base_repr",
+    "linalg",
 ]
 # fmt: on
 
 
 def _names() -> dict[str, Any]:
     names = {name: getattr(_numpy, name) for name in _SHARED}
+    names |= {"c_": c_, "r_": r_, "__array_namespace_info__": __array_namespace_info__}
     names["finfo"] = finfo
     if BFLOAT16 is not None:
         names["bfloat16"] = BFLOAT16.type

@@ -1,7 +1,9 @@
-"""Differences, gradients, integrals and polynomials of sampled values."""
+"""Differences, gradients and integrals of sampled values."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,9 @@ from transpile.numpy.operands import (
     axis_of,
     broadcast_in_dim,
     convert,
-    fill,
     implements,
-    is_weak,
+    shape_of,
     slice_axis,
-    unsupported,
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import sum
@@ -75,20 +75,46 @@ def _middle(x: Any, axis: int, start: int, stop: int) -> Any:
 
 @implements(np.gradient)
 def gradient(f: Array, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
-    """`numpy.gradient` for steps that are numbers: central differences, one-sided at the ends."""
+    """`numpy.gradient`: central differences, one-sided at the ends; steps are numbers, or the
+    positions along an axis."""
     x = as_array(f)
     axes = axes_of(axis, x.ndim)
     if len(varargs) not in (0, 1, len(axes)):
         raise located(TypeError, "invalid number of arguments")
-    steps = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
-    if any(np.ndim(step) for step in steps):
-        raise unsupported("numpy.gradient with steps that are arrays is not supported")
+    given = [as_operand(v) for v in varargs]
+    if len(given) == 1 and len(shape_of(given[0])) == 0:
+        given = given * len(axes)
+    steps = given or [1.0] * len(axes)
+    if len(steps) != len(axes):
+        raise located(TypeError, "invalid number of arguments")
     if edge_order not in (1, 2):
         raise located(ValueError, "'edge_order' greater than 2 not supported")
     if x.dtype.kind in "biu":
         x = convert(x, FLOAT64)
-    results = [_derivative(x, i, step, edge_order) for i, step in zip(axes, steps, strict=True)]
+    results = [
+        _derivative(x, i, _widths(step, x.shape[i]), edge_order)
+        for i, step in zip(axes, steps, strict=True)
+    ]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _widths(step: Any, size: Any) -> Any:
+    """A step, or for the positions of points the distances of neighbours."""
+    ndim = len(shape_of(step))
+    if ndim == 0:
+        return step
+    if ndim > 1:
+        raise located(ValueError, "distances must be either scalars or 1d")
+    if step.shape[0] != size:
+        raise located(
+            ValueError, "when 1d, distances must match the length of the corresponding dimension"
+        )
+    if step.dtype.kind in "iu":
+        step = convert(step, FLOAT64)
+    widths = diff(step)
+    if isinstance(widths, Tracer) or not (widths == widths[0]).all():
+        return widths
+    return widths[0]  # as NumPy, to the same bits
 
 
 def _derivative(x: Any, axis: int, step: Any, edge_order: int) -> Any:
@@ -98,13 +124,37 @@ def _derivative(x: Any, axis: int, step: Any, edge_order: int) -> Any:
             "Shape of array too small to calculate a numerical gradient, at "
             "least (edge_order + 1) elements are required.",
         )
-    inner = call(
-        np.divide,
-        call(np.subtract, _middle(x, axis, 2, 0), _middle(x, axis, 0, -2)),
-        call(np.multiply, step, 2.0) if isinstance(step, Tracer) else 2.0 * step,
-    )
+    if len(shape_of(step)):
+        inner = _uneven(x, axis, step)
+    else:
+        twice = call(np.multiply, step, 2.0) if isinstance(step, Tracer) else 2.0 * step
+        difference = call(np.subtract, _middle(x, axis, 2, 0), _middle(x, axis, 0, -2))
+        inner = call(np.divide, difference, twice)
     first, last = (_edge(x, axis, step, edge_order, side) for side in (0, 1))
-    return np.concatenate([first, inner, last], axis=axis)
+    return np.concatenate([convert(part, x.dtype) for part in (first, inner, last)], axis=axis)
+
+
+def _weighted(weights: Sequence[Any], parts: Sequence[Any]) -> Any:
+    terms = [call(np.multiply, w, p) for w, p in zip(weights, parts, strict=True)]
+    return functools.reduce(lambda p, q: call(np.add, p, q), terms)
+
+
+def _uneven(x: Any, axis: int, steps: Any) -> Any:
+    """The derivatives between the ends, by the parabolas through three neighbours."""
+    count = steps.shape[0]
+    shape = [1] * x.ndim
+    shape[axis] = count - 1
+    before, after = (
+        broadcast_in_dim(slice_axis(steps, 0, k, k + count - 1), tuple(shape), (axis,))
+        for k in (0, 1)
+    )
+    both = np.add(before, after)
+    weights = (
+        np.divide(np.negative(after), np.multiply(before, both)),
+        np.divide(np.subtract(after, before), np.multiply(before, after)),
+        np.divide(before, np.multiply(after, both)),
+    )
+    return _weighted(weights, [_middle(x, axis, k, k - 2) for k in range(3)])
 
 
 def _edge(x: Any, axis: int, step: Any, edge_order: int, side: int) -> Any:
@@ -112,19 +162,28 @@ def _edge(x: Any, axis: int, step: Any, edge_order: int, side: int) -> Any:
     size = x.shape[axis]
     places = range(3) if side == 0 else range(size - 3, size)
     near = [slice_axis(x, axis, k, k + 1) for k in places if 0 <= k < size]
+    is_even = len(shape_of(step)) == 0
     if edge_order == 1:
         a, b = near[:2] if side == 0 else near[-2:]
-        return call(np.divide, call(np.subtract, b, a), step)
-    factors = (-1.5, 2.0, -0.5) if side == 0 else (0.5, -2.0, 1.5)
-    terms = [
-        call(
-            np.multiply,
-            call(np.divide, factor, step) if isinstance(step, Tracer) else factor / step,
-            part,
-        )
-        for factor, part in zip(factors, near, strict=True)
+        return call(np.divide, call(np.subtract, b, a), step if is_even else step[-side])
+    if is_even:
+        factors = (-1.5, 2.0, -0.5) if side == 0 else (0.5, -2.0, 1.5)
+        weights = [np.divide(factor, step) for factor in factors]
+    else:
+        weights = _edge_weights(step, side)
+    return _weighted(weights, near)
+
+
+def _edge_weights(steps: Any, side: int) -> list[Any]:
+    """The weights of three points for the derivative at the first of them, or the last."""
+    near, far = (steps[0], steps[1]) if side == 0 else (steps[-1], steps[-2])
+    both = np.add(near, far)
+    weights = [
+        np.divide(np.negative(np.add(near, both)), np.multiply(near, both)),
+        np.divide(both, np.multiply(near, far)),
+        np.divide(np.negative(near), np.multiply(far, both)),
     ]
-    return call(np.add, call(np.add, terms[0], terms[1]), terms[2])
+    return weights if side == 0 else [np.negative(w) for w in reversed(weights)]
 
 
 @implements(np.trapezoid)
@@ -155,14 +214,3 @@ def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Any:
     ends = [None if e is None else np.ravel(e) for e in (to_begin, to_end)]
     parts = [p for p in (ends[0], differences, ends[1]) if p is not None]
     return np.concatenate(parts, dtype=differences.dtype)
-
-
-@implements(np.polyval)
-def polyval(p: Array, x: Array) -> Any:
-    """`numpy.polyval`, by Horner's rule."""
-    coefficients, value = as_array(p), as_operand(x)
-    shape = () if is_weak(value) else value.shape
-    result = fill(0, shape, as_array(x).dtype)
-    for k in range(coefficients.shape[0]):
-        result = call(np.add, call(np.multiply, result, value), coefficients[k])
-    return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +17,13 @@ from transpile.numpy.operands import (
     broadcast_in_dim,
     broadcast_to,
     convert,
+    device_argument,
     dispatching,
     dtype_argument,
     fill,
     fit,
     implements,
+    in_numpys_words,
     index_of,
     result_dtype,
     slice_axis,
@@ -33,15 +36,21 @@ from transpile.numpy.ufuncs import apply, call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.tracer import FUNCTIONS, Tracer
 from transpile.types import BOOL, FLOAT64, INT64
 
 
 def _makes(function: Any) -> Callable[[Function], Function]:
-    """Register under the namespace a function that NumPy does not dispatch."""
+    """Register a function that NumPy dispatches by its argument `like=` only."""
 
     def decorate(implementation: Function) -> Function:
-        EXPORTS[function.__name__] = dispatching(function, implementation)
+        @functools.wraps(implementation)
+        def without_device(*args: Any, **kwargs: Any) -> Any:
+            device_argument(kwargs.pop("device", None))
+            return implementation(*args, **kwargs)
+
+        FUNCTIONS[function] = in_numpys_words(function, without_device)  # for like=
+        EXPORTS[function.__name__] = dispatching(function, FUNCTIONS[function])
         return implementation
 
     return decorate
@@ -102,6 +111,7 @@ def zeros_like(
     a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
 ) -> Any:
     """`numpy.zeros_like`."""
+    device_argument(kw.pop("device", None))
     return fill(0, *_like(a, dtype, shape))
 
 
@@ -110,6 +120,7 @@ def ones_like(
     a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
 ) -> Any:
     """`numpy.ones_like`."""
+    device_argument(kw.pop("device", None))
     return fill(1, *_like(a, dtype, shape))
 
 
@@ -123,6 +134,7 @@ def empty_like(
     **kw: Any,
 ) -> Any:
     """`numpy.empty_like`, of zeros: a traced program has no undefined values."""
+    device_argument(kw.pop("device", None))
     return fill(0, *_like(prototype, dtype, shape))
 
 
@@ -137,6 +149,7 @@ def full_like(
     **kw: Any,
 ) -> Any:
     """`numpy.full_like`."""
+    device_argument(kw.pop("device", None))
     wanted, found = _like(a, dtype, shape)
     return broadcast_to_shape(_constant(convert(as_array(fill_value), found)), wanted)
 
@@ -159,14 +172,22 @@ def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> An
 def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) -> Any:
     """`numpy.array`; lists may have traced values in them."""
     x = asarray(object, dtype)
+    if isinstance(x, Tracer) and kwargs.get("copy", True):
+        x = bind(elementwise.copy, x)
     missing = ndmin - x.ndim
     if missing <= 0:
         return x
     return broadcast_in_dim(x, (*[1] * missing, *x.shape), range(missing, ndmin))
 
 
-for _function in (np.asanyarray, np.ascontiguousarray):
+for _function in (np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require):
     _makes(_function)(asarray)
+
+
+@_makes(np.asarray_chkfinite)
+def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
+    """`numpy.asarray_chkfinite`, without the check: values are not known while tracing."""
+    return asarray(a, dtype)
 
 
 # ---------------------------------------------------------------------------------------- ranges

@@ -1,4 +1,4 @@
-"""Functions that put arrays together and take them apart: concatenate, stack, split, pad, roll."""
+"""Functions that put arrays together and take them apart: concatenate, stack, split, roll."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from transpile.numpy.operands import (
     unsupported,
 )
 from transpile.numpy.operands import error as located
-from transpile.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, flip, ravel, shape_argument
+from transpile.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel, shape_argument
 from transpile.primitives import axes as rows
 from transpile.trace import bind
 from transpile.tracer import Tracer
@@ -114,7 +114,7 @@ def _several(result: Any) -> list[Any]:
     return list(result) if isinstance(result, tuple) else [result]
 
 
-@implements(np.vstack)
+@implements(np.vstack, getattr(np, "row_stack", None))  # deprecated since NumPy 2.0
 def vstack(tup: Sequence[Array], *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """`numpy.vstack`."""
     return concatenate(_several(atleast_2d(*tup)), 0, dtype=dtype)
@@ -307,103 +307,7 @@ def tile(A: Array, reps: Any) -> Any:
     return reshape_to(broadcast_in_dim(x, wide, places), total)
 
 
-# ----------------------------------------------------------------------------------------- pad
-
-
-@implements(np.pad)
-def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """`numpy.pad` with the modes constant, edge, wrap, reflect and symmetric."""
-    x = as_array(array)
-    widths = _pairs(pad_width, x.ndim)
-    given = list(pad_width.values()) if isinstance(pad_width, dict) else pad_width
-    if np.any(np.asarray(given) < 0):
-        raise located(ValueError, "index can't contain negative values")
-    if mode == "constant":
-        return _pad_constant(x, widths, kwargs.pop("constant_values", 0))
-    if mode not in _PIECES:
-        raise unsupported(
-            f"mode={mode!r} of numpy.pad is not supported; these are: constant, "
-            f"{', '.join(_PIECES)}"
-        )
-    if kwargs.get("reflect_type", "even") != "even":
-        raise unsupported("reflect_type='odd' of numpy.pad is not supported")
-    for axis, (low, high) in enumerate(widths):
-        if (low or high) and x.shape[axis] == 0:
-            raise located(
-                ValueError,
-                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'",
-            )
-        x = _extend(x, axis, low, high, mode)
-    return strengthen(x)
-
-
-def _pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
-    """A (low, high) pair for each axis, by NumPy's broadcasting to (ndim, 2)."""
-    if isinstance(value, dict):
-        widths = [(0, 0)] * ndim
-        for axis, width in value.items():
-            widths[axis_of(axis, ndim)] = _pairs(width, 1)[0]
-        return widths
-    try:
-        spread = np.broadcast_to(np.asarray(value), (ndim, 2))
-    except ValueError as problem:
-        raise located(ValueError, str(problem)) from None
-    return [(low, high) for low, high in spread.tolist()]
-
-
-def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
-    if isinstance(values, Tracer) or np.ndim(values) == 0:
-        if not any(map(any, widths)):
-            return strengthen(x)
-        value = convert(as_array(values), x.dtype)
-        padding = tuple((low, high, 0) for low, high in widths)
-        return bind(rows.pad, x, value, padding=padding)
-    for axis, pair in enumerate(_pairs(values, x.ndim)):
-        for side, value in enumerate(pair):
-            one_side = [(0, 0, 0)] * x.ndim
-            one_side[axis] = (widths[axis][0], 0, 0) if side == 0 else (0, widths[axis][1], 0)
-            if any(map(any, one_side)):
-                x = bind(rows.pad, x, convert(value, x.dtype), padding=tuple(one_side))
-    return strengthen(x)
-
-
-def _extend(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
-    """Grow one axis at both ends, as often as the array has to be used again."""
-    size = x.shape[axis]
-    if not low and not high:
-        return x
-    if mode == "edge" or (mode == "reflect" and size == 1):
-        before = repeat(slice_axis(x, axis, 0, 1), low, axis)
-        after = repeat(slice_axis(x, axis, size - 1, size), high, axis)
-        return concatenate_along([before, x, after], axis)
-    period = _PIECES[mode](x, axis)
-    length = period.shape[axis]
-    start = -low % length
-    copies = -(-(start + low + size + high) // length)
-    # The period begins with x itself, so that index -low stands at `start` of the first copy.
-    whole = concatenate_along([period] * copies, axis)
-    return slice_axis(whole, axis, start, start + low + size + high)
-
-
-def _wrap(x: Any, axis: int) -> Any:
-    return x
-
-
-def _symmetric(x: Any, axis: int) -> Any:
-    return concatenate_along([x, flip(x, axis)], axis)
-
-
-def _reflect(x: Any, axis: int) -> Any:
-    inner = slice_axis(x, axis, 1, x.shape[axis] - 1)
-    return concatenate_along([x, flip(inner, axis)], axis)
-
-
-_PIECES: dict[str, Callable[[Any, int], Any]] = {
-    "edge": _wrap,
-    "wrap": _wrap,
-    "reflect": _reflect,
-    "symmetric": _symmetric,
-}
+# ----------------------------------------------------------------------------------------- grids
 
 
 @implements(np.meshgrid)

@@ -1,4 +1,4 @@
-"""Reductions that leave NaN out: nansum, nanmean, nanmax and their kin."""
+"""Reductions and scans that leave NaN out: nansum, nanmean, nanmax and their kin."""
 
 from __future__ import annotations
 
@@ -12,12 +12,29 @@ from transpile.numpy.operands import (
     Array,
     as_array,
     axes_of,
+    broadcast_to,
     convert,
     implements,
     refuse,
 )
-from transpile.numpy.reductions import all, keep_dimensions, max, min, prod, sum, var
+from transpile.numpy.operands import error as located
+from transpile.numpy.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    is_given,
+    keep_dimensions,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+    var,
+)
+from transpile.numpy.scans import cumprod, cumsum
 from transpile.numpy.ufuncs import call
+from transpile.tracer import UFUNC_METHODS
 
 
 def _without_nan(a: Array, other: Any) -> Any:
@@ -58,6 +75,28 @@ def nanprod(
     return prod(_without_nan(a, 1), axis, dtype, None, keepdims, initial, where)
 
 
+@implements(np.nancumsum)
+def nancumsum(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """`numpy.nancumsum`: NaN counts as 0."""
+    refuse("nancumsum", out=out)
+    return cumsum(_without_nan(a, 0), axis, dtype)
+
+
+@implements(np.nancumprod)
+def nancumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """`numpy.nancumprod`: NaN counts as 1."""
+    refuse("nancumprod", out=out)
+    return cumprod(_without_nan(a, 1), axis, dtype)
+
+
+def _there(x: Any, where: Any) -> Any:
+    """Where an element counts: it is not NaN, and the mask holds."""
+    there = call(np.logical_not, call(np.isnan, x))
+    if where is True or not is_given(where):
+        return there
+    return call(np.logical_and, there, broadcast_to(as_array(where), x.shape))
+
+
 @implements(np.nanmean)
 def nanmean(
     a: Array,
@@ -69,24 +108,43 @@ def nanmean(
     where: Any = NOTHING,
 ) -> Any:
     """`numpy.nanmean`: over the elements that are not NaN."""
-    refuse("nanmean", out=out, where=where)
+    refuse("nanmean", out=out)
     x = as_array(a)
     if x.dtype.kind not in "fc":
-        return np.mean(x, axis, dtype=dtype, keepdims=keepdims)
-    count = sum(call(np.logical_not, call(np.isnan, x)), axis, keepdims=keepdims)
-    total = sum(_without_nan(x, 0), axis, dtype, None, keepdims)
+        return mean(x, axis, dtype, None, keepdims, where=where)
+    count = sum(_there(x, where), axis, keepdims=keepdims)
+    total = sum(_without_nan(x, 0), axis, dtype, None, keepdims, where=where)
     return convert(call(np.divide, total, count), total.dtype)
 
 
-def _extreme(function: Any, a: Array, axis: Any, keepdims: Any, worst: float) -> Any:
+# -------------------------------------------------------------------------------- extreme values
+
+
+def _extreme(
+    ufunc: Any, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any, worst: float
+) -> Any:
     """The extreme of what is not NaN; NaN where nothing else is."""
     x = as_array(a)
     if x.dtype.kind != "f":
-        return function(x, axis, None, keepdims)
+        axes = axes_of(axis, x.ndim)
+        kept = keepdims is not NOTHING and keepdims
+        return UFUNC_METHODS["reduce"](
+            ufunc, x, axes, None, None, kept, initial, True if where is NOTHING else where
+        )
+    function = max if ufunc is np.fmax else min
     axes = axes_of(axis, x.ndim)
-    is_nan = call(np.isnan, x)
-    best = function(choose(is_nan, np.asarray(worst, x.dtype), x), axes)
-    result = choose(all(is_nan, axes), np.asarray(np.nan, x.dtype), best)
+    there = _there(x, where)
+    if where is not True and is_given(where) and not is_given(initial):
+        raise located(
+            ValueError,
+            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "
+            "where mask one has to specify 'initial'",
+        )
+    worst = np.asarray(worst, x.dtype)[()]
+    best = function(choose(there, x, worst), axes, initial=worst if is_given(initial) else NOTHING)
+    result = choose(any(there, axes), best, x.dtype.type(np.nan))
+    if is_given(initial):
+        result = call(ufunc, result, convert(as_array(initial), x.dtype))
     return keep_dimensions(result, x.shape, axes, keepdims)
 
 
@@ -100,8 +158,8 @@ def nanmax(
     where: Any = NOTHING,
 ) -> Any:
     """`numpy.nanmax`."""
-    refuse("nanmax", out=out, initial=initial, where=where)
-    return _extreme(max, a, axis, keepdims, -np.inf)
+    refuse("nanmax", out=out)
+    return _extreme(np.fmax, a, axis, keepdims, initial, where, -np.inf)
 
 
 @implements(np.nanmin)
@@ -114,8 +172,35 @@ def nanmin(
     where: Any = NOTHING,
 ) -> Any:
     """`numpy.nanmin`."""
-    refuse("nanmin", out=out, initial=initial, where=where)
-    return _extreme(min, a, axis, keepdims, np.inf)
+    refuse("nanmin", out=out)
+    return _extreme(np.fmin, a, axis, keepdims, initial, where, np.inf)
+
+
+def _position(function: Any, a: Array, axis: Any, keepdims: Any, worst: float) -> Any:
+    x = as_array(a)
+    if x.dtype.kind not in "fc":
+        return function(x, axis, None, keepdims=keepdims)
+    is_nan = call(np.isnan, x)
+    found = function(choose(is_nan, np.asarray(worst, x.dtype), x), axis, None, keepdims=keepdims)
+    nothing = all(is_nan, axis, keepdims=keepdims)
+    return choose(nothing, np.int64(-1), found)
+
+
+@implements(np.nanargmax)
+def nanargmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+    """`numpy.nanargmax`; -1 where all are NaN: NumPy raises, which a traced program cannot."""
+    refuse("nanargmax", out=out)
+    return _position(argmax, a, axis, keepdims, -np.inf)
+
+
+@implements(np.nanargmin)
+def nanargmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+    """`numpy.nanargmin`; -1 where all are NaN: NumPy raises, which a traced program cannot."""
+    refuse("nanargmin", out=out)
+    return _position(argmin, a, axis, keepdims, np.inf)
+
+
+# ------------------------------------------------------------------------------------- variances
 
 
 @implements(np.nanvar)
@@ -132,15 +217,20 @@ def nanvar(
     correction: Any = NOTHING,
 ) -> Any:
     """`numpy.nanvar`; NaN where no degree of freedom is left."""
-    refuse("nanvar", out=out, where=where, mean=mean, correction=correction)
+    refuse("nanvar", out=out)
     x = as_array(a)
     if x.dtype.kind not in "fc":
-        return var(x, axis, dtype, None, ddof, keepdims)
-    there = call(np.logical_not, call(np.isnan, x))
-    clean = _without_nan(x, 0)
+        given = {"where": where, "mean": mean, "correction": correction}
+        return var(x, axis, dtype, None, ddof, keepdims, **given)
+    if correction is not NOTHING:
+        if ddof != 0:
+            raise located(ValueError, "ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    there = _there(x, where)
     count = sum(there, axis, keepdims=keepdims)
-    centre = nanmean(x, axis, dtype, None, True)
-    deviation = choose(there, call(np.subtract, clean, centre), np.asarray(0, x.dtype))
+    centre = nanmean(x, axis, dtype, None, True, where=where) if mean is NOTHING else mean
+    deviation = call(np.subtract, _without_nan(x, 0), centre)
+    deviation = choose(there, deviation, np.zeros((), deviation.dtype))
     if x.dtype.kind == "c":
         deviation = call(np.absolute, deviation)
     total = sum(call(np.square, deviation), axis, None, None, keepdims)

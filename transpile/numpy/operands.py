@@ -150,7 +150,7 @@ def in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callab
 def ask_numpy(function: Any, args: Any, kwargs: Any) -> None:
     """Raise what NumPy raises for arguments of these shapes and dtypes, if it does."""
     try:
-        stand_ins = _stand_in(args), _stand_in(kwargs)
+        stand_ins = stand_in(args), stand_in(kwargs)
     except TypeError:  # a runtime size
         return
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -158,7 +158,7 @@ def ask_numpy(function: Any, args: Any, kwargs: Any) -> None:
         function(*stand_ins[0], **stand_ins[1])
 
 
-def _stand_in(value: Any) -> Any:
+def stand_in(value: Any) -> Any:
     """Arguments with ones, which take no memory, in place of traced values."""
     if isinstance(value, Tracer):
         one = np.ones((), value.dtype)
@@ -168,8 +168,8 @@ def _stand_in(value: Any) -> Any:
     if isinstance(value, Dim):
         raise TypeError("a runtime size")
     if isinstance(value, list | tuple):
-        return type(value)(map(_stand_in, value))
-    return {k: _stand_in(v) for k, v in value.items()} if isinstance(value, dict) else value
+        return type(value)(map(stand_in, value))
+    return {k: stand_in(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def refuse(function: str, **arguments: Any) -> None:
@@ -260,6 +260,15 @@ def dtype_argument(dtype: Any) -> DType:
     """The dtype that a user asks for."""
     with NumpyErrors():
         return check_dtype(dtype, "the result")
+
+
+def device_argument(device: Any) -> None:
+    """Refuse a device that is not the CPU, in NumPy's words."""
+    if device is not None and device != "cpu":
+        raise error(
+            ValueError,
+            f'Device not understood. Only "cpu" is allowed, but received: {device}',
+        )
 
 
 def cast(value: Any, dtype: DType) -> Any:

@@ -28,7 +28,7 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import sum
-from transpile.numpy.shapes import diagonal, moveaxis, ravel
+from transpile.numpy.shapes import diagonal, expand_dims, moveaxis, ravel
 from transpile.numpy.ufuncs import SPECIAL, call, resolve
 from transpile.primitives import linalg
 from transpile.trace import bind
@@ -146,11 +146,69 @@ def _vecmat(x: Array, y: Array, dtype: Any = None) -> Any:
     return reshape_to(result, (*result.shape[:-2], result.shape[-1]))
 
 
-SPECIAL[np.matmul] = matmul
-SPECIAL[np.vecdot] = vecdot
+def _with_axes(ufunc: Any, function: Any, cores: tuple[int, int, int]) -> None:
+    """Register a generalized ufunc. `cores` says how many axes of the operands and of the result it
+    takes; `axes=` and `axis=` say which, where they are not the last."""
+
+    def on_axes(
+        x: Array,
+        y: Array,
+        dtype: Any = None,
+        axes: Any = None,
+        axis: Any = None,
+        keepdims: Any = False,
+    ) -> Any:
+        if axes is None and axis is None and not keepdims:
+            return function(x, y, dtype)
+        a, b = as_array(x), as_array(y)
+        places = _places(ufunc, cores, axes, axis, keepdims)
+        a, b = (
+            moveaxis(v, p, range(-len(p), 0)) for v, p in zip((a, b), places[:2], strict=True)
+        )
+        result = function(a, b, dtype)
+        if keepdims:
+            result = expand_dims(result, -1)
+        last = range(-len(places[2]), 0)
+        return moveaxis(result, last, places[2])
+
+    SPECIAL[ufunc] = on_axes
+
+
+def _places(
+    ufunc: Any, cores: tuple[int, int, int], axes: Any, axis: Any, keepdims: Any
+) -> list[tuple[int, ...]]:
+    """The axes that the operands and the result have for those of a generalized ufunc."""
+    name, sizes = ufunc.__name__, list(cores)
+    if axis is not None or keepdims:
+        if cores != (1, 1, 0):
+            word = "keepdims" if keepdims else "axis"
+            raise located(
+                TypeError,
+                f"{name} does not support {word}: its signature {ufunc.signature} requires "
+                "multiple core dimensions",
+            )
+        sizes[2] = int(bool(keepdims))
+    if axis is not None:
+        if axes is not None:
+            raise located(TypeError, "cannot specify both 'axis' and 'axes'")
+        return [(index_of(axis),) * n for n in sizes]
+    if axes is None:
+        return [tuple(range(-n, 0)) for n in sizes]
+    given = [a if isinstance(a, tuple | list) else (a,) for a in axes]
+    if len(given) == 2 and sizes[2] == 0:
+        given.append(())
+    if len(given) != 3 or any(len(g) != n for g, n in zip(given, sizes, strict=True)):
+        raise located(
+            ValueError, f"{name}: axes must be a list of the axes of each operand, not {axes!r}"
+        )
+    return [tuple(index_of(i) for i in g) for g in given]
+
+
+_with_axes(np.matmul, matmul, (2, 2, 2))
+_with_axes(np.vecdot, vecdot, (1, 1, 0))
 if "matvec" in vars(np):
-    SPECIAL[np.matvec] = _matvec
-    SPECIAL[np.vecmat] = _vecmat
+    _with_axes(np.matvec, _matvec, (2, 1, 1))
+    _with_axes(np.vecmat, _vecmat, (1, 2, 1))
 
 
 # ------------------------------------------------------------------------- dot and its relatives

@@ -28,7 +28,6 @@ from transpile.numpy.operands import (
     refuse,
     reshape_to,
     strengthen,
-    unsupported,
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.ufuncs import call
@@ -379,43 +378,6 @@ def std(
         a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
     )
     return call(np.sqrt, variance)
-
-
-@implements(np.average)
-def average(
-    a: Array,
-    axis: Any = None,
-    weights: Any = None,
-    returned: bool = False,
-    *,
-    keepdims: Any = NOTHING,
-) -> Any:
-    """`numpy.average`; weights have the array's shape, or one dimension along a single axis."""
-    x = as_array(a)
-    axes = axes_of(axis, x.ndim)
-    if weights is None:
-        result = mean(x, axes, keepdims=keepdims)
-        count = _count(x.shape, axes, None)
-        return (result, call(np.add, call(np.multiply, result, 0), count)) if returned else result
-    w = as_array(weights)
-    if tuple(w.shape) != x.shape:
-        if axis is None:
-            raise located(TypeError, "Axis must be specified when shapes of a and weights differ.")
-        if w.ndim != len(axes) or tuple(w.shape) != tuple(x.shape[i] for i in axes):
-            raise located(
-                ValueError,
-                "Shape of weights must be consistent with shape of a along specified axis.",
-            )
-        if w.ndim != 1:
-            raise unsupported("numpy.average with weights along several axes is not supported")
-        w = broadcast_in_dim(w, x.shape, axes)
-    with NumpyErrors():
-        wanted = [x.dtype, w.dtype] + ([FLOAT64] if x.dtype.kind in "biu" else [])
-        dtype = check_dtype(np.result_type(*wanted))
-    total = sum(w, axes, dtype, keepdims=keepdims)
-    scaled = sum(call(np.multiply, x, w, dtype=dtype), axes, keepdims=keepdims)
-    result = call(np.divide, scaled, total)
-    return (result, total) if returned else result
 
 
 add_methods(np.sum, np.prod, np.any, np.all, np.max, np.min, np.argmax, np.argmin, np.mean, np.var)

@@ -228,7 +228,7 @@ def moveaxis(a: Array, source: Any, destination: Any) -> Any:
 
 
 def _sequence(axis: Any) -> tuple[Any, ...]:
-    return tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    return tuple(axis) if isinstance(axis, tuple | list | range) else (axis,)
 
 
 @implements(np.rollaxis)
@@ -330,8 +330,15 @@ def size(a: Array, axis: Any = None) -> Any:
 @implements(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> Any:
     """`numpy.result_type`."""
-    kinds = [kind_of(v) if isinstance(v, Tracer) else v for v in arrays_and_dtypes]
-    return np.result_type(*[k(0) if k in (int, float, complex) else k for k in kinds])
+    return np.result_type(
+        *[_promoted(v) if isinstance(v, Tracer) else v for v in arrays_and_dtypes]
+    )
+
+
+def _promoted(x: Tracer) -> Any:
+    """What takes part in promotion for a traced value: a Python number, or a dtype."""
+    kind = kind_of(x)
+    return kind(0) if isinstance(kind, type) else kind
 
 
 @implements(np.iscomplexobj)

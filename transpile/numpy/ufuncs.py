@@ -95,7 +95,9 @@ def call(
     """
     name = ufunc.__name__
     given = out if isinstance(out, tuple) else (out,)
-    refuse(name, out=next((o for o in given if o is not None), None), **axes)
+    refuse(name, out=next((o for o in given if o is not None), None))
+    if ufunc not in SPECIAL:
+        refuse(name, **axes)
     if len(operands) > ufunc.nin:
         refuse(name, out=operands[ufunc.nin :])
     if len(operands) < ufunc.nin:
@@ -107,7 +109,7 @@ def call(
     values = [as_operand(v) for v in operands]
     if ufunc in SPECIAL:
         refuse(name, where=None if where is True else where)
-        return SPECIAL[ufunc](*values, dtype=dtype)
+        return SPECIAL[ufunc](*values, dtype=dtype, **axes)
     rule = RULES.get(ufunc, _row_rule if ufunc in BY_UFUNC else None)
     if rule is None:
         raise unsupported(f"numpy.{name} is not supported on traced arrays yet")

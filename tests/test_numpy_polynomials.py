@@ -1,0 +1,116 @@
+"""Polynomials and convolutions against NumPy."""
+
+import numpy as np
+import pytest
+from helpers import assert_same, evaluate, ordinary, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import transpile
+from transpile.test_util import check_grads
+
+REAL = ["i4", "f4", "f8"]
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from([np.convolve, np.correlate]),
+    st.sampled_from(["b1", "i4", "u2", "f4", "f8", "c16"]),
+    st.sampled_from(["i4", "f4", "c8"]),
+    st.integers(0, 40),
+    st.integers(0, 40),
+    st.sampled_from(["full", "same", "valid", 0, 1, 2, "none", 7]),
+    seeds,
+)
+def test_convolution_is_numpys(function, first, second, m, n, mode, seed):
+    x, y = ordinary(first, (m,), seed), ordinary(second, (n,), seed + 1)
+    assert_same(lambda a, v: function(a, v, mode), x, y, tolerance=2e-6)
+
+
+def test_convolution_of_bools_and_scalars_is_numpys():
+    x, y = ordinary(bool, (5,), 1), ordinary(bool, (20,), 2)
+    for mode in ("full", "same", "valid"):
+        assert_same(lambda a, v: np.convolve(a, v, mode), x, y)
+        assert_same(lambda a, v: np.correlate(a, v, mode), y, y)
+    assert_same(lambda a: np.convolve(a, 2.0), np.float64(3))
+    assert_same(lambda a: np.convolve(a, a), np.ones((2, 2)))
+
+
+def test_convolution_through_c_is_numpys():
+    x, y = ordinary("f8", (300,), 1), ordinary("f8", (41,), 2)
+    for mode in ("full", "same", "valid"):
+        found = transpile.jit(lambda a, v, mode=mode: np.convolve(a, v, mode))(x, y)
+        np.testing.assert_allclose(found, np.convolve(x, y, mode), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_derivative_of_a_convolution_is_right(count):
+    x, y = np.linspace(-1, 1, 25), np.cos(np.arange(count))
+    for mode in ("full", "same", "valid"):
+        check_grads(lambda a, v, mode=mode: np.convolve(a, v, mode), (x, y), order=2)
+
+
+FUNCTIONS = [
+    lambda p: np.polyadd(p, [1, 2]),
+    lambda p: np.polyadd([1, 2, 3, 4, 5, 6, 7], p),
+    lambda p: np.polysub(p, p[1:]),
+    lambda p: np.polysub(2, p),
+    lambda p: np.polymul(p, [2, 0, 1]),
+    lambda p: np.polymul(p, [0, 0, 3]),
+    lambda p: np.polydiv(p, np.array([2.0, 1.0]))[0],
+    lambda p: np.polydiv(p, p[:1]),
+    lambda p: np.polydiv([1.0, 2.0], p)[0],
+    lambda p: np.polyder(p),
+    lambda p: np.polyder(p, 2),
+    lambda p: np.polyder(p, 0),
+    lambda p: np.polyder(p, 9),
+    lambda p: np.polyder(p, -1),
+    lambda p: np.polyint(p),
+    lambda p: np.polyint(p, 3),
+    lambda p: np.polyint(p, 2, k=[1, 2]),
+    lambda p: np.polyint(p, 2, k=3),
+    lambda p: np.polyint(p, 3, k=[1, 2]),
+    lambda p: np.polyint(p, -1),
+    lambda p: np.polyval(p, np.arange(4.0)),
+    lambda p: np.poly(p),
+    lambda p: np.poly(p[:0]),
+    lambda p: np.poly(p.reshape(1, 1, -1)),
+    lambda p: np.vander(p, 3),
+]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("dtype", REAL)
+def test_function_of_polynomials_is_numpys(f, dtype):
+    p = np.array([2, -1, 3, 0.5, 4]).astype(dtype)
+    assert_same(f, p, tolerance=1e-5 if dtype == "f4" else 1e-13)
+
+
+def test_quotient_and_remainder_are_numpys():
+    u, v = np.array([3.0, 1.0, 4.0, 1.0, 5.0]), np.array([2.0, 7.0, 1.0])
+    assert_same(np.polydiv, u, v, tolerance=1e-14)
+    assert_same(np.polydiv, v, u, tolerance=1e-14)
+    quotient, rest = evaluate(np.polydiv, np.polymul(u, v), v)
+    np.testing.assert_allclose(quotient, u, rtol=1e-13)
+    np.testing.assert_allclose(rest, [0, 0], atol=1e-12)
+
+
+def test_zeros_that_are_complex_give_complex_coefficients():
+    zeros = np.array([1 + 2j, 3 - 1j, 0.5])
+    assert_same(np.poly, zeros, tolerance=1e-14)
+    (found,) = evaluate(np.poly, np.array([1j, -1j]))
+    np.testing.assert_allclose(found, [1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda p, q: np.polymul(p, q),
+        lambda p, q: np.polydiv(p, q)[0],
+        lambda p, q: np.polyint(np.polyder(p)) * q[0],
+        lambda p, q: np.poly(p),
+        lambda p, q: np.polyval(p, q),
+    ],
+)
+def test_derivative_of_a_function_of_polynomials_is_right(f):
+    check_grads(f, (np.array([0.5, 1.2, -0.7, 0.3]), np.array([1.5, 0.4])), order=2)

@@ -1,0 +1,83 @@
+"""Averages, covariances and correlations against NumPy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from helpers import assert_same, ordinary
+
+from transpile.test_util import check_grads
+
+
+def quietly(f):
+    def silent(*args):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return f(*args)
+
+    return silent
+
+
+FUNCTIONS = [
+    lambda x: np.cov(x),
+    lambda x: np.cov(x, rowvar=False),
+    lambda x: np.cov(x, bias=True),
+    lambda x: np.cov(x, ddof=0),
+    lambda x: np.cov(x, ddof=99),
+    lambda x: np.cov(x, x * 2 + 1),
+    lambda x: np.cov(x, x[:1], rowvar=True),
+    lambda x: np.cov(x, x, rowvar=False),
+    lambda x: np.cov(x, fweights=[1, 2, 3, 1]),
+    lambda x: np.cov(x, aweights=[0.1, 0.2, 0.5, 1.5]),
+    lambda x: np.cov(x, aweights=[0.1, 0.2, 0.5, 1.5], ddof=0),
+    lambda x: np.cov(x, fweights=[1, 2, 3, 1], aweights=[0.1, 0.2, 0.5, 1.5]),
+    lambda x: np.cov(x, fweights=[1, 2, 3, 1.5]),
+    lambda x: np.cov(x, aweights=[1, 2, 3, -1.0]),
+    lambda x: np.cov(x[0]),
+    lambda x: np.cov(x[0], x[1]),
+    lambda x: np.cov(x[:0]),
+    lambda x: np.cov(x, dtype="c16"),
+    lambda x: np.cov(x, ddof=1.5),
+    lambda x: np.cov(x[None]),
+    lambda x: np.corrcoef(x),
+    lambda x: np.corrcoef(x, rowvar=False),
+    lambda x: np.corrcoef(x[0], x[1]),
+    lambda x: np.corrcoef(x[0]),
+    lambda x: np.average(x, axis=(0, 1), weights=x * x + 1),
+    lambda x: np.average(x, axis=(1, 0), weights=np.ones((4, 3)) + np.arange(3)),
+    lambda x: np.average(x, axis=0, weights=[1, 2, 3], returned=True),
+    lambda x: np.average(x, axis=1, returned=True, keepdims=True),
+    lambda x: np.average(x, axis=(0, 1), returned=True),
+    lambda x: np.average(x, axis=0, weights=[1, 2]),
+    lambda x: np.average(x, weights=[1, 2]),
+]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "c16"])
+def test_statistic_is_numpys(f, dtype):
+    x = ordinary(dtype, (3, 4), 8)
+    assert_same(quietly(f), x, tolerance=1e-6 if dtype == "f4" else 1e-13)
+
+
+@pytest.mark.parametrize("weights", ["fweights", "aweights"])
+def test_weights_of_the_wrong_shape_are_refused_in_numpys_words(weights):
+    for given in (np.ones(3), np.ones((4, 4))):
+        with pytest.raises(RuntimeError) as expected:
+            np.cov(np.ones((3, 4)), **{weights: given})
+        with pytest.raises(RuntimeError, match=str(expected.value)):
+            check_grads(lambda x, g=given: np.cov(x, **{weights: g}), (np.ones((3, 4)),), 1)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: np.cov(x),
+        lambda x, w: np.cov(x, aweights=w),
+        lambda x, w: np.corrcoef(x) * w[0],
+        lambda x, w: np.average(x, axis=1, weights=w),
+    ],
+)
+def test_derivative_of_a_statistic_is_right(f):
+    x = np.array([[0.3, 1.7, -0.4, 2.1], [1.2, 0.1, 0.9, -1.3], [0.2, 0.4, 1.4, 0.8]])
+    check_grads(f, (x, np.array([0.5, 1.5, 1.0, 2.0])), order=1)

@@ -1,0 +1,220 @@
+"""What arrays are, not what they hold: dtypes, shapes, devices, and the array API's namespace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.elementwise import where
+from transpile.numpy.operands import (
+    EXPORTS,
+    Array,
+    as_array,
+    common_shape,
+    convert,
+    device_argument,
+    dispatching,
+    implements,
+    shape_of,
+    stand_in,
+)
+from transpile.numpy.operands import error as located
+from transpile.numpy.reductions import all as all_of
+from transpile.numpy.ufuncs import call
+from transpile.primitives.indexing import PROMISED, gather
+from transpile.trace import bind
+from transpile.tracer import FUNCTIONS, Tracer, add_method, add_property
+from transpile.types import DTYPES
+
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+# ------------------------------------------------------------------------- answered without values
+
+
+def _of_shapes(function: Callable[..., Any]) -> None:
+    """Register a function that asks for shapes and dtypes only: NumPy's own, on ones."""
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        return function(*stand_in(args), **stand_in(kwargs))
+
+    answer.__doc__ = f"`numpy.{function.__name__}`."
+    FUNCTIONS[function] = answer
+    EXPORTS[function.__name__] = dispatching(function, answer)
+
+
+for _function in (
+    np.common_type,
+    np.diag_indices_from,
+    np.einsum_path,
+    np.tril_indices_from,
+    np.triu_indices_from,
+    np.broadcast,
+):
+    _of_shapes(_function)
+
+
+@implements(np.can_cast)
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """`numpy.can_cast`."""
+    if isinstance(from_, Tracer) and from_.type.weak:
+        raise located(
+            TypeError,
+            "can_cast() does not support Python ints, floats, and complex because the result used "
+            "to depend on the value.\nThis change was part of adopting NEP 50, we may explicitly "
+            "allow them again in the future.",
+        )
+    pair = [v.dtype if isinstance(v, Tracer) else v for v in (from_, to)]
+    return np.can_cast(pair[0], pair[1], casting)  # type: ignore[arg-type]  # a str of NumPy's
+
+
+@implements(np.min_scalar_type)
+def min_scalar_type(a: Array, /) -> Any:
+    """`numpy.min_scalar_type`: of a scalar the value decides, which must be known."""
+    x = as_array(a)
+    return x.dtype if x.ndim or not isinstance(x, Tracer) else np.min_scalar_type(x.item())
+
+
+def _text(a: Array, *_: Any, **__: Any) -> str:
+    """The shape and dtype of a traced array: it has no values to print."""
+    return repr(a)
+
+
+implements(np.array_repr, np.array_str, np.array2string)(_text)
+
+
+def _enumerated(a: Array) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """`numpy.ndenumerate`: every index and element."""
+    x = as_array(a)
+    return ((index, x[index]) for index in np.ndindex(*x.shape))
+
+
+EXPORTS["ndenumerate"] = dispatching(np.ndenumerate, _enumerated)
+
+
+@implements(np.array_equiv)
+def array_equiv(a1: Array, a2: Array) -> Any:
+    """`numpy.array_equiv`: a traced bool, or False where the shapes do not broadcast."""
+    x, y = as_array(a1), as_array(a2)
+    try:
+        common_shape(x, y)
+    except ValueError:
+        return False
+    return all_of(call(np.equal, x, y))
+
+
+@implements(np.fill_diagonal)
+def fill_diagonal(a: Array, val: Array, wrap: bool = False) -> None:
+    """`numpy.fill_diagonal`, which changes its argument."""
+    shape = shape_of(a)
+    marks = np.zeros(shape, bool)
+    np.fill_diagonal(marks, True, wrap)
+    value = convert(as_array(val).reshape(-1), a.dtype)
+    if value.shape[0] > 1:
+        turns = np.maximum(np.cumsum(marks) - 1, 0) % value.shape[0]
+        value = bind(gather, value, turns, axes=(0,), mode=PROMISED).reshape(shape)
+    a[...] = where(marks, value, a)
+
+
+# ------------------------------------------------------------------------------------ devices
+
+
+def _to_device(x: Tracer, device: Any, /, *, stream: Any = None) -> Tracer:
+    """`ndarray.to_device`: there is one device."""
+    if stream is not None:
+        raise located(ValueError, "The stream argument in to_device() is not supported")
+    if device != "cpu":
+        raise located(ValueError, f"Unsupported device: {device}. Only 'cpu' is accepted.")
+    return x
+
+
+def _dlpack(x: Tracer, **kwargs: Any) -> Any:
+    """The values as a DLPack capsule; only where values are known."""
+    return x.__array__().__dlpack__(**kwargs)
+
+
+def _from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+    """`numpy.from_dlpack`: a traced array is an array of this namespace already."""
+    device_argument(device)
+    return as_array(x)
+
+
+EXPORTS["from_dlpack"] = dispatching(np.from_dlpack, _from_dlpack)
+
+add_property("device", lambda x: "cpu")
+add_method("to_device", _to_device)
+add_method("__dlpack__", _dlpack)
+add_method("__dlpack_device__", lambda x: (1, 0))  # kDLCPU, the first
+
+# ----------------------------------------------------------------------------------- namespace
+
+_KINDS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
+_BEYOND = ("float16", "bfloat16")  # dtypes that the standard does not name
+
+
+class NamespaceInfo:
+    """What the array API's `__array_namespace_info__` gives: dtypes, devices and capabilities."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Whether masks index, and whether shapes may depend on values: not while tracing."""
+        return {
+            "boolean indexing": False,
+            "data-dependent shapes": False,
+            "max dimensions": 64,
+        }
+
+    def default_device(self) -> str:
+        """The device of new arrays."""
+        return "cpu"
+
+    def devices(self) -> list[str]:
+        """All devices."""
+        return ["cpu"]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes of Python numbers, and that of indices."""
+        device_argument(device)
+        return {
+            "real floating": np.dtype(np.float64),
+            "complex floating": np.dtype(np.complex128),
+            "integral": np.dtype(np.int64),
+            "indexing": np.dtype(np.int64),
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+        """The supported dtypes of the array API by name, those of some kinds where asked."""
+        device_argument(device)
+        named = {d.name: d for d in DTYPES if d.name not in _BEYOND}
+        if kind is None:
+            return named
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        unknown = [k for k in kinds if k not in _KINDS]
+        if unknown:
+            raise ValueError(f"unsupported kind: {unknown[0]!r}")
+        letters = "".join(_KINDS[k] for k in kinds)
+        return {name: d for name, d in named.items() if d.kind in letters}
+
+
+def _namespace(x: Tracer, /, *, api_version: str | None = None) -> Any:
+    """`__array_namespace__`: this package."""
+    if api_version is not None and api_version not in VERSIONS:
+        raise located(
+            ValueError,
+            f'Version "{api_version}" of the Array API Standard is not supported.',
+        )
+    return sys.modules[__package__]
+
+
+add_method("__array_namespace__", _namespace)

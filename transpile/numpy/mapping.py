@@ -1,0 +1,219 @@
+"""Functions of functions: apply_along_axis, apply_over_axes, vectorize.
+
+The function is traced once, for one slice or one element, and its graph is batched: it runs on all
+of them at once, in the loops that it would have had if it had been written for arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Shape, product
+from transpile.numpy.operands import (
+    EXPORTS,
+    Array,
+    as_array,
+    axis_of,
+    broadcast_in_dim,
+    broadcast_to,
+    has_tracer,
+    implements,
+    index_of,
+    reshape_to,
+    transpose_to,
+)
+from transpile.numpy.operands import error as located
+from transpile.numpy.shapes import expand_dims
+from transpile.primitive import Axis
+from transpile.trace import trace_nested
+from transpile.transforms.batch import spread
+from transpile.types import ArrayType, broadcast_shapes
+
+
+def over_examples(function: Callable[..., Any], size: Any, arrays: Sequence[Any]) -> Any:
+    """The results of `function` for each of `size` examples, which are the elements of the arrays
+    along their axis 0: an array, or a tuple where the function gives one."""
+
+    def leaves_of(*tracers: Any) -> tuple[list[Any], bool]:
+        result = function(*tracers)
+        is_tuple = isinstance(result, tuple)
+        return [as_array(r) for r in (result if is_tuple else (result,))], is_tuple
+
+    types = [ArrayType(tuple(a.shape[1:]), a.dtype) for a in arrays]
+    graph, captured, is_tuple = trace_nested(leaves_of, types, [""] * len(types))
+    flags = [False] * len(captured) + [True] * len(arrays)
+    results, batched = spread(graph, Axis(size), (*captured, *arrays), flags)
+    full = tuple(
+        _array(r) if b else _repeated(_array(r), size)
+        for r, b in zip(results, batched, strict=True)
+    )
+    return full if is_tuple else full[0]
+
+
+def _array(value: Any) -> Any:
+    """A result of a graph as an operand."""
+    return as_array(value)
+
+
+def _repeated(x: Any, size: Any) -> Any:
+    return broadcast_in_dim(x, (size, *x.shape), range(1, x.ndim + 1))
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: Any, arr: Array, *args: Any, **kwargs: Any
+) -> Any:
+    """`numpy.apply_along_axis`, of a function that can be traced."""
+    x = as_array(arr)
+    number = axis_of(axis, x.ndim)
+    others = [a for a in range(x.ndim) if a != number]
+    shape = tuple(x.shape[a] for a in others)
+    count = product(shape)
+    if count == 0:
+        raise located(ValueError, "Cannot apply_along_axis when any iteration dimensions are 0")
+    slices = reshape_to(transpose_to(x, [*others, number]), (count, x.shape[number]))
+    result = over_examples(lambda one: func1d(one, *args, **kwargs), count, [slices])
+    inner = result.ndim - 1
+    full = reshape_to(result, (*shape, *result.shape[1:]))
+    first = list(range(len(shape)))
+    made = list(range(len(shape), len(shape) + inner))
+    return transpose_to(full, [*first[:number], *made, *first[number:]])
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func: Callable[..., Any], a: Array, axes: Any) -> Any:
+    """`numpy.apply_over_axes`."""
+    value = as_array(a)
+    ndim = value.ndim
+    for axis in axes if isinstance(axes, Iterable) else (axes,):
+        number = index_of(axis) + (ndim if axis < 0 else 0)
+        result = func(value, number)
+        if result.ndim != value.ndim:
+            result = expand_dims(result, number)
+            if result.ndim != value.ndim:
+                raise located(ValueError, "function is not returning an array of the correct shape")
+        value = result
+    return value
+
+
+# ------------------------------------------------------------------------------------- vectorize
+
+Core = list[tuple[str, ...]]  # the named axes of each operand, or of each result
+
+
+class vectorize:
+    """`numpy.vectorize`: a function of elements, or by its signature of arrays, made to broadcast.
+
+    On traced values the function is traced once; elsewhere this is NumPy's own. `otypes` convert
+    results, `excluded` names arguments that are passed on as they are.
+    """
+
+    __wrapped__: Any = np.vectorize  # whose name this has in the namespace
+
+    def __init__(
+        self,
+        pyfunc: Callable[..., Any],
+        otypes: Any = None,
+        doc: str | None = None,
+        excluded: Iterable[int | str] | None = None,
+        cache: bool = False,
+        signature: str | None = None,
+    ) -> None:
+        self.pyfunc = pyfunc
+        self.excluded = set(excluded or ())
+        self.signature = signature
+        self.otypes = otypes
+        self._plain = np.vectorize(pyfunc, otypes, doc, self.excluded, cache, signature)
+        functools.update_wrapper(self, pyfunc)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results, broadcast over all arguments that are not excluded."""
+        if not has_tracer(args) and not has_tracer(kwargs):
+            return self._plain(*args, **kwargs)
+        names = [n for n in kwargs if n not in self.excluded]
+        places = [k for k in range(len(args)) if k not in self.excluded]
+        arrays = [as_array(v) for v in (*(args[k] for k in places), *(kwargs[n] for n in names))]
+
+        def of_elements(*values: Any) -> Any:
+            given = list(args)
+            for place, value in zip(places, values, strict=False):
+                given[place] = value
+            named = dict(zip(names, values[len(places) :], strict=True))
+            return self.pyfunc(*given, **{**kwargs, **named})
+
+        inputs, outputs = _signature(self.signature, len(arrays))
+        shape, flat = _loop_operands(arrays, inputs)
+        result = over_examples(of_elements, product(shape), flat)
+        several = result if isinstance(result, tuple) else (result,)
+        if outputs is not None and len(outputs) != len(several):
+            raise located(
+                ValueError,
+                f"wrong number of outputs from pyfunc: expected {len(outputs)}, got {len(several)}",
+            )
+        full = tuple(
+            self._converted(reshape_to(r, (*shape, *r.shape[1:])), k) for k, r in enumerate(several)
+        )
+        return full if isinstance(result, tuple) else full[0]
+
+    def _converted(self, result: Any, place: int) -> Any:
+        otypes = self.otypes
+        return result if otypes is None else result.astype(np.dtype(otypes[place]))
+
+
+def _signature(signature: str | None, count: int) -> tuple[Core, Core | None]:
+    """The named axes of the operands and of the results."""
+    if signature is None:
+        return [()] * count, None
+    left, _, right = signature.replace(" ", "").partition("->")
+    inputs, outputs = (
+        [tuple(filter(None, part.strip("()").split(","))) for part in _parts(side)]
+        for side in (left, right)
+    )
+    if len(inputs) != count:
+        raise located(
+            TypeError, f"wrong number of positional arguments: expected {len(inputs)}, got {count}"
+        )
+    return inputs, outputs
+
+
+def _parts(side: str) -> list[str]:
+    """`(m,n),(n)` taken apart: `(m,n` and `(n`."""
+    return [part for part in side.replace("),", ")|").split("|") if part]
+
+
+def _loop_operands(arrays: Sequence[Any], inputs: Core) -> tuple[Shape, list[Any]]:
+    """The shape of the loop, and the arrays with all its axes as one in front."""
+    outer = [a.shape[: a.ndim - len(core)] for a, core in zip(arrays, inputs, strict=True)]
+    for array, core in zip(arrays, inputs, strict=True):
+        if array.ndim < len(core):
+            raise located(
+                ValueError,
+                f"{array.ndim}-dimensional argument does not have enough dimensions for all core "
+                f"dimensions {core!r}",
+            )
+    _check_core(arrays, inputs)
+    shape = broadcast_shapes(outer, lambda text: located(ValueError, text))
+    count = product(shape)
+    flat = []
+    for array, core in zip(arrays, inputs, strict=True):
+        rest = array.shape[array.ndim - len(core) :]
+        flat.append(reshape_to(broadcast_to(array, (*shape, *rest)), (count, *rest)))
+    return shape, flat
+
+
+def _check_core(arrays: Sequence[Any], inputs: Core) -> None:
+    sizes: dict[str, Any] = {}
+    for array, core in zip(arrays, inputs, strict=True):
+        for name, size in zip(core, array.shape[array.ndim - len(core) :], strict=True):
+            if sizes.setdefault(name, size) != size:
+                raise located(
+                    ValueError,
+                    f"inconsistent size for core dimension {name!r}: {size} vs {sizes[name]}",
+                )
+
+
+EXPORTS["vectorize"] = vectorize

@@ -1,0 +1,265 @@
+"""`numpy.pad` in every mode."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.creation import linspace
+from transpile.numpy.joins import repeat
+from transpile.numpy.mapping import apply_along_axis
+from transpile.numpy.operands import (
+    Array,
+    as_array,
+    axis_of,
+    broadcast_to,
+    concatenate_along,
+    convert,
+    implements,
+    index_of,
+    slice_axis,
+    strengthen,
+)
+from transpile.numpy.operands import error as located
+from transpile.numpy.reductions import max, mean, min
+from transpile.numpy.shapes import flip, squeeze
+from transpile.numpy.ufuncs import call
+from transpile.primitives import axes as rows
+from transpile.trace import bind
+from transpile.tracer import Tracer
+
+_ARGUMENTS = {
+    "empty": set[str](),
+    "edge": set[str](),
+    "wrap": set[str](),
+    "constant": {"constant_values"},
+    "linear_ramp": {"end_values"},
+    "maximum": {"stat_length"},
+    "mean": {"stat_length"},
+    "median": {"stat_length"},
+    "minimum": {"stat_length"},
+    "reflect": {"reflect_type"},
+    "symmetric": {"reflect_type"},
+}
+
+
+@implements(np.pad)
+def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """`numpy.pad`. The mode "empty" gives zeros; a function of a mode's own gets traced vectors and
+    may change them in place, as NumPy's may."""
+    x = as_array(array)
+    widths = _widths(pad_width, x.ndim)
+    if callable(mode):
+        return _pad_by_function(x, widths, mode, kwargs)
+    if mode not in _ARGUMENTS:
+        raise located(ValueError, f"mode '{mode}' is not supported")
+    surplus = set(kwargs) - _ARGUMENTS[mode]
+    if surplus:
+        raise located(ValueError, f"unsupported keyword arguments for mode '{mode}': {surplus}")
+    if mode in ("constant", "empty"):
+        return _pad_constant(x, widths, kwargs.get("constant_values", 0))
+    for axis, (low, high) in enumerate(widths):
+        if (low or high) and x.shape[axis] == 0:
+            raise located(
+                ValueError,
+                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'",
+            )
+    if 0 in x.shape:
+        return _pad_constant(x, widths, 0)
+    (value,) = kwargs.values() or (None,)
+    if mode in ("reflect", "symmetric"):
+        for axis, (low, high) in enumerate(widths):
+            x = _reflect(x, axis, (low, high), mode, value == "odd")
+        return strengthen(x)
+    pairs = _argument_pairs(mode, value, x.ndim)
+    for axis, (low, high) in enumerate(widths):
+        if low or high:
+            before, after = _EXTENSIONS[mode](x, axis, (low, high), pairs[axis])
+            x = concatenate_along([before, x, after], axis)
+    return strengthen(x)
+
+
+def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
+    """How many elements go in front of and behind each axis."""
+    if isinstance(given, dict):
+        widths = [(0, 0)] * ndim
+        for axis, width in given.items():
+            low, high = width if isinstance(width, tuple) else (width, width)
+            widths[axis_of(axis, ndim)] = (index_of(low), index_of(high))
+        given = widths
+    array = np.asarray(given)
+    if array.dtype.kind != "i":
+        raise located(TypeError, "`pad_width` must be of integral type.")
+    if (array < 0).any():
+        raise located(ValueError, "index can't contain negative values")
+    return _pairs(array, ndim)
+
+
+def _pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """A (before, after) pair for each axis, by NumPy's broadcasting to (ndim, 2)."""
+    try:
+        spread = np.broadcast_to(np.asarray(value), (ndim, 2))
+    except ValueError as problem:
+        raise located(ValueError, str(problem)) from None
+    return [(low, high) for low, high in spread.tolist()]
+
+
+def _argument_pairs(mode: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
+    if mode == "linear_ramp":
+        return _value_pairs(0 if value is None else value, ndim)
+    if value is None:
+        return [(None, None)] * ndim
+    pairs = _pairs(value, ndim)
+    if any(length is not None and length < 0 for pair in pairs for length in pair):
+        raise located(ValueError, "index can't contain negative values")
+    return pairs
+
+
+def _value_pairs(values: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """A pair of scalars, known or traced, for each axis."""
+    array = as_array(values)
+    if not isinstance(array, Tracer):
+        return _pairs(array, ndim)
+    wide = broadcast_to(array, (ndim, 2))
+    return [(wide[k, 0], wide[k, 1]) for k in range(ndim)]
+
+
+# -------------------------------------------------------------------------------------- constants
+
+
+def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
+    given = as_array(values)
+    if given.ndim == 0:
+        if not any(map(any, widths)):
+            return strengthen(x)
+        padding = tuple((low, high, 0) for low, high in widths)
+        return bind(rows.pad, x, convert(given, x.dtype), padding=padding)
+    for axis, pair in enumerate(_value_pairs(values, x.ndim)):
+        for side, value in enumerate(pair):
+            one_side = [(0, 0, 0)] * x.ndim
+            one_side[axis] = (widths[axis][0], 0, 0) if side == 0 else (0, widths[axis][1], 0)
+            if any(map(any, one_side)):
+                x = bind(rows.pad, x, convert(as_array(value), x.dtype), padding=tuple(one_side))
+    return strengthen(x)
+
+
+def _pad_by_function(x: Any, widths: list[tuple[int, int]], function: Any, kwargs: Any) -> Any:
+    """Vectors along each axis, padded with zeros, are handed to a function that changes them."""
+    x = _pad_constant(x, widths, 0)
+    for axis, pair in enumerate(widths):
+
+        def changed(vector: Any, pair: tuple[int, int] = pair, axis: int = axis) -> Any:
+            result = function(vector, pair, axis, kwargs)
+            return vector if result is None else result
+
+        x = apply_along_axis(changed, axis, x)
+    return x
+
+
+# ------------------------------------------------------------------------- what is put on the ends
+
+Widths = tuple[int, int]
+Pair = tuple[Any, Any]
+
+
+def _edges(x: Any, axis: int) -> Pair:
+    size = x.shape[axis]
+    return slice_axis(x, axis, 0, 1), slice_axis(x, axis, size - 1, size)
+
+
+def _repeated(pair: Pair, axis: int, widths: Widths) -> Pair:
+    low, high = (repeat(v, w, axis) for v, w in zip(pair, widths, strict=True))
+    return low, high
+
+
+def _edge(x: Any, axis: int, widths: Widths, _: Pair) -> Pair:
+    return _repeated(_edges(x, axis), axis, widths)
+
+
+def _wrap(x: Any, axis: int, widths: Widths, _: Pair) -> Pair:
+    """The array again and again, at both ends."""
+    size = x.shape[axis]
+    copies = [concatenate_along([x] * -(-w // size), axis) if w else x for w in widths]
+    length = copies[0].shape[axis]
+    low = slice_axis(copies[0], axis, length - widths[0], length)
+    return low, slice_axis(copies[1], axis, 0, widths[1])
+
+
+def _linear_ramp(x: Any, axis: int, widths: Widths, ends: Pair) -> Pair:
+    """Straight lines from given values to the edges."""
+    ramps = []
+    for edge, width, end in zip(_edges(x, axis), widths, ends, strict=True):
+        ramps.append(linspace(end, squeeze(edge, axis), width, False, dtype=x.dtype, axis=axis))
+    return ramps[0], flip(ramps[1], axis)
+
+
+def _statistic(function: Callable[..., Any]) -> Callable[[Any, int, Widths, Pair], Pair]:
+    def of_the_ends(x: Any, axis: int, widths: Widths, lengths: Pair) -> Pair:
+        size = x.shape[axis]
+        taken = [size if n is None or n > size else index_of(n) for n in lengths]
+        if 0 in taken and function in (max, min):
+            raise located(ValueError, "stat_length of 0 yields no value for padding")
+        parts = (slice_axis(x, axis, 0, taken[0]), slice_axis(x, axis, size - taken[1], size))
+        first, last = (_rounded(function(p, axis, keepdims=True), x.dtype) for p in parts)
+        return _repeated((first, last), axis, widths)
+
+    return of_the_ends
+
+
+def _rounded(x: Any, dtype: Any) -> Any:
+    """The value in a dtype, to the nearest integer where that is one of integers."""
+    if dtype.kind in "iu" and x.dtype.kind not in "iub":
+        x = call(np.rint, x)
+    return convert(x, dtype)
+
+
+_EXTENSIONS: dict[str, Callable[[Any, int, Widths, Pair], Pair]] = {
+    "edge": _edge,
+    "wrap": _wrap,
+    "linear_ramp": _linear_ramp,
+    "maximum": _statistic(max),
+    "minimum": _statistic(min),
+    "mean": _statistic(mean),
+    "median": _statistic(lambda *args, **kwargs: np.median(*args, **kwargs)),
+}
+
+
+def _reflect(x: Any, axis: int, widths: Widths, mode: str, is_odd: bool) -> Any:
+    """Mirror images at both ends, or for odd ones twice the edge less these, as often as needed.
+
+    Each round mirrors a whole number of periods of what is there, so that the images go on.
+    """
+    low, high = widths
+    original = x.shape[axis]
+    if original == 1:
+        first, last = _repeated(_edges(x, axis), axis, widths)
+        return concatenate_along([first, x, last], axis)
+    repeats_edge = mode == "symmetric"
+    period = original if repeats_edge else original - 1
+    while low or high:
+        size = x.shape[axis]
+        there = (size if repeats_edge else size - 1) // period * period
+        skipped = 0 if repeats_edge else 1
+        before, after = (builtins.min(there, w) for w in (low, high))
+        parts = [x]
+        first, last = _edges(x, axis)
+        if before:
+            image = flip(slice_axis(x, axis, skipped, skipped + before), axis)
+            parts.insert(0, _turned(image, first, is_odd))
+        if after:
+            stop = size - skipped
+            image = flip(slice_axis(x, axis, stop - after, stop), axis)
+            parts.append(_turned(image, last, is_odd))
+        x = concatenate_along(parts, axis)
+        low, high = low - before, high - after
+    return x
+
+
+def _turned(image: Any, edge: Any, is_odd: bool) -> Any:
+    if not is_odd:
+        return image
+    twice = call(np.multiply, 2, edge)
+    return convert(call(np.subtract, broadcast_to(twice, image.shape), image), image.dtype)
