@@ -219,6 +219,10 @@ class Printer:
         precise = (
             self.precise and library is not None and name in TABLE and TABLE[name].transcendental
         )
+        exact = f"{name}_precise_{ending}"
+        if self.precise and runtime.find(exact) is not None:
+            self.used.add(exact)
+            return exact
         if not precise and runtime.find(helper) is not None:
             self.used.add(helper)
             return helper

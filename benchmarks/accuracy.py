@@ -1,0 +1,195 @@
+"""The accuracy of every elementary function, in ulp, against long double: docs/accuracy.md.
+
+    python -m benchmarks.accuracy             writes the page
+    python -m benchmarks.accuracy --points N  with N points for each function and dtype
+
+The points are drawn over the whole domain (uniformly in the exponent, and uniformly over the part
+where the function bends), with the ends of the domain, the neighbours of one and the smallest and
+largest numbers among them. Single precision is compared with double, double with long double, whose
+64 bits hold the exact value to 1/1000 ulp. A unit in the last place (ulp) is that of the exact
+value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import transpile
+
+PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
+ALLOWED = {False: 4.0, True: 1.0}
+WIDER = {np.dtype("f4"): np.float64, np.dtype("f8"): np.longdouble}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of one or two arguments, and the intervals that its arguments come from."""
+
+    name: str
+    intervals: tuple[tuple[float, float], ...]
+
+    @property
+    def function(self) -> Any:
+        """NumPy's function."""
+        return getattr(np, self.name)
+
+
+HUGE = 1e300
+CASES = (
+    Case("sqrt", ((0, HUGE),)),
+    Case("cbrt", ((-HUGE, HUGE),)),
+    Case("exp", ((-745, 709),)),
+    Case("exp2", ((-1074, 1023),)),
+    Case("expm1", ((-40, 709),)),
+    Case("log", ((0, HUGE),)),
+    Case("log2", ((0, HUGE),)),
+    Case("log10", ((0, HUGE),)),
+    Case("log1p", ((-1, HUGE),)),
+    Case("sin", ((-1e5, 1e5),)),
+    Case("cos", ((-1e5, 1e5),)),
+    Case("tan", ((-1e5, 1e5),)),
+    Case("arcsin", ((-1, 1),)),
+    Case("arccos", ((-1, 1),)),
+    Case("arctan", ((-HUGE, HUGE),)),
+    Case("sinh", ((-709, 709),)),
+    Case("cosh", ((-709, 709),)),
+    Case("tanh", ((-25, 25),)),
+    Case("arcsinh", ((-HUGE, HUGE),)),
+    Case("arccosh", ((1, HUGE),)),
+    Case("arctanh", ((-1, 1),)),
+    Case("power", ((0, 1e10), (-30, 30))),
+    Case("arctan2", ((-HUGE, HUGE), (-HUGE, HUGE))),
+    Case("hypot", ((-HUGE, HUGE), (-HUGE, HUGE))),
+    Case("logaddexp", ((-700, 700), (-700, 700))),
+    Case("logaddexp2", ((-1000, 1000), (-1000, 1000))),
+)
+
+
+def points(low: float, high: float, dtype: np.dtype[Any], count: int, seed: int) -> Any:
+    """Numbers of an interval: by exponent, by value, near zero and one, and the edges."""
+    random = np.random.default_rng(seed)
+    limits = np.finfo(dtype)
+    low, high = max(low, float(limits.min) / 4), min(high, float(limits.max) / 4)
+    largest = max(abs(low), abs(high))
+    smallest = float(limits.tiny)
+    exponents = random.uniform(np.log2(smallest), np.log2(largest), count // 3)
+    spread = np.exp2(exponents) * random.choice([-1.0, 1.0], len(exponents))
+    even = random.uniform(max(low, -20), min(high, 20), count // 3)
+    wide = random.uniform(low, high, count - 2 * (count // 3))
+    near = [1 + k * float(limits.eps) for k in range(-20, 21)]
+    some = [low, high, 0.0, 1.0, -1.0, smallest, float(limits.smallest_subnormal), *near]
+    found = np.concatenate([spread, even, wide, some, [-v for v in near]]).astype(dtype)
+    found = found[np.isfinite(found) & (found >= dtype.type(low)) & (found <= dtype.type(high))]
+    random.shuffle(found)
+    return found
+
+
+def errors(got: Any, exact: Any, scale: Any) -> Any:
+    """By how many ulp of the exact value, or of `scale` where that is larger, results are off."""
+    dtype = got.dtype
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(exact), scale).astype(dtype)
+        size = np.minimum(size, np.finfo(dtype).max)
+        unit = np.spacing(size).astype(exact.dtype)
+        off = np.abs(got.astype(exact.dtype) - exact) / unit
+        overflows = np.abs(exact) > np.finfo(dtype).max
+        same = (got == exact.astype(dtype)) | (np.isnan(got) & np.isnan(exact))
+    return np.where(same | (overflows & np.isinf(got)), np.minimum(np.nan_to_num(off), 0.5), off)
+
+
+def measure(dtype: np.dtype[Any], precise: bool, count: int) -> dict[str, tuple[float, float]]:
+    """For each function the largest error, and the share of results that are not the nearest."""
+    operands = {}
+    for case in CASES:
+        drawn = [points(*pair, dtype, count, seed) for seed, pair in enumerate(case.intervals)]
+        size = min(map(len, drawn))
+        operands[case.name] = [x[:size] for x in drawn]
+
+    def everything(of: dict[str, Any]) -> dict[str, Any]:
+        return {case.name: case.function(*of[case.name]) for case in CASES}
+
+    got = transpile.jit(everything, compiler_options={"precise_math": precise})(operands)
+    return {case.name: _judged(case, got[case.name], operands[case.name]) for case in CASES}
+
+
+def _judged(case: Case, got: Any, operands: list[Any]) -> tuple[float, float]:
+    wide = [x.astype(WIDER[got.dtype]) for x in operands]
+    with np.errstate(all="ignore"):
+        exact = case.function(*wide)
+    cancels = case.name in ("logaddexp", "logaddexp2")
+    scale = np.maximum(*map(np.abs, wide)) if cancels else np.zeros((), exact.dtype)
+    off = errors(got, exact, scale)
+    return float(off.max()), float((off > 0.5001).mean())
+
+
+def table(count: int) -> list[dict[str, Any]]:
+    """The errors of every function, by dtype and option."""
+    columns = {
+        (dtype.name, precise): measure(dtype, precise, count)
+        for dtype in map(np.dtype, ("f4", "f8"))
+        for precise in (False, True)
+    }
+    return [
+        {"name": case.name, **{key: found[case.name] for key, found in columns.items()}}
+        for case in CASES
+    ]
+
+
+HEAD = """# The accuracy of elementary functions
+
+This page is made by `python -m benchmarks.accuracy`, from {count} points for each function and
+dtype, over the whole domain. A number is the largest error found, in units in the last place (ulp)
+of the exact value, and in brackets the share of results that are not the number nearest to it.
+By default functions are this project's own ([decision a](decisions/a-own-elementary-functions.md)),
+for which at most 4 ulp are allowed; with `compiler_options={{"precise_math": True}}` they are the C
+library's (here {libc}) where it keeps to 1 ulp, or else its functions of the next wider type, or
+this project's own. Where `long double` is no wider than `double`, some of the last column may
+exceed 1 a little.
+
+| | float32 | float32, precise | float64 | float64, precise |
+|---|--:|--:|--:|--:|
+"""
+NOTES = """
+The errors of `logaddexp` and `logaddexp2` are in ulp of the larger operand: the result is a sum of
+that and a logarithm, which may cancel.
+"""
+
+
+def page(rows: list[dict[str, Any]], count: int) -> str:
+    """The text of the page."""
+    lines = [HEAD.format(count=f"{count:,}".replace(",", " "), libc=" ".join(platform.libc_ver()))]
+    over = []
+    for row in rows:
+        cells = []
+        for dtype in ("float32", "float64"):
+            for precise in (False, True):
+                worst, share = row[dtype, precise]
+                cells.append(f"{worst:.2f} ({100 * share:.2g} %)")
+                if worst > ALLOWED[precise]:
+                    option = " with precise_math" if precise else ""
+                    over.append(f"`{row['name']}` of {dtype}{option}: {worst:.2f}")
+        lines.append(f"| `{row['name']}` | {' | '.join(cells)} |\n")
+    lines.append(NOTES)
+    if over:
+        lines.append("\nOver the limit: " + ", ".join(over) + ".\n")
+    return "".join(lines)
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--points", type=int, default=1_000_000)
+    count = parser.parse_args().points
+    text = page(table(count), count)
+    PAGE.write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
