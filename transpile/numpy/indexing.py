@@ -1,4 +1,8 @@
-"""Basic indexing: integers, slices, None and Ellipsis, as slices, reversals and reshapes."""
+"""Indexing: `x[key]`, and the value of x after an assignment to `x[key]`.
+
+Integers, slices, None and Ellipsis are slices, reversals and reshapes; assignments to them put a
+slice where it belongs. Keys with arrays are planned in `transpile.numpy.advanced`.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, bounds
+from transpile.dims import Dim, Shape, bounds
+from transpile.graph import Const
+from transpile.numpy.advanced import Entry, entries, known_value, plan, take_planned
 from transpile.numpy.operands import (
+    as_array,
+    as_operand,
     broadcast_in_dim,
+    convert,
+    dimension_value,
     index_of,
     reshape_to,
+    shape_of,
+    strengthen,
     unsupported,
+    warn_if_imaginary_is_lost,
 )
 from transpile.numpy.operands import error as located
+from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
+from transpile.primitives import elementwise
+from transpile.primitives.indexing import PROMISED, dynamic_update_slice, scatter
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-
-_KINDS = (
-    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
-    "boolean arrays are valid indices"
-)
+from transpile.types import BOOL, INT64
 
 
 @dataclass(frozen=True)
@@ -41,9 +53,50 @@ class Selection:
         return (self.limit - self.start + self.stride - 1) // self.stride
 
 
-def get_item(x: Tracer, key: Any) -> Any:
-    """`x[key]` for a basic index."""
-    keys = _complete(key if isinstance(key, tuple) else (key,), x.ndim)
+def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = None) -> Any:
+    """`x[key]`. An index that is only known at run time takes the nearest element when it is out of
+    range, unless `mode` says something else."""
+    found = _as_slice(entries(key, x.shape), x.shape)
+    if _is_basic(found):
+        return basic_item(x, found)
+    planned = plan(found, x.shape, mode, writes=False)
+    inner = basic_item(x, entries(planned.basic, x.shape))
+    return take_planned(inner, planned, fill_value)
+
+
+def _is_basic(found: list[Entry]) -> bool:
+    return not any(isinstance(e.value, np.ndarray | Tracer) for e in found)
+
+
+def _as_slice(found: list[Entry], shape: Shape) -> list[Entry]:
+    """The entries, an array of evenly spaced indices on its own among them made a slice."""
+    arrays = [e for e in found if isinstance(e.value, np.ndarray | Tracer)]
+    if len(arrays) != 1 or any(e.is_number for e in found):
+        return found
+    (entry,) = arrays
+    if entry.axis is None or isinstance(entry.value, Tracer) or entry.value.ndim != 1:
+        return found
+    value, size = entry.value, shape[entry.axis]
+    if len(value) < 2 or not isinstance(size, int):
+        return found
+    step = int(value[1]) - int(value[0])
+    inside = value.min() >= 0 and value.max() < size
+    if not step or not inside or (np.diff(value) != step).any():
+        return found
+    stop = int(value[-1]) + (1 if step > 0 else -1)
+    even = slice(int(value[0]), None if stop < 0 else stop, step)
+    return [Entry(entry.axis, even) if e is entry else e for e in found]
+
+
+def basic_item(x: Any, found: list[Entry]) -> Any:
+    """What a basic key takes."""
+    keys = [e.value for e in found if e.value is not Ellipsis]
+    selections, shape = _selections(keys, x.shape)
+    return _reshape(_slice(x, selections), keys, selections, shape)
+
+
+def _selections(keys: list[Any], extents: Shape) -> tuple[list[Selection], list[Any]]:
+    """What a basic key takes of each axis, and the shape of it all."""
     selections: list[Selection] = []
     shape: list[Any] = []
     for entry in keys:
@@ -51,61 +104,197 @@ def get_item(x: Tracer, key: Any) -> Any:
             shape.append(1)
             continue
         axis = len(selections)
-        chosen = _select(entry, axis, x.shape[axis])
+        chosen = _select(entry, axis, extents[axis])
         selections.append(chosen)
         if not chosen.is_integer:
             shape.append(chosen.size)
-    result = _slice(x, selections)
-    return _reshape(result, keys, selections, shape)
+    return selections, shape
 
 
-def _complete(keys: tuple[Any, ...], ndim: int) -> list[Any]:
-    """The entries of an index with the Ellipsis written out: one an axis, and the Nones."""
-    for entry in keys:
-        _check(entry)
-    consuming = [k for k in keys if k is not None and k is not Ellipsis]
-    if len(keys) - len([k for k in keys if k is not Ellipsis]) > 1:
-        raise located(IndexError, "an index can only have a single ellipsis ('...')")
-    if len(consuming) > ndim:
+# ------------------------------------------------------------------------------------- updates
+
+_COMBINE: dict[str, Any] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
+_OF_BOOLS = {
+    "add": "logical_or",
+    "multiply": "logical_and",
+    "minimum": "minimum",
+    "maximum": "maximum",
+}
+
+
+def set_item(x: Tracer, key: Any, value: Any, mode: str | None = None, unique: bool = False) -> Any:
+    """The value of `x` after `x[key] = value`. An index that is only known at run time changes
+    nothing when it is out of range, unless `mode` says something else."""
+    return update_item(x, key, value, "set", mode, unique)
+
+
+def update_item(
+    x: Tracer,
+    key: Any,
+    value: Any,
+    combine: str,
+    mode: str | None = None,
+    unique: bool = False,
+) -> Any:
+    """The value of `x` after its elements at `key` were combined with a value: `set`, `add`,
+    `multiply`, `minimum` or `maximum`. Repeated indices count as often as they are there."""
+    mask = _traced_mask(key)
+    if mask is not None:
+        return _masked(x, mask, value, combine)
+    found = entries(key, x.shape)
+    found = _as_slice(found, x.shape)
+    if _is_basic(found):
+        return _update_basic(x, found, value, combine)
+    planned = plan(found, x.shape, mode, writes=True)
+    inner_key = entries(planned.basic, x.shape)
+    inner = basic_item(x, inner_key)
+    rest = [d for a, d in enumerate(inner.shape) if a not in planned.axes]
+    shape = [*rest]
+    first = planned.first - sum(n < planned.first for n in planned.news)
+    shape[first:first] = planned.common
+    for place in planned.news:
+        shape.insert(place, 1)
+    updates = planned.restored(content(value, x.dtype, tuple(shape)))
+    if not planned.axes:
+        return x if 0 in planned.common else _update_basic(x, inner_key, updates, combine)
+    name = _OF_BOOLS.get(combine, combine) if x.dtype == BOOL else combine
+    params = {"mode": planned.mode, "combine": name, "unique": unique}
+    changed = bind(scatter, inner, updates, *planned.indices, axes=planned.axes, **params)
+    return changed if inner is x else _update_basic(x, inner_key, changed, "set")
+
+
+def content(value: Any, dtype: Any, shape: Shape) -> Any:
+    """A value in the type of the elements that it replaces, broadcast to them."""
+    value = as_operand(value)
+    given = shape_of(value)
+    extra = len(given) - len(shape)
+    if extra > 0 and all(d == 1 for d in given[:extra]):  # NumPy drops leading axes of length one
+        value = reshape_to(as_array(value), given[extra:])
+    pairs = zip(shape_of(value)[::-1], shape[::-1], strict=False)
+    if len(shape_of(value)) > len(shape) or any(a not in (1, b) for a, b in pairs):
+        raise located(
+            ValueError,
+            f"could not broadcast input array from shape {_text(given)} into shape {_text(shape)}",
+        )
+    warn_if_imaginary_is_lost(as_array(value), dtype)
+    value = convert(value, dtype)
+    value = value if isinstance(value, Tracer) else Const(np.asarray(value))
+    if isinstance(value, Const) and (value.type.shape == shape and shape):
+        return value
+    return bind_broadcast(value, shape)
+
+
+def bind_broadcast(value: Any, shape: Shape) -> Any:
+    """A traced value or a Const in a shape that it broadcasts to."""
+    own = tuple(value.type.shape)
+    if own == tuple(shape) and isinstance(value, Tracer):
+        return value
+    axes = tuple(range(len(shape) - len(own), len(shape)))
+    return bind(rows.broadcast_in_dim, value, shape=tuple(shape), broadcast_dimensions=axes)
+
+
+def _text(shape: Shape) -> str:
+    return f"({','.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _update_basic(x: Tracer, found: list[Entry], value: Any, combine: str) -> Any:
+    keys = [e.value for e in found if e.value is not Ellipsis]
+    selections, shape = _selections(keys, x.shape)
+    value = content(value, x.dtype, tuple(shape))
+    if combine != "set":
+        before = _reshape(_slice(x, selections), keys, selections, shape)
+        value = convert(call(_COMBINE[combine], before, value), x.dtype)
+    sizes = tuple(s.size for s in selections)
+    if 0 in sizes:
+        return x
+    value = bind(rows.reshape, value, shape=sizes) if shape_of_atom(value) != sizes else value
+    reversed_axes = tuple(a for a, s in enumerate(selections) if s.reverse)
+    if reversed_axes:
+        value = bind(rows.rev, value, dimensions=reversed_axes)
+    if all(s.stride == 1 for s in selections):
+        if sizes == x.shape:
+            return value if isinstance(value, Tracer) else bind(elementwise.copy, value)
+        return bind(dynamic_update_slice, x, value, *[_start(s.start) for s in selections])
+    return _update_strided(x, selections, sizes, value)
+
+
+def shape_of_atom(value: Any) -> Shape:
+    """The shape of a traced value or a Const."""
+    return tuple(value.type.shape)
+
+
+def _start(start: Any) -> Any:
+    if isinstance(start, int):
+        return Const(np.int64(start))
+    return strengthen(convert(dimension_value(start), INT64))
+
+
+def _update_strided(x: Tracer, selections: list[Selection], sizes: Shape, value: Any) -> Any:
+    """Elements at a stride: a scatter whose subscripts are arithmetic."""
+    axes = tuple(
+        a for a, (s, d) in enumerate(zip(selections, x.shape, strict=True)) if sizes[a] != d
+    )
+    common = tuple(sizes[a] for a in axes)
+    indices = []
+    for place, axis in enumerate(axes):
+        chosen = selections[axis]
+        count = bind(rows.iota, shape=common, dimension=place, dtype=INT64)
+        scaled = call(np.multiply, count, chosen.stride) if chosen.stride != 1 else count
+        indices.append(call(np.add, scaled, _offset(chosen.start)) if chosen.start != 0 else scaled)
+    order = [*axes, *(a for a in range(x.ndim) if a not in axes)]
+    params = {"mode": PROMISED, "combine": "set", "unique": True}
+    updates = bind(rows.transpose, value, permutation=tuple(order))
+    return bind(scatter, x, updates, *indices, axes=axes, **params)
+
+
+def _offset(start: Any) -> Any:
+    return start if isinstance(start, int) else dimension_value(start)
+
+
+def _traced_mask(key: Any) -> Tracer | None:
+    """The traced mask that is the whole key, if it is one whose values are not known."""
+    if isinstance(key, tuple) and len(key) == 1:
+        (key,) = key
+    if not isinstance(key, Tracer) or key.dtype != BOOL:
+        return None
+    return None if known_value(key) is not None else key
+
+
+def _masked(x: Tracer, mask: Tracer, value: Any, combine: str) -> Any:
+    """An update where a traced mask holds: of a value that does not depend on how often it does."""
+    rest = x.shape[mask.ndim :]
+    if mask.ndim > x.ndim:
         raise located(
             IndexError,
-            f"too many indices for array: array is {ndim}-dimensional, but "
-            f"{len(consuming)} were indexed",
+            f"too many indices for array: array is {x.ndim}-dimensional, but {mask.ndim} were "
+            "indexed",
         )
-    rest = [slice(None)] * (ndim - len(consuming))
-    complete: list[Any] = []
-    found = False
-    for entry in keys:
-        if entry is Ellipsis:
-            complete += rest
-            found = True
-        else:
-            complete.append(entry)
-    return complete if found else complete + rest
-
-
-def _check(entry: Any) -> None:
-    """Refuse an entry that is not basic, by what it is."""
-    if entry is None or entry is Ellipsis or isinstance(entry, slice | Dim):
-        return
-    if isinstance(entry, bool | np.bool_ | list | range) or _is_mask(entry):
+    for axis, (a, b) in enumerate(zip(mask.shape, x.shape, strict=False)):
+        if a != b:
+            raise located(
+                IndexError,
+                f"boolean index did not match indexed array along axis {axis}; size of axis is "
+                f"{b} but size of corresponding boolean axis is {a}",
+            )
+    given = shape_of(as_operand(value))
+    if len(given) > len(rest) and any(d != 1 for d in given[: len(given) - len(rest)]):
         raise unsupported(
-            "indexing with arrays, lists or booleans is not supported on traced arrays yet: "
-            f"the index is {entry!r}. numpy.where(mask, x, 0) keeps the shape of x."
+            f"x[mask] = values needs as many values as a traced mask has True, which is not "
+            f"known: {mask!r}. numpy.where(mask, values, x) takes values of the shape of x."
         )
-    if getattr(entry, "ndim", 0):
-        raise unsupported(
-            "indexing with integer arrays is not supported on traced arrays yet: the index is "
-            f"{entry!r}"
-        )
-    if not hasattr(entry, "__index__") or (
-        hasattr(entry, "dtype") and entry.dtype.kind not in "iu"
-    ):
-        raise located(IndexError, _KINDS)
+    full = bind_broadcast(content(value, x.dtype, rest), x.shape)
+    if combine != "set":
+        full = convert(call(_COMBINE[combine], x, full), x.dtype)
+    chosen = broadcast_in_dim(mask, x.shape, range(mask.ndim))
+    return bind(elementwise.select, chosen, full, x)
 
 
-def _is_mask(entry: Any) -> bool:
-    return getattr(entry, "dtype", None) == np.bool_
+# ------------------------------------------------------------------------------ basic selections
 
 
 def _select(entry: Any, axis: int, size: Any) -> Selection:
