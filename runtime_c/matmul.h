@@ -180,42 +180,42 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                             const F *b, int64_t b_row, int64_t b_col,
                             F *c, int64_t c_row, F *packed)
 {
-    const int64_t R = MATMUL_ROWS, C = MATMUL_COLUMNS_F;
+    const int64_t tall = MATMUL_ROWS, wide = MATMUL_COLUMNS_F;
     int64_t m_part = matmul_part(m, MATMUL_BLOCK);
     int64_t n_part = matmul_part(n, MATMUL_BLOCK);
     int64_t k_part = matmul_part(k, MATMUL_DEPTH);
-    F *packed_a = packed + (n_part + C - 1) / C * C * k_part;
-    bool pack_a = a_col != 1 && n > 2 * C;
-    bool pack_b = b_col != 1 || m > 8 * R;
+    F *packed_a = packed + (n_part + wide - 1) / wide * wide * k_part;
+    bool pack_a = a_col != 1 && n > 2 * wide;
+    bool pack_b = b_col != 1 || m > 8 * tall;
     for (int64_t j0 = 0; j0 < n; j0 += n_part) {
         int64_t columns = matmul_smaller(n_part, n - j0);
         /* The columns of B that are read where they are: whole tiles, or whole vectors. */
-        int64_t in_place = columns % MATMUL_LANES_F == 0 ? columns : columns / C * C;
+        int64_t in_place = columns % MATMUL_LANES_F == 0 ? columns : columns / wide * wide;
         in_place = pack_b ? 0 : in_place;
         for (int64_t p0 = 0; p0 < k; p0 += k_part) {
             int64_t depth = matmul_smaller(k_part, k - p0);
             const F *b_block = b + p0 * b_row + j0 * b_col;
             if (in_place < columns) {
-                matmul_pack_all_F(C, columns - in_place, depth, b_block + in_place * b_col,
+                matmul_pack_all_F(wide, columns - in_place, depth, b_block + in_place * b_col,
                                   b_col, b_row, packed + in_place * depth);
             }
             for (int64_t i0 = 0; i0 < m; i0 += m_part) {
                 int64_t rows = matmul_smaller(m_part, m - i0);
                 const F *a_block = a + p0 * a_col + i0 * a_row;
                 if (pack_a) {
-                    matmul_pack_all_F(R, rows, depth, a_block, a_row, a_col, packed_a);
+                    matmul_pack_all_F(tall, rows, depth, a_block, a_row, a_col, packed_a);
                 }
                 #pragma omp for schedule(static) collapse(2)
-                for (int64_t group = 0; group < columns; group += MATMUL_GROUP * C) {
-                    for (int64_t i = 0; i < rows; i += R) {
-                        int64_t end = matmul_smaller(columns, group + MATMUL_GROUP * C);
-                        for (int64_t j = group; j < end; j += C) {
+                for (int64_t group = 0; group < columns; group += MATMUL_GROUP * wide) {
+                    for (int64_t i = 0; i < rows; i += tall) {
+                        int64_t end = matmul_smaller(columns, group + MATMUL_GROUP * wide);
+                        for (int64_t j = group; j < end; j += wide) {
                             matmul_tile_F(
-                                matmul_smaller(R, rows - i), matmul_smaller(C, columns - j), depth,
+                                matmul_smaller(tall, rows - i), matmul_smaller(wide, columns - j), depth,
                                 pack_a ? packed_a + i * depth : a_block + i * a_row,
-                                pack_a ? 1 : a_row, pack_a ? R : a_col,
+                                pack_a ? 1 : a_row, pack_a ? tall : a_col,
                                 j < in_place ? b_block + j : packed + j * depth,
-                                j < in_place ? b_row : C,
+                                j < in_place ? b_row : wide,
                                 c + (i0 + i) * c_row + j0 + j, c_row, p0 > 0);
                         }
                     }

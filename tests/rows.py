@@ -147,8 +147,8 @@ def pairs(dtype, random):
 
 def accepted(row, dtype):
     """Tell whether a row takes operands of a dtype."""
-    if row.name == "complex" and dtype in HALVES:  # there are no complex numbers of them
-        return False
+    if dtype in HALVES and (row.name == "complex" or row.kind == "fft"):
+        return False  # there are no complex numbers of them
     return kind_letter(dtype) in row.dtypes
 
 
@@ -255,6 +255,15 @@ REDUCTIONS = [
     ((20000,), (0,)),
 ]
 EMPTY_REDUCTIONS = [((0,), (0,)), ((0, 3), (0,)), ((3, 0), (1,)), ((0, 3), (1,))]
+SORTS = [
+    ((7,), 0),
+    ((2, 3, 4), 0),
+    ((2, 3, 4), 1),
+    ((4, 3), 1),
+    ((1, 3), 0),
+    ((0, 3), 0),
+    ((90,), 0),
+]
 POSITIONS = [((7,), 0), ((2, 3, 4), 1), ((4, 3), 0), ((4, 3), 1), ((1, 3), 0), ((3000,), 0)]
 SCANS = [
     ((7,), 0),
@@ -281,6 +290,29 @@ INDEXED = [
     ((0, 3), (1,), [[0, 2]]),
     ((300, 3), (0,), [[299, 0, 17, 17, -5, 300]]),
 ]
+# Kinds, shapes, lengths and axes of Fourier transforms, of complex and of real numbers.
+TRANSFORMS = {
+    "c": [
+        ("fft", (5,), (5,), (0,)),
+        ("ifft", (6, 8), (6,), (0,)),
+        ("fft", (2, 3, 10), (2, 10), (0, 2)),
+        ("ifft", (3, 6), (3, 6), (0, 1)),
+        ("irfft", (6,), (10,), (0,)),
+        ("irfft", (3, 6), (11,), (1,)),
+        ("irfft", (2, 3, 3), (4,), (1,)),
+        ("fft", (0, 3), (3,), (1,)),
+        ("ifft", (2, 107), (107,), (1,)),
+    ],
+    "f": [
+        ("fft", (3, 5), (5,), (1,)),
+        ("ifft", (6, 2), (6,), (0,)),
+        ("rfft", (10,), (10,), (0,)),
+        ("rfft", (3, 9), (9,), (1,)),
+        ("rfft", (2, 8, 3), (8,), (1,)),
+        ("rfft", (1, 3), (1,), (0,)),
+        ("rfft", (107,), (107,), (0,)),
+    ],
+}
 STARTS = [
     ((7,), (3,), [2]),
     ((7,), (3,), [6]),
@@ -352,10 +384,19 @@ def array_program(dtype):
         elif row.kind == "scan" and accepted(row, dtype):
             for number, (shape, axis) in enumerate(SCANS):
                 batch.case(row.name, operand(shape), axis=axis, reverse=number % 2 == 1)
+    for shape, axis in SORTS:
+        x, y = operand(shape), operand(shape, "other")
+        batch.case("sort", x, axis=axis)
+        batch.case("argsort", x, axis=axis)
+        batch.case("argsort", y, x, axis=axis)
     for left, right, numbers in PRODUCTS:
         batch.case(
             "dot_general", operand(left, "left"), operand(right, "right"), dimension_numbers=numbers
         )
+    if accepted(TABLE["fft"], dtype):
+        for kind, shape, lengths, over in TRANSFORMS[dtype.kind]:
+            params = {"fft_type": kind, "fft_lengths": lengths, "axes": over, "scale": 0.5}
+            batch.case("fft", operand(shape), **params)
     indexing_cases(batch, dtype, operand)
     return batch
 

@@ -28,7 +28,9 @@ from rows import (
     REVERSALS,
     SCANS,
     SLICES,
+    SORTS,
     STARTS,
+    TRANSFORMS,
     accepted,
     arity,
     drawn,
@@ -211,6 +213,15 @@ def array_cases(row, dtype):
         case "pad":
             more = [((4, 3), ((-1, 2, 2), (1, -2, 1))), ((7,), ((-3, -2, 1),)), ((), ())]
             found = [([s, ()], {"padding": p}) for s, p in [*PADDINGS, *more]]
+        case "fft":
+            found = [
+                ([s], {"fft_type": kind, "fft_lengths": lengths, "axes": over, "scale": 0.5})
+                for kind, s, lengths, over in TRANSFORMS[dtype.kind]
+            ]
+        case "sort" | "argsort":
+            found = [([s], {"axis": axis}) for s, axis in SORTS]
+            if row.name == "argsort":
+                found += [([s, s], {"axis": axis}) for s, axis in SORTS]
         case "iota":
             found = [([], {"shape": (4, 3), "dimension": 0, "dtype": dtype})]
         case "dot_general":
@@ -396,6 +407,8 @@ def why_none(row, dtype, mode):
     """Why a row has no rule of a mode for a dtype, by its nature; or nothing: then it must."""
     if row.kind == "call":
         return "calls a graph, whose rows have the rules: has tests of its own"
+    if row.kind == "routine":
+        return "is a library's, for matrices that have a decomposition: has tests of its own"
     if row.kind == "generate":
         return "has no operands"
     if mode == "vmap":

@@ -214,6 +214,20 @@ def test_degrees_and_mean_of_float16_are_computed_before_they_are_rounded():
     assert tp.jit(np.sum)(large) == np.sum(large) == np.inf
 
 
+@EACH
+def test_functions_of_several_operations_are_numpys(half):
+    x = some(half, 50)
+    bounds = np.array([-1, 1], "i8")
+    clipped = [lambda x: np.clip(x, 1, 2), lambda x: np.clip(x, 0.5, 1.5), lambda x: x.clip(max=1)]
+    more = [
+        lambda x: np.clip(x, *bounds),
+        np.isposinf,
+        np.isneginf,
+        lambda x: np.angle(x, deg=True),
+    ]
+    assert_as_numpy([*clipped, *more, np.diff, np.nan_to_num], x)
+
+
 def test_sinc_of_float16_is_numpys_at_0():
     assert_as_numpy([np.sinc], np.array([0, -0.0, 0.5, 3, np.nan], "f2"))
 

@@ -14,13 +14,14 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 DATA_FLOW = """
     errors options paths dims types tree
     graph source primitive dot tracer trace keys parameters closures signature
-    transforms primitives numpy
+    transforms primitives numpy scipy
     passes
-    loops walks run_loops runtime names cost products tangles elements placement nest lower
+    routines products fourier loops walks run_loops runtime names cost sorts tangles elements
+    placement nest lower
     schedule
-    dialect expression blas render
+    dialect expression blas lapack render
     directories compilers toolchain entry cache load pipeline executable
-    stages wrapped functional test_util api __init__ __main__
+    written stages leaves wrapped functional test_util api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 

@@ -74,7 +74,8 @@ def jit(
     reads is not watched: make such values arguments, or call `clear_cache()`.
 
     What the function does besides happens once, while it is traced: a `print`, a draw from
-    `np.random`. `a += 1` gives the function a new array; the caller's is not changed.
+    `np.random`. `a[i] = v` and `a += v` do what they do in NumPy, on views and on arguments too:
+    the caller's array has changed when the call returns.
 
     Raises ValueError for argument numbers or names that the function does not have, for an argument
     both static and donated, for a static value that cannot be hashed and for an unknown compiler

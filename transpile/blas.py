@@ -10,7 +10,7 @@ import functools
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,19 +47,29 @@ class Blas:
     @property
     def link_flags(self) -> tuple[str, ...]:
         """What the linker takes, so that the program finds the library again when it runs."""
-        if os.path.isabs(self.library):
-            directory = os.path.dirname(self.library)
-            return (self.library, "-Xlinker", "-rpath", "-Xlinker", directory)
-        return (f"-l:{self.library}",)
+        return library_link_flags(self.library)
 
     @property
     def identity(self) -> str:
         """An ingredient of the cache key: which library this is, without reading it."""
-        words = [self.library, self.symbol("*"), self.integer]
-        if os.path.isabs(self.library):
-            status = os.stat(self.library)
-            words += [str(status.st_size), str(status.st_mtime_ns)]
-        return " ".join(words)
+        return library_identity(self.library, self.symbol("*"), self.integer)
+
+
+def library_link_flags(library: str) -> tuple[str, ...]:
+    """What the linker takes for a library: its path and the directory to find it in, or a name."""
+    if os.path.isabs(library):
+        directory = os.path.dirname(library)
+        return (library, "-Xlinker", "-rpath", "-Xlinker", directory)
+    return (f"-l:{library}",)
+
+
+def library_identity(library: str, *words: str) -> str:
+    """Which library this is, without reading it: its path, size and time, and these words."""
+    status: tuple[str, ...] = ()
+    if os.path.isabs(library):
+        found = os.stat(library)
+        status = (str(found.st_size), str(found.st_mtime_ns))
+    return " ".join((library, *words, *status))
 
 
 def find_blas(options: Options) -> Blas | None:
@@ -78,7 +88,7 @@ def find_blas(options: Options) -> Blas | None:
         return None
     if wanted != "auto":
         return _named(wanted, origin)
-    for library, found in _candidates():
+    for library, found in candidates():
         spelling = _spelling(library)
         if spelling is not None:
             return Blas(library, *spelling, origin=found)
@@ -96,8 +106,8 @@ def _named(wanted: str, origin: str) -> Blas:
     return Blas(library, *spelling, origin=origin)
 
 
-def _candidates() -> Iterator[tuple[str, str]]:
-    """(library, where it was found) in order of preference."""
+def candidates(further: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """(library, where it was found) in order of preference; `further` system libraries last."""
     for package, folder, words in (
         ("numpy", "../numpy.libs", "NumPy's own library"),
         ("scipy_openblas64", "lib", "the package scipy-openblas64"),
@@ -106,12 +116,12 @@ def _candidates() -> Iterator[tuple[str, str]]:
         for directory in _package_directories(package):
             for path in sorted(Path(directory, folder).resolve().glob("*openblas*.so*")):
                 yield str(path), words
-    for name in _SYSTEM_NAMES:
+    for name in (*_SYSTEM_NAMES, *further):
         path = Path(sys.prefix, "lib", name)
         if path.exists():
             yield str(path), f"{sys.prefix}/lib"
     # Asking the loader by name takes microseconds; ctypes.util.find_library runs ldconfig and gcc.
-    for name in _SYSTEM_NAMES:
+    for name in (*_SYSTEM_NAMES, *further):
         yield name, "the system's libraries"
 
 
@@ -132,12 +142,12 @@ def _spelling(library: str) -> tuple[str, str, str] | None:
         return None
     for prefix, suffix in _SPELLINGS:
         if hasattr(loaded, f"{prefix}cblas_dgemm{suffix}"):
-            wide = suffix == "64_" or _says_64_bits(loaded, prefix)
+            wide = suffix == "64_" or says_64_bits(loaded, prefix)
             return prefix, suffix, "int64_t" if wide else "int32_t"
     return None
 
 
-def _says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
+def says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
     """Tell whether an OpenBLAS with plain names was built with 64-bit integers."""
     try:
         describe = getattr(loaded, f"{prefix}openblas_get_config")

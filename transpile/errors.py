@@ -48,6 +48,11 @@ class CompilationError(TranspileError):
     """The C compiler failed; the message carries the command, the C line and its output."""
 
 
+class LibraryNotFoundError(TranspileError):
+    """A library that a program has to be linked with was not found; the message says what to
+    install."""
+
+
 class CacheWarning(UserWarning):
     """The on-disk cache cannot be used as asked; the program still runs."""
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # see Lowering._steps
     from transpile.pipeline import Steps
     from transpile.render import Text
 
+Donated = tuple[int | tuple[int, int], ...]
+
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE = 0x0001 | 0x0100
 _BYTE = np.dtype(np.uint8)
@@ -51,10 +53,11 @@ class MemoryAnalysis:
 class Lowering:
     """A graph on its way to C; see `transpile.pipeline` for the steps.
 
-    donated   the positions of the inputs whose memory the caller gives up
+    donated   the positions of the inputs whose memory the caller gives up; (input, output) for one
+              that is assigned to, and what it holds afterwards
     """
 
-    def __init__(self, graph: Graph, options: Options, donated: tuple[int, ...] = ()) -> None:
+    def __init__(self, graph: Graph, options: Options, donated: Donated = ()) -> None:
         self.graph = graph
         self.options = options
         self.donated = donated
@@ -100,17 +103,30 @@ class Lowering:
             "donated": ",".join(map(str, self.donated)),
             "transpile": _own_digest(),
             "blas": blas.identity if blas is not None else "none",
+            "lapack": self._lapack_identity(),
         }
+
+    def _lapack_identity(self) -> str:
+        """Which library decomposes matrices, if there are any."""
+        if not _decomposes(self.graph):
+            return "none"
+        return toolchain.find_lapack(self.options).identity
 
     def build(self) -> Executable:
         """The program, loaded from the cache, or compiled first.
 
-        Raises CompilerNotFoundError and CompilationError.
+        Raises CompilerNotFoundError, LibraryNotFoundError and CompilationError.
         """
         entry, library = load_or_build(
             default_cache(), self.graph.name, self.ingredients(), lambda d: self._steps.write(d)
         )
         return Executable(self, entry, library)
+
+
+def _decomposes(graph: Graph) -> bool:
+    if any(equation.primitive.kind == "routine" for equation in graph.equations):
+        return True
+    return any(map(_decomposes, graph.subgraphs()))
 
 
 @cache

@@ -19,6 +19,7 @@ import numpy as np
 
 from transpile.dims import Index, Shape, Symbol, product
 from transpile.graph import UNKNOWN_SOURCE, Source
+from transpile.routines import Routine
 from transpile.types import BOOL, INT64, SHORT_NAMES
 
 DType = np.dtype[Any]
@@ -163,11 +164,17 @@ class Alloc:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a runtime function; an operand is an Index or the address of a buffer's element."""
+    """A call of a runtime function; an operand is an Index or the address of a buffer's element.
+
+    `writes` ends with the scratch memory. `routine` says what the call of a library means,
+    `flops` how many operations it is where the arguments do not.
+    """
 
     function: str
     args: tuple[Index | Load, ...]
     writes: tuple[str, ...] = ()
+    routine: Routine | None = None
+    flops: Index | None = None
 
 
 Statement = For | If | Declare | Update | Store | Alloc | Call
@@ -209,7 +216,8 @@ class Kernel:
 class Program:
     """A whole program. `offsets` gives each temporary its place in the workspace, in bytes.
 
-    `donated` names the inputs whose memory may be taken, `aliases` the pairs (output, input) that
+    `donated` names the inputs whose memory may be taken, `written` the pairs (input, output) of
+    arguments that are assigned to and what they hold then, `aliases` the pairs (output, input) that
     share memory; there the caller may pass the same array for both. `placements` says where each
     value of the graph lives, and why; it is for people.
     """
@@ -224,6 +232,7 @@ class Program:
     workspace: int = 0
     placements: tuple[str, ...] = ()
     donated: tuple[str, ...] = ()
+    written: tuple[tuple[str, str], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
 
     def buffers(self) -> dict[str, Buffer]:

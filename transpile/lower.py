@@ -13,6 +13,7 @@ import numpy as np
 from transpile import walks
 from transpile.dims import Dim, Index, Shape, Symbol, bounds, substitute, symbols_of, unravel
 from transpile.errors import InternalError
+from transpile.fourier import Transform, transform_calls, transform_flops, transform_function
 from transpile.graph import UNKNOWN_SOURCE, Atom, Const, Graph, Source
 from transpile.loops import (
     Alloc,
@@ -37,15 +38,20 @@ from transpile.placement import Scatter, Stage
 from transpile.primitives.indexing import dynamic_update_slice
 from transpile.primitives.reductions import identity
 from transpile.products import workspace_bytes
+from transpile.routines import Routine
+from transpile.sorts import sort_calls, sort_workspace
 from transpile.types import SHORT_NAMES
 from transpile.walks import map_expr
+
+Donated = tuple[int | tuple[int, int], ...]
 
 # A kernel's comment quotes at most this many lines of Python.
 LONGEST_COMMENT = 6
 
 
-def lower(graph: Graph, donated: tuple[int, ...] = ()) -> Program:
-    """The program that computes an optimised graph; `donated` are positions of its inputs."""
+def lower(graph: Graph, donated: Donated = ()) -> Program:
+    """The program that computes an optimised graph; `donated` are positions of its inputs, with
+    that of the only output that may take its memory where an input is assigned to."""
     return _Lowering(graph, fuse(graph)).program(donated)
 
 
@@ -111,7 +117,7 @@ class _Lowering:
 
     # ------------------------------------------------------------------------------ kernels
 
-    def program(self, donated: tuple[int, ...]) -> Program:
+    def program(self, donated: Donated) -> Program:
         kernels: list[Kernel] = []
         group: list[Nest | Stage] = []
         for item in self.fused.items:
@@ -138,7 +144,12 @@ class _Lowering:
             tuple(self.temporaries),
             tuple(self.constants),
             placements=tuple(explain(self.fused)),
-            donated=tuple(self.inputs[p].name for p in donated),
+            donated=tuple(self.inputs[p].name for p in donated if isinstance(p, int)),
+            written=tuple(
+                (self.inputs[p[0]].name, self.outputs[p[1]].name)
+                for p in donated
+                if not isinstance(p, int)
+            ),
         )
         walks.check(program)
         return program
@@ -166,6 +177,12 @@ class _Lowering:
         for item in items:
             if isinstance(item, Nest):
                 yield from self._loop(item)
+            elif item.routine is not None:
+                yield from self._routine(item, item.routine)
+            elif item.transform is not None:
+                yield from self._transform(item, item.transform)
+            elif item.sorted:
+                yield from self._sort(item)
             elif item.kind == "call":
                 yield from self._call(item)
             elif item.scatter is not None:
@@ -342,7 +359,14 @@ class _Lowering:
                 found.add(stage)
         return found
 
-    # -------------------------------------------------------------------- matrix products
+    # ------------------------------------------------------------- sorts, matrix products
+
+    def _sort(self, stage: Stage) -> Iterator[Statement]:
+        size = sort_workspace(stage.equation)
+        scratch = Buffer(self.names.new("scratch"), (size,), np.dtype("uint8"))
+        self.temporaries.append(scratch)
+        keys = [self._stored(atom) for atom in stage.sorted]
+        yield from sort_calls(stage.equation, keys, self._stored(stage.var), scratch)
 
     def _call(self, stage: Stage) -> Iterator[Statement]:
         found = stage.product
@@ -378,10 +402,59 @@ class _Lowering:
         body: tuple[Statement, ...] = (
             Call(f"matmul_{suffix}", tuple(arguments), (out.name, scratch.name)),
         )
-        for symbol in reversed(batch):
-            if symbol.extent is not None and symbol.extent != 1:
-                body = (For(symbol, symbol.extent, body),)
-        yield from body
+        yield from _looped(batch, body)
+
+    def _transform(self, stage: Stage, found: Transform) -> Iterator[Statement]:
+        """A call for each axis; all but the first work in the memory of the result."""
+        out, source = self._stored(stage.var), self._stored(found.base)
+        calls = list(transform_calls(stage.equation, found, self._loop_name))
+        size = max(call[0].workspace for call in calls)
+        scratch = Buffer(self.names.new("scratch"), (size,), np.dtype("uint8"))
+        self.temporaries.append(scratch)
+        function = transform_function(stage.equation)
+        for plan, loops, numbers, start, to in calls:
+            constants = [
+                self._stored(Const(v, name=n))
+                for n, v in (("plan", plan.numbers), ("factors", plan.table))
+            ]
+            places = ((source, start, numbers[2:5]), (out, to, numbers[5:]))
+            arguments: list[Index | Load] = [Load(c.name, (0,), c.dtype) for c in constants]
+            arguments += numbers[:2]
+            for buffer, first, steps in places:
+                arguments.append(Load(buffer.name, unravel(first, buffer.shape), buffer.dtype))
+                arguments += steps
+            arguments.append(Load(scratch.name, (0,), scratch.dtype))
+            flops = transform_flops(plan, numbers)
+            body = (Call(function, tuple(arguments), (out.name, scratch.name), flops=flops),)
+            yield from _looped(list(loops), body)
+            source = out
+            if out.dtype.kind == "c":
+                function = f"fft_complex_{SHORT_NAMES[out.dtype]}"
+
+    def _routine(self, stage: Stage, found: Routine) -> Iterator[Statement]:
+        """A loop over the leading axes around the call of a library."""
+        batch = [Symbol(self._loop_name(d), 0, extent) for d, extent in enumerate(found.batch)]
+        where = tuple(0 if s.extent == 1 else Dim.of(s) for s in batch)
+        buffers = [self._stored(a) for a in (*stage.equation.inputs, *stage.results)]
+        scratch = Buffer(self.names.new("scratch"), (found.workspace,), np.dtype("uint8"))
+        self.temporaries.append(scratch)
+        shapes = (*found.operands, *found.results)
+        arguments: list[Index | Load] = list(found.sizes)
+        arguments += [
+            Load(b.name, (*where, *[0] * len(shape)), b.dtype)
+            for b, shape in zip(buffers, shapes, strict=True)
+        ]
+        arguments.append(Load(scratch.name, (0,), scratch.dtype))
+        writes = (*(b.name for b in buffers[len(found.operands) :]), scratch.name)
+        yield from _looped(batch, (Call(found.function, tuple(arguments), writes, found),))
+
+
+def _looped(loops: list[Symbol], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Statements inside loops, of which those of one iteration are left out."""
+    for symbol in reversed(loops):
+        if symbol.extent is not None and symbol.extent != 1:
+            body = (For(symbol, symbol.extent, body),)
+    return body
 
 
 def _starts_kernel(item: Nest | Stage) -> bool:

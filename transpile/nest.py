@@ -113,6 +113,10 @@ def own_cost(stage: Stage) -> int:
 
 
 def _is_operand(placement: Placement, stage: Stage) -> bool:
+    if any(stage.var is t.base for t in placement.transforms.values()):
+        return True
+    if any(stage.var in s.equation.inputs for s in placement.stages if s.routine is not None):
+        return True
     return any(o.base is stage.var for p in placement.products.values() for o in p.operands)
 
 
@@ -309,11 +313,11 @@ def _home(
 
 def explain(fused: Fused) -> Iterator[str]:
     """For each computed value where it lives, and why: what `as_text("loops")` shows."""
-    stages = {s.var: s for s in fused.placement.stages}
-    for equation in fused.placement.graph.equations:
+    stages = {v: s for s in fused.placement.stages for v in s.results}
+    equations = fused.placement.graph.equations
+    for equation, var in ((e, v) for e in equations for v in e.outputs):
         if equation.primitive.kind in ("view", "generate"):
             continue
-        var = equation.output
         label = f"{var.name or equation.primitive.name} ({equation.primitive.name}, {var.type})"
         if var not in stages:
             reason = "cheap" if var in fused.placement.recompute else "read in one place"

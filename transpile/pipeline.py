@@ -15,6 +15,7 @@ from transpile import toolchain
 from transpile.blas import Blas
 from transpile.cost import program_cost
 from transpile.graph import Graph
+from transpile.lapack import Lapack
 from transpile.load import PROGRAM
 from transpile.loops import Call, Program
 from transpile.lower import lower
@@ -29,7 +30,9 @@ from transpile.walks import walk
 class Steps:
     """The steps of one graph."""
 
-    def __init__(self, graph: Graph, options: Options, donated: tuple[int, ...]) -> None:
+    def __init__(
+        self, graph: Graph, options: Options, donated: tuple[int | tuple[int, int], ...]
+    ) -> None:
         self.graph = graph
         self.options = options
         self.donated = donated
@@ -58,13 +61,22 @@ class Steps:
         """The C text, with this name of the header file in it."""
         source = self.graph.source
         title = f"{self.graph.name}, from {source}" if source.line else self.graph.name
-        return render(self.program, self.options, header, title, self._blas)
+        return render(self.program, self.options, header, title, (self._blas, self._lapack))
 
     @cached_property
     def _blas(self) -> Blas | None:
         """The library for matrix products, if there are any and the options ask for one."""
-        calls = any(isinstance(s, Call) for k in self.program.kernels for s in walk(k.body))
+        calls = any(call.routine is None for call in self._calls())
         return toolchain.find_blas(self.options) if calls else None
+
+    @cached_property
+    def _lapack(self) -> Lapack | None:
+        """The library for decompositions, if there are any."""
+        calls = any(call.routine is not None for call in self._calls())
+        return toolchain.find_lapack(self.options) if calls else None
+
+    def _calls(self) -> list[Call]:
+        return [s for k in self.program.kernels for s in walk(k.body) if isinstance(s, Call)]
 
     def cost(self) -> dict[str, float]:
         """The operations of the fused program and the memory that it touches."""
@@ -83,7 +95,9 @@ class Steps:
         (directory / "program.h").write_text(self.text.header, encoding="utf-8")
         if self.text.constants:
             (directory / "program.bin").write_bytes(self.text.constants)
-        libraries = list(self._blas.link_flags) if self._blas is not None else []
+        found = [self._blas, self._lapack]
+        flags = [library.link_flags for library in found if library is not None]
+        libraries = [word for words in dict.fromkeys(flags) for word in words]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
         log = toolchain.build_shared(

@@ -24,6 +24,7 @@ from transpile.dims import (
     unravel,
 )
 from transpile.elements import Elements, is_unrolled, merged_index
+from transpile.fourier import Transform, as_transform
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.loops import Expr, Load
 from transpile.primitive import Primitive
@@ -31,6 +32,7 @@ from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
 from transpile.primitives.linalg import dot_general, free_axes
 from transpile.products import Product, as_product
+from transpile.routines import Routine, routine_of
 from transpile.tangles import tangled
 from transpile.walks import subexpressions
 
@@ -46,7 +48,7 @@ LONGEST_CHAIN = 4
 _COSTLY = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8, "reciprocal": 4}
 _TRANSCENDENTAL_COST = 16
 # Kinds whose values are not computed element by element.
-_WHOLE = ("reduce", "scan", "contract", "composite", "scatter")
+_WHOLE = ("reduce", "scan", "contract", "composite", "scatter", "sort", "routine", "fft")
 # What a subscript costs that is read from an array: the element is anywhere in memory.
 SUBSCRIPT_COST = 4
 
@@ -68,10 +70,18 @@ class Stage:
     body: Expr | None
     combine: str = ""
     product: Product | None = None
+    sorted: tuple[Atom, ...] = ()  # the keys of a sort, which it reads as wholes
     reads: dict[str, list[Load]] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
     bound: dict[Symbol, Expr] = field(default_factory=dict)  # subscripts read from arrays
     scatter: Scatter | None = None
+    routine: Routine | None = None
+    transform: Transform | None = None
+
+    @property
+    def results(self) -> tuple[Var, ...]:
+        """What it computes: one value, or all results of a routine."""
+        return self.equation.outputs
 
     def parts(self) -> list[Stage]:
         """The stages that this one consists of."""
@@ -102,6 +112,7 @@ class Placement(Elements):
         self.updates = _updates_in_place(graph, self.producers)
         self.costs = _inline_costs(self)
         self.products: dict[Var, Product] = {}
+        self.transforms: dict[Var, Transform] = {}
         self.tangled = tangled(graph)
         self.staged = self._decide()
         self.stages: list[Stage] = []
@@ -114,7 +125,7 @@ class Placement(Elements):
                 self.stages.append(stage)
         self.stages = self._read_stages()
         self.position = {s: i for i, s in enumerate(self.stages)}
-        self.by_key = {self.key(s.var): s for s in self.stages}
+        self.by_key = {self.key(v): s for s in self.stages for v in s.results}
 
     # ------------------------------------------------------------------- which values are stages
 
@@ -123,11 +134,21 @@ class Placement(Elements):
         uses: dict[Atom, int] = {}
         spread: set[Atom] = set()
         for equation in reversed(self.graph.equations):
+            if equation.primitive.kind == "routine":
+                staged.update(equation.outputs)
+                read = (v for v in equation.inputs if isinstance(v, Var))
+                staged.update(v for v in read if v in self.producers)
+                continue
             var = equation.output
             if var not in staged and self._deserves_stage(var, equation, uses, var in spread):
                 staged.add(var)
             if is_library_product(equation):
                 staged |= self._place_operands(equation)
+            if equation.primitive.kind == "fft":
+                staged |= self._place_transform(equation)
+            if equation.primitive.kind == "sort":
+                keys = map(self._in_memory, equation.inputs)
+                staged |= {v for v in keys if isinstance(v, Var) and v in self.producers}
             inline = var not in staged
             for atom in equation.inputs:
                 uses[atom] = uses.get(atom, 0) + (uses.get(var, 0) if inline else 1)
@@ -141,7 +162,7 @@ class Placement(Elements):
         kind = equation.primitive.kind
         if kind in ("view", "generate"):
             return var in self.tangled
-        if (kind in ("scan", "composite", "scatter") or var in self.updates) or (
+        if (kind in ("scan", "composite", "scatter", "sort", "fft") or var in self.updates) or (
             kind in ("reduce", "contract") and not is_unrolled(equation)
         ):
             return True
@@ -158,15 +179,7 @@ class Placement(Elements):
         forced: set[Var] = set()
         accesses = []
         for atom in equation.inputs:
-            base, path = atom, []
-            while (
-                isinstance(base, Var)
-                and base in self.producers
-                and (self.producers[base].primitive.kind == "view")
-            ):
-                path.append(self.producers[base])
-                base = self.producers[base].inputs[0]
-            accesses.append((base, path))
+            accesses.append(self._views(atom))
         found = as_product(equation, accesses)
         for position, (base, _) in enumerate(accesses):
             if found.operands[position].base is not base:
@@ -175,6 +188,32 @@ class Placement(Elements):
                 forced.add(base)
         self.products[equation.output] = found
         return forced
+
+    def _views(self, atom: Atom) -> tuple[Atom, list[Equation]]:
+        """What a value is a view of, and the views, the last one first."""
+        path = []
+        while isinstance(atom, Var) and atom in self.producers:
+            if self.producers[atom].primitive.kind != "view":
+                break
+            path.append(self.producers[atom])
+            atom = self.producers[atom].inputs[0]
+        return atom, path
+
+    def _place_transform(self, equation: Equation) -> set[Var]:
+        found = as_transform(equation, *self._views(equation.inputs[0]))
+        self.transforms[equation.output] = found
+        base = found.base
+        return {base} if isinstance(base, Var) and base in self.producers else set()
+
+    def _in_memory(self, atom: Atom) -> Atom:
+        """The value whose memory has the elements of a value in their order: it, or what it is a
+        reshape of."""
+        while isinstance(atom, Var) and atom in self.producers and atom not in self.tangled:
+            equation = self.producers[atom]
+            if equation.primitive is not axis_rows.reshape:
+                break
+            (atom,) = equation.inputs
+        return atom
 
     # -------------------------------------------------------------------------------- the stages
 
@@ -191,9 +230,17 @@ class Placement(Elements):
         return loops, tuple(index)
 
     def _stage(self, equation: Equation) -> Stage:
-        primitive, var = equation.primitive, equation.output
+        primitive, var = equation.primitive, equation.outputs[0]
+        if primitive.kind == "routine":
+            called = routine_of(equation)
+            return Stage(var, "call", equation, [], 0, (), None, routine=called)
         if var in self.products:
             return Stage(var, "call", equation, [], 0, (), None, product=self.products[var])
+        if var in self.transforms:
+            return Stage(var, "call", equation, [], 0, (), None, transform=self.transforms[var])
+        if primitive.kind == "sort":
+            operands = tuple(map(self._in_memory, equation.inputs))
+            return Stage(var, "call", equation, [], 0, (), None, sorted=operands)
         if primitive is axis_rows.reshape:
             return self._reshaping(equation)
         if primitive is indexing.scatter or var in self.updates:
@@ -298,7 +345,7 @@ class Placement(Elements):
         wanted = {self.key(v) for v in self.graph.outputs}
         kept: list[Stage] = []
         for stage in reversed(self.stages):
-            if self.key(stage.var) in wanted:
+            if not wanted.isdisjoint(map(self.key, stage.results)):
                 self._note_reads(stage)
                 wanted |= stage.reads.keys()
                 kept.append(stage)
@@ -311,6 +358,11 @@ class Placement(Elements):
         parts = [part for expression in expressions for part in subexpressions(expression)]
         if stage.product is not None:
             parts = [Load(self.key(o.base), (), o.base.type.dtype) for o in stage.product.operands]
+        parts += [Load(self.key(a), (), a.type.dtype) for a in stage.sorted]
+        if stage.transform is not None:
+            parts.append(Load(self.key(stage.transform.base), (), stage.transform.base.type.dtype))
+        if stage.routine is not None:
+            parts += [Load(self.key(a), (), a.type.dtype) for a in stage.equation.inputs]
         for part in parts:
             if isinstance(part, Load):
                 stage.reads.setdefault(part.buffer, []).append(part)
@@ -410,5 +462,5 @@ def _inline_costs(placement: Placement) -> dict[Var, tuple[int, int]]:
                     size += costs[atom][1] * repeat
                     continue
             size += repeat
-        costs[equation.output] = (cost + repeat - 1, size)
+        costs.update(dict.fromkeys(equation.outputs, (cost + repeat - 1, size)))
     return costs

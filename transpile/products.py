@@ -63,7 +63,7 @@ def _operand(
     atom: Atom, access: Access, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
 ) -> Operand:
     for base, path in (access, (atom, ())):
-        found = _strides(atom, base, path)
+        found = strides_in(atom, base, path)
         if found is None:
             continue
         offset, strides = found
@@ -76,7 +76,9 @@ def _operand(
     )
 
 
-def _strides(atom: Atom, base: Atom, path: Sequence[Equation]) -> tuple[Index, list[Index]] | None:
+def strides_in(
+    atom: Atom, base: Atom, path: Sequence[Equation]
+) -> tuple[Index, list[Index]] | None:
     """The offset and the stride of each axis of `atom` inside `base`, or None."""
     symbols = [Symbol(f"a{axis}", 0, extent) for axis, extent in enumerate(atom.type.shape)]
     index: Shape = tuple(0 if s.extent == 1 else Dim.of(s) for s in symbols)

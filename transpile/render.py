@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from transpile import runtime
-from transpile.blas import Blas, declarations
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
+from transpile.lapack import Libraries, notes, prototypes
 from transpile.loops import (
     Alloc,
     Apply,
@@ -76,21 +76,21 @@ def render(
     options: Options,
     header: str = "program.h",
     title: str = "",
-    blas: Blas | None = None,
+    libraries: Libraries = (None, None),
 ) -> Text:
     """The text of the program and of its header, which it includes by the name `header`.
 
     Constants that are too long to write out are in a file of their own beside it, which has the
     header's name with the ending `.bin`.
     """
-    return _Renderer(program, options, C, title or program.name, blas).render(header)
+    return _Renderer(program, options, C, title or program.name, libraries).render(header)
 
 
 class _Renderer:
     def __init__(
-        self, program: Program, options: Options, dialect: Dialect, title: str, blas: Blas | None
+        self, program: Program, options: Options, dialect: Dialect, title: str, found: Libraries
     ) -> None:
-        self.blas = blas
+        self.libraries = found
         self.binary = bytearray()
         self.program = program
         self.options = options
@@ -115,7 +115,7 @@ class _Renderer:
             f"{b.name}: {_type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ]
+        ] + notes(self.libraries)
         source = (
             _environment()
             .get_template(self.dialect.template)
@@ -124,7 +124,7 @@ class _Renderer:
                 description=types,
                 includes=(*self.dialect.includes, *complex_),
                 header=header,
-                helpers=[*declarations(self.blas, self.used), *runtime.collect(self.used)],
+                helpers=[*prototypes(self.libraries, self.used), *runtime.collect(self.used)],
                 reductions=list(self.reductions.values()),
                 constants=constants,
                 kernels=kernels,
@@ -302,7 +302,7 @@ class _Renderer:
                 shape = "".join(f"[{d}]" for d in buffer.shape)
                 return _line(f"{c_type(self.dialect, buffer.dtype)} {buffer.name}{shape};")
             case Call(function=function, args=args):
-                if self.blas is not None and function.startswith("matmul_"):
+                if self.libraries[0] is not None and function.startswith("matmul_"):
                     function = f"blas_{function}"
                 self.used.add(function)
                 texts = [

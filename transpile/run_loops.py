@@ -16,6 +16,7 @@ import numpy as np
 
 from transpile.dims import Atom, Dim, Index, Shape, Symbol, bounds, evaluate, product
 from transpile.errors import InternalError
+from transpile.fourier import KINDS
 from transpile.loops import (
     Alloc,
     Apply,
@@ -37,6 +38,7 @@ from transpile.loops import (
     Within,
 )
 from transpile.primitive import TABLE
+from transpile.routines import Routine
 from transpile.walks import seen_by
 
 UNWRITTEN = 0
@@ -273,7 +275,16 @@ class _KernelRun:
             self.scalars[target.name] = result
 
     def call(self, call: Call) -> None:
-        """matmul_T(m, n, k, &a, row, column, &b, row, column, &c, row, &workspace)."""
+        """matmul_T(m, n, k, &a, row, column, &b, row, column, &c, row, &workspace), or a sort."""
+        if call.routine is not None:
+            self.library(call, call.routine)
+            return
+        if call.function.startswith(("sort_", "argsort_")):
+            self.sort(call)
+            return
+        if call.function.startswith("fft_"):
+            self.transform(call)
+            return
         if not call.function.startswith("matmul_"):
             raise InternalError(f"{call.function} has no meaning here")
         m, n, k, a_row, a_column, b_row, b_column, c_row = (
@@ -287,9 +298,73 @@ class _KernelRun:
             self.memories[c.buffer].write(first + i * c_row + j, value)
         self.memories[scratch.buffer].fill(0)
 
-    def matrix(self, first: Load, shape: tuple[int, int], steps: tuple[int, int]) -> Any:
-        """The matrix that begins at an element and steps through its buffer."""
+    def transform(self, call: Call) -> None:
+        """fft_T(&plan, &factors, outer, inner, &x, outer, inner, own step, &out, ..., &scratch)."""
+        plan, factors, x, out, scratch = (a for a in call.args if isinstance(a, Load))
+        sizes = [self.index(a) for a in call.args if not isinstance(a, Load)]
+        numbers, scale = self.memories[plan.buffer].data, self.memories[factors.buffer].data[1]
+        first, to = self.position(x.buffer, x.index), self.position(out.buffer, out.index)
+        for i, j in np.ndindex(sizes[0], sizes[1]):
+            begin = first + i * sizes[2] + j * sizes[3]
+            kind, n = KINDS[numbers[0]], int(numbers[2])
+            count = n // 2 + 1 if kind == "irfft" else n
+            operand = self.matrix(x, (1, count), (0, sizes[4]), begin)[0]
+            params = {"fft_type": kind, "fft_lengths": (n,), "axes": (0,), "scale": scale}
+            for k, value in enumerate(TABLE["fft"].numpy(operand, **params)):
+                place = to + i * sizes[5] + j * sizes[6] + k * sizes[7]
+                self.memories[out.buffer].write(place, value)
+        self.memories[scratch.buffer].fill(0)
+
+    def sort(self, call: Call) -> None:
+        """sort_T or argsort_T(outer, n, inner, format, words, &x, &out, [again,] places, &scratch):
+        all rows of x[outer][n][inner]."""
+        sizes = [self.index(a) for a in call.args if not isinstance(a, Load)]
+        shape = tuple(sizes[:3])
+        x, out, scratch = (a for a in call.args if isinstance(a, Load))
+        if call.function.startswith("sort"):
+            found = np.sort(self.whole(x, shape), axis=1, kind="stable")
+        else:
+            before = np.broadcast_to(np.arange(shape[1])[:, None], shape)
+            if sizes[5]:
+                before = self.whole(out, shape)
+            keys = np.take_along_axis(self.whole(x, shape), before, 1)
+            found = np.take_along_axis(before, np.argsort(keys, 1, kind="stable"), 1)
+        for position, value in enumerate(found.ravel()):
+            self.memories[out.buffer].write(position, value)
+        self.memories[scratch.buffer].fill(0)
+
+    def whole(self, first: Load, shape: tuple[int, ...]) -> Any:
+        """All elements of a buffer, in a shape."""
+        memory = self.memories[first.buffer]
+        elements = [memory.read(k) for k in range(memory.data.size)]
+        return np.array(elements, memory.dtype).reshape(shape)
+
+    def library(self, call: Call, routine: Routine) -> None:
+        """(sizes..., &operands..., &results..., &scratch): the NumPy meaning of the row."""
+        places = [a for a in call.args if isinstance(a, Load)]
+        count = len(routine.operands)
+        operands = [self.block(a, s) for a, s in zip(places[:count], routine.operands, strict=True)]
+        meaning = TABLE[routine.row].numpy(*operands, **dict(routine.params))
+        found = [meaning] if isinstance(meaning, np.ndarray) else meaning
+        for place, value in zip(places[count:-1], found, strict=True):
+            first = self.position(place.buffer, place.index)
+            for offset, element in enumerate(np.ravel(value)):
+                self.memories[place.buffer].write(first + offset, element)
+        self.memories[places[-1].buffer].fill(0)
+
+    def block(self, first: Load, shape: Shape) -> Any:
+        """The array in row-major order that begins at an element."""
+        size = self.index(product(shape))
         memory, start = self.memories[first.buffer], self.position(first.buffer, first.index)
+        elements = [memory.read(start + k) for k in range(size)]
+        return np.array(elements, first.dtype).reshape([self.index(d) for d in shape])
+
+    def matrix(
+        self, first: Load, shape: tuple[int, int], steps: tuple[int, int], start: int | None = None
+    ) -> Any:
+        """The matrix that begins at an element, or at `start`, and steps through its buffer."""
+        memory = self.memories[first.buffer]
+        start = self.position(first.buffer, first.index) if start is None else start
         matrix = np.empty(shape, first.dtype)
         for i, j in np.ndindex(*shape):
             position = start + i * steps[0] + j * steps[1]

@@ -2,11 +2,12 @@
 calls.
 
 A file holds a family: comments, functions, typedefs, enums and `#if` blocks, each starting at
-column 0. A name that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned) or `_C`
-(complex) is a pattern: asked for `absolute_i32`, the pattern `absolute_S` is instantiated by
-replacing whole words: `S` becomes `int32_t` and every `..._S` becomes `..._i32` (and `U`, `..._U`
-the unsigned partner; in `_C` patterns `R`, `..._R` the real partner). What a program does not use
-is not pasted into it.
+column 0. A name that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned), `_C` (complex)
+or `_T` (floats and complex) is a pattern: asked for `absolute_i32`, the pattern `absolute_S` is
+instantiated by replacing whole words: `S` becomes `int32_t` and every `..._S` becomes `..._i32`
+(and `U`, `..._U` the unsigned partner; `R`, `..._R` the real partner of complex numbers and `Z` the
+complex one of floats, which are their own partners otherwise). What a program does not use is not
+pasted into it.
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ from transpile.paths import data_directory
 
 # Suffix of a name -> (letter of the pattern, replacements of whole words).
 _WORDS: dict[str, tuple[str, dict[str, str]]] = {
-    "f32": ("F", {"F": "float"}),
-    "f64": ("F", {"F": "double"}),
-    "c64": ("C", {"C": "float complex", "R": "float"}),
-    "c128": ("C", {"C": "double complex", "R": "double"}),
+    suffix: (letter, {letter: own, "T": own, "R": real, "Z": f"{real} complex"})
+    for suffix, letter, own, real in (
+        ("f32", "F", "float", "float"),
+        ("f64", "F", "double", "double"),
+        ("c64", "C", "float complex", "float"),
+        ("c128", "C", "double complex", "double"),
+    )
 }
 _PARTNERS: dict[str, dict[str, str]] = {
-    "f32": {"F": "f32"},
-    "f64": {"F": "f64"},
-    "c64": {"C": "c64", "R": "f32"},
-    "c128": {"C": "c128", "R": "f64"},
+    "f32": {"F": "f32", "T": "f32", "R": "f32", "Z": "c64"},
+    "f64": {"F": "f64", "T": "f64", "R": "f64", "Z": "c128"},
+    "c64": {"C": "c64", "T": "c64", "R": "f32", "Z": "c64"},
+    "c128": {"C": "c128", "T": "c128", "R": "f64", "Z": "c128"},
 }
 for _bits in (8, 16, 32, 64):
     for _letter, _prefix in (("S", "i"), ("U", "u")):
@@ -104,7 +108,7 @@ _COMPLEX_LIBRARY = {
     },
 }
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
-_CODE = re.compile(r"(/\*.*?\*/|//[^\n]*)|\b[A-Za-z_]\w*\b", re.DOTALL)
+_CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop that ends a word, not an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
 WIDTH = 100
@@ -222,6 +226,8 @@ def find(name: str) -> Item | None:
         return None
     letter, _ = _WORDS[suffix]
     pattern = items().get(f"{base}_{letter}")
+    if pattern is None and letter in "FC":
+        pattern = items().get(f"{base}_T")
     return None if pattern is None else _instantiate(pattern, suffix)
 
 
@@ -238,7 +244,7 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
 
     def replace(match: re.Match[str]) -> str:
         word = match[0]
-        if match[1] is not None:  # a comment
+        if match[1] is not None:  # a comment or a string
             return word
         if word in words:
             return words[word]

@@ -36,7 +36,9 @@ class Signature:
     `in_tree` is the structure of (args, kwargs) without static arguments; `types`, `paths` (as one
     would write the leaf in Python) and `donated` have an item a leaf; `statics` are (name, value).
     `fixed` holds, for a leaf whose value is part of the program (a Python number in dynamic mode),
-    that value, and TRACED for all others.
+    that value, and TRACED for all others. `written` are the leaves that the function assigns to:
+    the last outputs of the graph are what they hold then. `places` says which output of the graph
+    each leaf of the result is.
     """
 
     in_tree: tree.TreeDef
@@ -45,6 +47,8 @@ class Signature:
     donated: tuple[bool, ...]
     statics: tuple[tuple[str, Any], ...] = ()
     fixed: tuple[Any, ...] = ()
+    written: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
 
     @property
     def traced(self) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from transpile import primitives, tree
 from transpile.closures import Watch
 from transpile.dims import Dim
 from transpile.dot import to_dot
-from transpile.executable import Executable, Lowering, MemoryAnalysis
+from transpile.executable import Donated, Executable, Lowering, MemoryAnalysis
 from transpile.graph import Graph, Var
 from transpile.keys import KEYWORDS, Rejected, concrete, describe
 from transpile.options import Options
@@ -31,6 +31,7 @@ from transpile.primitive import TABLE, Primitive
 from transpile.signature import TRACED, Signature, leaf_type, same_type, type_text
 from transpile.tracer import Tracer
 from transpile.types import ArrayType, ShapeDtypeStruct
+from transpile.written import given_up, writing
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
 
@@ -126,7 +127,8 @@ class Traced(_Stage):
         keep_unused: bool = False,
         watch: Watch | None = None,
     ) -> None:
-        super().__init__(signature, out_tree, tuple(a.type for a in graph.outputs))
+        types = [a.type for a in graph.outputs]
+        super().__init__(signature, out_tree, tuple(types[p] for p in signature.places))
         self._graph = graph
         self._where = where
         self._options = options
@@ -160,7 +162,7 @@ class Traced(_Stage):
                 lowering = Lowering(
                     program,
                     self._options,
-                    tuple(place for place, leaf in enumerate(kept) if donated[leaf]),
+                    given_up(kept, donated, self._signature.written, program),
                 )
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
@@ -178,6 +180,11 @@ class Traced(_Stage):
                 live.update(atom for atom in equation.inputs if isinstance(atom, Var))
                 equations.append(equation)
         # An input that defines a runtime size is needed for it.
+        # So is one that is assigned to: its array must change.
+        known = self._signature
+        live |= {
+            v for v, leaf in zip(graph.inputs, known.traced, strict=True) if leaf in known.written
+        }
         inputs = tuple(
             v for v in graph.inputs if v in live or any(isinstance(d, Dim) for d in v.type.shape)
         )
@@ -259,8 +266,10 @@ class Compiled(_Stage):
         self._where = where
         self._accepted: set[tuple[Any, ...]] = set()
         every = len(self._signature.types)
+        known = self._signature
+        is_plain = not known.written and known.places == tuple(range(len(known.places)))
         self.fast: Fast = (
-            executable.run,
+            executable.run if is_plain else writing(executable.run, known, kept),
             None if kept == tuple(range(every)) else kept,
             _finisher(self._out_tree),
         )
@@ -446,7 +455,7 @@ def _raise_tree_mismatch(compiled: tree.TreeDef, called: tree.TreeDef) -> None:
 def _restored(
     graph: Graph,
     options: Options,
-    donated: tuple[int, ...],
+    donated: Donated,
     signature: Signature,
     out_tree: tree.TreeDef,
     out_types: tuple[ArrayType, ...],

@@ -27,7 +27,7 @@ def tangled(graph: Graph) -> set[Var]:
             if depth > MOST_RESHAPES:
                 cut.add(equation.output)
                 depth = 0
-        elif equation.primitive.kind in ("reduce", "scan", "contract"):
+        elif equation.primitive.kind in ("reduce", "scan", "contract", "routine"):
             depth = 0
-        depths[equation.output] = depth
+        depths.update(dict.fromkeys(equation.outputs, depth))
     return cut

@@ -25,7 +25,8 @@ from transpile.compilers import (
     find_compiler,
     output_of,
 )
-from transpile.errors import CompilationError, CompilerNotFoundError
+from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
+from transpile.lapack import find_lapack
 from transpile.options import Options
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "describe",
     "find_blas",
     "find_compiler",
+    "find_lapack",
     "flags",
     "ingredients",
     "sanitizer_environment",
@@ -162,6 +164,11 @@ def describe(options: Options) -> dict[str, str]:
         matrix = f"{blas.library} ({blas.origin}, {blas.integer})" if blas else "none: plain C"
     except ValueError as error:
         matrix = f"none: {error}"
+    try:
+        lapack = find_lapack(options)
+        decompositions = f"{lapack.library} ({lapack.origin}, {lapack.integer})"
+    except LibraryNotFoundError as error:
+        decompositions = f"none: {error}"
     return {
         "compiler": shlex.join(compiler.command),
         "kind": compiler.kind,
@@ -170,6 +177,7 @@ def describe(options: Options) -> dict[str, str]:
         "OpenMP": threads,
         "flags": shlex.join(flags(compiler, options)),
         "BLAS": matrix,
+        "LAPACK": decompositions,
     }
 
 

@@ -30,6 +30,7 @@ class Trace:
     known      the values of Vars, as far as Python may ask for them: a value is computed there and
                then from the equations so far. None: Python may ask for nothing
     captures   for a Var of an outer trace: its tracer, and the Var that stands for it here
+    written    for an array that was assigned to: the value that it holds since then
     origin     where the equations come from, when they are made by a transformation
     refused    the error that a conversion to a Python value ended in
     """
@@ -39,8 +40,11 @@ class Trace:
     inputs: list[Var] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
     producers: dict[Var, Equation] = field(default_factory=dict)
+    births: dict[Var, int] = field(default_factory=dict)  # the number of equations before it
     captures: dict[Var, tuple[Tracer, Var]] = field(default_factory=dict)
     known: dict[Var, Any] | None = None
+    written: dict[Var, Var] = field(default_factory=dict)
+    rebuilt: dict[tuple[Var, Var], Var] = field(default_factory=dict)
     origin: Source | None = None
     active: bool = True
     refused: errors.TracerError | None = None
@@ -53,12 +57,13 @@ class Trace:
             return value.variable
         if not value.owner.active:
             raise leaked(value)
-        if value.variable not in self.captures:
-            captured = Var(value.type, value.variable.name)
-            self.captures[value.variable] = (value, captured)
+        var = value.variable
+        if var not in self.captures:
+            captured = Var(value.type, var.name)
+            self.captures[var] = (Tracer(value.owner, var), captured)
             if self.known is not None:
                 self.known[captured] = value
-        return self.captures[value.variable][1]
+        return self.captures[var][1]
 
     def append(
         self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]
@@ -76,8 +81,10 @@ class Trace:
 
     def add(self, equation: Equation) -> list[Tracer]:
         """Add an equation whose inputs are atoms of this trace and whose outputs are new."""
+        born = len(self.equations)
         self.equations.append(equation)
-        self.producers.update(dict.fromkeys(equation.outputs, equation))
+        for var in equation.outputs:
+            self.producers[var], self.births[var] = equation, born
         return [Tracer(self, v) for v in equation.outputs]
 
     def copy(self, equation: Equation, inputs: Sequence[Any]) -> list[Tracer]:
@@ -96,6 +103,48 @@ class Trace:
             yield
         finally:
             self.origin = before
+
+    # An array that is assigned to becomes another value of the graph. Its views are the same
+    # equations again, applied to that one.
+
+    def viewed(self, var: Var) -> Equation | None:
+        """The equation that makes a value a view of another one, if it is that."""
+        equation = self.producers.get(var)
+        if equation is None or equation.primitive.kind != "view":
+            return None
+        (x,) = equation.inputs
+        is_repeated = equation.primitive.name == "broadcast_in_dim" and x.type.size != var.type.size
+        return None if isinstance(x, Const) or is_repeated else equation
+
+    def is_new(self, var: Var, since: int) -> bool:
+        """Tell whether an array shares no memory with one older than so many equations."""
+        while (view := self.viewed(var)) is not None:
+            (behind,) = view.inputs
+            assert isinstance(behind, Var)  # a view of a Const is none
+            var = self.newest(behind)
+        return self.births.get(var, -1) >= since
+
+    def newest(self, var: Var) -> Var:
+        """The value that an array holds now which once held this one."""
+        chain: list[Equation] = []
+        while True:
+            while var in self.written:
+                var = self.written[var]
+            equation = self.viewed(var)
+            if equation is None:
+                break
+            chain.append(equation)
+            var = equation.inputs[0]  # type: ignore[assignment]  # a view of a Const is none
+        for equation in reversed(chain):
+            if equation.inputs[0] is var:
+                var = equation.output
+                continue
+            key = (equation.output, var)
+            if key not in self.rebuilt:
+                (tracer,) = self.copy(equation, [Tracer(self, var)])
+                self.rebuilt[key] = tracer._variable
+            var = self.rebuilt[key]
+        return var
 
     def value(self, var: Var) -> Any:
         """The value of a Var, or UNKNOWN."""
@@ -160,6 +209,10 @@ def constant(value: Any, what: str = "a constant") -> Const:
 # -------------------------------------------------------------------------- the trace under way
 
 
+# What is called when a trace begins, and when it has ended.
+AROUND_TRACES: list[tuple[Callable[[], None], Callable[[], None]]] = []
+
+
 class _Stack(threading.local):
     def __init__(self) -> None:
         self.traces: list[Trace] = []
@@ -214,18 +267,24 @@ def trace_nested(
     trace.inputs = [Var(t, n) for t, n in zip(types, names, strict=True)]
     if known is not None:
         trace.known = dict(zip(trace.inputs, known, strict=True))
+    for begin, _ in AROUND_TRACES:
+        begin()
     _stack.traces.append(trace)
     try:
         leaves, extra = function(*[Tracer(trace, v) for v in trace.inputs])
         outputs = tuple(trace.atom(leaf) for leaf in leaves)
-    except TypeError as problem:
-        # np.zeros(traced) asks for an int, and says something else when it does not get one.
-        if trace.refused is None or isinstance(problem, errors.TracerError):
+    except (TypeError, ValueError) as problem:
+        # np.zeros(traced) asks for an int, array[0] = traced for a float; they say something else
+        # when they do not get one.
+        is_other = isinstance(problem, ValueError) and "array element" not in str(problem)
+        if trace.refused is None or is_other or isinstance(problem, errors.TracerError):
             raise
         raise trace.refused from problem
     finally:
         _stack.traces.pop()
         trace.active = False
+        for _, end in AROUND_TRACES:
+            end()
     captured = [tracer for tracer, _ in trace.captures.values()]
     inputs = (*[var for _, var in trace.captures.values()], *trace.inputs)
     graph = Graph(inputs, tuple(trace.equations), outputs, trace.name, source=source)

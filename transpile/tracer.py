@@ -8,7 +8,7 @@ that is under way (`transpile.trace`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,14 +58,17 @@ _WHAT_TO_DO = {
     "float": (
         "TracerFloatConversionError",
         "Stay with array operations (x.astype('float64') converts), make the argument static "
-        "(static_argnums or static_argnames), or use `djit` (static=False).",
+        "(static_argnums or static_argnames), or use `djit` (static=False). To assign to an array, "
+        "make it by numpy.zeros_like(x) or transpile.numpy.zeros(n): an array that plain "
+        "numpy.zeros(n) makes is not traced.",
     ),
     "array": (
         "TracerArrayConversionError",
         "A NumPy function that has no traced form, or a library that is not NumPy, wanted the "
-        "values. Use a function that transpile.numpy has (numpy.stack in the place of numpy.array, "
-        "numpy.concatenate or numpy.where in the place of an assignment into an array), or compute "
-        "this outside the traced function.",
+        "values. Use a function that transpile.numpy has (numpy.stack in the place of "
+        "numpy.array), or compute this outside the traced function. To assign to an array, make it "
+        "by numpy.zeros_like(x) or transpile.numpy.zeros(n): an array that plain numpy.zeros(n) "
+        "makes is not traced.",
     ),
 }
 
@@ -74,39 +77,55 @@ class Tracer:
     """An array that is not there yet: it has a shape and a dtype, and notes what is done to it."""
 
     # Not `trace` and `var`: those are methods of an array.
-    __slots__ = ("owner", "variable")
+    __slots__ = ("_variable", "owner")
     __array_priority__ = 1000.0
     __hash__ = None  # type: ignore[assignment]  # as ndarray: == is elementwise
-    __getitem__: Callable[..., Any]  # transpile.numpy gives it, with the other methods
+    __getitem__: Callable[..., Any]  # transpile.numpy gives these, with the other methods
+    __setitem__: Callable[..., None]
 
     def __init__(self, owner: Trace, variable: Var) -> None:
         self.owner = owner
-        self.variable = variable
+        self._variable = variable
+
+    @property
+    def variable(self) -> Var:
+        """The value that the array holds now: another one after an assignment into the array, or
+        into one that this is a view of."""
+        return self.owner.newest(self._variable) if self.owner.written else self._variable
+
+    @variable.setter
+    def variable(self, variable: Var) -> None:
+        self._variable = variable
+
+    @property
+    def original(self) -> Var:
+        """The value that the array held when it was made."""
+        return self._variable
 
     @property
     def type(self) -> ArrayType:
         """The array type."""
-        return self.variable.type
+        return self._variable.type  # an assignment changes values, never the type
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """The shape."""
-        return self.variable.type.shape
+        return self._variable.type.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype."""
-        return self.variable.type.dtype
+        return self._variable.type.dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self.variable.type.ndim
+        return self._variable.type.ndim
 
     @property
     def size(self) -> Any:
         """The number of elements."""
-        return self.variable.type.size
+        return self._variable.type.size
 
     @property
     def itemsize(self) -> int:
@@ -193,13 +212,6 @@ class Tracer:
     def tolist(self) -> Any:
         """The values as Python lists; only where values are known."""
         return self._concrete("array", "a Python list").tolist()
-
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise errors.UnsupportedError(
-            f"{user_source()}: assignment into a traced array is not supported yet: "
-            f"`{user_source().text}`. Build the result with numpy.where, numpy.concatenate or "
-            f"numpy.pad instead."
-        )
 
 
 def _public_name(function: Any) -> str:

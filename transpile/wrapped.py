@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any, cast
 
-import numpy as np
-
 from transpile import tree
 from transpile.closures import Watch
-from transpile.graph import Graph
 from transpile.keys import Rejected, abstract, ndarray
+from transpile.leaves import OnLeaves, output_names
 from transpile.options import Options
 from transpile.parameters import Bound, Parameters
 from transpile.signature import (
@@ -28,12 +26,10 @@ from transpile.signature import (
     inner,
     place_of,
     signature,
-    unique_identifiers,
 )
-from transpile.source import function_source, user_source
+from transpile.source import user_source
 from transpile.stages import Fast, Lowered, Traced
-from transpile.trace import constant, current_trace, trace_function
-from transpile.tracer import Tracer
+from transpile.trace import current_trace, trace_function
 from transpile.types import PYTHON_SCALARS
 
 logger = logging.getLogger("transpile")
@@ -252,15 +248,16 @@ class Wrapped:
         values = [leaves[place] for place in places]
         concrete = not self._config.static and all(isinstance(v, ndarray) for v in values)
         surroundings = Watch(inner(self._function), self._objects(bound)) if watch else None
-        graph, (out_tree, out_paths) = trace_function(
-            cast(Any, _Flat(self._function, bound, known, leaves)),
+        graph, (out_tree, out_paths, positions, written) = trace_function(
+            cast(Any, OnLeaves(self._function, bound, known, leaves)),
             [known.types[place] for place in places],
             [names[place] for place in places],
             name=function_name(self._function),
             known=values if concrete else None,
         )
+        known = dataclasses.replace(known, written=written, places=positions)
         return Traced(
-            dataclasses.replace(graph, output_names=_output_names(graph, out_paths)),
+            dataclasses.replace(graph, output_names=output_names(graph, out_paths)),
             known,
             out_tree,
             place_of(self._function),
@@ -380,56 +377,6 @@ def _check_hashable(known: Signature, where: str) -> None:
             f"array in it) that cannot be hashed: {known.in_tree}. Let its flatten function give "
             f"hashable data, such as a tuple for a list."
         ) from None
-
-
-class _Flat:
-    """A function on the traced leaves alone, giving (result leaves, (structure, paths))."""
-
-    def __init__(self, function: Any, bound: Bound, known: Signature, leaves: list[Any]) -> None:
-        self._function = function
-        self._bound = bound
-        self._known = known
-        self._leaves = leaves
-        self.__name__ = function_name(function)
-        code = getattr(inner(function), "__code__", None)
-        if code is not None:  # error messages say where the user's function is
-            self.__code__ = code
-
-    def __call__(self, *tracers: Tracer) -> tuple[list[Any], Any]:
-        leaves = list(self._leaves)
-        for place, tracer in zip(self._known.traced, tracers, strict=True):
-            leaves[place] = tracer
-        args, kwargs = self._bound.join(*self._known.in_tree.unflatten(leaves))
-        results, out_tree = tree.flatten(self._function(*args, **kwargs))
-        paths = out_tree.paths("")
-        return [self._result(*pair) for pair in zip(results, paths, strict=True)], (out_tree, paths)
-
-    def _result(self, leaf: Any, path: str) -> Any:
-        if isinstance(leaf, Tracer):
-            return leaf
-        source = function_source(inner(self._function))
-        what = f"the result{path} of {self.__name__!r} ({source.file}:{source.line})"
-        if type(leaf) in PYTHON_SCALARS or isinstance(leaf, np.generic | np.ndarray):
-            return constant(leaf, what)
-        if hasattr(leaf, "__array__"):
-            return constant(leaf, what)
-        raise TypeError(
-            f"{what} is a {type(leaf).__name__}, which is not an array: {leaf!r}. A traced "
-            f"function returns arrays, numbers, or tuples, lists and dicts of them."
-        )
-
-
-def _output_names(graph: Graph, paths: list[str]) -> tuple[str, ...]:
-    """A name for each output: the user's variable, the key in a dict, or `out`."""
-    inputs = {v.name for v in graph.inputs}
-    hints = []
-    for atom, path in zip(graph.outputs, paths, strict=True):
-        name = "" if atom in graph.inputs else atom.name
-        if not name:
-            key = path.replace("'", "").strip("[]. ")
-            name = f"out{path}" if not key or key[0].isdigit() else key
-        hints.append(f"{name}_out" if name in inputs else name)
-    return tuple(unique_identifiers(hints, inputs))
 
 
 # ------------------------------------------------------------------------------------ switches

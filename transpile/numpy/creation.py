@@ -40,8 +40,12 @@ from transpile.tracer import FUNCTIONS, Tracer
 from transpile.types import BOOL, FLOAT64, INT64
 
 
-def _makes(function: Any) -> Callable[[Function], Function]:
-    """Register a function that NumPy dispatches by its argument `like=` only."""
+def _makes(function: Any, in_trace: bool = False) -> Callable[[Function], Function]:
+    """Register a function that NumPy dispatches by its argument `like=` only.
+
+    `in_trace`: the function of our namespace gives a traced array in every traced function, so that
+    traced values can be assigned to it.
+    """
 
     def decorate(implementation: Function) -> Function:
         @functools.wraps(implementation)
@@ -50,7 +54,7 @@ def _makes(function: Any) -> Callable[[Function], Function]:
             return implementation(*args, **kwargs)
 
         FUNCTIONS[function] = in_numpys_words(function, without_device)  # for like=
-        EXPORTS[function.__name__] = dispatching(function, FUNCTIONS[function])
+        EXPORTS[function.__name__] = dispatching(function, FUNCTIONS[function], in_trace)
         return implementation
 
     return decorate
@@ -59,25 +63,25 @@ def _makes(function: Any) -> Callable[[Function], Function]:
 # ------------------------------------------------------------------------------------ one value
 
 
-@_makes(np.zeros)
+@_makes(np.zeros, in_trace=True)
 def zeros(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
     """`numpy.zeros`."""
     return fill(0, shape_argument(shape), dtype_argument(dtype))
 
 
-@_makes(np.ones)
+@_makes(np.ones, in_trace=True)
 def ones(shape: Any, dtype: Any = None, order: str = "C", **kwargs: Any) -> Any:
     """`numpy.ones`."""
     return fill(1, shape_argument(shape), dtype_argument(dtype or FLOAT64))
 
 
-@_makes(np.empty)
+@_makes(np.empty, in_trace=True)
 def empty(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
     """`numpy.empty`, of zeros: a traced program has no undefined values."""
     return zeros(shape, dtype)
 
 
-@_makes(np.full)
+@_makes(np.full, in_trace=True)
 def full(shape: Any, fill_value: Array, dtype: Any = None, order: str = "C", **kwargs: Any) -> Any:
     """`numpy.full`."""
     value = as_array(fill_value)

@@ -32,7 +32,7 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-from transpile.types import BOOL, kind_letter
+from transpile.types import BFLOAT16, BOOL, FLOAT32, kind_letter
 
 
 @implements(np.where)
@@ -87,6 +87,8 @@ def clip(
     bounds = [as_operand(v) for v in (low, high) if v is not None]
     if len(bounds) == 1:
         return call(np.maximum if high is None else np.minimum, x, bounds[0], dtype=dtype)
+    if x.dtype == BFLOAT16:  # of which numpy.clip has no loop
+        x = convert(x, FLOAT32)
     found = np.dtype(dtype) if dtype is not None else result_dtype(x, *bounds)
     values = fit_all((x, *bounds), (found,) * 3)
     return bind(rows.minimum, bind(rows.maximum, values[0], values[1]), values[2])
@@ -212,7 +214,7 @@ def angle(z: Array, deg: bool = False) -> Any:
         result = call(np.arctan2, 0, value)
     else:
         result = call(np.arctan2, imag(value), real(value))
-    return call(np.multiply, result, 180 / np.pi) if deg else result
+    return convert(call(np.multiply, result, 180 / np.pi), result.dtype) if deg else result
 
 
 @implements(np.isreal)

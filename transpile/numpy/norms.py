@@ -1,4 +1,4 @@
-"""Norms: of vectors, and those of matrices that are sums."""
+"""Norms: of vectors, and of matrices."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from transpile.numpy.operands import (
     as_array,
     axes_of,
     convert,
+    fill,
     implements,
-    unsupported,
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import keep_dimensions, max, min, sum
 from transpile.numpy.ufuncs import call
-from transpile.primitives import elementwise
+from transpile.primitives import decompositions, elementwise
 from transpile.trace import bind
-from transpile.types import FLOAT64
+from transpile.types import FLOAT64, real_dtype
 
 
 @implements(np.linalg.norm)
 def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """`numpy.linalg.norm`, but for the orders that need singular values."""
+    """`numpy.linalg.norm`."""
     values = as_array(x)
     if values.dtype.kind not in "fc":
         values = convert(values, FLOAT64)
@@ -65,9 +65,20 @@ def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
     return call(np.power, total, np.reciprocal(ord, dtype=total.dtype))
 
 
+def _of_singular_values(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+    last = np.moveaxis(x, axes, (-2, -1))
+    if 0 in last.shape[-2:]:
+        s = fill(0, (*last.shape[:-2], 0), real_dtype(x.dtype))
+    else:
+        s = bind(decompositions.svd, last, full_matrices=False, vectors=False)
+    if ord == "nuc":
+        return sum(s, -1)
+    return max(s, -1, initial=0) if ord == 2 else min(s, -1)
+
+
 def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     if ord in (2, -2, "nuc"):
-        raise unsupported(f"numpy.linalg.norm of order {ord!r} of a matrix is not supported yet")
+        return _of_singular_values(x, ord, axes)
     if ord not in (1, -1, np.inf, -np.inf):
         raise located(ValueError, "Invalid norm order for matrices.")
     rows, columns = axes if abs(ord) == 1 else axes[::-1]

@@ -19,11 +19,12 @@ from numpy.exceptions import AxisError, ComplexWarning
 from transpile.dims import Dim, Shape, product
 from transpile.errors import TracerError, TranspileError, UnsupportedError
 from transpile.graph import Const, Var
+from transpile.numpy.memory import GIVE_VIEWS, with_own_memory
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.source import user_source
 from transpile.trace import bind, current_trace
-from transpile.tracer import FUNCTIONS, Tracer, add_method, named
+from transpile.tracer import FUNCTIONS, UFUNC_METHODS, Tracer, add_method, named
 from transpile.types import (
     BOOL,
     COMPLEX128,
@@ -53,7 +54,7 @@ def unsupported(text: str) -> Exception:
     return error(UnsupportedError, text)
 
 
-_STANDARD = (AxisError, OverflowError, IndexError, TypeError, ValueError)
+_STANDARD = (AxisError, np.linalg.LinAlgError, OverflowError, IndexError, TypeError, ValueError)
 
 
 class NumpyErrors:
@@ -97,12 +98,16 @@ def has_tracer(value: Any) -> bool:
     return isinstance(value, dict) and any(map(has_tracer, value.values()))
 
 
-def dispatching(function: Any, implementation: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of the namespace: NumPy's own, unless a traced value is among the arguments."""
+def dispatching(
+    function: Any, implementation: Callable[..., Any], in_trace: bool = False
+) -> Callable[..., Any]:
+    """The function of the namespace: NumPy's own, unless a traced value is among the arguments, or,
+    with `in_trace`, a trace is under way."""
 
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
-        if has_tracer(args) or has_tracer(kwargs):
+        is_traced = in_trace and current_trace() is not None
+        if is_traced or has_tracer(args) or has_tracer(kwargs):
             return named(implementation(*args, **kwargs))
         return function(*args, **kwargs)
 
@@ -133,10 +138,18 @@ def add_methods(*functions: Any) -> None:
 def in_numpys_words(function: Any, implementation: Callable[..., Any]) -> Callable[..., Any]:
     """The implementation, whose errors say what the installed NumPy says in its place."""
 
+    is_view = getattr(function, "__name__", "") in GIVE_VIEWS
+
     @functools.wraps(implementation)
     def worded(*args: Any, **kwargs: Any) -> Any:
+        trace = current_trace()
+        since = len(trace.equations) if trace is not None else 0
+        out = kwargs.pop("out", None)
         try:
-            return implementation(*args, **kwargs)
+            result = implementation(*args, **kwargs)
+            if out is not None:
+                return UFUNC_METHODS["out"](out, result, function.__name__, since)
+            return result if is_view else with_own_memory(result, since)
         except (TranspileError, TracerError):
             raise
         except _STANDARD:

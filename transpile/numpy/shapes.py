@@ -398,7 +398,8 @@ def astype(
             f"according to the rule '{casting}'",
         )
     warn_if_imaginary_is_lost(value, wanted)
-    return strengthen(convert(value, wanted))
+    result = strengthen(convert(value, wanted))
+    return bind(elementwise.copy, result) if copy and result is value else result
 
 
 @implements(getattr(np, "astype", None))  # since NumPy 2.1
@@ -409,8 +410,9 @@ def astype_function(x: Array, dtype: Any, /, *, copy: bool = True, device: Any =
 
 @implements(np.copy)
 def copy(a: Array, order: str = "K", subok: bool = False) -> Any:
-    """`numpy.copy`: a traced array never changes, so it is its own copy."""
-    return strengthen(as_array(a))
+    """`numpy.copy`."""
+    value = strengthen(as_array(a))
+    return bind(elementwise.copy, value) if isinstance(value, Tracer) else value.copy()
 
 
 @implements(np.real)
@@ -448,7 +450,7 @@ def _transpose_method(x: Tracer, *axes: Any) -> Any:
 
 
 def _flatten(x: Tracer, order: str = "C") -> Any:
-    return ravel(x, order)
+    return bind(elementwise.copy, ravel(x, order))
 
 
 def _matrix_transpose_property(x: Tracer) -> Any:
@@ -459,7 +461,7 @@ def _matrix_transpose_property(x: Tracer) -> Any:
 
 def _no_out(x: Tracer, *, out: Any = None) -> Any:
     refuse("conjugate", out=out)
-    return np.conjugate(x) if x.dtype.kind == "c" else x
+    return np.conjugate(x) if x.dtype.kind == "c" else bind(elementwise.copy, x)
 
 
 add_methods(np.ravel, np.squeeze, np.swapaxes, np.diagonal)

@@ -33,7 +33,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitive import BY_UFUNC, Primitive
 from transpile.primitives import elementwise as rows
-from transpile.trace import bind
+from transpile.trace import bind, current_trace
 from transpile.tracer import UFUNC_METHODS, Tracer
 from transpile.types import BOOL, INT64, PYTHON_SCALARS, check_dtype, computed_dtype, kind_letter
 
@@ -94,12 +94,13 @@ def call(
     Where the mask `where` does not hold, NumPy's result is undefined, and this one 0.
     """
     name = ufunc.__name__
-    given = out if isinstance(out, tuple) else (out,)
-    refuse(name, out=next((o for o in given if o is not None), None))
     if ufunc not in SPECIAL:
         refuse(name, **axes)
-    if len(operands) > ufunc.nin:
-        refuse(name, out=operands[ufunc.nin :])
+    given = out if isinstance(out, tuple) else (out,)
+    if any(o is not None for o in given) or len(operands) > ufunc.nin:
+        given = operands[ufunc.nin :] or given
+        settings = {"dtype": dtype, "casting": casting, "signature": signature or sig, **axes}
+        return _into(ufunc, operands[: ufunc.nin], given, where, settings)
     if len(operands) < ufunc.nin:
         raise located(
             TypeError,
@@ -132,6 +133,21 @@ def _where(result: Any, where: Array) -> Any:
     shape = common_shape(result, mask)
     test = fit(mask, shape, BOOL)
     return bind(rows.select, test, fit(result, shape, result.dtype), fill(0, (), result.dtype))
+
+
+def _into(
+    ufunc: Any, operands: Operands, given: Operands, where: Any, settings: dict[str, Any]
+) -> Any:
+    """The results, put into the arrays given as `out`; where the mask does not hold, these stay."""
+    trace = current_trace()
+    since = len(trace.equations) if trace is not None else 0
+    found = call(ufunc, *operands, **settings)
+    results = list(found) if isinstance(found, tuple) else [found]
+    for position, (target, result) in enumerate(zip(given, results, strict=True)):
+        if target is not None:
+            chosen = result if where is True else np.where(where, result, target)
+            results[position] = UFUNC_METHODS["out"](target, chosen, ufunc.__name__, since)
+    return tuple(results) if isinstance(found, tuple) else results[0]
 
 
 def apply(row: Primitive, operands: Operands, dtypes: Sequence[DType]) -> Any:
@@ -223,7 +239,8 @@ def _predicate(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 
 @rule(np.positive)
 def _identity(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    return strengthen(convert(operands[0], loop[0]))
+    result = strengthen(convert(operands[0], loop[0]))
+    return bind(rows.copy, result) if result is operands[0] and result.ndim else result
 
 
 @rule(np.floor, np.ceil, np.trunc, np.conjugate)

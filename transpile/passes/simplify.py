@@ -12,7 +12,7 @@ import numpy as np
 from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitive import TABLE, Primitive
-from transpile.primitives import axes, elementwise, linalg
+from transpile.primitives import axes, elementwise, indexing, linalg
 from transpile.primitives.reductions import identity
 from transpile.trace import evaluate
 from transpile.types import FLOAT32, FLOAT64, HALVES, ArrayType
@@ -260,7 +260,30 @@ def _transpose(builder: Builder, equation: Equation) -> Atom | None:
 
 def _slice(builder: Builder, equation: Equation) -> Atom | None:
     whole = all(s == 1 for s in equation.params["strides"])
-    return _same_shape(builder, equation) if whole else None
+    same = _same_shape(builder, equation) if whole else None
+    return _slice_of_update(builder, equation) if same is None else same
+
+
+def _slice_of_update(builder: Builder, equation: Equation) -> Atom | None:
+    """A slice of an array of which slices were replaced, if each is inside of it or outside."""
+    x, params = equation.inputs[0], dict(equation.params)
+    while (update := builder.producer(x, indexing.dynamic_update_slice)) is not None:
+        before, new, *starts = update.inputs
+        first = [int(s.value) for s in starts if isinstance(s, Const)]
+        if len(first) < len(starts):
+            break
+        sizes = list(zip(first, new.type.shape, params["start"], params["limit"], strict=True))
+        if not all(isinstance(d, int) for row in sizes for d in row):
+            break
+        if any(high <= at or at + size <= low for at, size, low, high in sizes):
+            x = before
+        elif all(at <= low and high <= at + size for at, size, low, high in sizes):
+            x = new
+            for name in ("start", "limit"):
+                params[name] = tuple(p - at for p, at in zip(params[name], first, strict=True))
+        else:
+            break
+    return None if x is equation.inputs[0] else builder.apply(axes.slice_, x, **params)
 
 
 def _rev(builder: Builder, equation: Equation) -> Atom | None:

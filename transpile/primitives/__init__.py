@@ -4,18 +4,24 @@ from transpile.primitives import (
     axes,
     calls,
     checkpoint,
+    decompositions,
     elementwise,
+    fft,
     indexing,
     linalg,
     reductions,
+    sorting,
 )
 
 __all__ = [
     "axes",
     "calls",
     "checkpoint",
+    "decompositions",
     "elementwise",
+    "fft",
     "indexing",
     "linalg",
     "reductions",
+    "sorting",
 ]

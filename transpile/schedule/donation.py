@@ -36,11 +36,16 @@ def donation(program: Program, options: Options) -> Program:
     """The program with results put into donated arguments, where that is safe."""
     aliases: list[tuple[str, str]] = []
     inputs = {b.name: b for b in program.inputs}
-    for name in program.donated:
+    own = dict(program.written)
+    for name in (*own, *program.donated):
         for output in program.outputs:
             taken = {n for pair in aliases for n in pair}
             if output.name in taken or name in taken or not _fits(inputs[name], output):
                 continue
+            if own.get(name, output.name) != output.name or (
+                name not in own and output.name in own.values()
+            ):
+                continue  # an argument that is assigned to holds its own new value
             position = _writer(program, name, output.name)
             if position is None:
                 continue

@@ -69,7 +69,9 @@ def _apply_rule(
         )
     operands = [operand(v) for v in given]
     results, flags = row.batch(axis, batched, *operands, **equation.params)
-    return (results, flags) if row.kind == "call" else ([results], [flags])
+    if row.kind == "call" or len(equation.outputs) > 1:
+        return results, flags
+    return [results], [flags]
 
 
 def _check(value: Any, var: Var, equation: Equation, axis: Axis, is_batched: bool) -> None:

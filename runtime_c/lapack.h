@@ -1,0 +1,367 @@
+/* The next piece of scratch memory, on a cache line of its own; `place` moves behind it. */
+static inline void *carve(char **place, int64_t bytes)
+{
+    char *start = *place + (-(uintptr_t)*place & 63);
+    *place = start + bytes;
+    return start;
+}
+
+/* numpy.transpose(x), copied: from (rows, columns) to (columns, rows), a tile at a time. */
+static inline void turned_T(int64_t rows, int64_t columns, const T *restrict x, T *restrict y)
+{
+    const int64_t side = 16;
+    for (int64_t i0 = 0; i0 < rows; i0 += side) {
+        int64_t i1 = i0 + side < rows ? i0 + side : rows;
+        for (int64_t j0 = 0; j0 < columns; j0 += side) {
+            int64_t j1 = j0 + side < columns ? j0 + side : columns;
+            for (int64_t i = i0; i < i1; i++) {
+                for (int64_t j = j0; j < j1; j++) {
+                    y[j * rows + i] = x[i * columns + j];
+                }
+            }
+        }
+    }
+}
+
+/* Not a number, everywhere: what a factorization gives that did not come to an end. */
+static inline void fill_nan_T(int64_t count, T *x)
+{
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = (T)NAN;
+    }
+}
+
+/* scipy.linalg.lu_factor(x) for x of (m, n): the factors in one matrix, the pivots, and the
+   permutation of the rows that they make. LAPACK's matrices stand in columns, so x is turned. */
+static inline void lu_T(int64_t m, int64_t n, const T *x, T *lu, int64_t *pivots,
+                        int64_t *permutation, void *workspace)
+{
+    int64_t k = m < n ? m : n;
+    char *place = workspace;
+    T *a = carve(&place, m * n * (int64_t)sizeof(T));
+    lapack_int *found = carve(&place, k * (int64_t)sizeof(lapack_int));
+    lapack_int rows = (lapack_int)m, columns = (lapack_int)n, info = 0;
+    turned_T(m, n, x, a);
+    lapack_getrf_T(&rows, &columns, a, &rows, found, &info);
+    turned_T(n, m, a, lu);
+    for (int64_t i = 0; i < m; i++) {
+        permutation[i] = i;
+    }
+    for (int64_t i = 0; i < k; i++) {
+        int64_t other = (int64_t)found[i] - 1;
+        other = other < i || other >= m ? i : other;
+        int64_t moved = permutation[i];
+        pivots[i] = other;
+        permutation[i] = permutation[other];
+        permutation[other] = moved;
+    }
+}
+
+/* numpy.linalg.cholesky(x) of (n, n), by the lower triangle; NaN where x is not positive definite.
+   In columns the lower triangle of x is the upper one of its transpose, whose factor is that of x
+   transposed: nothing has to be turned. */
+static inline void cholesky_T(int64_t n, const T *x, T *l, void *workspace)
+{
+    lapack_int size = (lapack_int)n, info = 0;
+    (void)workspace;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            l[i * n + j] = j <= i ? x[i * n + j] : 0;
+        }
+    }
+    lapack_potrf_T("U", &size, l, &size, &info, 1);
+    if (info != 0) {
+        for (int64_t i = 0; i < n; i++) {
+            fill_nan_T(i + 1, l + i * n);
+        }
+    }
+}
+
+/* scipy.linalg.solve_triangular(a, b) for a of (n, n), b of (n, k). `form`: 0 solves a x = b,
+   1 takes the transpose of a, 2 its conjugate. In columns this is x^T a^T = b^T, in place. */
+static inline void triangular_solve_T(int64_t n, int64_t k, int64_t lower, int64_t unit,
+                                      int64_t form, const T *a, const T *b, T *x, void *workspace)
+{
+    lapack_int rows = (lapack_int)k, columns = (lapack_int)n;
+    const T one = 1;
+    (void)workspace;
+    memcpy(x, b, (size_t)(n * k) * sizeof(T));
+    lapack_trsm_T("R", lower ? "U" : "L", form == 0 ? "N" : form == 1 ? "T" : "C",
+                  unit ? "U" : "N", &rows, &columns, &one, a, &columns, x, &rows, 1, 1, 1, 1);
+}
+
+/* numpy.linalg.qr(x) of (m, n): q of (m, c) and r of (c, n), c being m or the lesser of m and n. */
+static inline void qr_T(int64_t m, int64_t n, int64_t c, int64_t length, const T *x, T *q, T *r,
+                        void *workspace)
+{
+    int64_t k = m < n ? m : n, wide = n < c ? c : n;
+    char *place = workspace;
+    T *a = carve(&place, m * wide * (int64_t)sizeof(T));
+    T *tau = carve(&place, k * (int64_t)sizeof(T));
+    T *work = carve(&place, length * (int64_t)sizeof(T));
+    lapack_int rows = (lapack_int)m, columns = (lapack_int)n, of_q = (lapack_int)c;
+    lapack_int count = (lapack_int)k, size = (lapack_int)length, info = 0;
+    turned_T(m, n, x, a);
+    lapack_geqrf_T(&rows, &columns, a, &rows, tau, work, &size, &info);
+    for (int64_t i = 0; i < c; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            r[i * n + j] = i <= j ? a[j * m + i] : 0;
+        }
+    }
+    lapack_orgqr_T(&rows, &of_q, &count, a, &rows, tau, work, &size, &info);
+    turned_T(c, m, a, q);
+}
+
+/* numpy.linalg.qr(x, mode="raw") of (m, n): the reflectors, transposed, and their factors. */
+static inline void householder_T(int64_t m, int64_t n, int64_t length, const T *x, T *h, T *tau,
+                                 void *workspace)
+{
+    char *place = workspace;
+    T *work = carve(&place, length * (int64_t)sizeof(T));
+    lapack_int rows = (lapack_int)m, columns = (lapack_int)n, size = (lapack_int)length, info = 0;
+    turned_T(m, n, x, h);
+    lapack_geqrf_T(&rows, &columns, h, &rows, tau, work, &size, &info);
+}
+
+/* What real and complex matrices have in common of numpy.linalg.eigh: LAPACK's routine, of which
+   only the complex one has real scratch memory. */
+static inline lapack_int hermitian_F(const char *job, const char *part, lapack_int n, F *a, F *w,
+                                     F *work, lapack_int length, F *rwork, lapack_int real_length,
+                                     lapack_int *iwork, lapack_int integer_length)
+{
+    lapack_int info = 0;
+    (void)rwork, (void)real_length;
+    lapack_heevd_F(job, part, &n, a, &n, w, work, &length, iwork, &integer_length, &info, 1, 1);
+    return info;
+}
+
+static inline lapack_int hermitian_C(const char *job, const char *part, lapack_int n, C *a, R *w,
+                                     C *work, lapack_int length, R *rwork, lapack_int real_length,
+                                     lapack_int *iwork, lapack_int integer_length)
+{
+    lapack_int info = 0;
+    lapack_heevd_C(job, part, &n, a, &n, w, work, &length, rwork, &real_length, iwork,
+                   &integer_length, &info, 1, 1);
+    return info;
+}
+
+/* numpy.linalg.eigh(x) of (n, n) by one triangle; without v the values alone. NaN where LAPACK
+   did not come to an end. */
+static inline void eigh_T(int64_t n, int64_t lower, int64_t length, int64_t real_length,
+                          int64_t integer_length, const T *x, R *w, T *v, void *workspace)
+{
+    char *place = workspace;
+    T *a = carve(&place, n * n * (int64_t)sizeof(T));
+    T *work = carve(&place, length * (int64_t)sizeof(T));
+    R *rwork = carve(&place, real_length * (int64_t)sizeof(R));
+    lapack_int *iwork = carve(&place, integer_length * (int64_t)sizeof(lapack_int));
+    turned_T(n, n, x, a);
+    lapack_int info = hermitian_T(v != NULL ? "V" : "N", lower ? "L" : "U", (lapack_int)n, a, w,
+                                  work, (lapack_int)length, rwork, (lapack_int)real_length,
+                                  iwork, (lapack_int)integer_length);
+    if (info != 0) {
+        fill_nan_R(n, w);
+        fill_nan_T(n * n, a);
+    }
+    if (v != NULL) {
+        turned_T(n, n, a, v);
+    }
+}
+
+/* numpy.linalg.eigvalsh(x) of (n, n) by one triangle. */
+static inline void eigvalsh_T(int64_t n, int64_t lower, int64_t length, int64_t real_length,
+                              int64_t integer_length, const T *x, R *w, void *workspace)
+{
+    eigh_T(n, lower, length, real_length, integer_length, x, w, NULL, workspace);
+}
+
+/* numpy.linalg.eig(x) of a real (n, n); without v the values alone. LAPACK gives the real and the
+   imaginary parts of a pair of conjugate vectors as two columns. */
+static inline void eig_F(int64_t n, int64_t length, const F *x, Z *w, Z *v, void *workspace)
+{
+    char *place = workspace;
+    F *a = carve(&place, n * n * (int64_t)sizeof(F));
+    F *right = carve(&place, n * n * (int64_t)sizeof(F));
+    F *real = carve(&place, n * (int64_t)sizeof(F));
+    F *imaginary = carve(&place, n * (int64_t)sizeof(F));
+    F *work = carve(&place, length * (int64_t)sizeof(F));
+    lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length, info = 0;
+    turned_F(n, n, x, a);
+    lapack_geev_F("N", v != NULL ? "V" : "N", &size, a, &size, real, imaginary, right, &one, right,
+                  &size, work, &long_size, &info, 1, 1);
+    for (int64_t j = 0; j < n; j++) {
+        w[j] = info == 0 ? make_complex_F(real[j], imaginary[j]) : (Z)NAN;
+    }
+    for (int64_t j = 0; v != NULL && j < n; j++) {
+        const F *first = right + j * n, *second = first + n;
+        bool is_pair = info == 0 && imaginary[j] != 0 && j + 1 < n;
+        for (int64_t i = 0; i < n; i++) {
+            if (is_pair) {
+                v[i * n + j] = make_complex_F(first[i], second[i]);
+                v[i * n + j + 1] = make_complex_F(first[i], -second[i]);
+            } else {
+                v[i * n + j] = info == 0 ? make_complex_F(first[i], 0) : (Z)NAN;
+            }
+        }
+        j += is_pair;
+    }
+}
+
+/* numpy.linalg.eig(x) of a complex (n, n); without v the values alone. */
+static inline void eig_C(int64_t n, int64_t length, const C *x, C *w, C *v, void *workspace)
+{
+    char *place = workspace;
+    C *a = carve(&place, n * n * (int64_t)sizeof(C));
+    C *right = carve(&place, n * n * (int64_t)sizeof(C));
+    R *rwork = carve(&place, 2 * n * (int64_t)sizeof(R));
+    C *work = carve(&place, length * (int64_t)sizeof(C));
+    lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length, info = 0;
+    turned_C(n, n, x, a);
+    lapack_geev_C("N", v != NULL ? "V" : "N", &size, a, &size, w, right, &one, right, &size, work,
+                  &long_size, rwork, &info, 1, 1);
+    if (info != 0) {
+        fill_nan_C(n, w);
+        fill_nan_C(n * n, right);
+    }
+    if (v != NULL) {
+        turned_C(n, n, right, v);
+    }
+}
+
+/* numpy.linalg.eigvals(x) of (n, n). */
+static inline void eigvals_T(int64_t n, int64_t length, const T *x, Z *w, void *workspace)
+{
+    eig_T(n, length, x, w, NULL, workspace);
+}
+
+/* What real and complex matrices have in common of numpy.linalg.svd, as for eigh. */
+static inline lapack_int singular_F(const char *job, lapack_int m, lapack_int n, F *a, F *s, F *u,
+                                    F *vh, lapack_int rows_of_vh, F *work, lapack_int length,
+                                    F *rwork, lapack_int *iwork)
+{
+    lapack_int info = 0;
+    (void)rwork;
+    lapack_gesdd_F(job, &m, &n, a, &m, s, u, &m, vh, &rows_of_vh, work, &length, iwork, &info, 1);
+    return info;
+}
+
+static inline lapack_int singular_C(const char *job, lapack_int m, lapack_int n, C *a, R *s, C *u,
+                                    C *vh, lapack_int rows_of_vh, C *work, lapack_int length,
+                                    R *rwork, lapack_int *iwork)
+{
+    lapack_int info = 0;
+    lapack_gesdd_C(job, &m, &n, a, &m, s, u, &m, vh, &rows_of_vh, work, &length, rwork, iwork,
+                   &info, 1);
+    return info;
+}
+
+/* numpy.linalg.svd(x) of (m, n): u of (m, rows), s, and vh of (columns, n); without u the values
+   alone. NaN where LAPACK did not come to an end. */
+static inline void svd_T(int64_t m, int64_t n, int64_t rows, int64_t columns, int64_t length,
+                         int64_t real_length, const T *x, T *u, R *s, T *vh, void *workspace)
+{
+    int64_t k = m < n ? m : n;
+    char *place = workspace;
+    T *a = carve(&place, m * n * (int64_t)sizeof(T));
+    T *left = carve(&place, m * rows * (int64_t)sizeof(T));
+    T *right = carve(&place, n * columns * (int64_t)sizeof(T));
+    T *work = carve(&place, length * (int64_t)sizeof(T));
+    R *rwork = carve(&place, real_length * (int64_t)sizeof(R));
+    lapack_int *iwork = carve(&place, 8 * k * (int64_t)sizeof(lapack_int));
+    const char *job = u == NULL ? "N" : rows == k && columns == k ? "S" : "A";
+    turned_T(m, n, x, a);
+    lapack_int info = singular_T(job, (lapack_int)m, (lapack_int)n, a, s, left, right,
+                                 (lapack_int)columns, work, (lapack_int)length, rwork, iwork);
+    if (info != 0) {
+        fill_nan_R(k, s);
+        fill_nan_T(m * rows, left);
+        fill_nan_T(n * columns, right);
+    }
+    if (u != NULL) {
+        turned_T(rows, m, left, u);
+        turned_T(n, columns, right, vh);
+    }
+}
+
+/* numpy.linalg.svdvals(x) of (m, n). */
+static inline void svdvals_T(int64_t m, int64_t n, int64_t length, int64_t real_length, const T *x,
+                             R *s, void *workspace)
+{
+    svd_T(m, n, 1, 1, length, real_length, x, NULL, s, NULL, workspace);
+}
+
+/* The square root of an upper triangular matrix, column after column, in its place: the elements
+   of column j are a[j * n]. A. Bjorck and S. Hammarling, A Schur method for the square root of a
+   matrix, 1983. */
+static inline void triangular_root_C(int64_t n, C *a)
+{
+    for (int64_t j = 0; j < n; j++) {
+        C *column = a + j * n;
+        column[j] = sqrt_C(column[j]);
+        for (int64_t i = j - 1; i >= 0; i--) {
+            C total = column[i], size = a[i * n + i] + column[j];
+            for (int64_t k = i + 1; k < j; k++) {
+                total -= multiply_C(a[k * n + i], column[k]);
+            }
+            column[i] = total == 0 ? 0 : divide_C(total, size);
+        }
+    }
+}
+
+/* scipy.linalg.sqrtm(x) of (n, n), complex always: z t^(1/2) z^H by the Schur form z t z^H. */
+static inline void sqrtm_T(int64_t n, int64_t length, const T *x, Z *y, void *workspace)
+{
+    char *place = workspace;
+    Z *a = carve(&place, n * n * (int64_t)sizeof(Z));
+    Z *z = carve(&place, n * n * (int64_t)sizeof(Z));
+    Z *values = carve(&place, n * (int64_t)sizeof(Z));
+    Z *work = carve(&place, length * (int64_t)sizeof(Z));
+    R *rwork = carve(&place, n * (int64_t)sizeof(R));
+    lapack_int size = (lapack_int)n, none = 0, unused = 0, info = 0;
+    lapack_int long_size = (lapack_int)length;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            a[j * n + i] = x[i * n + j];
+        }
+    }
+    lapack_gees_Z("V", "N", NULL, &size, a, &size, &none, values, z, &size, work, &long_size,
+                  rwork, &unused, &info, 1, 1);
+    if (info != 0) {
+        fill_nan_Z(n * n, y);
+        return;
+    }
+    triangular_root_Z(n, a);
+    Z *row = values; /* of z t^(1/2) */
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            Z total = 0;
+            for (int64_t k = 0; k <= j; k++) {
+                total += multiply_Z(z[k * n + i], a[j * n + k]);
+            }
+            row[j] = total;
+        }
+        for (int64_t j = 0; j < n; j++) {
+            Z total = 0;
+            for (int64_t k = 0; k < n; k++) {
+                total += multiply_Z(row[k], conjugate_Z(z[k * n + j]));
+            }
+            y[i * n + j] = total;
+        }
+    }
+}
+
+/* The order of `size` rows after each of `count` has been exchanged with that of its pivot. */
+static inline void pivots_to_permutation_i64(int64_t count, int64_t size, const int64_t *pivots,
+                                             int64_t *permutation, void *workspace)
+{
+    (void)workspace;
+    for (int64_t i = 0; i < size; i++) {
+        permutation[i] = i;
+    }
+    for (int64_t i = 0; i < count && i < size; i++) {
+        int64_t other = pivots[i] < 0 || pivots[i] >= size ? i : pivots[i];
+        int64_t moved = permutation[i];
+        permutation[i] = permutation[other];
+        permutation[other] = moved;
+    }
+}

@@ -1,0 +1,312 @@
+/* numpy.sort(x, axis, kind="stable") and numpy.argsort, for rows along any axis.
+
+   Method: numbers become unsigned keys of the same order, which are sorted by digits from the last
+   to the first (D. E. Knuth, "The Art of Computer Programming", volume 3, section 5.2.5); a digit
+   that is the same in all keys costs no pass. Keys of 64 bits are sorted by their upper half, and
+   then only the runs that are equal there by the lower one. Few keys are sorted by insertion. For
+   argsort the key stands in the upper and the position in the lower half of a word.
+
+   The text is written once for the C type U of the keys; elements are seen as their bits. How bits
+   become keys is a number, the format: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits
+   of their fraction. A complex element is two words of U. */
+
+enum { SORT_UNSIGNED = -2, SORT_SIGNED = -1 };
+
+/* Up to SORT_FEW keys insertion is the fastest; from SORT_MANY on larger digits are. */
+enum { SORT_FEW = 48, SORT_MANY = 8192, SORT_DIGIT = 8, SORT_LARGE_DIGIT = 11 };
+
+/* Below this number of elements one thread is faster than several. */
+enum { SORT_SHARED = 16384 };
+
+/* The key of an element: NaN is the largest; -0.0 stands before 0.0. */
+static inline U sort_key_U(int64_t format, U bits)
+{
+    const U sign = (U)((U)1 << (BITS_U - 1));
+    if (format == SORT_UNSIGNED) {
+        return bits;
+    }
+    if (format >= 0) {
+        U infinity = (U)((U)((U)(sign - 1) >> format) << format);
+        if ((U)(bits & (U)~sign) > infinity) {
+            return MAX_U;
+        }
+        if (bits & sign) {
+            return (U)~bits;
+        }
+    }
+    return (U)(bits ^ sign);
+}
+
+/* The element of a key, which is not that of a NaN. */
+static inline U sort_bits_U(int64_t format, U key)
+{
+    const U sign = (U)((U)1 << (BITS_U - 1));
+    if (format == SORT_UNSIGNED) {
+        return key;
+    }
+    return format == SORT_SIGNED || (key & sign) ? (U)(key ^ sign) : (U)~key;
+}
+
+/* The bits of word `at` of an array of any type. */
+static inline U sort_load_U(const char *x, int64_t at)
+{
+    U bits;
+    memcpy(&bits, x + at * (int64_t)sizeof bits, sizeof bits);
+    return bits;
+}
+
+static inline void sort_store_U(char *x, int64_t at, U bits)
+{
+    memcpy(x + at * (int64_t)sizeof bits, &bits, sizeof bits);
+}
+
+/* x[n] by the bits from `low` on, in place. */
+static inline void sort_insert_U(int64_t n, U *x, int low)
+{
+    for (int64_t i = 1; i < n; i++) {
+        U moving = x[i], key = (U)(moving >> low);
+        int64_t j = i;
+        for (; j > 0 && (U)(x[j - 1] >> low) > key; j--) {
+            x[j] = x[j - 1];
+        }
+        x[j] = moving;
+    }
+}
+
+/* x[n] by the bits from `low` to below `high`; where above them bits differ, these are not looked
+   at if there are many keys. The result stands in x or in other[n], whichever is returned. */
+static U *sort_digits_U(int64_t n, U *x, U *other, int low, int high)
+{
+    if (n <= SORT_FEW) {
+        sort_insert_U(n, x, low);
+        return x;
+    }
+    int width = n < SORT_MANY ? SORT_DIGIT : SORT_LARGE_DIGIT;
+    for (int bit = low; bit < high; bit += width) {
+        int bits = high - bit < width ? high - bit : width;
+        U mask = (U)(((uint32_t)1 << bits) - 1);
+        uint32_t next[1 << SORT_LARGE_DIGIT], before = 0;
+        memset(next, 0, sizeof *next << bits);
+        for (int64_t i = 0; i < n; i++) {
+            next[(U)(x[i] >> bit) & mask]++;
+        }
+        if (next[(U)(x[0] >> bit) & mask] == (uint32_t)n) {
+            continue;
+        }
+        for (int digit = 0; digit < 1 << bits; digit++) {
+            uint32_t count = next[digit];
+            next[digit] = before;
+            before += count;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            other[next[(U)(x[i] >> bit) & mask]++] = x[i];
+        }
+        U *sorted = other;
+        other = x;
+        x = sorted;
+    }
+    return x;
+}
+
+/* x[n] as whole keys; the result stands in x or in other[n], whichever is returned. */
+static U *sort_keys_U(int64_t n, U *x, U *other)
+{
+    if (BITS_U < 64 || n <= SORT_FEW) {
+        return sort_digits_U(n, x, other, 0, BITS_U);
+    }
+    const int half = BITS_U / 2;
+    U *sorted = sort_digits_U(n, x, other, half, BITS_U);
+    other = sorted == x ? other : x;
+    for (int64_t start = 0, end; start < n; start = end) {
+        for (end = start + 1; end < n && sorted[end] >> half == sorted[start] >> half; end++) {
+        }
+        U *run = sort_digits_U(end - start, sorted + start, other + start, 0, half);
+        if (run != sorted + start) {
+            memcpy(sorted + start, run, (size_t)(end - start) * sizeof(U));
+        }
+    }
+    return sorted;
+}
+
+/* out[start + k] = the k-th of those elements of a row whose keys are within first .. last. */
+static inline void sort_keep_order_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                                     U first, U last, char *out, int64_t start)
+{
+    for (int64_t i = 0; i < n; i++) {
+        U bits = sort_load_U(x, i * stride), key = sort_key_U(format, bits);
+        if (key >= first && key <= last) {
+            sort_store_U(out, start++ * stride, bits);
+        }
+    }
+}
+
+/* One row of n elements, `stride` apart. Elements that are equal but not the same (zeros of both
+   signs, NaN) keep their order. */
+static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride, char *out,
+                       U *scratch)
+{
+    for (int64_t i = 0; i < n; i++) {
+        scratch[i] = sort_key_U(format, sort_load_U(x, i * stride));
+    }
+    U *keys = sort_keys_U(n, scratch, scratch + n);
+    for (int64_t i = 0; i < n; i++) {
+        sort_store_U(out, i * stride, sort_bits_U(format, keys[i]));
+    }
+    if (format < 0) {
+        return;
+    }
+    const U zero = (U)((U)1 << (BITS_U - 1)), negative_zero = (U)(zero - 1);
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (keys[middle] < negative_zero) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low + 1 < n && keys[low] == negative_zero && keys[n - 1] >= zero) {
+        sort_keep_order_U(format, n, x, stride, negative_zero, zero, out, low);
+    }
+    if (keys[n - 1] == MAX_U) {
+        for (high = n - 1; high > 0 && keys[high - 1] == MAX_U; high--) {
+        }
+        sort_keep_order_U(format, n, x, stride, MAX_U, MAX_U, out, high);
+    }
+}
+
+/* numpy.sort of all rows of x[outer][n][inner], stable. `words` is 1; `scratch` has for each of
+   `places` rows that are sorted at a time room for 2 * n keys. */
+static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t format, int64_t words,
+                          const void *x, void *out, int64_t places, void *scratch)
+{
+    int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
+    #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
+    for (int64_t place = 0; place < places; place++) {
+        U *own = (U *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
+        for (int64_t row = place; row < rows; row += places) {
+            int64_t start = (row / inner * n * inner + row % inner) * size;
+            sort_row_U(format, n, (const char *)x + start, inner, (char *)out + start, own);
+        }
+    }
+}
+
+/* The key of word `part` of an element of a row of elements of `words` words; zeros are equal. */
+static inline U sort_equal_key_U(int64_t format, int64_t words, int64_t part, const char *x,
+                                 int64_t stride, int64_t position)
+{
+    U key = sort_key_U(format, sort_load_U(x, position * stride * words + part));
+    const U negative_zero = (U)(((U)1 << (BITS_U - 1)) - 1);
+    return format >= 0 && key == negative_zero ? (U)(key + 1) : key;
+}
+
+/* The positions in the lower halves of pairs[n], reordered by their elements' word `part`. */
+static uint64_t *argsort_part_U(int64_t format, int64_t words, int64_t part, int64_t n,
+                                const char *x, int64_t stride, uint64_t *pairs, uint64_t *other)
+{
+    const int upper = BITS_U < 32 ? BITS_U : 32, lower = BITS_U - upper;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t position = (uint32_t)pairs[i];
+        uint64_t key = sort_equal_key_U(format, words, part, x, stride, position);
+        pairs[i] = key >> lower << 32 | position;
+    }
+    uint64_t *sorted = sort_digits_u64(n, pairs, other, 32, 32 + upper);
+    if (lower == 0) {
+        return sorted;
+    }
+    other = sorted == pairs ? other : pairs;
+    for (int64_t start = 0, end; start < n; start = end) {
+        for (end = start + 1; end < n && sorted[end] >> 32 == sorted[start] >> 32; end++) {
+        }
+        if (end - start == 1) {
+            continue;
+        }
+        for (int64_t i = start; i < end; i++) {
+            uint32_t position = (uint32_t)sorted[i];
+            uint64_t key = sort_equal_key_U(format, words, part, x, stride, position);
+            sorted[i] = key << 32 | position;
+        }
+        uint64_t *run = sort_digits_u64(end - start, sorted + start, other + start, 32, 64);
+        if (run != sorted + start) {
+            memcpy(sorted + start, run, (size_t)(end - start) * sizeof *run);
+        }
+    }
+    return sorted;
+}
+
+/* Complex numbers with a NaN come after those without, in NumPy's order of the four kinds. */
+static uint64_t *argsort_nan_U(int64_t format, int64_t n, const char *x, int64_t stride,
+                               uint64_t *pairs, uint64_t *other)
+{
+    bool found = false;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t position = (uint32_t)pairs[i];
+        bool real = sort_equal_key_U(format, 2, 0, x, stride, position) == MAX_U;
+        bool imag = sort_equal_key_U(format, 2, 1, x, stride, position) == MAX_U;
+        pairs[i] = (uint64_t)(2 * real + imag) << 32 | position;
+        found = found || imag;
+    }
+    return found ? sort_digits_u64(n, pairs, other, 32, 34) : pairs;
+}
+
+/* The positions in the lower halves of pairs[n], reordered by their elements: `pairs` and `other`
+   have n words each, and the one that is returned has the result. */
+static uint64_t *argsort_row_U(int64_t format, int64_t words, int64_t n, const char *x,
+                               int64_t stride, uint64_t *pairs, uint64_t *other)
+{
+    for (int64_t part = words - 1; part >= 0; part--) {
+        uint64_t *sorted = argsort_part_U(format, words, part, n, x, stride, pairs, other);
+        other = sorted == pairs ? other : pairs;
+        pairs = sorted;
+    }
+    return words == 2 ? argsort_nan_U(format, n, x, stride, pairs, other) : pairs;
+}
+
+/* numpy.argsort of all rows of x[outer][n][inner], stable. Where `again`, `out` has positions
+   already, by less significant keys. `scratch` has for each of `places` rows that are sorted at a
+   time room for 2 * n words of 64 bits. */
+static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t format,
+                             int64_t words, const void *x, int64_t *out, int64_t again,
+                             int64_t places, void *scratch)
+{
+    int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
+    #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
+    for (int64_t place = 0; place < places; place++) {
+        uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
+        for (int64_t row = place; row < rows; row += places) {
+            int64_t start = row / inner * n * inner + row % inner;
+            for (int64_t i = 0; i < n; i++) {
+                own[i] = (uint64_t)(again ? out[start + i * inner] : i);
+            }
+            uint64_t *sorted = argsort_row_U(format, words, n, (const char *)x + start * size,
+                                             inner, own, own + n);
+            for (int64_t i = 0; i < n; i++) {
+                out[start + i * inner] = (int64_t)(uint32_t)sorted[i];
+            }
+        }
+    }
+}
+
+/* numpy.sort of all rows of x[outer][n][inner], which are complex: by their positions. */
+static inline void sort_pairs_U(int64_t outer, int64_t n, int64_t inner, int64_t format,
+                                int64_t words, const void *x, void *out, int64_t places,
+                                void *scratch)
+{
+    int64_t rows = outer * inner, size = words * (int64_t)sizeof(U);
+    #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
+    for (int64_t place = 0; place < places; place++) {
+        uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
+        for (int64_t row = place; row < rows; row += places) {
+            int64_t start = row / inner * n * inner + row % inner;
+            const char *from = (const char *)x + start * size;
+            for (int64_t i = 0; i < n; i++) {
+                own[i] = (uint64_t)i;
+            }
+            uint64_t *sorted = argsort_row_U(format, words, n, from, inner, own, own + n);
+            for (int64_t i = 0; i < n; i++) {
+                memcpy((char *)out + (start + i * inner) * size,
+                       from + (int64_t)(uint32_t)sorted[i] * inner * size, (size_t)size);
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+"""runtime_c/sort.h by itself: formats, strides, rows, threads, scratch memory, sanitizers."""
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transpile import runtime
+
+HELPERS = [
+    f"{name}_u{bits}" for name in ("sort", "argsort", "sort_pairs") for bits in (8, 16, 32, 64)
+]
+HEADERS = ("stdint", "stdbool", "stddef", "string", "stdlib")
+FLAGS = ["-std=c11", "-O3", "-fopenmp", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+FRACTIONS = {"f2": 10, "f4": 23, "f8": 52, "c8": 23, "c16": 52}
+PARAMETERS = "int64_t, int64_t, int64_t, int64_t, int64_t, const void *"
+
+# Every buffer has exactly its size, so that the sanitizer sees each step outside.
+SANITIZED = """
+static int check(int64_t outer, int64_t n, int64_t inner, int64_t format, int64_t places)
+{
+    size_t count = (size_t)(outer * n * inner);
+    uint64_t *x = malloc(count * 8), *out = malloc(count * 8);
+    int64_t *order = malloc(count * 8);
+    void *scratch = malloc((size_t)(64 + 16 * places * n));
+    uint64_t state = 12345;
+    for (size_t i = 0; i < count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        x[i] = state >> 60 << 40 | state >> 62;
+    }
+    sort_u64(outer, n, inner, format, 1, x, out, places, scratch);
+    argsort_u64(outer, n, inner, format, 1, x, order, 0, places, scratch);
+    int wrong = 0;
+    for (int64_t i = 0; i < outer; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            for (int64_t k = 0; k < inner; k++) {
+                int64_t at = (i * n + j) * inner + k;
+                wrong += out[at] != x[(i * n + order[at]) * inner + k];
+                wrong += j > 0 && out[at - inner] > out[at];
+            }
+        }
+    }
+    free(x), free(out), free(order), free(scratch);
+    return wrong;
+}
+
+int main(void)
+{
+    static const int64_t sizes[][4] = {
+        {1, 1, 1, 1}, {3, 2, 5, 15}, {2, 48, 3, 1}, {2, 49, 3, 2}, {1, 300, 1, 1}, {4, 257, 2, 8},
+        {1, 9000, 2, 2}, {20, 1000, 1, 16},
+    };
+    int wrong = 0;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (int64_t format = -2; format < 53; format += 27) {
+            wrong += check(sizes[s][0], sizes[s][1], sizes[s][2], format, sizes[s][3]);
+        }
+    }
+    return wrong != 0;
+}
+"""
+
+
+def source(*texts):
+    headers = "\n".join(f"#include <{name}.h>" for name in HEADERS)
+    return "\n\n".join([headers, *runtime.collect(HELPERS), *texts])
+
+
+def build(folder, text, output, *flags):
+    (folder / "sort.c").write_text(text)
+    command = ["gcc", *FLAGS, *flags, str(folder / "sort.c"), "-o", str(folder / output)]
+    subprocess.run(command, check=True)
+    return folder / output
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """All helpers, by pointers that the library exports."""
+    pointers = []
+    for name in HELPERS:
+        rest = "int64_t *, int64_t, " if name.startswith("argsort") else "void *, "
+        pointers.append(f"void (*const of_{name})({PARAMETERS}, {rest}int64_t, void *) = {name};")
+    path = build(tmp_path_factory.mktemp("sort"), source(*pointers), "sort.so", "-shared", "-fPIC")
+    return ctypes.CDLL(str(path))
+
+
+def call(library, name, x, axis, *, again=None, places=1):
+    """A helper's result for all rows of x along an axis, with scratch memory of the least size."""
+    words = 2 if x.dtype.kind == "c" else 1
+    bits = 8 * x.dtype.itemsize // words
+    layout = {"b": -2, "u": -2, "i": -1}.get(x.dtype.kind, FRACTIONS.get(x.dtype.str[1:]))
+    shape = (int(np.prod(x.shape[:axis])), x.shape[axis], int(np.prod(x.shape[axis + 1 :])))
+    out = np.empty(x.shape, np.int64 if name == "argsort" else x.dtype)
+    scratch = np.full(64 + 16 * places * shape[1] + 8, 77, np.uint8)
+    arguments = [*map(ctypes.c_int64, (*shape, layout, words)), x.ctypes, out.ctypes]
+    if name == "argsort":
+        out[...] = -1 if again is None else again
+        arguments.append(ctypes.c_int64(again is not None))
+    address = ctypes.c_void_p.in_dll(library, f"of_{name}_u{bits}").value
+    kinds = [ctypes.c_int64] * 5 + [ctypes.c_void_p] * 2
+    kinds += [ctypes.c_int64] * (len(arguments) - 6) + [ctypes.c_void_p]
+    arguments = [a.data if hasattr(a, "data") else a for a in arguments]
+    function = ctypes.CFUNCTYPE(None, *kinds)(address)
+    function(*arguments, ctypes.c_int64(places), scratch.ctypes.data)
+    assert np.all(scratch[-8:] == 77), "the scratch memory was too small"
+    return out
+
+
+DTYPES = ["?", "i1", "u1", "i2", "u2", "f2", "i4", "u4", "f4", "i8", "u8", "f8", "c8", "c16"]
+
+
+def any_bits(dtype, shape, seed, span):
+    """Elements of any bits, of which `span` are drawn from: few of them make many equal ones."""
+    random = np.random.default_rng(seed)
+    if dtype == "?":
+        return random.random(shape) < 0.5
+    itemsize = np.dtype(dtype).itemsize
+    pool = random.integers(0, 256, span * itemsize, np.uint8).view(dtype)
+    if pool.dtype.kind in "fc":
+        pool = np.concatenate([pool, np.array([0, -0.0, np.nan, -np.nan, np.inf], dtype)])
+    return random.choice(pool, shape)
+
+
+@given(
+    st.sampled_from(DTYPES),
+    st.tuples(st.integers(1, 3), st.sampled_from([1, 2, 47, 48, 49, 200, 8500]), st.integers(1, 3)),
+    st.integers(0, 999),
+    st.sampled_from([3, 5000]),
+    st.integers(1, 3),
+)
+@settings(max_examples=120, deadline=None)
+def test_rows_are_sorted_as_numpys_stable_sort_does(library, dtype, shape, seed, span, places):
+    x = any_bits(dtype, shape, seed, span)
+    order = call(library, "argsort", x, 1, places=places)
+    np.testing.assert_array_equal(order, np.argsort(x, 1, kind="stable"))
+    found = call(library, "sort_pairs" if x.dtype.kind == "c" else "sort", x, 1, places=places)
+    wanted = np.take_along_axis(x, order, 1)
+    assert found.tobytes() == wanted.tobytes()  # to the bit: payloads of NaN, signs of zeros
+
+
+@given(st.sampled_from(DTYPES), st.sampled_from(DTYPES), st.integers(0, 999))
+@settings(max_examples=40, deadline=None)
+def test_sorting_again_by_another_key_is_a_lexsort(library, first, second, seed):
+    x, y = (any_bits(dtype, (2, 120), seed + k, 4) for k, dtype in enumerate((first, second)))
+    order = call(library, "argsort", y, 1)
+    order = call(library, "argsort", x, 1, again=order)
+    np.testing.assert_array_equal(order, np.lexsort((y, x), 1))
+
+
+def test_integers_in_a_narrow_range_and_in_order_are_sorted(library):
+    for x in (np.arange(20000), np.arange(20000)[::-1].copy(), np.arange(20000) % 7 - 3):
+        for dtype in ("i8", "u4", "i2", "f8"):
+            y = x.astype(dtype)
+            np.testing.assert_array_equal(call(library, "sort", y, 0), np.sort(y))
+            order = call(library, "argsort", y, 0)
+            np.testing.assert_array_equal(order, np.argsort(y, kind="stable"))
+
+
+def test_nothing_is_read_or_written_outside(tmp_path):
+    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"]
+    program = build(tmp_path, source(SANITIZED), "check", *flags)
+    done = subprocess.run([str(program)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_helpers_compile_without_openmp(tmp_path):
+    (tmp_path / "plain.c").write_text(source())
+    flags = [f for f in FLAGS if f != "-fopenmp"]
+    flags += ["-Wno-unknown-pragmas", "-Wno-unused-function", "-c"]
+    command = ["gcc", *flags, str(tmp_path / "plain.c"), "-o", str(tmp_path / "plain.o")]
+    subprocess.run(command, check=True)

@@ -1,0 +1,362 @@
+"""Fourier transforms as calls: for each axis a plan, which says what runtime_c/fft.h is to do and
+with which factors, and the strides by which it walks its operand and result.
+
+The factors are computed here, once, in extended precision; the program carries them as a constant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Dim, Index, Shape, Symbol
+from transpile.graph import Atom, Equation
+from transpile.products import strides_in
+from transpile.types import SHORT_NAMES, real_dtype
+
+DType = np.dtype[Any]
+
+# The kinds and methods by their numbers in runtime_c/fft.h.
+KINDS = ("fft", "ifft", "rfft", "irfft")
+TOGETHER, SPLIT, CHIRP = range(3)
+# The fields in front of a plan, and the largest prime radix of a pass.
+FIELDS, LARGEST_RADIX = 18, 101
+# Lanes of the widest registers, and the bytes of a pair of them.
+_LANES = {4: 16, 8: 8}
+_PAIR = 128
+# Fewer elements than FFT_SHARED of runtime_c/fft.h are one thread's.
+_WORTH_SHARING = 32768
+# Threads that have scratch memory of their own, at most.
+SLOTS = 16
+# From this length on the threads share one transform, rather than have one each.
+_SHARED = 1 << 15
+# Up to this length transforms that lie side by side in memory, and those that lie one after the
+# other, are made in lanes together.
+_LONGEST_ACROSS, _LONGEST_ALONG = 4096, 256
+# Up to this length the factors between the steps of a split transform are one table; columns of a
+# block of it otherwise.
+_FULL_TABLE, _BLOCK = 1 << 14, 32
+# Rows and columns up to this length stay in the cache.
+_CACHED = 1024
+_PADDING = 16
+
+# About what a pass costs an element, one of radix 2 being 1.
+_PASS_COST = {2: 1.0, 3: 1.3, 4: 1.2, 5: 1.7, 8: 1.6}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What the C function needs to know: whole numbers, factors, bytes of scratch memory."""
+
+    numbers: Any
+    table: Any
+    workspace: int
+
+
+# ---------------------------------------------------------------------------------------- factors
+
+
+def roots(n: int, k: Any) -> Any:
+    """exp(-2 pi i k / n) for whole numbers k, in extended precision.
+
+    Angles are folded into the first eighth of a turn before any rounding.
+    """
+    k = np.asarray(k, np.int64) % n
+    quarter, rest = np.divmod(4 * k, n)
+    swap = 2 * rest > n
+    angle = np.where(swap, n - rest, rest).astype(np.longdouble)
+    angle *= np.longdouble("3.14159265358979323846264338327950288") / (2 * n)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    cosine, sine = np.where(swap, sine, cosine), np.where(swap, cosine, sine)
+    result = np.empty(k.shape, np.clongdouble)
+    result.real = np.choose(quarter, [cosine, -sine, -cosine, sine])
+    result.imag = np.choose(quarter, [-sine, -cosine, sine, cosine])
+    return result
+
+
+def _pairs(values: Any) -> Any:
+    """Complex numbers as pairs of real ones."""
+    values = np.ravel(values)
+    return np.stack([values.real, values.imag], axis=-1).ravel()
+
+
+def _pass_factors(radices: Sequence[int]) -> Iterator[Any]:
+    """The factors of all passes, in the order in which they are read."""
+    n = int(np.prod(radices, dtype=np.int64))
+    for r in radices:
+        if r not in _PASS_COST:
+            yield _pairs(np.conj(roots(r, np.arange(r))))
+        yield _pairs(roots(n, np.outer(np.arange(n // r), np.arange(1, r))))
+        n //= r
+
+
+# ------------------------------------------------------------------------------------- factoring
+
+
+@lru_cache(maxsize=4096)
+def prime_factors(n: int) -> tuple[int, ...]:
+    """The prime factors, ascending."""
+    found = []
+    divisor = 2
+    while divisor * divisor <= n:
+        while n % divisor == 0:
+            found.append(divisor)
+            n //= divisor
+        divisor += 1
+    return (*found, n) if n > 1 else tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def radices_of(n: int) -> tuple[int, ...]:
+    """The radices of the passes of a length: eights, fours and twos, then primes."""
+    primes = prime_factors(n)
+    twos = primes.count(2)
+    if twos % 3 == 1 and twos > 1:
+        found = [8] * ((twos - 4) // 3) + [4, 4]
+    else:
+        found = [8] * (twos // 3) + [2 ** (twos % 3)] * (twos % 3 > 0)
+    return (*found, *(p for p in primes if p > 2))
+
+
+@lru_cache(maxsize=4096)
+def _cost(n: int) -> float:
+    """About what the passes of a length cost an element."""
+    passes = sum(_PASS_COST.get(r, 0.8 + r / 3) for r in radices_of(n))
+    return passes * math.sqrt(max(1.0, n / _CACHED))
+
+
+def _split_cost(sizes: tuple[int, int], lanes: int) -> float:
+    rows, columns = sizes
+    wide, tall = -(-columns // lanes) * lanes, -(-rows // lanes) * lanes
+    return wide * rows * (_cost(rows) + 3) + tall * columns * (_cost(columns) + 1.5)
+
+
+@lru_cache(maxsize=1024)
+def split(n: int, lanes: int) -> tuple[int, int]:
+    """The numbers of rows and columns that make the cheapest transform of n elements."""
+    divisors = [1]
+    for p in set(prime_factors(n)):
+        powers = [p**k for k in range(prime_factors(n).count(p) + 1)]
+        divisors = [d * q for d in divisors for q in powers]
+    return min(((d, n // d) for d in sorted(divisors)), key=lambda pair: _split_cost(pair, lanes))
+
+
+@lru_cache(maxsize=1024)
+def padded_length(n: int, lanes: int) -> int:
+    """A length for convolutions with a chirp of n elements: at least 2n - 1, and cheap."""
+    least = 2 * n - 1
+    candidates = []
+    fives = 1
+    while fives < 2 * least:
+        threes = fives
+        while threes < 2 * least:
+            twos = threes
+            while twos < least:
+                twos *= 2
+            candidates.append(twos)
+            threes *= 3
+        fives *= 5
+    smallest = min(candidates)
+    return min(
+        sorted(c for c in candidates if c <= 1.3 * smallest),
+        key=lambda c: _split_cost(split(c, lanes), lanes),
+    )
+
+
+def _method(core: int, outer: int | None, inner: int | None, lanes: int) -> int:
+    """How to transform: None is a number that is not known, and large."""
+    if core > 1 and prime_factors(core)[-1] > LARGEST_RADIX:
+        return CHIRP
+    total = None if outer is None or inner is None else outer * inner
+    many = total is None or 2 * total >= lanes
+    across = inner is None or 2 * inner >= lanes
+    longest = _LONGEST_ACROSS if across else _LONGEST_ALONG
+    alone = len(prime_factors(core)) < 2 or core < 16
+    return TOGETHER if alone or (many and core <= longest) else SPLIT
+
+
+# ----------------------------------------------------------------------------------------- plans
+
+
+@lru_cache(maxsize=64)
+def make_plan(
+    kind: str, n: int, scale: float, dtype: DType, outer: int | None, inner: int | None
+) -> Plan:
+    """The plan for outer x inner transforms of n elements, the result being scaled.
+
+    `kind` is one of KINDS, `dtype` the real dtype; `inner` transforms begin at adjacent elements.
+    """
+    lanes = _LANES[dtype.itemsize]
+    core = n // 2 if kind in ("rfft", "irfft") and n % 2 == 0 else n
+    method = _method(core, outer, inner, lanes)
+    rows, columns = core, 1
+    if method != TOGETHER:
+        rows, columns = split(core if method == SPLIT else padded_length(core, lanes), lanes)
+    block = columns if rows * columns <= _FULL_TABLE else _BLOCK
+    header = [KINDS.index(kind), method, n, core, rows, columns, block]
+    inside = method != TOGETHER and rows * columns >= _SHARED
+    radices, width = [*radices_of(rows), 0], [*radices_of(columns), 0]
+    slots = SLOTS
+    if outer is not None and inner is not None and not inside:
+        slots = 1 if outer * inner * n < _WORTH_SHARING else min(SLOTS, outer * inner)
+    header += [int(inside), slots, FIELDS, FIELDS + len(radices)]
+    parts: list[Any] = [np.array([1.0 if method == CHIRP else scale, scale])]
+
+    def add(*pieces: Any) -> None:
+        header.append(sum(part.size for part in parts))
+        parts.extend(pieces)
+
+    add(*_pass_factors(radices[:-1]))
+    add(*_pass_factors(width[:-1]))
+    fine, coarse = _step_factors(rows, columns, block) if method != TOGETHER else ([], [])
+    add(*fine)
+    add(*coarse)
+    add(*([_pairs(roots(n, np.arange(core // 2 + 1)))] if core < n else []))
+    chirp, spectrum = _chirp(core, rows * columns) if method == CHIRP else ([], [])
+    add(*chirp)
+    add(*spectrum)
+    if len(header) != FIELDS:
+        raise ValueError(f"a plan has {FIELDS} fields, not {len(header)}")
+    table = np.concatenate([np.asarray(part).astype(dtype) for part in parts])
+    workspace = _workspace(kind, method, core, rows, columns, inside, slots, dtype.itemsize)
+    return Plan(np.array([*header, *radices, *width], np.int64), table, workspace)
+
+
+def _step_factors(rows: int, columns: int, block: int) -> tuple[list[Any], list[Any]]:
+    """The factors between the steps of a split transform: within the first block of columns, real
+    parts and imaginary parts; and for the beginnings of all blocks."""
+    n = rows * columns
+    within = roots(n, np.outer(np.arange(rows), np.arange(block)))
+    fine = [within.real.ravel(), within.imag.ravel(), np.zeros(_PADDING)]
+    if block == columns:
+        return fine, []
+    return fine, [_pairs(roots(n, np.outer(np.arange(0, columns, block), np.arange(rows))))]
+
+
+def _chirp(n: int, length: int) -> tuple[list[Any], list[Any]]:
+    """exp(-pi i k^2 / n) for k < n, and the transform of its conjugate, scaled for the inverse."""
+    k = np.arange(n, dtype=np.int64)
+    chirp = roots(2 * n, k * k % (2 * n))
+    wrapped = np.zeros(length, np.clongdouble)
+    wrapped[:n] = np.conj(chirp)
+    wrapped[length - n + 1 :] = np.conj(chirp[1:])[::-1]
+    return [_pairs(chirp)], [_pairs(np.fft.fft(wrapped) / length)]
+
+
+def _workspace(
+    kind: str,
+    method: int,
+    core: int,
+    rows: int,
+    columns: int,
+    inside: bool,
+    slots: int,
+    itemsize: int,
+) -> int:
+    """The bytes that fft_workspace_F of runtime_c/fft.h asks for, with the widest registers."""
+    lanes = _PAIR // (2 * itemsize)
+    numbers = (rows * columns if method == CHIRP else 0) + (core if kind == "irfft" else 0)
+    scratch = 2 * (max(rows, columns) + 1)
+    middle = 0 if method == TOGETHER else (rows + lanes - 1) // lanes * columns
+    room = middle + scratch + (0 if method == TOGETHER else numbers // lanes + 1)
+    pairs = room + (slots - 1) * scratch if inside else slots * room
+    return pairs * _PAIR + 64
+
+
+# ------------------------------------------------------------------- the transforms of an equation
+
+
+@dataclass(frozen=True)
+class Transform:
+    """What a transform reads: element i of `base` begins at `offset` + sum(i * strides)."""
+
+    base: Atom
+    offset: Index
+    strides: tuple[Index, ...]
+
+
+def as_transform(equation: Equation, base: Atom, path: Sequence[Equation]) -> Transform:
+    """How the operand of a transform lies in `base`, of which it is the views in `path`, the last
+    one first; or in itself, if no strides describe them."""
+    (x,) = equation.inputs
+    place = strides_in(x, base, path) if base.type.shape else None
+    if place is not None:
+        return Transform(base, place[0], tuple(place[1]))
+    return Transform(x, 0, _row_major_strides(x.type.shape))
+
+
+def transform_calls(
+    equation: Equation, found: Transform, loop_name: Callable[[int], str]
+) -> Iterator[tuple[Plan, tuple[Symbol, ...], list[Index], Index, Index]]:
+    """The calls that make a transform, one for each axis, of which the first reads the operand and
+    the others the result: the plan, the loops around the call, the whole numbers of its arguments
+    (outer and inner; outer, inner and own steps of operand and result), the places in operand and
+    result that it begins at."""
+    out, params = equation.output.type, equation.params
+    own = list(_row_major_strides(out.shape))
+    strides, offset = list(found.strides), found.offset
+    order = list(zip(params["axes"], params["fft_lengths"], strict=True))[::-1]
+    for position, (axis, n) in enumerate(order):
+        scale = params["scale"] if position == len(order) - 1 else 1.0
+        batch = _batch(out.shape, strides, own, axis)
+        (outer, *outer_steps), (inner, *inner_steps) = batch[-2:]
+        sizes = [d if isinstance(d, int) else None for d in (outer, inner)]
+        plan = make_plan(params["fft_type"], n, scale, real_dtype(out.dtype), *sizes)
+        loops = tuple(Symbol(loop_name(k), 0, d) for k, (d, _, _) in enumerate(batch[:-2]))
+        starts: list[Index] = [offset, 0]
+        for symbol, (_, *steps) in zip(loops, batch[:-2], strict=True):
+            starts = [s + Dim.of(symbol) * t for s, t in zip(starts, steps, strict=True)]
+        numbers = [outer, inner]
+        for side, step in ((0, strides[axis]), (1, own[axis])):
+            numbers += [outer_steps[side], inner_steps[side], step]
+        yield plan, loops, numbers, starts[0], starts[1]
+        strides, offset = own, 0
+
+
+def _row_major_strides(shape: Shape) -> tuple[Index, ...]:
+    strides: list[Index] = []
+    step: Index = 1
+    for extent in reversed(shape):
+        strides.insert(0, step)
+        step = step * extent
+    return tuple(strides)
+
+
+def _batch(
+    shape: Shape, strides: Sequence[Index], own: Sequence[Index], axis: int
+) -> list[tuple[Index, Index, Index]]:
+    """The axes that are not transformed, as (extent, step of the operand, step of the result), with
+    neighbours joined where one step walks both; at least two."""
+    found: list[tuple[Index, Index, Index]] = []
+    for a, extent in enumerate(shape):
+        if a == axis or extent == 1:
+            continue
+        if found:
+            wide, *steps = found[-1]
+            if steps == [strides[a] * extent, own[a] * extent]:
+                found[-1] = (wide * extent, strides[a], own[a])
+                continue
+        found.append((extent, strides[a], own[a]))
+    if len(found) == 1:  # the rows of an array, or its columns
+        inside = 1 in found[0][1:]
+        found.insert(0 if inside else 1, (1, 0, 0))
+    return [(1, 0, 0)] * (2 - len(found)) + found
+
+
+def transform_flops(plan: Plan, numbers: Sequence[Index]) -> Index:
+    """About how many operations a call is."""
+    n = int(plan.numbers[2])
+    return numbers[0] * numbers[1] * round(5 * n * max(1.0, float(np.log2(n))))
+
+
+def transform_function(equation: Equation) -> str:
+    """The C function that an equation calls."""
+    x, out = equation.inputs[0].type.dtype, equation.output.type.dtype
+    if out.kind == "f":
+        return f"fft_hermitian_{SHORT_NAMES[x]}"
+    return f"fft_{'complex' if x.kind == 'c' else 'real'}_{SHORT_NAMES[out]}"

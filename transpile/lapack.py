@@ -1,0 +1,218 @@
+"""Find a LAPACK library for decompositions: NumPy's own OpenBLAS where there is one.
+
+Every program that decomposes matrices needs one; there is no plain C to fall back on. As in
+`transpile.blas`, the names of the functions and the C type of their integers are read off the
+library itself.
+"""
+
+import ctypes
+import functools
+import os
+from dataclasses import dataclass
+
+from transpile.blas import (
+    Blas,
+    candidates,
+    declarations,
+    library_identity,
+    library_link_flags,
+    says_64_bits,
+)
+from transpile.errors import LibraryNotFoundError
+from transpile.options import Options
+
+# What stands around a routine's standard name, such as dgetrf: (prefix, suffix).
+_SPELLINGS = (
+    ("scipy_", "_64_"),
+    ("scipy_", "_"),
+    ("", "_64_"),
+    ("", "64_"),
+    ("", "_"),
+)
+_SYSTEM_NAMES = ("liblapack.so.3",)
+# A routine of each kind that programs call.
+_WITNESSES = ("dgetrf", "zgesdd", "dtrsm")
+ENVIRONMENT = "TRANSPILE_LAPACK"
+
+
+@dataclass(frozen=True)
+class Lapack:
+    """A LAPACK library to link with.
+
+    library   its absolute path, or the name by which the dynamic loader finds it
+    prefix    what stands before a routine's standard name
+    suffix    what stands after it, `_64_` or `_`
+    integer   the C type of its integers: `int32_t` or `int64_t`
+    origin    where it was found, in words
+    """
+
+    library: str
+    prefix: str
+    suffix: str
+    integer: str
+    origin: str
+
+    def symbol(self, name: str) -> str:
+        """The linker's name of a routine: `dgetrf` may be `scipy_dgetrf_64_`."""
+        return f"{self.prefix}{name}{self.suffix}"
+
+    @property
+    def link_flags(self) -> tuple[str, ...]:
+        """What the linker takes, so that the program finds the library again when it runs."""
+        return library_link_flags(self.library)
+
+    @property
+    def identity(self) -> str:
+        """An ingredient of the cache key: which library this is, without reading it."""
+        return library_identity(self.library, self.symbol("*"), self.integer)
+
+
+def find_lapack(options: Options) -> Lapack:
+    """The LAPACK library for a program.
+
+    The environment variable TRANSPILE_LAPACK may give its path; otherwise it is the library that
+    the option `blas` names, if it has LAPACK, then NumPy's bundled OpenBLAS, the packages
+    scipy_openblas64 and scipy_openblas32, this Python's own lib directory, the system's libraries.
+    Raises LibraryNotFoundError where there is none.
+    """
+    named = os.environ.get(ENVIRONMENT, "")
+    if named:
+        library = os.path.abspath(named) if os.path.exists(named) else named
+        spelling = _spelling(library)
+        if spelling is None:
+            raise LibraryNotFoundError(
+                f"{named!r}, named by the environment variable {ENVIRONMENT}, is not a shared "
+                "library with LAPACK (dgetrf); give the path of one, or unset the variable"
+            )
+        return Lapack(library, *spelling, origin=f"the environment variable {ENVIRONMENT}")
+    found = [(options.blas, "the compiler option 'blas'")] if os.path.exists(options.blas) else []
+    found = [(os.path.abspath(path), words) for path, words in found]
+    for library, origin in (*found, *candidates(_SYSTEM_NAMES)):
+        spelling = _spelling(library)
+        if spelling is not None:
+            return Lapack(library, *spelling, origin=origin)
+    raise LibraryNotFoundError(
+        "no LAPACK library was found, which linear algebra needs: NumPy's own wheel brings one; "
+        "else install the package scipy-openblas32 (pip install 'transpile[lapack]') or the "
+        f"system's liblapack, or set {ENVIRONMENT} to the path of a shared library"
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _spelling(library: str) -> tuple[str, str, str] | None:
+    """(prefix, suffix, integer type) of a library's routines, or None without LAPACK."""
+    try:
+        loaded = ctypes.CDLL(library)
+    except OSError:
+        return None
+    for prefix, suffix in _SPELLINGS:
+        if all(hasattr(loaded, f"{prefix}{name}{suffix}") for name in _WITNESSES):
+            wide = "64" in suffix or says_64_bits(loaded, prefix)
+            return prefix, suffix, "int64_t" if wide else "int32_t"
+    return None
+
+
+# ------------------------------------------------------------------------------------ prototypes
+
+# The routines that the helpers of runtime_c/lapack.h call, by the helper's name.
+_USED = {
+    "lu": ("getrf",),
+    "cholesky": ("potrf",),
+    "triangular_solve": ("trsm",),
+    "qr": ("geqrf", "orgqr"),
+    "householder": ("geqrf",),
+    "eigh": ("heevd",),
+    "eigvalsh": ("heevd",),
+    "eig": ("geev",),
+    "eigvals": ("geev",),
+    "svd": ("gesdd",),
+    "svdvals": ("gesdd",),
+    "sqrtm": ("gees",),
+}
+# Names of routines where real and complex ones differ: (real, complex).
+_NAMES = {"heevd": ("syevd", "heevd"), "orgqr": ("orgqr", "ungqr")}
+_COMPLEX = {"f32": "c64", "f64": "c128"}
+_LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
+_TYPES = {
+    "f32": ("float", "float"),
+    "f64": ("double", "double"),
+    "c64": ("float complex", "float"),
+    "c128": ("double complex", "double"),
+}
+# Their parameters: `c` a string of one character, `i` a pointer to an integer, `I` to one that is
+# written, `s` a function, `t`, `T` of the dtype, `R` of its real partner; `|R` those that only
+# complex ones have, `&R` those that only real ones have. A string's length comes at the end, as
+# Fortran has it.
+_PARAMETERS = {
+    "getrf": "i i T i I I",
+    "potrf": "c i T i I",
+    "trsm": "c c c c i i t t i T i",
+    "geqrf": "i i T i T T i I",
+    "orgqr": "i i i T i t T i I",
+    "heevd": "c c i T i R T i |R |i I i I",
+    "geev": "c c i T i &R &R |T T i T i T i |R I",
+    "gees": "c c s i T i I T T i T i R I I",
+    "gesdd": "c i i T i R T i T i T i |R I I",
+}
+
+
+Libraries = tuple[Blas | None, Lapack | None]
+
+
+def prototypes(libraries: Libraries, used: set[str]) -> list[str]:
+    """The prototypes of the libraries' functions, under the names that the helpers use."""
+    blas, lapack = libraries
+    return declarations(blas, used) + (_of_lapack(lapack, used) if lapack is not None else [])
+
+
+def notes(libraries: Libraries) -> list[str]:
+    """What the comments of a program say of the library that it needs beside it."""
+    lapack = libraries[1]
+    if lapack is None:
+        return []
+    return [
+        "needs LAPACK, which the library names with its directory; link the C file with",
+        lapack.library,
+    ]
+
+
+def _of_lapack(lapack: Lapack, used: set[str]) -> list[str]:
+    wanted = {
+        (routine, suffix)
+        for helper, _, suffix in (name.rpartition("_") for name in used)
+        if suffix in _LETTERS
+        for routine in _USED.get(helper, ())
+    }
+    wanted = {(r, _COMPLEX.get(s, s) if r == "gees" else s) for r, s in wanted}
+    found = [f"typedef {lapack.integer} lapack_int;"] if wanted else []
+    for routine, suffix in sorted(wanted):
+        own = _NAMES.get(routine, (routine, routine))[suffix[0] == "c"]
+        symbol = lapack.symbol(_LETTERS[suffix] + own)
+        text = f"void lapack_{routine}_{suffix}({_parameters(routine, suffix)})"
+        found.append(f'{text}\n    __asm__("{symbol}");')
+    return found
+
+
+def _parameters(routine: str, suffix: str) -> str:
+    own, real = _TYPES[suffix]
+    words = {
+        "c": "const char *",
+        "s": "const void *",
+        "i": "const lapack_int *",
+        "I": "lapack_int *",
+        "t": f"const {own} *",
+        "T": f"{own} *",
+        "R": f"{real} *",
+    }
+    kinds = _PARAMETERS[routine].split()
+    other = "&" if suffix[0] == "c" else "|"
+    kinds = [kind.lstrip("&|") for kind in kinds if not kind.startswith(other)]
+    parts = [words[kind] for kind in kinds] + ["size_t"] * kinds.count("c")
+    lines, line = [], ""
+    for position, part in enumerate(parts):
+        text = part + (", " if position < len(parts) - 1 else "")
+        if len(line) + len(text) > 70:
+            lines.append(line.rstrip())
+            line = "    "
+        line += text
+    return "\n".join([*lines, line])

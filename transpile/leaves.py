@@ -1,0 +1,103 @@
+"""A function as its trace sees it: from the leaves of its arguments to the leaves of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile import tree
+from transpile.graph import Graph
+from transpile.parameters import Bound
+from transpile.signature import Signature, function_name, inner, unique_identifiers
+from transpile.source import function_source
+from transpile.trace import constant
+from transpile.tracer import Tracer
+from transpile.types import PYTHON_SCALARS
+
+
+class OnLeaves:
+    """A function on the traced leaves alone. It gives the outputs of the graph, and what says how
+    they make a result: its structure, the outputs' paths, which output each leaf is, and the leaves
+    of the arguments that are assigned to."""
+
+    def __init__(self, function: Any, bound: Bound, known: Signature, leaves: list[Any]) -> None:
+        self._function = function
+        self._bound = bound
+        self._known = known
+        self._leaves = leaves
+        self.__name__ = function_name(function)
+        code = getattr(inner(function), "__code__", None)
+        if code is not None:  # error messages say where the user's function is
+            self.__code__ = code
+
+    def __call__(self, *tracers: Tracer) -> tuple[list[Any], Any]:
+        """Run the function."""
+        leaves = list(self._leaves)
+        for place, tracer in zip(self._known.traced, tracers, strict=True):
+            leaves[place] = tracer
+        args, kwargs = self._bound.join(*self._known.in_tree.unflatten(leaves))
+        results, out_tree = tree.flatten(self._function(*args, **kwargs))
+        paths = out_tree.paths("")
+        found = [self._result(*pair) for pair in zip(results, paths, strict=True)]
+        return self._with_written(found, paths, tracers, out_tree)
+
+    def _with_written(
+        self,
+        results: list[Any],
+        paths: list[str],
+        tracers: Sequence[Tracer],
+        out_tree: tree.TreeDef,
+    ) -> tuple[list[Any], Any]:
+        """The results, each once, and after them the new values of arguments that were assigned to;
+        a result that is such an argument is that one."""
+        changed = [
+            (place, t)
+            for place, t in zip(self._known.traced, tracers, strict=True)
+            if t.variable is not t.original
+        ]
+        finals = [t.variable for _, t in changed]
+        kept = [
+            (leaf, path)
+            for leaf, path in zip(results, paths, strict=True)
+            if not isinstance(leaf, Tracer) or leaf.variable not in finals
+        ]
+        count = len(kept)
+        fresh = iter(range(count))
+        positions = tuple(
+            count + finals.index(leaf.variable)
+            if isinstance(leaf, Tracer) and leaf.variable in finals
+            else next(fresh)
+            for leaf in results
+        )
+        outputs = [leaf for leaf, _ in kept] + [t for _, t in changed]
+        names = [path for _, path in kept] + [""] * len(changed)
+        return outputs, (out_tree, names, positions, tuple(place for place, _ in changed))
+
+    def _result(self, leaf: Any, path: str) -> Any:
+        if isinstance(leaf, Tracer):
+            return leaf
+        source = function_source(inner(self._function))
+        what = f"the result{path} of {self.__name__!r} ({source.file}:{source.line})"
+        if type(leaf) in PYTHON_SCALARS or isinstance(leaf, np.generic | np.ndarray):
+            return constant(leaf, what)
+        if hasattr(leaf, "__array__"):
+            return constant(leaf, what)
+        raise TypeError(
+            f"{what} is a {type(leaf).__name__}, which is not an array: {leaf!r}. A traced "
+            f"function returns arrays, numbers, or tuples, lists and dicts of them."
+        )
+
+
+def output_names(graph: Graph, paths: list[str]) -> tuple[str, ...]:
+    """A name for each output: the user's variable, the key in a dict, or `out`."""
+    inputs = {v.name for v in graph.inputs}
+    hints = []
+    for atom, path in zip(graph.outputs, paths, strict=True):
+        name = "" if atom in graph.inputs else atom.name
+        if not name:
+            key = path.replace("'", "").strip("[]. ")
+            name = f"out{path}" if not key or key[0].isdigit() else key
+        hints.append(f"{name}_out" if name in inputs else name)
+    return tuple(unique_identifiers(hints, inputs))

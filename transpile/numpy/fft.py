@@ -1,0 +1,309 @@
+"""numpy.fft for traced functions: the same names, shapes, dtypes and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Dim
+from transpile.numpy.joins import roll
+from transpile.numpy.operands import (
+    EXPORTS,
+    Array,
+    NumpyErrors,
+    as_array,
+    axis_of,
+    convert,
+    fill,
+    implements,
+    index_of,
+    refuse,
+    slice_axis,
+    unsupported,
+)
+from transpile.numpy.operands import error as located
+from transpile.numpy.ufuncs import call
+from transpile.primitives import axes as rows
+from transpile.primitives.fft import fft as row
+from transpile.trace import bind
+from transpile.types import FLOAT32, real_dtype
+
+_OPPOSITE = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
+_INVERSE = ("ifft", "irfft")
+
+
+# ------------------------------------------------------------------------------------ one axis
+
+
+def _number(n: Any, default: Any) -> int:
+    """A length: the user's, or that of the operand."""
+    if n is None:
+        n = default
+    if isinstance(n, Dim):
+        raise unsupported("a Fourier transform along an axis of a runtime size is not supported")
+    number = index_of(n)
+    if number < 1:
+        raise located(ValueError, f"Invalid number of FFT data points ({number}) specified.")
+    return number
+
+
+def _extent(x: Any, axis: Any) -> Any:
+    """The size of an axis; NumPy's IndexError where there is none."""
+    with NumpyErrors():
+        return x.shape[index_of(axis)]
+
+
+def _scale(norm: Any, n: int, dtype: Any, kind: str) -> float:
+    """The factor of a result, rounded as NumPy rounds it."""
+    if norm not in _OPPOSITE:
+        raise located(
+            ValueError, f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".'
+        )
+    if kind in _INVERSE:
+        norm = _OPPOSITE[norm]
+    if norm == "ortho":
+        return float(np.reciprocal(np.sqrt(n, dtype=dtype)))
+    return float(np.reciprocal(n, dtype=dtype)) if norm == "forward" else 1.0
+
+
+def _resized(x: Any, n: int, axis: int) -> Any:
+    """The array cut, or filled up with zeros, to n elements along an axis."""
+    size = x.shape[axis]
+    if n <= size:
+        return slice_axis(x, axis, 0, n)
+    padding = [(0, n - size if a == axis else 0, 0) for a in range(x.ndim)]
+    return bind(rows.pad, x, fill(0, (), x.dtype), padding=tuple(padding))
+
+
+def _operand(a: Array, kind: str) -> tuple[Any, Any]:
+    """The operand in a dtype that is transformed, and the real dtype that NumPy's results have."""
+    x = as_array(a)
+    with NumpyErrors():
+        dtype = np.result_type(real_dtype(x.dtype), 1.0)
+    if kind == "rfft" and x.dtype.kind == "c":
+        raise located(TypeError, f"rfft of {x.dtype.name}")
+    computed = FLOAT32 if dtype.itemsize < FLOAT32.itemsize else dtype
+    is_complex = x.dtype.kind == "c" or kind == "irfft"
+    return convert(x, np.dtype(f"c{2 * computed.itemsize}") if is_complex else computed), dtype
+
+
+def _transformed(x: Any, kind: str, n: int, axis: int, scale: float) -> Any:
+    size = n // 2 + 1 if kind == "irfft" else n
+    x = _resized(x, size, axis)
+    return bind(row, x, fft_type=kind, fft_lengths=(n,), axes=(axis,), scale=scale)
+
+
+def _along(kind: str, a: Array, n: Any, axis: Any, norm: Any, out: Any) -> Any:
+    """A transform along one axis."""
+    refuse(kind, out=out)
+    x, dtype = _operand(a, kind)
+    extent = None if n is not None else _extent(x, axis)
+    if extent is not None and kind == "irfft":
+        extent = (extent - 1) * 2
+    number = _number(n, extent)
+    scale = _scale(norm, number, dtype, kind)
+    result = _transformed(x, kind, number, axis_of(axis, x.ndim), scale)
+    return convert(result, dtype) if kind == "irfft" else result
+
+
+def _make(kind: str) -> Callable[..., Any]:
+    def function(a: Array, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+        return _along(kind, a, n, axis, norm, out)
+
+    function.__name__ = function.__qualname__ = kind
+    function.__doc__ = f"`numpy.fft.{kind}`."
+    return implements(getattr(np.fft, kind))(function)
+
+
+fft, ifft, rfft, irfft = map(_make, ("fft", "ifft", "rfft", "irfft"))
+
+
+def _opposite(norm: Any) -> Any:
+    if norm not in _OPPOSITE:
+        raise located(
+            ValueError, f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".'
+        )
+    return _OPPOSITE[norm]
+
+
+@implements(np.fft.hfft)
+def hfft(a: Array, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    """`numpy.fft.hfft`: of a signal that is Hermitian, so that its spectrum is real."""
+    x = as_array(a)
+    conjugate = call(np.conjugate, x) if x.dtype.kind == "c" else x
+    return irfft(conjugate, n, axis, _opposite(norm), out)
+
+
+@implements(np.fft.ihfft)
+def ihfft(a: Array, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    """`numpy.fft.ihfft`."""
+    return call(np.conjugate, rfft(a, n, axis, _opposite(norm), out))
+
+
+# -------------------------------------------------------------------------------- several axes
+
+
+def _sizes_and_axes(
+    x: Any, s: Any, axes: Any, from_half: bool = False
+) -> tuple[list[Any], list[int]]:
+    """The length along each axis, and the axes, as NumPy reads its arguments."""
+    shape = x.shape
+    with NumpyErrors():
+        if s is None:
+            sizes = list(shape) if axes is None else [shape[index_of(a)] for a in axes]
+            if from_half:
+                sizes[-1] = (shape[-1 if axes is None else index_of(axes[-1])] - 1) * 2
+        else:
+            sizes = list(s)
+    given = list(range(-len(sizes), 0)) if axes is None else [index_of(a) for a in axes]
+    if len(sizes) != len(given):
+        raise located(ValueError, "Shape and axes have different lengths.")
+    with NumpyErrors():
+        sizes = [shape[a] if n == -1 else n for n, a in zip(sizes, given, strict=True)]
+    return sizes, given
+
+
+def _lengths(x: Any, sizes: Sequence[Any], axes: Sequence[int]) -> list[int]:
+    """The lengths, of which None stands for the size of the axis."""
+    return [
+        _number(n, _extent(x, a) if n is None else None) for n, a in zip(sizes, axes, strict=True)
+    ]
+
+
+def _over(kind: str, x: Any, lengths: Sequence[int], axes: Sequence[int], norm: Any) -> Any:
+    """Complex transforms along axes, the last one first: as few equations as the sizes allow."""
+    group: list[tuple[int, int]] = []
+    scale = 1.0
+    dtype = real_dtype(x.dtype)
+    steps = [(axis_of(a, x.ndim), n) for n, a in zip(lengths, axes, strict=True)][::-1]
+    if len({a for a, _ in steps}) == len(steps):  # what is cut off need not be transformed
+        for axis, n in steps:
+            x = _resized(x, n, axis) if n < x.shape[axis] else x
+    for axis, n in steps:
+        if group and (x.shape[axis] != n or axis in dict(group)):
+            x, group, scale = _of_group(kind, x, group, scale), [], 1.0
+        x = _resized(x, n, axis)
+        group.insert(0, (axis, n))
+        scale *= _scale(norm, n, dtype, kind)
+    return _of_group(kind, x, group, scale) if group else x
+
+
+def _of_group(kind: str, x: Any, group: Sequence[tuple[int, int]], scale: float) -> Any:
+    axes, lengths = zip(*group, strict=True)
+    return bind(row, x, fft_type=kind, fft_lengths=lengths, axes=axes, scale=scale)
+
+
+def _complex_transform(kind: str, a: Array, s: Any, axes: Any, norm: Any, out: Any) -> Any:
+    refuse(f"fft.{kind}n", out=out)
+    given = as_array(a)
+    sizes, places = _sizes_and_axes(given, s, axes)
+    if not places:
+        return given
+    x, _ = _operand(given, kind)
+    return _over(kind, x, _lengths(x, sizes, places), places, norm)
+
+
+@implements(np.fft.fftn)
+def fftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    """`numpy.fft.fftn`."""
+    return _complex_transform("fft", a, s, axes, norm, out)
+
+
+@implements(np.fft.ifftn)
+def ifftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    """`numpy.fft.ifftn`."""
+    return _complex_transform("ifft", a, s, axes, norm, out)
+
+
+@implements(np.fft.rfftn)
+def rfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    """`numpy.fft.rfftn`: real along the last axis."""
+    refuse("fft.rfftn", out=out)
+    x, _ = _operand(a, "rfft")
+    sizes, places = _sizes_and_axes(x, s, axes)
+    if not places:
+        raise located(IndexError, "list index out of range")
+    x = rfft(x, sizes[-1], places[-1], norm)
+    return _over("fft", x, _lengths(x, sizes[:-1], places[:-1]), places[:-1], norm)
+
+
+@implements(np.fft.irfftn)
+def irfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+    """`numpy.fft.irfftn`: real along the last axis."""
+    refuse("fft.irfftn", out=out)
+    x = as_array(a)
+    sizes, places = _sizes_and_axes(x, s, axes, from_half=True)
+    if not places:
+        raise located(IndexError, "list index out of range")
+    if len(places) > 1:
+        x, _ = _operand(x, "irfft")
+        x = _over("ifft", x, _lengths(x, sizes[:-1], places[:-1]), places[:-1], norm)
+    return irfft(x, sizes[-1], places[-1], norm)
+
+
+def _plane(function: Callable[..., Any], of: Callable[..., Any]) -> Callable[..., Any]:
+    def plane(
+        a: Array, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
+    ) -> Any:
+        return of(a, s, axes, norm, out)
+
+    plane.__name__ = plane.__qualname__ = function.__name__
+    plane.__doc__ = f"`numpy.fft.{function.__name__}`."
+    return implements(function)(plane)
+
+
+fft2, ifft2 = _plane(np.fft.fft2, fftn), _plane(np.fft.ifft2, ifftn)
+rfft2, irfft2 = _plane(np.fft.rfft2, rfftn), _plane(np.fft.irfft2, irfftn)
+
+
+# ---------------------------------------------------------------------- frequencies and shifts
+
+
+def _shift(x: Array, axes: Any, half: Callable[[int], int]) -> Any:
+    """The halves of some axes exchanged."""
+    array = as_array(x)
+    if axes is None:
+        axes = tuple(range(array.ndim))
+    elif not isinstance(axes, tuple | list):
+        axes = (axes,)
+    return roll(array, tuple(half(_extent(array, a)) for a in axes), tuple(axes))
+
+
+@implements(np.fft.fftshift)
+def fftshift(x: Array, axes: Any = None) -> Any:
+    """`numpy.fft.fftshift`: the frequency 0 moves to the middle."""
+    return _shift(x, axes, lambda n: n // 2)
+
+
+@implements(np.fft.ifftshift)
+def ifftshift(x: Array, axes: Any = None) -> Any:
+    """`numpy.fft.ifftshift`."""
+    return _shift(x, axes, lambda n: -(n // 2))
+
+
+def _frequencies(numbers: Any, n: Any, d: Any) -> Any:
+    return call(np.multiply, numbers, call(np.divide, 1.0, call(np.multiply, n, d)))
+
+
+@implements(np.fft.fftfreq)
+def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
+    """`numpy.fft.fftfreq`, for a traced distance of samples."""
+    if not isinstance(n, int | np.integer):
+        raise located(ValueError, "n should be an integer")
+    numbers = np.arange(n)
+    return _frequencies(np.where(numbers < (n + 1) // 2, numbers, numbers - n), n, d)
+
+
+@implements(np.fft.rfftfreq)
+def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
+    """`numpy.fft.rfftfreq`, for a traced distance of samples."""
+    if not isinstance(n, int | np.integer):
+        raise located(ValueError, "n should be an integer")
+    return _frequencies(np.arange(n // 2 + 1), n, d)
+
+
+# As a namespace the module has what is NumPy's own function where nothing is traced.
+__all__ = [name for name in np.fft.__all__ if name in EXPORTS]
+globals().update({name: EXPORTS[name] for name in __all__})

@@ -1,0 +1,175 @@
+"""Decompositions: cholesky, qr, eigenvalues, singular values.
+
+Where NumPy raises a LinAlgError because of the values (a matrix that is not positive definite, an
+iteration that does not converge), the results are NaN.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.linalg.common import (
+    adjoint,
+    identity,
+    implements_linalg,
+    is_empty,
+    matrices,
+)
+from transpile.numpy.operands import Array, fill
+from transpile.numpy.operands import error as located
+from transpile.primitives import decompositions as rows
+from transpile.trace import bind
+from transpile.types import real_dtype
+
+EigResult: Any = type(np.linalg.eig(np.eye(1)))
+EighResult: Any = type(np.linalg.eigh(np.eye(1)))
+QRResult: Any = type(np.linalg.qr(np.eye(1)))
+SVDResult: Any = type(np.linalg.svd(np.eye(1)))
+
+
+@implements_linalg(np.linalg.cholesky)
+def cholesky(a: Array, /, *, upper: bool = False) -> Any:
+    """`numpy.linalg.cholesky`: only one triangle of the matrices is read."""
+    x = matrices(a, square=True)
+    if is_empty(x):
+        return x
+    if upper:  # A = U^H U, of which the adjoint's lower triangle is A's upper one
+        return adjoint(bind(rows.cholesky, adjoint(x)))
+    return bind(rows.cholesky, x)
+
+
+@implements_linalg(np.linalg.qr)
+def qr(a: Array, mode: str = "reduced") -> Any:
+    """`numpy.linalg.qr`, in the modes reduced, complete, r and raw."""
+    if mode not in ("reduced", "complete", "r", "raw"):
+        mode = _deprecated_mode(mode)
+    x = matrices(a)
+    *head, m, n = x.shape
+    if mode == "economic":
+        return x if is_empty(x) else np.matrix_transpose(bind(rows.householder, x)[0])
+    if mode == "raw":
+        if is_empty(x):
+            return np.matrix_transpose(x), fill(0, (*head, min(m, n)), x.dtype)
+        h, tau = bind(rows.householder, x)
+        return h, tau
+    full = mode == "complete" and m > n
+    if is_empty(x):
+        k = m if full else min(m, n)
+        q, r = identity(m, x.dtype, tuple(head))[..., :k], x[..., :k, :]
+    else:
+        q, r = bind(rows.qr, x, full_matrices=full)
+    return r if mode == "r" else QRResult(q, r)
+
+
+def _deprecated_mode(mode: Any) -> str:
+    if mode in ("f", "full"):
+        text = (
+            "The 'full' option is deprecated in favor of 'reduced'.\n"
+            "For backward compatibility let mode default."
+        )
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+        return "reduced"
+    if mode in ("e", "economic"):
+        warnings.warn("The 'economic' option is deprecated.", DeprecationWarning, stacklevel=3)
+        return "economic"
+    raise located(ValueError, f"Unrecognized mode '{mode}'")
+
+
+# --------------------------------------------------------------------------------- eigenvalues
+
+
+def _is_lower(part: Any) -> bool:
+    name = part.upper()
+    if name not in ("L", "U"):
+        raise located(ValueError, "UPLO argument must be 'L' or 'U'")
+    return bool(name == "L")
+
+
+def _no_values(x: Any, dtype: Any) -> Any:
+    return fill(0, (*x.shape[:-2], min(x.shape[-2:])), dtype)
+
+
+@implements_linalg(np.linalg.eigh)
+def eigh(a: Array, UPLO: str = "L") -> Any:
+    """`numpy.linalg.eigh`: only one triangle of the matrices is read."""
+    lower = _is_lower(UPLO)
+    x = matrices(a, square=True)
+    if is_empty(x):
+        return EighResult(_no_values(x, real_dtype(x.dtype)), x)
+    return EighResult(*bind(rows.eigh, x, lower=lower, vectors=True))
+
+
+@implements_linalg(np.linalg.eigvalsh)
+def eigvalsh(a: Array, UPLO: str = "L") -> Any:
+    """`numpy.linalg.eigvalsh`."""
+    lower = _is_lower(UPLO)
+    x = matrices(a, square=True)
+    if is_empty(x):
+        return _no_values(x, real_dtype(x.dtype))
+    return bind(rows.eigh, x, lower=lower, vectors=False)
+
+
+@implements_linalg(np.linalg.eig)
+def eig(a: Array) -> Any:
+    """`numpy.linalg.eig`, with complex results always: NumPy's are real where all values are."""
+    x = matrices(a, square=True)
+    if is_empty(x):
+        dtype = np.result_type(x.dtype, np.complex64)
+        return EigResult(_no_values(x, dtype), x.astype(dtype))
+    return EigResult(*bind(rows.eig, x, vectors=True))
+
+
+@implements_linalg(np.linalg.eigvals)
+def eigvals(a: Array) -> Any:
+    """`numpy.linalg.eigvals`, with complex results always: NumPy's are real where all values
+    are."""
+    x = matrices(a, square=True)
+    if is_empty(x):
+        return _no_values(x, np.result_type(x.dtype, np.complex64))
+    return bind(rows.eig, x, vectors=False)
+
+
+# ----------------------------------------------------------------------------- singular values
+
+
+@implements_linalg(np.linalg.svd)
+def svd(
+    a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """`numpy.linalg.svd`."""
+    x = matrices(a, square=hermitian)
+    *head, m, n = x.shape
+    if is_empty(x):
+        s = _no_values(x, real_dtype(x.dtype))
+        k = min(m, n)
+        u, vh = identity(m, x.dtype, tuple(head)), identity(n, x.dtype, tuple(head))
+        if not full_matrices:
+            u, vh = u[..., :, :k], vh[..., :k, :]
+        return SVDResult(u, s, vh) if compute_uv else s
+    if hermitian:
+        return _hermitian_svd(x, compute_uv)
+    if not compute_uv:
+        return bind(rows.svd, x, full_matrices=False, vectors=False)
+    full = bool(full_matrices) and m != n
+    return SVDResult(*bind(rows.svd, x, full_matrices=full, vectors=True))
+
+
+def _hermitian_svd(x: Any, vectors: bool) -> Any:
+    """By eigenvalues, whose signs go to the right vectors; in descending order."""
+    if not vectors:
+        s = np.absolute(bind(rows.eigh, x, lower=True, vectors=False))
+        return np.flip(np.sort(s, axis=-1), -1)
+    w, v = bind(rows.eigh, x, lower=True, vectors=True)
+    order = np.flip(np.argsort(np.absolute(w), axis=-1), -1)
+    w = rows.rows_taken(w, order)
+    u = np.matrix_transpose(rows.rows_taken(np.matrix_transpose(v), order))
+    return SVDResult(u, np.absolute(w), adjoint(u * np.sign(w)[..., None, :]))
+
+
+@implements_linalg(getattr(np.linalg, "svdvals", None))
+def svdvals(x: Array, /) -> Any:
+    """`numpy.linalg.svdvals`."""
+    return svd(x, compute_uv=False)

@@ -1,0 +1,193 @@
+"""What singular values decide: least squares, pseudo-inverses, ranks and condition numbers."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.linalg.common import (
+    LinAlgError,
+    adjoint,
+    check_2d,
+    common_operands,
+    implements_linalg,
+    is_empty,
+    matrices,
+    with_derivative,
+)
+from transpile.numpy.linalg.factors import svd
+from transpile.numpy.linalg.solving import inverse
+from transpile.numpy.norms import norm
+from transpile.numpy.operands import NOTHING, Array, as_array, fill
+from transpile.numpy.operands import error as located
+from transpile.primitives import decompositions as rows
+from transpile.trace import bind
+from transpile.types import INT64, real_dtype
+
+INT32 = np.dtype("int32")
+
+
+def _epsilon(x: Any) -> float:
+    """The singular values that count for nothing, relative to the largest."""
+    return float(max(x.shape[-2:]) * np.finfo(x.dtype).eps)
+
+
+# ------------------------------------------------------------------------------ pseudo-inverses
+
+
+def _parts(a: Any, cutoff: Any, hermitian: bool) -> tuple[Any, Any, Any]:
+    """u, the reciprocals of the singular values that count, and vh."""
+    u, s, vh = svd(a, False, True, hermitian)
+    counts = s > as_array(cutoff)[..., None] * np.max(s, axis=-1, keepdims=True)
+    return u, np.where(counts, 1 / np.where(counts, s, 1), 0), vh
+
+
+def _pseudo_inverse(a: Any, cutoff: Any, *, hermitian: bool) -> list[Any]:
+    u, inverted, vh = _parts(a, cutoff, hermitian)
+    return [np.matmul(adjoint(vh), inverted[..., :, None] * adjoint(u))]
+
+
+def _pseudo_inverse_rule(
+    operands: Any, tangents: Any, *, hermitian: bool
+) -> tuple[list[Any], list[Any]]:
+    """G. Golub and V. Pereyra, The differentiation of pseudo-inverses, 1973: where the rank stays
+    what it is."""
+    a, t = operands[0], tangents[0]
+    p = pseudo_inverse(a, operands[1], hermitian)
+    if t is None:
+        return [p], [None]
+    moved = -np.matmul(np.matmul(p, t), p)
+    left = np.matmul(np.matmul(p, adjoint(p)), adjoint(t))
+    right = np.matmul(adjoint(t), np.matmul(adjoint(p), p))
+    moved = moved + left - np.matmul(np.matmul(left, a), p)
+    return [p], [moved + right - np.matmul(p, np.matmul(a, right))]
+
+
+def pseudo_inverse(a: Any, cutoff: Any, hermitian: bool = False) -> Any:
+    """The pseudo-inverse of a stack of matrices; singular values up to cutoff times the largest
+    are zeros."""
+    (found,) = with_derivative(
+        "pinv",
+        functools.partial(_pseudo_inverse, hermitian=hermitian),
+        functools.partial(_pseudo_inverse_rule, hermitian=hermitian),
+        a,
+        cutoff,
+    )
+    return found
+
+
+@implements_linalg(np.linalg.pinv)
+def pinv(a: Array, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NOTHING) -> Any:
+    """`numpy.linalg.pinv`. The cutoff of 1e-15 that NumPy has by default is, for numbers of single
+    precision, what these can tell from zero."""
+    x = matrices(a, square=hermitian)
+    if rcond is None:
+        if rtol is NOTHING:
+            rcond = max(1e-15, _epsilon(x)) if real_dtype(x.dtype).itemsize == 4 else 1e-15
+        else:
+            rcond = _epsilon(x) if rtol is None else rtol
+    elif rtol is not NOTHING:
+        raise located(ValueError, "`rtol` and `rcond` can't be both set.")
+    *head, m, n = x.shape
+    if is_empty(x):
+        return fill(0, (*head, n, m), as_array(a).dtype)
+    return pseudo_inverse(x, as_array(rcond).astype(real_dtype(x.dtype)), bool(hermitian))
+
+
+# -------------------------------------------------------------------------------- least squares
+
+
+def _nearest(a: Any, b: Any, cutoff: Any) -> list[Any]:
+    u, inverted, vh = _parts(a, cutoff, False)
+    return [np.matmul(adjoint(vh), inverted[:, None] * np.matmul(adjoint(u), b))]
+
+
+def _nearest_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    """That of x = p b for the pseudo-inverse p."""
+    (a, b, cutoff), (ta, tb, _) = operands, tangents
+    x = nearest(a, b, cutoff)
+    moved = None if tb is None else nearest(a, tb, cutoff)
+    if ta is not None:
+        p = pseudo_inverse(a, cutoff)
+        rest = np.matmul(adjoint(ta), b - np.matmul(a, x))
+        below = np.matmul(adjoint(ta), np.matmul(adjoint(p), x))
+        share = np.matmul(np.matmul(p, adjoint(p)), rest) - np.matmul(p, np.matmul(ta, x))
+        share = share + below - np.matmul(p, np.matmul(a, below))
+        moved = share if moved is None else moved + share
+    return [x], [moved]
+
+
+def nearest(a: Any, b: Any, cutoff: Any) -> Any:
+    """The shortest x for which a x is next to b."""
+    (x,) = with_derivative("lstsq", _nearest, _nearest_rule, a, b, cutoff)
+    return x
+
+
+@implements_linalg(np.linalg.lstsq)
+def lstsq(a: Array, b: Array, rcond: Any = None) -> Any:
+    """`numpy.linalg.lstsq`. Where a has more rows than columns the sums of squared residuals are
+    always given: that NumPy's are empty when the rank is too low depends on the values."""
+    x, y = as_array(a), as_array(b)
+    is_vector = y.ndim == 1
+    if is_vector:
+        y = y[:, None]
+    check_2d(x, y)
+    if x.shape[0] != y.shape[0]:
+        raise located(LinAlgError, "Incompatible dimensions")
+    x, y = common_operands(x, y)
+    m, n = x.shape
+    real = real_dtype(x.dtype)
+    if is_empty(x):
+        found = fill(0, (n, y.shape[1]), x.dtype)
+        s, rank = fill(0, (0,), real), fill(0, (), INT32)
+    else:
+        cutoff = as_array(_epsilon(x) if rcond is None else rcond).astype(real)
+        s = bind(rows.svd, x, full_matrices=False, vectors=True)[1]
+        found = nearest(x, y, cutoff)
+        rank = np.count_nonzero(s > cutoff * s[0]).astype(INT32)
+    residuals = fill(0, (0,), real)
+    if m > n:
+        apart = y - np.matmul(x, found) if n else y
+        residuals = np.sum(np.square(np.real(apart)) + np.square(np.imag(apart)), axis=0)
+    return found[:, 0] if is_vector else found, residuals, rank, s
+
+
+# ------------------------------------------------------------------------- ranks, condition numbers
+
+
+@implements_linalg(np.linalg.matrix_rank)
+def matrix_rank(A: Array, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """`numpy.linalg.matrix_rank`."""
+    if rtol is not None and tol is not None:
+        raise located(ValueError, "`tol` and `rtol` can't be both set.")
+    x = as_array(A)
+    if x.ndim < 2:
+        return np.any(np.not_equal(x, 0)).astype(INT64)
+    s = svd(x, compute_uv=False, hermitian=hermitian)
+    if tol is not None:
+        limit = as_array(tol)[..., None]
+    else:
+        share = as_array(max(x.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol)
+        if rtol is not None:
+            share = share[..., None]
+        limit = np.max(s, axis=-1, keepdims=True, initial=0) * share
+    return np.count_nonzero(s > limit, axis=-1)
+
+
+@implements_linalg(np.linalg.cond)
+def cond(x: Array, p: Any = None) -> Any:
+    """`numpy.linalg.cond`; infinite for a singular matrix."""
+    a = as_array(x)
+    if a.ndim >= 2 and is_empty(a):
+        raise located(LinAlgError, "cond is not defined on empty arrays")
+    a = matrices(a, square=not (p is None or p in (2, -2)))
+    if p is None or p in (2, -2):
+        s = svd(a, compute_uv=False)
+        largest, least = s[..., 0], s[..., -1]
+        found = least / largest if p == -2 else largest / least
+    else:
+        found = norm(a, p, axis=(-2, -1)) * norm(inverse(a), p, axis=(-2, -1))
+    lost = np.logical_and(np.isnan(found), np.logical_not(np.any(np.isnan(a), axis=(-2, -1))))
+    return np.where(lost, found.dtype.type(np.inf), found)

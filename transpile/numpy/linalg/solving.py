@@ -1,0 +1,254 @@
+"""Linear systems by LU factors: solve, inv, det, slogdet and what is made of them.
+
+A singular matrix, for which NumPy raises a LinAlgError, gives infinities and NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Shape, product
+from transpile.numpy.linalg.common import (
+    LinAlgError,
+    check_square,
+    common_operands,
+    identity,
+    implements_linalg,
+    is_empty,
+    matrices,
+    with_derivative,
+)
+from transpile.numpy.operands import (
+    Array,
+    as_array,
+    ask_numpy,
+    broadcast_to,
+    fill,
+    index_of,
+    reshape_to,
+)
+from transpile.numpy.operands import error as located
+from transpile.primitives import decompositions as rows
+from transpile.primitives.rules import apply
+from transpile.trace import bind
+from transpile.types import INT64, broadcast_shapes, real_dtype
+
+SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
+
+
+def triangular(a: Any, b: Any, lower: bool, unit_diagonal: bool = False, form: int = 0) -> Any:
+    """The solution of triangular systems; a transposed for form 1, and conjugated for 2."""
+    params = {"lower": lower, "unit_diagonal": unit_diagonal, "form": form}
+    return bind(rows.triangular_solve, a, b, **params)
+
+
+# --------------------------------------------------------------------------------------- solve
+
+
+def _solution(a: Any, b: Any) -> list[Any]:
+    factors, _, permutation = bind(rows.lu, a)
+    first = triangular(factors, rows.rows_taken(b, permutation), True, unit_diagonal=True)
+    return [triangular(factors, first, False)]
+
+
+def _solution_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    """a x = b moves by a dx = db - da x."""
+    (a, b), (ta, tb) = operands, tangents
+    x = solved(a, b)
+    rest = tb
+    if ta is not None:
+        rest = -np.matmul(ta, x) if tb is None else tb - np.matmul(ta, x)
+    return [x], [solved(a, rest)]
+
+
+def solved(a: Any, b: Any) -> Any:
+    """The solution x of a x = b for stacks of matrices of one dtype, which broadcast."""
+    batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]], lambda text: ValueError(text))
+    n, k = b.shape[-2:]
+    if n == 0 or k == 0:
+        return fill(0, (*batch, n, k), b.dtype)
+    if product(a.shape[:-2]) == 1 and b.ndim > 2:  # all right sides are columns of one
+        columns = np.moveaxis(broadcast_to(b, (*batch, n, k)), -2, 0)
+        one = solved(reshape_to(a, (n, n)), reshape_to(columns, (n, product(batch) * k)))
+        return np.moveaxis(reshape_to(one, (n, *batch, k)), 0, -2)
+    a = broadcast_to(a, (*batch, n, n))
+    b = broadcast_to(b, (*batch, n, k))
+    (x,) = with_derivative("solve", _solution, _solution_rule, a, b)
+    return x
+
+
+@implements_linalg(np.linalg.solve)
+def solve(a: Array, b: Array) -> Any:
+    """`numpy.linalg.solve`: b is one vector, or a stack of matrices."""
+    x, y = as_array(a), as_array(b)
+    check_square(x)
+    if y.ndim == 0 or y.shape[0 if y.ndim == 1 else -2] != x.shape[-1]:
+        ask_numpy(np.linalg.solve, (a, b), {})
+        raise located(ValueError, f"solve: the shapes {x.shape} and {y.shape} do not match")
+    x, y = common_operands(x, y)
+    if y.ndim == 1:
+        return solved(x, y[:, None])[..., 0]
+    return solved(x, y)
+
+
+def _inverse(a: Any) -> list[Any]:
+    return _solution(a, identity(a.shape[-1], a.dtype, tuple(a.shape[:-2])))
+
+
+def _inverse_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    x = inverse(operands[0])
+    return [x], [-np.matmul(np.matmul(x, tangents[0]), x)]
+
+
+def inverse(a: Any) -> Any:
+    """The inverse of a stack of matrices."""
+    if is_empty(a):
+        return a
+    (x,) = with_derivative("inv", _inverse, _inverse_rule, a)
+    return x
+
+
+@implements_linalg(np.linalg.inv)
+def inv(a: Array) -> Any:
+    """`numpy.linalg.inv`."""
+    return inverse(matrices(a, square=True))
+
+
+@implements_linalg(np.linalg.tensorsolve)
+def tensorsolve(a: Array, b: Array, axes: Any = None) -> Any:
+    """`numpy.linalg.tensorsolve`."""
+    x, y = as_array(a), as_array(b)
+    if axes is not None:
+        order = list(range(x.ndim))
+        for axis in axes:
+            order.remove(axis)
+            order.insert(x.ndim, axis)
+        x = np.transpose(x, order)
+    shape: Shape = tuple(x.shape[-(x.ndim - y.ndim) :])
+    size = product(shape)
+    if x.size != size * size:
+        raise located(
+            LinAlgError,
+            "Input arrays must satisfy the requirement "
+            "            prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])",
+        )
+    found = solve(reshape_to(x, (size, size)), reshape_to(y, (y.size,)))
+    return reshape_to(found, shape)
+
+
+@implements_linalg(np.linalg.tensorinv)
+def tensorinv(a: Array, ind: int = 2) -> Any:
+    """`numpy.linalg.tensorinv`."""
+    x = as_array(a)
+    if ind <= 0:
+        raise located(ValueError, "Invalid ind argument.")
+    first, last = tuple(x.shape[:ind]), tuple(x.shape[ind:])
+    rest = product(last)
+    return reshape_to(inv(np.reshape(x, (rest, -1))), (*last, *first))
+
+
+@implements_linalg(np.linalg.matrix_power)
+def matrix_power(a: Array, n: int) -> Any:
+    """`numpy.linalg.matrix_power`, by squaring."""
+    x = as_array(a)
+    check_square(x)
+    exponent = index_of(n)
+    if exponent == 0:
+        return identity(x.shape[-1], x.dtype, tuple(x.shape[:-2]))
+    if exponent < 0:
+        x, exponent = inv(x), -exponent
+    if exponent == 3:
+        return np.matmul(np.matmul(x, x), x)
+    power, result = None, None
+    while exponent:
+        power = x if power is None else np.matmul(power, power)
+        if exponent % 2:
+            result = power if result is None else np.matmul(result, power)
+        exponent //= 2
+    return result
+
+
+# ---------------------------------------------------------------------------------- determinants
+
+
+def _parity(pivots: Any, dtype: Any) -> Any:
+    """1 or -1: the sign of the permutation that the pivots make."""
+    place = apply("iota", shape=tuple(pivots.shape), dimension=pivots.ndim - 1, dtype=INT64)
+    one = real_dtype(dtype).type(1)
+    return np.prod(np.where(np.equal(pivots, place), one, -one), axis=-1)
+
+
+def _diagonal(x: Any) -> Any:
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+def _trace(x: Any) -> Any:
+    return np.sum(_diagonal(x), axis=-1)
+
+
+def _determinant(a: Any) -> list[Any]:
+    factors, pivots, _ = bind(rows.lu, a)
+    return [np.prod(_diagonal(factors), axis=-1) * _parity(pivots, a.dtype)]
+
+
+def _determinant_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    """The trace of adj(a) da, where adj(a) = det(a) U^-1 L^-1 P has a limit when the last pivot
+    becomes 0. With more of them the rank is lower, as a rule by two, and the derivative 0."""
+    a, t = operands[0], tangents[0]
+    n = a.shape[-1]
+    factors, pivots, permutation = bind(rows.lu, a)
+    diagonal = _diagonal(factors)
+    before = np.prod(diagonal[..., :-1], axis=-1) * _parity(pivots, a.dtype)
+    whole = before * diagonal[..., -1]
+    regular = np.not_equal(before, 0)[..., None, None]
+    last = np.equal(apply("iota", shape=(n,), dimension=0, dtype=INT64), n - 1)
+    corner = np.logical_and(last[:, None], last)
+    scale = np.where(regular, before[..., None, None], 1)
+    upper = np.where(corner, 1 / scale, factors)
+    upper = np.where(regular, upper, identity(n, a.dtype))
+    rest = triangular(factors, rows.rows_taken(t, permutation), True, unit_diagonal=True)
+    rest = np.where(last[:, None], rest, rest * whole[..., None, None])
+    moved = np.where(regular, triangular(upper, rest, False), 0)
+    return [whole], [_trace(moved)]
+
+
+@implements_linalg(np.linalg.det)
+def det(a: Array) -> Any:
+    """`numpy.linalg.det`, differentiable at singular matrices too."""
+    x = matrices(a, square=True)
+    if is_empty(x):
+        return fill(1, tuple(x.shape[:-2]), x.dtype)
+    (found,) = with_derivative("det", _determinant, _determinant_rule, x)
+    return found
+
+
+def _log_determinant(a: Any) -> list[Any]:
+    factors, pivots, _ = bind(rows.lu, a)
+    diagonal = _diagonal(factors)
+    sign = np.prod(np.sign(diagonal), axis=-1) * _parity(pivots, a.dtype)
+    return [sign, np.sum(np.log(np.absolute(diagonal)), axis=-1)]
+
+
+def _log_determinant_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    """The trace of a^-1 da; its imaginary part turns a complex sign."""
+    sign, size = _of_logarithm(operands[0])
+    moved = _trace(solved(operands[0], tangents[0]))
+    if moved.dtype.kind != "c":
+        return [sign, size], [None, moved]
+    return [sign, size], [sign * (1j * np.imag(moved)), np.real(moved)]
+
+
+def _of_logarithm(a: Any) -> list[Any]:
+    return with_derivative("slogdet", _log_determinant, _log_determinant_rule, a)
+
+
+@implements_linalg(np.linalg.slogdet)
+def slogdet(a: Array) -> Any:
+    """`numpy.linalg.slogdet`."""
+    x = matrices(a, square=True)
+    if is_empty(x):
+        shape = tuple(x.shape[:-2])
+        return SlogdetResult(fill(1, shape, x.dtype), fill(0, shape, real_dtype(x.dtype)))
+    return SlogdetResult(*_of_logarithm(x))

@@ -1,0 +1,35 @@
+"""Which results share the memory of an argument, and which have their own, as in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transpile.primitives import elementwise
+from transpile.trace import bind, current_trace
+from transpile.tracer import Tracer
+
+# The functions whose results share the memory of an argument, in NumPy, where that is possible.
+# fmt: off
+GIVE_VIEWS = frozenset([
+    "array_split", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "atleast_1d",
+    "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "diagonal", "dsplit", "einsum",
+    "expand_dims", "flip", "fliplr", "flipud", "hsplit", "imag", "matrix_transpose", "moveaxis",
+    "permute_dims", "ravel", "real", "real_if_close", "reshape", "rollaxis", "rot90", "split",
+    "squeeze", "swapaxes", "transpose", "unstack", "vsplit",
+])
+# fmt: on
+
+
+def with_own_memory(result: Any, since: int) -> Any:
+    """The result of a function that gives new arrays: a copy of what is older than so many
+    equations, so that assigning to one does not change the other."""
+    if isinstance(result, tuple | list):
+        parts = [with_own_memory(r, since) for r in result]
+        if all(a is b for a, b in zip(parts, result, strict=True)):
+            return result
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if not isinstance(result, Tracer) or not result.ndim or result.owner is not current_trace():
+        return result
+    if result.owner.is_new(result.variable, since):
+        return result
+    return bind(elementwise.copy, result)

@@ -1,0 +1,494 @@
+"""Rows that LAPACK computes: decompositions of matrices, and triangular systems.
+
+A matrix is the last two axes of an operand, the axes before them are a batch. Several rows have
+several results. Where there is no decomposition, of numbers that are not finite or of a matrix that
+is not positive definite, the results are NaN: compiled code raises no errors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.primitive import Axis, NoRule, Primitive, register
+from transpile.primitives import decomposed
+from transpile.primitives.indexing import PROMISED
+from transpile.primitives.rules import apply, transposed, zeros
+from transpile.primitives.rules import spread as repeated
+from transpile.types import INT64, ArrayType, real_dtype
+
+Results = tuple[ArrayType, ...]
+
+
+def _check_matrix(x: ArrayType, square: bool = False) -> tuple[Any, Any]:
+    """The sizes of a matrix that LAPACK can take."""
+    if x.ndim < 2 or x.dtype.kind not in "fc" or real_dtype(x.dtype).itemsize < 4:
+        raise TypeError(f"there is no decomposition of {x}")
+    m, n = x.shape[-2:]
+    if square and m != n:
+        raise TypeError(f"the matrices of {x} are not square")
+    return m, n
+
+
+def _least(m: Any, n: Any) -> Any:
+    return m if m == n else min(m, n)
+
+
+def _batch(name: str, results: int) -> Any:
+    """The batching of a row of one operand: one more axis in front."""
+
+    def rule(_: Axis, __: Any, x: Any, **params: Any) -> Any:
+        found = apply(name, x, **params)
+        return (found, True) if results == 1 else (found, [True] * results)
+
+    return rule
+
+
+def _batch_vectors(name: str, results: int) -> Any:
+    """The batching of a row that has one result where no vectors are asked for."""
+
+    def rule(axis: Axis, batched: Any, x: Any, **params: Any) -> Any:
+        return _batch(name, results if params["vectors"] else 1)(axis, batched, x, **params)
+
+    return rule
+
+
+def _identity(size: Any, dtype: Any) -> Any:
+    """The identity matrix, made where it is used: as a constant it would be as large as x."""
+    row, column = (
+        apply("iota", shape=(size, size), dimension=axis, dtype=INT64) for axis in (0, 1)
+    )
+    return np.equal(row, column).astype(dtype)
+
+
+def _diagonal(x: Any) -> Any:
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+# ------------------------------------------------------------------------- triangular systems
+
+
+def _solve_type(
+    a: ArrayType, b: ArrayType, *, lower: bool, unit_diagonal: bool, form: int
+) -> ArrayType:
+    _check_matrix(a, square=True)
+    if b.shape[:-1] != a.shape[:-1] or b.dtype != a.dtype:
+        raise TypeError(f"{b} is no right side of a triangular system of {a}")
+    return b.strong
+
+
+def _adjoint(x: Any, conjugated: bool = True) -> Any:
+    turned = transposed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+    return np.conjugate(turned) if conjugated and x.dtype.kind == "c" else turned
+
+
+def _triangle(x: Any, lower: bool, unit_diagonal: bool = False) -> Any:
+    if lower:
+        return np.tril(x, -1 if unit_diagonal else 0)
+    return np.triu(x, 1 if unit_diagonal else 0)
+
+
+def _solve_jvp(
+    tangents: Any, x: Any, a: Any, b: Any, *, lower: bool, unit_diagonal: bool, form: int
+) -> Any:
+    """a x = b moves by a dx = db - da x."""
+    ta, tb = tangents
+    total = tb
+    if ta is not None:
+        ta = _triangle(ta, lower, unit_diagonal)
+        moved = np.matmul(_adjoint(ta, form == 2) if form else ta, x)
+        total = -moved if tb is None else tb - moved
+    params = {"lower": lower, "unit_diagonal": unit_diagonal, "form": form}
+    return apply("triangular_solve", a, total, **params)
+
+
+def _solve_transpose(
+    ct: Any, a: Any, b: Any, *, lower: bool, unit_diagonal: bool, form: int
+) -> list[Any]:
+    """The same system, transposed; not conjugated, as Re(ct t) is kept."""
+    if form == 2:
+        a = np.conjugate(a)
+    params = {"lower": lower, "unit_diagonal": unit_diagonal, "form": 0 if form else 1}
+    return [None, apply("triangular_solve", a, ct, **params)]
+
+
+def _solve_batch(axis: Axis, batched: Any, a: Any, b: Any, **params: Any) -> tuple[Any, bool]:
+    """Right sides of one matrix are further columns; a matrix for each example is one more axis."""
+    if batched[0]:
+        if not batched[1]:
+            b = repeated(b, (axis.size, *b.shape), range(1, b.ndim + 1))
+        return apply("triangular_solve", a, b, **params), True
+    *_, n, k = b.shape
+    moved = transposed(b, (*range(1, b.ndim - 1), 0, b.ndim - 1))  # (..., n, examples, k)
+    wide = apply("reshape", moved, shape=(*a.shape[:-2], n, axis.size * k))
+    found = apply("triangular_solve", a, wide, **params)
+    found = apply("reshape", found, shape=tuple(moved.shape))
+    last = found.ndim - 1
+    return transposed(found, (last - 1, *range(last - 1), last)), True
+
+
+triangular_solve = register(
+    Primitive(
+        "triangular_solve",
+        "routine",
+        decomposed.triangular_solve,
+        _solve_type,
+        dtypes="fc",
+        jvp=_solve_jvp,
+        transpose=_solve_transpose,
+        batch=_solve_batch,
+    )
+)
+
+
+def _solved(a: Any, b: Any, lower: bool, unit_diagonal: bool = False, form: int = 0) -> Any:
+    return apply("triangular_solve", a, b, lower=lower, unit_diagonal=unit_diagonal, form=form)
+
+
+def _solved_right(a: Any, b: Any, lower: bool, form: int = 0) -> Any:
+    """The x of x a = b, or of x a^H = b for the form 2."""
+    turned = {0: 1, 1: 0, 2: 0}[form]
+    a = np.conjugate(a) if form == 2 else a
+    return _adjoint(_solved(a, _adjoint(b, False), lower, False, turned), False)
+
+
+# ------------------------------------------------------------------------------ LU, Cholesky, QR
+
+
+def _permutation_type(pivots: ArrayType, *, size: Any) -> ArrayType:
+    if pivots.ndim < 1 or pivots.dtype != INT64:
+        raise TypeError(f"{pivots} are no pivots")
+    return pivots.with_shape((*pivots.shape[:-1], size))
+
+
+pivots_to_permutation = register(
+    Primitive(
+        "pivots_to_permutation",
+        "routine",
+        decomposed.pivots_to_permutation,
+        _permutation_type,
+        dtypes="i",
+        batch=_batch("pivots_to_permutation", 1),
+    )
+)
+
+
+def _lu_type(x: ArrayType) -> Results:
+    m, n = _check_matrix(x)
+    head = x.shape[:-2]
+    return (
+        x.strong,
+        ArrayType((*head, _least(m, n)), INT64),
+        ArrayType((*head, m), INT64),
+    )
+
+
+def rows_taken(x: Any, permutation: Any) -> Any:
+    """The rows of the matrices (or elements of the vectors) of a batch in the order of their
+    permutations."""
+    shape = tuple(permutation.shape)
+    batch = [
+        apply("iota", shape=shape, dimension=axis, dtype=INT64) for axis in range(len(shape) - 1)
+    ]
+    axes = tuple(range(len(shape)))
+    return apply("gather", x, *batch, permutation, axes=axes, mode=PROMISED)
+
+
+def _lu_jvp(tangents: Any, results: Any, x: Any) -> list[Any]:
+    """P A = L U moves by L^-1 P dA U^-1 = L^-1 dL + dU U^-1: one strictly lower, one upper. Where
+    A is not square, the factors are made so with a part of the identity."""
+    lu, _, permutation = results
+    *head, m, n = x.shape
+    k = min(m, n)
+    moved = rows_taken(tangents[0], permutation)
+    lower = np.tril(lu[..., :, :k], -1)
+    if k < m:
+        rest = zeros(ArrayType((*head, m, m - k), x.dtype))
+        lower = np.concatenate([lower, rest], -1)
+    lower = lower + _identity(m, x.dtype)
+    upper = np.triu(lu[..., :k, :])
+    if k < n:
+        rest = np.broadcast_to(_identity(n, x.dtype)[k:], (*head, n - k, n))
+        upper = np.concatenate([upper, rest], -2)
+    both = _solved(lower, moved, lower=True, unit_diagonal=True)
+    both = _solved_right(upper, both, lower=False)
+    change = np.matmul(lower, np.tril(both, -1)) + np.matmul(np.triu(both), upper)
+    return [change, None, None]
+
+
+lu = register(
+    Primitive(
+        "lu",
+        "routine",
+        decomposed.lu,
+        _lu_type,
+        dtypes="fc",
+        jvp=_lu_jvp,
+        batch=_batch("lu", 3),
+    )
+)
+
+
+def _cholesky_type(x: ArrayType) -> ArrayType:
+    _check_matrix(x, square=True)
+    return x.strong
+
+
+def _of_triangle(t: Any, lower: bool) -> Any:
+    """The Hermitian matrix that one triangle stands for."""
+    part = _triangle(t, lower, unit_diagonal=True)
+    diagonal = t * _identity(t.shape[-1], real_dtype(t.dtype))
+    if t.dtype.kind == "c":
+        diagonal = np.real(diagonal).astype(t.dtype)
+    return part + _adjoint(part) + diagonal
+
+
+def _cholesky_jvp(tangents: Any, factor: Any, x: Any) -> Any:
+    """A = L L^H moves by L^-1 dA L^-H = L^-1 dL + its adjoint, whose lower half is the first."""
+    inner = _solved(factor, _of_triangle(tangents[0], True), lower=True)
+    inner = _solved_right(factor, inner, lower=True, form=2)
+    half = np.tril(inner, -1) + inner * (_identity(x.shape[-1], real_dtype(x.dtype)) * 0.5)
+    return np.matmul(factor, half)
+
+
+cholesky = register(
+    Primitive(
+        "cholesky",
+        "routine",
+        decomposed.cholesky,
+        _cholesky_type,
+        dtypes="fc",
+        jvp=_cholesky_jvp,
+        batch=_batch("cholesky", 1),
+    )
+)
+
+
+def _qr_type(x: ArrayType, *, full_matrices: bool) -> Results:
+    m, n = _check_matrix(x)
+    columns = m if full_matrices else _least(m, n)
+    head = x.shape[:-2]
+    return x.with_shape((*head, m, columns)), x.with_shape((*head, columns, n))
+
+
+_WIDE_QR = NoRule(
+    "the derivative of qr exists for matrices that have as many rows as columns, or more and "
+    "mode='reduced'"
+)
+
+
+def _qr_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool) -> list[Any]:
+    """A = Q R moves by Q^H dA R^-1 = Q^H dQ + dR R^-1: one skew-Hermitian, one upper."""
+    q, r = results
+    m, n = x.shape[-2:]
+    if m < n or (full_matrices and m != n):
+        _WIDE_QR()
+    moved = _solved_right(r, tangents[0], lower=False)
+    inner = np.matmul(_adjoint(q), moved)
+    below = np.tril(inner, -1)
+    turn = below - _adjoint(below)
+    if x.dtype.kind == "c":  # what is imaginary on the diagonal turns q, so that r's stays real
+        turn = turn + _identity(n, x.dtype) * (inner - np.real(inner))
+    return [np.matmul(q, turn - inner) + moved, np.matmul(inner - turn, r)]
+
+
+qr = register(
+    Primitive(
+        "qr",
+        "routine",
+        decomposed.qr,
+        _qr_type,
+        dtypes="fc",
+        jvp=_qr_jvp,
+        batch=_batch("qr", 2),
+    )
+)
+
+
+def _householder_type(x: ArrayType) -> Results:
+    m, n = _check_matrix(x)
+    head = x.shape[:-2]
+    return x.with_shape((*head, n, m)), x.with_shape((*head, _least(m, n)))
+
+
+householder = register(
+    Primitive(
+        "householder",
+        "routine",
+        decomposed.householder,
+        _householder_type,
+        dtypes="fc",
+        jvp=NoRule("reflectors as LAPACK packs them have no derivative; take q and r"),
+        batch=_batch("householder", 2),
+    )
+)
+
+# --------------------------------------------------------------------- eigenvalues, singular values
+
+
+def _eigh_type(x: ArrayType, *, lower: bool, vectors: bool) -> ArrayType | Results:
+    n, _ = _check_matrix(x, square=True)
+    values = ArrayType((*x.shape[:-2], n), real_dtype(x.dtype))
+    return (values, x.strong) if vectors else values
+
+
+def _shares(values: Any) -> Any:
+    """1 / (w_j - w_i) at (i, j), and 0 on the diagonal."""
+    eye = _identity(values.shape[-1], values.dtype)
+    return (1 - eye) / (values[..., None, :] - values[..., :, None] + eye)
+
+
+def _eigh_jvp(tangents: Any, results: Any, x: Any, *, lower: bool, vectors: bool) -> Any:
+    """A = V W V^H moves by V^H dA V = dW + what turns V, divided by the differences of W."""
+    if not vectors:
+        w, v = apply("eigh", x, lower=lower, vectors=True)
+    else:
+        w, v = results
+    inner = np.matmul(np.matmul(_adjoint(v), _of_triangle(tangents[0], lower)), v)
+    moved = np.real(_diagonal(inner))
+    if not vectors:
+        return moved
+    return [moved, np.matmul(v, inner * _shares(w))]
+
+
+eigh = register(
+    Primitive(
+        "eigh",
+        "routine",
+        decomposed.eigh,
+        _eigh_type,
+        dtypes="fc",
+        jvp=_eigh_jvp,
+        batch=_batch_vectors("eigh", 2),
+    )
+)
+
+
+def _eig_type(x: ArrayType, *, vectors: bool) -> ArrayType | Results:
+    n, _ = _check_matrix(x, square=True)
+    dtype = np.result_type(x.dtype, np.complex64)
+    values = ArrayType((*x.shape[:-2], n), dtype)
+    return (values, ArrayType(x.shape, dtype)) if vectors else values
+
+
+def _eig_jvp(tangents: Any, results: Any, x: Any, *, vectors: bool) -> Any:
+    """A V = V W moves by V^-1 dA V = dW + what turns V. The vectors keep their length, which is 1,
+    and what LAPACK gives to the largest entry: that it is real."""
+    if not vectors:
+        w, v = apply("eig", x, vectors=True)
+    else:
+        w, v = results
+    inner = np.linalg.solve(v, np.matmul(tangents[0].astype(v.dtype), v))
+    moved = _diagonal(inner)
+    if not vectors:
+        return moved
+    turned = np.matmul(v, inner * _shares(w))
+    along = np.sum(np.conjugate(v) * turned, axis=-2, keepdims=True)
+    turned = turned - v * np.real(along)
+    largest = np.argmax(np.absolute(v), axis=-2)
+    place = apply("iota", shape=tuple(v.shape), dimension=v.ndim - 2, dtype=INT64)
+    chosen = np.equal(place, largest[..., None, :])
+    ratio = np.sum(np.where(chosen, turned, 0), -2) / np.sum(np.where(chosen, v, 0), -2)
+    return [moved, turned - v * (1j * np.imag(ratio))[..., None, :]]
+
+
+eig = register(
+    Primitive(
+        "eig",
+        "routine",
+        decomposed.eig,
+        _eig_type,
+        dtypes="fc",
+        jvp=_eig_jvp,
+        batch=_batch_vectors("eig", 2),
+    )
+)
+
+
+def _svd_type(x: ArrayType, *, full_matrices: bool, vectors: bool) -> ArrayType | Results:
+    m, n = _check_matrix(x)
+    k, head = _least(m, n), x.shape[:-2]
+    values = ArrayType((*head, k), real_dtype(x.dtype))
+    if not vectors:
+        return values
+    rows, columns = (m, n) if full_matrices else (k, k)
+    return x.with_shape((*head, m, rows)), values, x.with_shape((*head, columns, n))
+
+
+_FULL_SVD = NoRule("the derivative of svd exists for full_matrices=False, or square matrices")
+
+
+def _svd_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool, vectors: bool) -> Any:
+    """A = U S V^H moves by U^H dA V = dS + what turns U and V; where A is not square, the part of
+    dA that the shorter ones of them do not reach turns the longer ones."""
+    m, n = x.shape[-2:]
+    t = tangents[0]
+    if vectors and full_matrices and m != n:
+        _FULL_SVD()
+    u, s, vh = results if vectors else apply("svd", x, full_matrices=False, vectors=True)
+    inner = np.matmul(np.matmul(_adjoint(u), t), _adjoint(vh))
+    moved = np.real(_diagonal(inner))
+    if not vectors:
+        return moved
+    size = s.shape[-1]
+    column, row = s[..., :, None], s[..., None, :]
+    eye = _identity(size, s.dtype)
+    share = (1 - eye) / ((row - column) * (row + column) + eye)
+    right, left = inner * row, inner * column
+    positive = np.where(s == 0, 1, s)
+    inverse = np.where(s == 0, 0, 1 / positive)
+    phase = (inner - _adjoint(inner)) * (eye * (inverse / 2)[..., None, :])
+    du = np.matmul(u, (right + _adjoint(right)) * share + phase)
+    v = _adjoint(vh)
+    dv = np.matmul(v, (left + _adjoint(left)) * share)
+    if m > n:
+        rest = np.matmul(t, v)
+        du = du + (rest - np.matmul(u, np.matmul(_adjoint(u), rest))) / row
+    if n > m:
+        rest = np.matmul(_adjoint(t), u)
+        dv = dv + (rest - np.matmul(v, np.matmul(vh, rest))) / row
+    return [du, moved, _adjoint(dv)]
+
+
+svd = register(
+    Primitive(
+        "svd",
+        "routine",
+        decomposed.svd,
+        _svd_type,
+        dtypes="fc",
+        jvp=_svd_jvp,
+        batch=_batch_vectors("svd", 3),
+    )
+)
+
+# --------------------------------------------------------------------------- functions of matrices
+
+
+def _sqrtm_type(x: ArrayType) -> ArrayType:
+    _check_matrix(x, square=True)
+    return ArrayType(x.shape, np.result_type(x.dtype, np.complex64))
+
+
+def _sqrtm_jvp(tangents: Any, root: Any, x: Any) -> Any:
+    """X X = A moves by X dX + dX X = dA, which by the eigenvectors of A is a division."""
+    w, v = apply("eig", x, vectors=True)
+    size = np.sqrt(w)
+    inner = np.linalg.solve(v, np.matmul(tangents[0].astype(v.dtype), v))
+    inner = inner / (size[..., :, None] + size[..., None, :])
+    turned = np.linalg.solve(_adjoint(v, False), _adjoint(np.matmul(v, inner), False))
+    return _adjoint(turned, False)
+
+
+sqrtm = register(
+    Primitive(
+        "sqrtm",
+        "routine",
+        decomposed.sqrtm,
+        _sqrtm_type,
+        dtypes="fc",
+        jvp=_sqrtm_jvp,
+        batch=_batch("sqrtm", 1),
+    )
+)

@@ -1,0 +1,75 @@
+"""The exponential of a matrix: a Padé approximant of a small part of it, squared again and again.
+
+N. Higham, The scaling and squaring method for the matrix exponential revisited, 2005. Which
+matrices are scaled by how much is only known when the program runs, so each squaring is computed
+and then taken or not.
+"""
+
+from __future__ import annotations
+
+from math import comb, factorial
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.linalg.common import identity
+from transpile.numpy.linalg.solving import solved, triangular
+from transpile.numpy.operands import fill
+from transpile.types import INT64, real_dtype
+
+# By the bytes of a real number: the degree of the approximant, and the largest 1-norm for which it
+# is exact to rounding (Higham, table 2.3).
+_APPROXIMANTS = {4: (7, 3.925724783138660), 8: (13, 5.371920351148152)}
+
+
+def exponential(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
+    """exp(a) for a stack of square matrices; NaN where more squarings were needed."""
+    if 0 in a.shape:
+        return a
+    degree, limit = _APPROXIMANTS[real_dtype(a.dtype).itemsize]
+    norm = np.max(np.sum(np.absolute(a), axis=-2), axis=-1)
+    needed = np.ceil(np.log2(norm / limit))
+    needed = np.where(needed > 0, needed, 0)
+    count = np.where(needed <= max_squarings, needed, max_squarings).astype(INT64)
+    scale = np.ldexp(real_dtype(a.dtype).type(1), -count)
+    even, odd = _pade(a * scale[..., None, None], degree)
+    if upper_triangular:
+        result = triangular(even - odd, even + odd, False)
+    else:
+        result = solved(even - odd, even + odd)
+    for k in range(max_squarings):
+        squared = np.matmul(result, result)
+        result = np.where((count > k)[..., None, None], squared, result)
+    lost = np.logical_not(needed <= max_squarings)[..., None, None]
+    return np.where(lost, fill(np.nan, tuple(a.shape), a.dtype), result)
+
+
+def _pade(a: Any, degree: int) -> tuple[Any, Any]:
+    """The parts of the numerator with even and with odd powers; the denominator is their
+    difference. The polynomials in a^2 are taken apart in two, in powers of a^6 where it is long."""
+    weights = [factorial(2 * degree - k) * comb(degree, k) for k in range(degree + 1)]
+    numbers = [w / weights[-1] for w in weights]
+    size, batch = a.shape[-1], tuple(a.shape[:-2])
+    powers = [identity(size, a.dtype, batch), np.matmul(a, a)]
+    while 2 * (len(powers) - 1) < min(degree - 1, 6):
+        powers.append(np.matmul(powers[-1], powers[1]))
+    even = _polynomial(numbers[0::2], powers)
+    odd = np.matmul(a, _polynomial(numbers[1::2], powers))
+    return even, odd
+
+
+def _polynomial(numbers: list[float], powers: list[Any]) -> Any:
+    """The sum of numbers[k] b^k, where powers has the first powers of b, from the identity on."""
+    size = len(powers)
+    low = _sum(numbers[:size], powers)
+    if len(numbers) <= size:
+        return low
+    rest = _sum(numbers[size:], powers[1:])
+    return low + np.matmul(powers[-1], rest)
+
+
+def _sum(numbers: list[float], powers: list[Any]) -> Any:
+    total = powers[0] * numbers[0]
+    for number, power in zip(numbers[1:], powers[1:], strict=False):
+        total = total + power * number
+    return total

@@ -1,0 +1,401 @@
+"""scipy.linalg for traced functions: the functions and arguments of jax.scipy.linalg.
+
+Arrays that are not traced give arrays: the graph of the call is then computed with NumPy. The
+arguments `overwrite_a`, `overwrite_b`, `check_finite` and `lapack_driver` change nothing here. As
+in `transpile.numpy.linalg`, what SciPy finds out from the values and raises errors for becomes
+infinities and NaN.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.linalg.common import (
+    adjoint,
+    check_square,
+    common_operands,
+    identity,
+    matrices,
+)
+from transpile.numpy.linalg.solving import triangular
+from transpile.numpy.operands import (
+    Array,
+    Function,
+    as_array,
+    fill,
+    has_tracer,
+    unsupported,
+)
+from transpile.numpy.operands import error as located
+from transpile.primitives import decompositions as rows
+from transpile.primitives.rules import apply, spread
+from transpile.scipy.exponential import exponential
+from transpile.trace import bind, trace_function
+from transpile.tracer import Tracer, named
+from transpile.transforms.interpret import interpret
+from transpile.types import INT64, real_dtype
+
+__all__: list[str] = []
+
+
+def _public(implementation: Function) -> Function:
+    """The function for traced values, and for others."""
+
+    @functools.wraps(implementation)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if has_tracer(args) or has_tracer(kwargs):
+            return named(implementation(*args, **kwargs))
+        return _computed(functools.partial(implementation, *args, **kwargs))
+
+    __all__.append(implementation.__name__)
+    return function  # type: ignore[return-value]
+
+
+def _computed(function: Callable[[], Any]) -> Any:
+    """The result of a function of nothing, traced values in it computed."""
+
+    def traced() -> tuple[list[Any], Any]:
+        result = function()
+        parts = list(result) if isinstance(result, tuple) else [result]
+        return [p for p in parts if isinstance(p, Tracer)], result
+
+    graph, result = trace_function(traced, [], [], name="linalg")
+    values = iter(interpret(graph, []))
+    parts = result if isinstance(result, tuple) else (result,)
+    found = tuple(next(values)[()] if isinstance(p, Tracer) else p for p in parts)
+    return found if isinstance(result, tuple) else found[0]
+
+
+# ------------------------------------------------------------------------------------------ LU
+
+
+@_public
+def lu(
+    a: Array,
+    permute_l: bool = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    p_indices: bool = False,
+) -> Any:
+    """`scipy.linalg.lu`: P, L and U with A = P L U; P L and U; or P as the indices of rows."""
+    x = matrices(a)
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    factors, _, permutation = bind(rows.lu, x)
+    upper = np.triu(factors[..., :k, :])
+    lower = np.tril(factors[..., :, :k], -1) + identity(m, x.dtype)[:, :k]
+    matrix = _exchange(permutation)
+    if permute_l:
+        return np.matmul(matrix.astype(x.dtype), lower), upper
+    if p_indices:
+        return np.argmax(matrix, axis=-1), lower, upper
+    return matrix.astype(real_dtype(x.dtype)), lower, upper
+
+
+def _exchange(permutation: Any) -> Any:
+    """The matrices that put rows back: True at (i, j) where row j of the result has been row i."""
+    *head, m = permutation.shape
+    shape = (*head, m, m)
+    place = apply("iota", shape=shape, dimension=len(shape) - 2, dtype=INT64)
+    return np.equal(place, spread(permutation, shape, (*range(len(head)), len(shape) - 1)))
+
+
+@_public
+def lu_factor(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """`scipy.linalg.lu_factor`: L and U in one matrix, and the pivots."""
+    factors, pivots, _ = bind(rows.lu, matrices(a))
+    return factors, pivots.astype(np.int32)
+
+
+@_public
+def lu_solve(
+    lu_and_piv: tuple[Array, Array],
+    b: Array,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """`scipy.linalg.lu_solve`: with A, or for trans=1 and 2 with its transpose or adjoint."""
+    pivots = as_array(lu_and_piv[1]).astype(INT64)
+    factors, y, is_vector = _system(lu_and_piv[0], b)
+    if trans not in (0, 1, 2):
+        raise located(ValueError, "illegal value in 2th argument of internal gesv|posv")
+    permutation = bind(rows.pivots_to_permutation, pivots, size=factors.shape[-1])
+    if trans == 0:
+        y = triangular(factors, rows.rows_taken(y, permutation), True, unit_diagonal=True)
+        y = triangular(factors, y, False)
+    else:
+        y = triangular(factors, y, False, form=trans)
+        y = triangular(factors, y, True, unit_diagonal=True, form=trans)
+        y = rows.rows_taken(y, np.argmax(_exchange(permutation), axis=-1))
+    return y[..., 0] if is_vector else y
+
+
+def _system(a: Array, b: Array) -> tuple[Any, Any, bool]:
+    """A stack of matrices, its right sides as matrices, and whether they are vectors."""
+    x, y = as_array(a), as_array(b)
+    check_square(x)
+    is_vector = y.ndim == 1
+    if is_vector:
+        y = y[:, None]
+    if y.ndim < 2 or y.shape[-2] != x.shape[-1]:
+        raise located(ValueError, f"Shapes of a {x.shape} and b {np.shape(b)} are incompatible")
+    x, y = common_operands(x, y)
+    head = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    x = np.broadcast_to(x, (*head, *x.shape[-2:]))
+    return x, np.broadcast_to(y, (*head, *y.shape[-2:])), is_vector
+
+
+# ------------------------------------------------------------------------- Cholesky, triangular
+
+
+@_public
+def cholesky(
+    a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """`scipy.linalg.cholesky`: by the triangle that the factor stands in."""
+    return _factor(a, lower)
+
+
+def _factor(a: Array, lower: bool) -> Any:
+    x = matrices(a, square=True)
+    return bind(rows.cholesky, x) if lower else adjoint(bind(rows.cholesky, adjoint(x)))
+
+
+@_public
+def cho_factor(
+    a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """`scipy.linalg.cho_factor`: the factor, whose other triangle is zero, and `lower`."""
+    return _factor(a, lower), lower
+
+
+@_public
+def cho_solve(
+    c_and_lower: tuple[Array, bool],
+    b: Array,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """`scipy.linalg.cho_solve`."""
+    factor, y, is_vector = _system(c_and_lower[0], b)
+    lower = bool(c_and_lower[1])
+    y = triangular(factor, y, lower, form=0 if lower else 2)
+    y = triangular(factor, y, lower, form=2 if lower else 0)
+    return y[..., 0] if is_vector else y
+
+
+_FORMS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+@_public
+def solve_triangular(
+    a: Array,
+    b: Array,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """`scipy.linalg.solve_triangular`: the other triangle of a is not read."""
+    if trans not in _FORMS:
+        raise located(ValueError, f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
+    x, y, is_vector = _system(a, b)
+    y = triangular(x, y, bool(lower), bool(unit_diagonal), _FORMS[trans])
+    return y[..., 0] if is_vector else y
+
+
+@_public
+def solve(
+    a: Array,
+    b: Array,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+    transposed: bool = False,
+) -> Any:
+    """`scipy.linalg.solve`. Of symmetric, Hermitian and positive definite matrices one triangle is
+    read; the positive definite ones are solved by a Cholesky factor, all others by LU factors."""
+    x, y, is_vector = _system(a, b)
+    if assume_a in ("pos", "positive definite"):
+        factor = _factor(x, lower)
+        y = triangular(factor, y, lower, form=0 if lower else 2)
+        y = triangular(factor, y, lower, form=2 if lower else 0)
+    else:
+        if assume_a in ("sym", "symmetric", "her", "hermitian"):
+            x = _reflected(x, lower, assume_a.startswith("her"))
+        y = np.linalg.solve(np.matrix_transpose(x) if transposed else x, y)
+    return y[..., 0] if is_vector else y
+
+
+def _reflected(x: Any, lower: bool, conjugated: bool) -> Any:
+    """The symmetric or Hermitian matrix that a triangle stands for."""
+    part = np.tril(x, -1) if lower else np.triu(x, 1)
+    other = adjoint(part) if conjugated else np.matrix_transpose(part)
+    return part + other + x * identity(x.shape[-1], x.dtype)
+
+
+@_public
+def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """`scipy.linalg.inv`."""
+    return np.linalg.inv(_traced(a))
+
+
+@_public
+def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """`scipy.linalg.det`."""
+    return np.linalg.det(_traced(a))
+
+
+def _traced(a: Array) -> Any:
+    """The array as a value of the trace, so that all that is made of it is one."""
+    x = as_array(a)
+    return x if isinstance(x, Tracer) else spread(x, x.shape, range(x.ndim))
+
+
+# ------------------------------------------------------------- QR, eigenvalues, singular values
+
+
+@_public
+def qr(
+    a: Array,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """`scipy.linalg.qr` in the modes full, economic and r, without pivoting."""
+    if mode not in ("full", "qr", "r", "economic"):
+        text = "Mode argument should be one of ['full', 'r', 'economic', 'raw']"
+        raise unsupported("mode='raw' of qr") if mode == "raw" else located(ValueError, text)
+    if pivoting:
+        raise unsupported("qr with pivoting")
+    x = matrices(a)
+    m, n = x.shape[-2:]
+    q, r = bind(rows.qr, x, full_matrices=mode != "economic" and m > n)
+    return (r,) if mode == "r" else (q, r)
+
+
+@_public
+def svd(
+    a: Array,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """`scipy.linalg.svd`."""
+    decompose: Any = np.linalg.svd
+    found = decompose(_traced(a), full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+@_public
+def eigh(
+    a: Array,
+    b: Array | None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """`scipy.linalg.eigh`; with b the values w and vectors v of a v = b v w (type 1)."""
+    if type != 1:
+        raise unsupported(f"type={type} of eigh")
+    x = matrices(a, square=True)
+    if b is None:
+        found = bind(rows.eigh, x, lower=bool(lower), vectors=not eigvals_only)
+        return found if eigvals_only else tuple(found)
+    x, y = common_operands(x, b)
+    check_square(y)
+    factor = _factor(y, True) if lower else adjoint(_factor(y, False))
+    inner = triangular(factor, _reflected(x, bool(lower), True), True)
+    inner = adjoint(triangular(factor, adjoint(inner), True))
+    if eigvals_only:
+        return bind(rows.eigh, inner, lower=True, vectors=False)
+    w, v = bind(rows.eigh, inner, lower=True, vectors=True)
+    return w, triangular(factor, v, True, form=2)
+
+
+@_public
+def polar(a: Array, side: str = "right", *, method: str = "svd") -> Any:
+    """`scipy.linalg.polar`, by singular values whatever the method: u and p with a = u p, or p u
+    for side="left"."""
+    if side not in ("right", "left"):
+        raise located(ValueError, "`side` must be either 'right' or 'left'")
+    x = matrices(a)
+    w, s, vh = bind(rows.svd, x, full_matrices=False, vectors=True)
+    if side == "right":
+        return np.matmul(w, vh), np.matmul(adjoint(vh) * s[..., None, :], vh)
+    return np.matmul(w, vh), np.matmul(w * s[..., None, :], adjoint(w))
+
+
+# ---------------------------------------------------------------------------- functions of matrices
+
+
+@_public
+def expm(A: Array, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+    """`scipy.linalg.expm` of a stack of matrices. NaN where the norm is more than about
+    4 * 2**max_squarings."""
+    return exponential(matrices(A, square=True), upper_triangular, max_squarings)
+
+
+@_public
+def sqrtm(A: Array, blocksize: int = 1) -> Any:
+    """`scipy.linalg.sqrtm`, by the Schur form; complex always, as in JAX. Its derivative is that of
+    matrices that have as many eigenvectors as rows."""
+    return bind(rows.sqrtm, matrices(A, square=True))
+
+
+# -------------------------------------------------------------------------------- special matrices
+
+
+@_public
+def toeplitz(c: Array, r: Array | None = None) -> Any:
+    """`scipy.linalg.toeplitz`: with the first column c and the first row r, whose first element
+    does not count; by default the conjugate of c. Leading axes are a batch."""
+    column = np.atleast_1d(_traced(c))
+    row = np.conjugate(column) if r is None else np.atleast_1d(_traced(r))
+    m, n = column.shape[-1], row.shape[-1]
+    head = np.broadcast_shapes(column.shape[:-1], row.shape[:-1])
+    dtype = np.result_type(column.dtype, row.dtype)
+    if m == 0 or n == 0:
+        return fill(0, (*head, m, n), dtype)
+    column = np.broadcast_to(column.astype(dtype), (*head, m))
+    row = np.broadcast_to(row.astype(dtype), (*head, n))
+    values = np.concatenate([np.flip(column, -1), row[..., 1:]], -1)
+    down, across = (apply("iota", shape=(m, n), dimension=k, dtype=INT64) for k in (0, 1))
+    place = across - down + (m - 1)
+    found = apply("gather", values, place, axes=(len(head),), mode="promise")
+    return np.moveaxis(found, (0, 1), (-2, -1))
+
+
+@_public
+def block_diag(*arrs: Array) -> Any:
+    """`scipy.linalg.block_diag`; vectors are rows."""
+    parts = [np.atleast_2d(_traced(a)) for a in arrs] or [fill(0, (1, 0), np.dtype("float64"))]
+    wide = [k for k, p in enumerate(parts) if p.ndim > 2]
+    if wide:
+        raise located(
+            ValueError,
+            f"arguments in the following positions have dimension greater than 2: {wide}",
+        )
+    dtype = np.result_type(*[p.dtype for p in parts])
+    columns = sum(p.shape[1] for p in parts)
+    strips, before = [], 0
+    for part in parts:
+        after = columns - before - part.shape[1]
+        strips.append(np.pad(part.astype(dtype), ((0, 0), (before, after))))
+        before += part.shape[1]
+    return np.concatenate(strips, 0)
