@@ -18,6 +18,7 @@ from transpile.numpy.operands import (
     device_argument,
     dispatching,
     implements,
+    index_of,
     shape_of,
     stand_in,
 )
@@ -108,8 +109,8 @@ def array_equiv(a1: Array, a2: Array) -> Any:
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Array, val: Array, wrap: bool = False) -> None:
     """`numpy.fill_diagonal`, which changes its argument."""
-    shape = shape_of(a)
-    marks = np.zeros(shape, bool)
+    shape = tuple(index_of(d) for d in shape_of(a))
+    marks = np.zeros(shape, np.bool_)
     np.fill_diagonal(marks, True, wrap)
     value = convert(as_array(val).reshape(-1), a.dtype)
     if value.shape[0] > 1:

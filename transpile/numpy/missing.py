@@ -140,8 +140,8 @@ def _extreme(
             f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "
             "where mask one has to specify 'initial'",
         )
-    worst = np.asarray(worst, x.dtype)[()]
-    best = function(choose(there, x, worst), axes, initial=worst if is_given(initial) else NOTHING)
+    other = np.asarray(worst, x.dtype)[()]
+    best = function(choose(there, x, other), axes, initial=other if is_given(initial) else NOTHING)
     result = choose(any(there, axes), best, x.dtype.type(np.nan))
     if is_given(initial):
         result = call(ufunc, result, convert(as_array(initial), x.dtype))
