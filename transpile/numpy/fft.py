@@ -239,7 +239,8 @@ def irfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any
         raise located(IndexError, "list index out of range")
     if len(places) > 1:
         x, _ = _operand(x, "irfft")
-        x = _over("ifft", x, _lengths(x, sizes[:-1], places[:-1]), places[:-1], norm)
+        lengths = _lengths(x, sizes[:-1], places[:-1])
+        x = _over("ifft", x, lengths[::-1], places[-2::-1], norm)  # the first axis first
     return irfft(x, sizes[-1], places[-1], norm)
 
 
