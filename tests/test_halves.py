@@ -430,6 +430,19 @@ def test_the_namespace_has_the_dtypes_and_their_limits():
 
 
 @EACH
+def test_constants_scalars_and_empty_arrays_of_halves(half):
+    short, long = some(half, 20), ordinary(half, (100, 60))
+    functions = [
+        lambda x, y: short[:: y.size + 1] * x,
+        lambda x, y: (long * x).ravel()[::7],
+        lambda x, y: long[3:5],
+        lambda x, y: -y,
+        lambda x, y: x,
+    ]
+    assert_as_numpy(functions, np.array(0.3, half), np.zeros((0, 3), half))
+
+
+@EACH
 def test_the_header_says_what_is_passed(half):
     compiled = tp.jit(lambda x: x + x).lower(np.ones(3, half)).compile()
     text = compiled.as_text()
