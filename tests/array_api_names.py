@@ -18,14 +18,14 @@ round searchsorted sign signbit sin sinh sort sqrt square squeeze stack std subt
 take_along_axis tan tanh tensordot tile tril triu trunc uint16 uint32 uint64 uint8 unique_all
 unique_counts unique_inverse unique_values unstack var vecdot where zeros zeros_like
 __array_namespace_info__
-""".split()
+"""
 LINALG = """
 cholesky cross det diagonal eigh eigvalsh inv matmul matrix_norm matrix_power matrix_rank
 matrix_transpose outer pinv qr slogdet solve svd svdvals tensordot trace vecdot vector_norm
-""".split()
+"""
 FFT = """
 fft fftfreq fftn fftshift hfft ifft ifftn ifftshift ihfft irfft irfftn rfft rfftfreq rfftn
-""".split()
+"""
 METHODS = """
 T __abs__ __add__ __and__ __array_namespace__ __bool__ __complex__ __dlpack__ __dlpack_device__
 __eq__ __float__ __floordiv__ __ge__ __getitem__ __gt__ __iadd__ __iand__ __ifloordiv__
@@ -34,4 +34,4 @@ __irshift__ __isub__ __itruediv__ __ixor__ __le__ __lshift__ __lt__ __matmul__ _
 __ne__ __neg__ __or__ __pos__ __pow__ __radd__ __rand__ __rfloordiv__ __rlshift__ __rmatmul__
 __rmod__ __rmul__ __ror__ __rpow__ __rrshift__ __rshift__ __rsub__ __rtruediv__ __rxor__
 __setitem__ __sub__ __truediv__ __xor__ device dtype mT ndim shape size to_device
-""".split()
+"""

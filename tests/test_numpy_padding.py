@@ -45,9 +45,14 @@ def test_mode_of_pad_is_numpys(mode, dtype, shape, seed, data):
 @pytest.mark.parametrize("mode", [m for m in ARGUMENTS if m != "median"])
 def test_argument_of_a_mode_is_numpys(mode):
     for extra in ARGUMENTS[mode]:
-        assert_same(lambda a: np.pad(a, 3, mode, **extra), ordinary("f8", (4, 3), 1), tolerance=1e-14)
-        assert_same(lambda a: np.pad(a, ((0, 1), (5, 0)), mode, **extra), ordinary("f4", (4, 3), 1),
-                    tolerance=1e-6)
+        assert_same(
+            lambda a: np.pad(a, 3, mode, **extra), ordinary("f8", (4, 3), 1), tolerance=1e-14
+        )
+        assert_same(
+            lambda a: np.pad(a, ((0, 1), (5, 0)), mode, **extra),
+            ordinary("f4", (4, 3), 1),
+            tolerance=1e-6,
+        )
 
 
 @pytest.mark.parametrize(

@@ -269,17 +269,21 @@ def test_scalar_operand_is_one_equation_with_a_constant_of_the_loops_dtype():
 def test_nothing_to_do_emits_no_equation():
     x = np.ones((2, 3), np.float32)
     for f in (
-        lambda a: +a,
-        lambda a: a.astype("f4"),
         lambda a: a.reshape(2, 3),
         lambda a: a[...],
-        lambda a: np.floor(a.astype("f4")) if False else a,
-        lambda a: a**1,
         lambda a: np.broadcast_to(a, (2, 3)),
         lambda a: a.transpose(0, 1),
+        lambda a: a.astype("f4", copy=False),
         np.real,
     ):
         assert trace_to_graph(f, x).equations == ()
+
+
+def test_new_array_of_the_same_values_is_one_copy():
+    """Which a pass removes, unless one of the two is assigned to."""
+    x = np.ones((2, 3), np.float32)
+    for f in (lambda a: +a, lambda a: a.astype("f4"), lambda a: a.copy(), np.copy):
+        assert [e.primitive.name for e in trace_to_graph(f, x).equations] == ["copy"]
 
 
 def test_dtype_argument_chooses_the_loop():
@@ -290,15 +294,9 @@ def test_dtype_argument_chooses_the_loop():
     assert_same(lambda a: np.add(a, a, dtype="i4"), ordinary("f8", (5,)))
 
 
-@pytest.mark.parametrize("arguments", [{"out": np.zeros(2)}])
-def test_argument_that_is_not_supported_is_named(arguments):
-    (name,) = arguments
-    with pytest.raises(
-        UnsupportedError,
-        match=rf"test_numpy_ufuncs.py:\d+: the argument {name}= "
-        "of numpy.add",
-    ):
-        trace_to_graph(lambda x: np.add(x, x, **arguments), np.ones(2))
+def test_traced_result_does_not_fit_into_a_plain_array():
+    with pytest.raises(TypeError, match=r"test_numpy_ufuncs.py:\d+: a traced result of add"):
+        trace_to_graph(lambda x: np.add(x, x, out=np.zeros(2)), np.ones(2))
 
 
 def test_assignment_into_an_outer_array_is_refused():
@@ -309,7 +307,7 @@ def test_assignment_into_an_outer_array_is_refused():
         total += x
         return total
 
-    with pytest.raises(UnsupportedError, match="out="):
+    with pytest.raises(TypeError, match=r"test_numpy_ufuncs.py:\d+: a traced result of add"):
         trace_to_graph(f, np.ones(2))
 
 
@@ -377,7 +375,7 @@ def test_operator_with_numpy_values_is_numpys_on_both_sides(op):
                 assert_same_within_rounding(lambda a: op(other, a), x)
 
 
-def test_in_place_operators_make_new_values():
+def test_in_place_operators_change_the_array():
     def f(x):
         y = x
         y += 1
@@ -385,4 +383,4 @@ def test_in_place_operators_make_new_values():
         return [x, y]
 
     found = evaluate(f, np.ones(3))
-    assert found[0].tolist() == [1.0] * 3 and found[1].tolist() == [4.0] * 3
+    assert found[0].tolist() == found[1].tolist() == [4.0] * 3
