@@ -1,5 +1,5 @@
-/* float16 (IEEE 754 binary16) and bfloat16 are passed and kept as their bits, in uint16_t, and are
-   computed as float. The conversions have no branches, so that compilers make vectors of them; they
+/* numpy.float16 (IEEE 754 binary16) and ml_dtypes.bfloat16 are passed and kept as their bits, in
+   uint16_t, and computed as float. The conversions have no branches, so that compilers make vectors of them; they
    round to nearest, ties to even, keep subnormals, and make NaNs quiet. */
 
 /* numpy.ndarray.astype from float16 to float32, exact. */
