@@ -97,15 +97,19 @@ def parts(result):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_functions_equal_scipys(dtype, shared_cache):
-    """On plain arrays, and all of them as one C program."""
+    """On plain arrays, and all of them as one C program for two of the dtypes."""
     given = operands(dtype)
     limit = 2e-4 if np.dtype(dtype).type(0).real.itemsize == 4 else 1e-10
-    compiled = transpile.jit(
-        lambda *xs: [parts(f(ours, *xs)) for f in CASES.values()], compiler_options=QUICK
-    )(*given)
-    for (name, function), from_c in zip(CASES.items(), compiled, strict=True):
-        wanted = parts(function(theirs, *given))
-        for found in (parts(function(ours, *given)), from_c):
+    plain = [parts(f(ours, *given)) for f in CASES.values()]
+    compiled = plain
+    if dtype in ("f4", "c16"):
+        compiled = transpile.jit(
+            lambda *xs: [parts(f(ours, *xs)) for f in CASES.values()], compiler_options=QUICK
+        )(*given)
+    for (name, function), *both in zip(CASES.items(), plain, compiled, strict=True):
+        with np.errstate(all="ignore"):  # SciPy takes the logarithm of a norm of 0
+            wanted = parts(function(theirs, *given))
+        for found in both:
             assert len(found) == len(wanted), name
             for got, want in zip(found, wanted, strict=True):
                 assert isinstance(got, np.ndarray) and got.shape == want.shape, name

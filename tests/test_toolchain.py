@@ -240,7 +240,16 @@ def test_ingredients_are_texts_by_name():
 
 def test_describe_names_everything():
     described = toolchain.describe(Options())
-    assert list(described) == ["compiler", "kind", "version", "target", "OpenMP", "flags", "BLAS"]
+    assert list(described) == [
+        "compiler",
+        "kind",
+        "version",
+        "target",
+        "OpenMP",
+        "flags",
+        "BLAS",
+        "LAPACK",
+    ]
     assert described["kind"] in ("gcc", "clang", "zig")
 
 

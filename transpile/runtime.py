@@ -23,7 +23,7 @@ from transpile.paths import data_directory
 
 # Suffix of a name -> (letter of the pattern, replacements of whole words).
 _WORDS: dict[str, tuple[str, dict[str, str]]] = {
-    suffix: (letter, {letter: own, "T": own, "R": real, "Z": f"{real} complex"})
+    suffix: (letter, {letter: own, "T": own, "Z": f"{real} complex"})
     for suffix, letter, own, real in (
         ("f32", "F", "float", "float"),
         ("f64", "F", "double", "double"),
@@ -31,6 +31,8 @@ _WORDS: dict[str, tuple[str, dict[str, str]]] = {
         ("c128", "C", "double complex", "double"),
     )
 }
+# In the patterns `_C` and `_T` a real number, too.
+_REAL = {"f32": "float", "f64": "double", "c64": "float", "c128": "double"}
 _PARTNERS: dict[str, dict[str, str]] = {
     "f32": {"F": "f32", "T": "f32", "R": "f32", "Z": "c64"},
     "f64": {"F": "f64", "T": "f64", "R": "f64", "Z": "c128"},
@@ -233,6 +235,8 @@ def find(name: str) -> Item | None:
 
 def _instantiate(pattern: Item, suffix: str) -> Item:
     words, partners = _WORDS[suffix][1], _PARTNERS[suffix]
+    if pattern.names[0].endswith(("_C", "_T")):
+        words = words | {"R": _REAL[suffix]}
     bits = suffix[1:]
     special = {
         "MIN_S": f"INT{bits}_MIN",
