@@ -21,6 +21,7 @@ from transpile.numpy import (
     elementwise,
     fft,
     histograms,
+    in_place,
     indexing,
     inspection,
     joins,
@@ -30,6 +31,7 @@ from transpile.numpy import (
     norms,
     order_statistics,
     padding,
+    placing,
     polynomials,
     products,
     ranges,
@@ -41,10 +43,12 @@ from transpile.numpy import (
     sorting,
     special,
     statistics,
+    taking,
     trimming,
     ufunc_methods,
     ufuncs,
 )
+from transpile.numpy.at import at
 from transpile.numpy.inspection import NamespaceInfo as __array_namespace_info__
 from transpile.numpy.operands import EXPORTS
 from transpile.numpy.ranges import c_, r_
@@ -61,6 +65,7 @@ _MODULES = (
     elementwise,
     fft,
     histograms,
+    in_place,
     indexing,
     inspection,
     joins,
@@ -70,6 +75,7 @@ _MODULES = (
     norms,
     order_statistics,
     padding,
+    placing,
     polynomials,
     products,
     ranges,
@@ -81,6 +87,7 @@ _MODULES = (
     sorting,
     special,
     statistics,
+    taking,
     trimming,
     ufunc_methods,
     ufuncs,
