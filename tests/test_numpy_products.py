@@ -1,6 +1,7 @@
 """matmul, dot, einsum and the other products against NumPy."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -202,3 +203,47 @@ def test_matmul_of_runtime_sizes():
     assert graph.outputs[0].type.shape == (n, 3)
     with pytest.raises(ValueError, match=r"the shapes \(n,m\) and \(n,m\) do not match"):
         trace_function(lambda a: ([a @ a], None), types[:1], ["a"])
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4", "c16"])
+@pytest.mark.parametrize(
+    ("first", "second", "axes"),
+    [
+        ((3,), (3,), {}),
+        ((4, 3), (3,), {}),
+        ((3, 4), (3, 4), {"axis": 0}),
+        ((3, 4), (4, 3), {"axisa": 0, "axisc": 0}),
+        ((2,), (2,), {}),
+        ((4, 2), (4, 3), {}),
+        ((4, 3), (2,), {}),
+        ((2, 4), (2, 4), {"axis": 0}),
+        ((4,), (3,), {}),
+        ((3,), (), {}),
+        ((3,), (3,), {"axisa": 2}),
+    ],
+)
+def test_cross_product_is_numpys(dtype, first, second, axes):
+    def f(a, b):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # vectors of two components are deprecated
+            return np.cross(a, b, **axes)
+
+    assert_same(f, ordinary(dtype, first, 1), ordinary(dtype, second, 2), tolerance=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a, b: np.vecdot(a, b, axis=0),
+        lambda a, b: np.vecdot(a, b, axis=1, keepdims=True),
+        lambda a, b: np.vecdot(a, b, keepdims=True),
+        lambda a, b: np.vecdot(a, b, axes=[0, 0]),
+        lambda a, b: np.vecdot(a, b, axes=[(1,), (1,), ()]),
+        lambda a, b: np.matmul(a, b, axes=[(0, 1), (1, 0), (0, 1)]),
+        lambda a, b: np.matmul(a, b, axes=[(1, 0), (0, 1), (-1, -2)]),
+        lambda a, b: np.matvec(a, b[0], axes=[(0, 1), (0,), (0,)]),
+        lambda a, b: np.vecmat(a[:, 0], b, axes=[(0,), (0, 1), (0,)]),
+    ],
+)
+def test_axes_of_a_generalized_ufunc_are_numpys(f):
+    assert_same(f, ordinary("f8", (3, 4), 1), ordinary("f8", (3, 4), 2), tolerance=1e-13)

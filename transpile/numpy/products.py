@@ -308,7 +308,7 @@ def trace(
 def cross(
     a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
 ) -> Any:
-    """`numpy.cross` of vectors with three components."""
+    """`numpy.cross` of vectors with three components; NumPy still takes two, the third being 0."""
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = as_array(a), as_array(b)
@@ -316,21 +316,29 @@ def cross(
         raise located(ValueError, "At least one array has zero dimension")
     axes_of(axisa, x.ndim), axes_of(axisb, y.ndim)
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
-    if x.shape[-1] != 3 or y.shape[-1] != 3:
+    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
         raise located(
             ValueError,
-            "Both input arrays must be (arrays of) 3-dimensional vectors, "
-            f"but they are {x.shape[-1]} and {y.shape[-1]} dimensional instead.",
+            "incompatible dimensions for cross product\n(dimension must be 2 or 3)",
         )
-    x1, x2, x3 = (x[..., i] for i in range(3))
-    y1, y2, y3 = (y[..., i] for i in range(3))
-    parts = [
-        call(np.subtract, call(np.multiply, p, q), call(np.multiply, r, s))
-        for p, q, r, s in ((x2, y3, x3, y2), (x3, y1, x1, y3), (x1, y2, x2, y1))
-    ]
+    p, q = ([v[..., i] for i in range(v.shape[-1])] for v in (x, y))
+    third = _minor(p, q, 0, 1)
+    if len(p) == len(q) == 2:
+        return third
     with NumpyErrors():
-        result = np.stack(parts, axis=-1)
+        result = np.stack([_minor(p, q, 1, 2), _minor(p, q, 2, 0), third], axis=-1)
     return moveaxis(result, -1, axisc)
+
+
+def _minor(p: Sequence[Any], q: Sequence[Any], i: int, j: int) -> Any:
+    """p[i] q[j] - p[j] q[i], where a component that is missing is 0."""
+    first, second = (
+        call(np.multiply, p[k], q[m]) if k < len(p) and m < len(q) else None
+        for k, m in ((i, j), (j, i))
+    )
+    if first is None:
+        return call(np.negative, second)
+    return first if second is None else call(np.subtract, first, second)
 
 
 add_methods(np.dot, np.trace)
