@@ -214,3 +214,27 @@ def test_folds_give_the_same_through_c():
 )
 def test_derivative_of_a_fold_is_right(f):
     check_grads(f, (np.linspace(0.5, 1.7, 12).reshape(3, 4),), order=1)
+
+
+def into_rows(x):
+    c = x * 0
+    np.add.reduce(x, axis=0, out=c[0])
+    np.maximum.reduce(x, 1, None, c[:, 1])
+    np.add.reduceat(x, [0, 2], axis=0, out=c[2:])
+    return c
+
+
+def into_an_array(x):
+    c = x * 0
+    np.hypot.accumulate(x, axis=1, out=c)
+    d = c * 0
+    np.multiply.outer(x[0], x[1], out=d)
+    return [c, d]
+
+
+@pytest.mark.parametrize("f", [into_rows, into_an_array])
+def test_methods_write_into_arrays_as_numpys(f):
+    x = ordinary("f8", (4, 4), 3)
+    assert_same(f, x, tolerance=1e-13)
+    for got, want in zip(transpile.jit(f)(x), f(x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13)

@@ -30,7 +30,6 @@ from transpile.numpy.operands import (
     fill,
     fit,
     in_numpys_words,
-    refuse,
     reshape_to,
     slice_axis,
     strengthen,
@@ -107,7 +106,6 @@ def _reduce(
     where: Any = True,
 ) -> Any:
     """`ufunc.reduce`."""
-    refuse(f"{ufunc.__name__}.reduce", out=out[0] if isinstance(out, tuple) else out)
     x = as_array(array)
     found = accumulator(ufunc.reduce, x.dtype, dtype)
     axes = () if x.ndim == 0 and axis in (0, -1) else axes_of(axis, x.ndim)
@@ -238,7 +236,6 @@ def _halves(ufunc: Any, x: Any) -> Any:
 
 def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
     """`ufunc.accumulate`."""
-    refuse(f"{ufunc.__name__}.accumulate", out=out[0] if isinstance(out, tuple) else out)
     x = as_array(array)
     if x.ndim == 0:
         raise located(TypeError, "cannot accumulate on a scalar")
@@ -273,7 +270,6 @@ def _reduceat(
     ufunc: Any, array: Array, indices: Array, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
     """`ufunc.reduceat`: for known indices slices, and for traced ones masks."""
-    refuse(f"{ufunc.__name__}.reduceat", out=out[0] if isinstance(out, tuple) else out)
     x, places = as_array(array), as_array(indices)
     if x.ndim == 0:
         raise located(TypeError, "cannot reduceat on a scalar")
@@ -355,6 +351,9 @@ def _worded(name: str, implementation: Callable[..., Any]) -> Callable[..., Any]
     """A method whose errors say what NumPy's method says."""
 
     def method(ufunc: Any, *args: Any, **kwargs: Any) -> Any:
+        out = kwargs.get("out")
+        if isinstance(out, tuple) and len(out) == 1:  # as NumPy hands it over
+            kwargs["out"] = out[0]
         bound = functools.partial(implementation, ufunc)
         return in_numpys_words(getattr(ufunc, name), bound)(*args, **kwargs)
 
