@@ -365,3 +365,30 @@ def test_arrays_that_the_function_makes():
         TypeError, match=r"an array that plain numpy.zeros\(n\) makes is not traced"
     ):
         transpile.jit(plain)(np.arange(2.0))
+
+
+def by_arrays(x, n, k):
+    z = x * 1
+    row = z[1]
+    z[n] = 5
+    z[n, ::2] += 1
+    z[np.array([0, 2, 2]), np.array([1, 1, 3])] = np.array([7.0, 8.0, 9.0])
+    z[k] = z[k - 1] * 2
+    z[z > 1] = -1
+    row[z[0] < 0] = 0.5
+    z[[4, 5]] = z[[5, 4]]
+    return z, row
+
+
+def test_elements_that_arrays_choose():
+    check(by_arrays, X, np.array([3, 0, 3]), np.int64(2))
+
+
+def test_repeated_indices_count_once_unless_the_ufunc_is_told():
+    def f(x, n):
+        z = x * 1
+        z[n] += 1  # NumPy reads, adds, writes: a repeated index counts once
+        np.add.at(z, n, 10.0)  # and here every time
+        return z
+
+    check(f, np.zeros(5), np.array([1, 1, 3]))

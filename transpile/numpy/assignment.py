@@ -15,16 +15,13 @@ import numpy as np
 
 from transpile.errors import UnsupportedError
 from transpile.graph import Const, Equation
-from transpile.numpy.indexing import get_item
+from transpile.numpy.indexing import content, get_item, set_item, update_item
 from transpile.numpy.operands import (
     as_array,
     as_operand,
-    broadcast_to,
     convert,
-    reshape_to,
     shape_of,
     unsupported,
-    warn_if_imaginary_is_lost,
 )
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as rows
@@ -32,7 +29,7 @@ from transpile.primitives.rules import apply, spread
 from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.tracer import UFUNC_METHODS, Tracer
-from transpile.types import BOOL, broadcast_shapes
+from transpile.types import BOOL
 
 # ---------------------------------------------------------------------------------------- storing
 
@@ -114,15 +111,7 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
         store(x, set_item(x, key, as_operand(value)), since)
         return
     chosen = get_item(x, key)
-    store(chosen, _as_content(as_operand(value), chosen), since)
-
-
-def set_item(x: Tracer, key: Any, value: Any) -> Any:
-    """What `x` becomes by `x[key] = value` for a mask of its shape, and a value for all places."""
-    mask = as_array(key)
-    if mask.dtype == BOOL and mask.shape == x.shape and not shape_of(value):
-        return np.where(mask, convert(value, x.dtype), x)
-    raise unsupported("assignment to elements that arrays of indices choose is not supported yet")
+    store(chosen, content(value, chosen.dtype, chosen.shape), since)
 
 
 def is_basic(key: Any) -> bool:
@@ -135,27 +124,6 @@ def is_basic(key: Any) -> bool:
         or (isinstance(e, int | np.integer) and not isinstance(e, bool))
         for e in entries
     )
-
-
-def _as_content(value: Any, chosen: Tracer) -> Any:
-    """The value in the type of the elements that it replaces, broadcast to them."""
-    shape = shape_of(value)
-    extra = len(shape) - chosen.ndim
-    if extra > 0 and all(d == 1 for d in shape[:extra]):  # NumPy drops leading axes of length one
-        value = reshape_to(convert(value, value.dtype), shape[extra:])
-        shape = shape[extra:]
-    try:
-        fits = broadcast_shapes([shape, chosen.shape]) == chosen.shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise located(
-            ValueError,
-            f"could not broadcast input array from shape {_text(shape)} into shape "
-            f"{_text(chosen.shape)}",
-        )
-    warn_if_imaginary_is_lost(as_array(value), chosen.dtype)
-    return broadcast_to(convert(value, chosen.dtype), chosen.shape)
 
 
 def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
@@ -199,6 +167,33 @@ def _in_place(ufunc: Any) -> Callable[[Tracer, Any], Any]:
     return method
 
 
+_COMBINE = {
+    np.add: "add",
+    np.multiply: "multiply",
+    np.maximum: "maximum",
+    np.minimum: "minimum",
+    np.logical_or: "add",
+    np.logical_and: "multiply",
+}
+
+
+def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
+    """`ufunc.at(a, indices, b)`: a repeated index counts as often as it is there."""
+    if not isinstance(a, Tracer):
+        raise located(TypeError, f"{ufunc.__name__}.at: traced values do not fit into {a!r}")
+    _check_owner(a)
+    since = len(a.owner.equations)
+    if ufunc is np.subtract:
+        ufunc, b = np.add, np.negative(as_array(b))
+    combine = _COMBINE.get(ufunc)
+    if combine is None or (ufunc in (np.logical_or, np.logical_and) and a.dtype != BOOL):
+        raise unsupported(
+            f"numpy.{ufunc.__name__}.at is not supported on traced arrays: add, subtract, "
+            f"multiply, maximum and minimum are"
+        )
+    store(a, update_item(a, indices, as_operand(b), combine), since)
+
+
 _OPERATORS = {
     "add": np.add,
     "sub": np.subtract,
@@ -218,4 +213,5 @@ _OPERATORS = {
 for _name, _ufunc in _OPERATORS.items():
     setattr(Tracer, f"__i{_name}__", _in_place(_ufunc))
 UFUNC_METHODS["out"] = assign_result
+UFUNC_METHODS["at"] = _at
 Tracer.__setitem__ = assign
