@@ -184,7 +184,8 @@ static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t forma
     #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         U *own = (U *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        for (int64_t row = place; row < rows; row += places) {
+        /* Neighbours one after another: along an inner axis they share cache lines. */
+        for (int64_t row = rows * place / places; row < rows * (place + 1) / places; row++) {
             int64_t start = (row / inner * n * inner + row % inner) * size;
             sort_row_U(format, n, (const char *)x + start, inner, (char *)out + start, own);
         }
@@ -273,7 +274,7 @@ static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t fo
     #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        for (int64_t row = place; row < rows; row += places) {
+        for (int64_t row = rows * place / places; row < rows * (place + 1) / places; row++) {
             int64_t start = row / inner * n * inner + row % inner;
             for (int64_t i = 0; i < n; i++) {
                 own[i] = (uint64_t)(again ? out[start + i * inner] : i);
@@ -296,7 +297,7 @@ static inline void sort_pairs_U(int64_t outer, int64_t n, int64_t inner, int64_t
     #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        for (int64_t row = place; row < rows; row += places) {
+        for (int64_t row = rows * place / places; row < rows * (place + 1) / places; row++) {
             int64_t start = row / inner * n * inner + row % inner;
             const char *from = (const char *)x + start * size;
             for (int64_t i = 0; i < n; i++) {
