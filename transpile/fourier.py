@@ -36,8 +36,9 @@ SLOTS = 16
 # From this length on the threads share one transform, rather than have one each.
 _SHARED = 1 << 15
 # Up to this length transforms that lie side by side in memory, and those that lie one after the
-# other, are made in lanes together.
-_LONGEST_ACROSS, _LONGEST_ALONG = 4096, 256
+# other, are made in lanes together; the latter longer ones too where there are so many elements
+# that they come from memory, which then has several rows to fetch at a time.
+_LONGEST_ACROSS, _LONGEST_ALONG, _LONGEST_STREAM, _STREAM = 4096, 256, 2048, 1 << 17
 # Up to this length the factors between the steps of a split transform are one table; columns of a
 # block of it otherwise.
 _FULL_TABLE, _BLOCK = 1 << 14, 32
@@ -175,7 +176,9 @@ def _method(core: int, outer: int | None, inner: int | None, lanes: int) -> int:
     total = None if outer is None or inner is None else outer * inner
     many = total is None or 2 * total >= lanes
     across = inner is None or 2 * inner >= lanes
-    longest = _LONGEST_ACROSS if across else _LONGEST_ALONG
+    streams = total is None or total * core >= _STREAM
+    longest = _LONGEST_STREAM if streams else _LONGEST_ALONG
+    longest = _LONGEST_ACROSS if across else longest
     alone = len(prime_factors(core)) < 2 or core < 16
     return TOGETHER if alone or (many and core <= longest) else SPLIT
 
