@@ -105,14 +105,15 @@ _SHARED = [
     "issubdtype", "isdtype", "iinfo", "typename", "mintypecode", "broadcast_shapes", "errstate",
     "set_printoptions", "printoptions", "isscalar", "iterable", "ndindex", "index_exp", "s_",
     "mgrid", "ogrid", "bartlett", "blackman", "hamming", "hanning", "kaiser", "tril_indices",
-    "triu_indices", "diag_indices", "mask_indices", "fromfunction", "binary_repr", "base_repr",
+    "triu_indices", "diag_indices", "mask_indices", "indices", "fromfunction",
+    "binary_repr", "base_repr",
 ]
 # fmt: on
 
 
 def _names() -> dict[str, Any]:
     names = {name: getattr(_numpy, name) for name in _SHARED}
-    names |= {"c_": c_, "r_": r_, "__array_namespace_info__": __array_namespace_info__}
+    names |= {"at": at, "c_": c_, "r_": r_, "__array_namespace_info__": __array_namespace_info__}
     names["finfo"] = finfo
     if BFLOAT16 is not None:
         names["bfloat16"] = BFLOAT16.type

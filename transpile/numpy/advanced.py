@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from transpile.dims import Dim, Shape
-from transpile.graph import Const
 from transpile.numpy.operands import (
     as_operand,
     broadcast_in_dim,
     broadcast_to,
     convert,
+    fill,
     has_tracer,
     index_of,
     reshape_to,
@@ -28,6 +28,7 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.ufuncs import call
+from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, gather
 from transpile.trace import bind
@@ -178,6 +179,7 @@ class Plan:
     first      where in the result the axes of `indices` begin
     news       where in the result there are new axes
     mode       of the gather or scatter
+    distinct   whether the indices are known, and none is there twice
     """
 
     basic: tuple[Any, ...]
@@ -187,6 +189,7 @@ class Plan:
     first: int
     news: tuple[int, ...]
     mode: str
+    distinct: bool
 
     def arranged(self, found: Any) -> Any:
         """What a gather gives, its axes where NumPy has them."""
@@ -263,7 +266,14 @@ def plan(found: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Pl
     default = FILL if writes else CLIP
     kind = PROMISED if known and mode in (None, WRAP) else _MODES.get(mode or "", default)
     return Plan(
-        tuple(basic), tuple(axes), _spread(checked, common), common, first, tuple(news), kind
+        tuple(basic),
+        tuple(axes),
+        tuple(broadcast_to(_as_counted(i), common) for i in checked),
+        common,
+        first,
+        tuple(news),
+        kind,
+        known and _are_distinct(checked, common),
     )
 
 
@@ -303,7 +313,7 @@ def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape)
     """An index counted from the beginning; a known one that is out of range is an error, unless a
     mode says what it means."""
     if isinstance(index, Tracer):
-        if size == 0 and 0 not in common:
+        if size == 0 and 0 not in common and _MODES.get(mode or "", CLIP) == CLIP:
             raise located(IndexError, f"index 0 is out of bounds for axis {axis} with size 0")
         if mode == WRAP:
             return call(np.remainder, index, size)
@@ -335,8 +345,27 @@ def from_start(index: Tracer, size: Any) -> Any:
     )
 
 
-def _spread(indices: tuple[Any, ...], shape: Shape) -> tuple[Any, ...]:
-    return tuple(broadcast_to(i, shape) for i in indices)
+def _are_distinct(indices: tuple[Any, ...], common: Shape) -> bool:
+    """Tell whether known indices are all different."""
+    if not indices:
+        return False
+    shape = tuple(int(d) for d in common)  # type: ignore[arg-type]  # known, as the indices are
+    places = np.stack([np.broadcast_to(i, shape).ravel() for i in indices])
+    return bool(np.unique(places, axis=1).shape == places.shape)
+
+
+def _as_counted(index: Any) -> Any:
+    """An index, evenly spaced known ones along one axis as arithmetic instead of an array."""
+    if isinstance(index, Tracer):
+        return index
+    long = [a for a, d in enumerate(index.shape) if d != 1]
+    steps = np.diff(index.ravel())
+    if len(long) != 1 or not len(steps) or not steps[0] or (steps != steps[0]).any():
+        return index
+    count = bind(rows.iota, shape=index.shape, dimension=long[0], dtype=INT64)
+    scaled = count if steps[0] == 1 else call(np.multiply, count, steps[0])
+    first = index.flat[0]
+    return scaled if first == 0 else call(np.add, scaled, first)
 
 
 def take_planned(x: Any, found: Plan, fill_value: Any = None) -> Any:
@@ -362,11 +391,6 @@ def filled(taken: Any, x: Any, found: Plan, fill_value: Any) -> Any:
             else call(np.logical_and, call(np.greater_equal, index, 0), call(np.less, index, size))
         )
         inside = here if inside is None else np.logical_and(inside, here)
-    inside = broadcast_in_dim(_as_traced(inside), taken.shape, range(len(found.common)))
-    value = np.asarray(fill_value).astype(taken.dtype)
-    return bind(elementwise.select, inside, taken, broadcast_to(_as_traced(value), taken.shape))
-
-
-def _as_traced(value: Any) -> Any:
-    """A value as an operand of a view."""
-    return value if isinstance(value, Tracer) else Const(np.asarray(value))
+    inside = inside if isinstance(inside, Tracer) else bind(elementwise.copy, inside)
+    inside = broadcast_in_dim(inside, taken.shape, range(len(found.common)))
+    return bind(elementwise.select, inside, taken, fill(fill_value, taken.shape, taken.dtype))

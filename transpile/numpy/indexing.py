@@ -163,7 +163,7 @@ def update_item(
     if not planned.axes:
         return x if 0 in planned.common else _update_basic(x, inner_key, updates, combine)
     name = _OF_BOOLS.get(combine, combine) if x.dtype == BOOL else combine
-    params = {"mode": planned.mode, "combine": name, "unique": unique}
+    params = {"mode": planned.mode, "combine": name, "unique": unique or planned.distinct}
     changed = bind(scatter, inner, updates, *planned.indices, axes=planned.axes, **params)
     return changed if inner is x else _update_basic(x, inner_key, changed, "set")
 
@@ -184,8 +184,6 @@ def content(value: Any, dtype: Any, shape: Shape) -> Any:
     warn_if_imaginary_is_lost(as_array(value), dtype)
     value = convert(value, dtype)
     value = value if isinstance(value, Tracer) else Const(np.asarray(value))
-    if isinstance(value, Const) and (value.type.shape == shape and shape):
-        return value
     return bind_broadcast(value, shape)
 
 
@@ -212,20 +210,15 @@ def _update_basic(x: Tracer, found: list[Entry], value: Any, combine: str) -> An
     sizes = tuple(s.size for s in selections)
     if 0 in sizes:
         return x
-    value = bind(rows.reshape, value, shape=sizes) if shape_of_atom(value) != sizes else value
+    value = reshape_to(value, sizes)
     reversed_axes = tuple(a for a, s in enumerate(selections) if s.reverse)
     if reversed_axes:
         value = bind(rows.rev, value, dimensions=reversed_axes)
     if all(s.stride == 1 for s in selections):
         if sizes == x.shape:
-            return value if isinstance(value, Tracer) else bind(elementwise.copy, value)
+            return value
         return bind(dynamic_update_slice, x, value, *[_start(s.start) for s in selections])
     return _update_strided(x, selections, sizes, value)
-
-
-def shape_of_atom(value: Any) -> Shape:
-    """The shape of a traced value or a Const."""
-    return tuple(value.type.shape)
 
 
 def _start(start: Any) -> Any:
