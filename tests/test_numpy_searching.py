@@ -103,6 +103,13 @@ def test_derivatives_of_interp_are_those_of_its_lines():
     check_grads(lambda x, fp: np.interp(x, xp, fp, period=5.0), (x, fp), order=2)
     slope = transpile.grad(lambda x: np.interp(x, xp, fp))
     assert [slope(v) for v in (-1.0, 0.5, 9.0)] == [0.0, -3.0, 0.0]
+    # At a point, as in JAX, the line after it; at the last point the one before it.
+    np.testing.assert_allclose([slope(v) for v in xp], [-3, 2.5 / 1.5, 2.5 / 1.5, 2.5 / 1.5])
+    by_points = transpile.grad(lambda xp: np.interp(1.0, xp, fp))(xp)
+    np.testing.assert_allclose(by_points, [0, -2.5 / 1.5, 0, 0])
+    repeated = np.array([0.0, 1.0, 1.0])
+    slopes = transpile.grad(lambda x: np.interp(x, repeated, fp[:3]))
+    assert [slopes(v) for v in (0.5, 1.0)] == [-3.0, 0.0]
 
 
 def test_c_finds_the_same_places(shared_cache):

@@ -144,7 +144,6 @@ def interp(
         return np.where(where < points[0], below, np.where(where > points[0], above, first))
     inside = _interpolate(where, points, heights)
     result = np.where(where < points[0], below, np.where(where > points[-1], above, inside))
-    result = np.where(where == points[-1], last, result)
     return np.where(np.isnan(where), convert(where, dtype), result)
 
 
@@ -174,27 +173,28 @@ def _periodic(x: Any, points: Any, heights: Any, period: Any) -> tuple[Any, Any,
 
 
 def _interpolate(x: Any, points: Any, heights: Any) -> Any:
-    """On the line through the two points around x. Where its formula gives NaN, as it does beside
-    infinities, the one from the other end, and the height of two equal ones, as in NumPy."""
-    count = points.shape[0]
-    place = np.clip(count_before(points, x, inclusive=True) - 1, 0, count - 2)
-    low, high = take(points, place), take(points, place + 1)
+    """On the line through the two points around x, which is at the upper one at the end only."""
+    place = count_before(points, x, inclusive=True) - 1
+    place = np.clip(place, 0, points.shape[0] - 2)
+    ends = take(points, place), take(points, place + 1)
     start, end = take(heights, place), take(heights, place + 1)
-    at_point = x == low
-    width = np.where(at_point, 1.0, high - low)
-    if heights.dtype.kind == "c":
-        real, imag = (
-            _on_line(x, low, high, part(start), part(end), width) for part in (np.real, np.imag)
-        )
-        line = bind(rows.make_complex, real, imag)
-    else:
-        line = _on_line(x, low, high, start, end, width)
-    return np.where(at_point, start, line)
+    if heights.dtype.kind != "c":
+        return _on_line(x, ends, start, end)
+    parts = [_on_line(x, ends, part(start), part(end)) for part in (np.real, np.imag)]
+    return bind(rows.make_complex, *parts)
 
 
-def _on_line(x: Any, low: Any, high: Any, start: Any, end: Any, width: Any) -> Any:
-    slope = (end - start) / width
+def _on_line(x: Any, ends: tuple[Any, Any], start: Any, end: Any) -> Any:
+    """Computed from the start; where that gives NaN, as it does beside infinities, from the end,
+    and between two equal heights these. At a point it is its height, and the slope that of the
+    line."""
+    low, high = ends
+    is_step = low == high
+    slope = np.where(is_step, 0.0, (end - start) / np.where(is_step, 1.0, high - low))
     from_start = slope * (x - low) + start
     from_end = slope * (x - high) + end
     other = np.where(np.isnan(from_end) & (start == end), start, from_end)
-    return np.where(np.isnan(from_start), other, from_start)
+    line = np.where(np.isnan(from_start) | (x == high), other, from_start)
+    height = np.where(x == high, end, start)
+    is_lost = ~np.isfinite(line) | ((height == 0) & np.signbit(height))
+    return np.where(((x == low) | (x == high)) & is_lost, height, line)
