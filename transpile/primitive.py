@@ -52,6 +52,7 @@ class Primitive:
     kind       elementwise, view, generate, piecewise, reduce, scan or contract: how it is lowered;
                routine: by a library, and it may have several results;
                fft: by a Fourier transform of whole axes;
+               sort: by runtime_c/sort.h, all rows along an axis;
                composite, call: a pass replaces it by simpler rows, or by the graph in its params
     numpy      its meaning: (*arrays, **params) -> an array
     type_rule  (*types, **params) -> the result's type; raises TypeError or ValueError as NumPy does
