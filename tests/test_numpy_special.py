@@ -104,3 +104,23 @@ def test_zeros_are_trimmed_to_a_known_length(trim):
     np.testing.assert_array_equal(nothing, [0, 0])
     with pytest.raises(NotImplementedError, match="size="):
         evaluate(lambda a: np.trim_zeros(a, trim), x)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_traced_counts_repeat_to_a_known_length(axis):
+    x = ordinary("f8", (3, 4), 1)
+    counts = np.arange(x.size if axis is None else x.shape[axis])[::-1] % 3
+    expected = np.repeat(x, counts, axis)
+    length = expected.shape[axis or 0]
+
+    def f(a, n, length=length):
+        return jnp.repeat(a, n, axis, total_repeat_length=length)
+
+    np.testing.assert_array_equal(transpile.jit(f)(x, counts), expected)
+    (cut,) = evaluate(lambda a, n: f(a, n, length - 1), x, counts)
+    np.testing.assert_array_equal(cut, np.take(expected, range(length - 1), axis or 0))
+    (one,) = evaluate(lambda a, n: jnp.repeat(a, n, 0, total_repeat_length=6), x, np.array(2))
+    np.testing.assert_array_equal(one, np.repeat(x, 2, 0))
+    check_grads(f, (x, counts), order=1)
+    with pytest.raises(NotImplementedError, match="total_repeat_length="):
+        evaluate(lambda a, n: np.repeat(a, n, axis), x, counts)

@@ -26,13 +26,17 @@ from transpile.numpy.operands import (
     result_dtype,
     slice_axis,
     strengthen,
+    transpose_to,
     unsupported,
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel, shape_argument
 from transpile.primitives import axes as rows
+from transpile.primitives import elementwise, reductions
+from transpile.primitives.indexing import CLIP, gather
 from transpile.trace import bind
 from transpile.tracer import Tracer
+from transpile.types import INT64
 
 # --------------------------------------------------------------------------------- concatenate
 
@@ -260,8 +264,10 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Any:
 
 
 @implements(np.repeat)
-def repeat(a: Array, repeats: Any, axis: Any = None) -> Any:
-    """`numpy.repeat`: a broadcast for one count; slices, joined, for a count an element."""
+def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None) -> Any:
+    """`numpy.repeat`: a broadcast for one count; slices, joined, for a count an element. Traced
+    counts need `total_repeat_length`, as in JAX: what comes after it is cut off, and what is
+    missing are repeats of the last element."""
     x = as_array(a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -269,8 +275,8 @@ def repeat(a: Array, repeats: Any, axis: Any = None) -> Any:
         x = ravel(x)
     number = axis_of(axis, x.ndim)
     shape = x.shape
-    if isinstance(repeats, Tracer) and repeats.ndim:
-        raise unsupported("numpy.repeat with traced repeats is not supported: they decide a shape")
+    if isinstance(repeats, Tracer) and (repeats.ndim or total_repeat_length is not None):
+        return _repeat_by_value(x, repeats, number, total_repeat_length)
     counts = shape_argument(repeats)
     if len(counts) not in (1, shape[number]):
         raise located(
@@ -289,6 +295,22 @@ def repeat(a: Array, repeats: Any, axis: Any = None) -> Any:
         return strengthen(reshape_to(broadcast_in_dim(x, wide, kept), merged))
     pieces = [repeat(slice_axis(x, number, i, i + 1), c, number) for i, c in enumerate(counts)]
     return concatenate_along(pieces, number)
+
+
+def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
+    if length is None:
+        raise unsupported(
+            "the length of the result of numpy.repeat depends on the values of a traced array. Say "
+            "how long it is to be: transpile.numpy.repeat(..., total_repeat_length=n)"
+        )
+    size, total = x.shape[axis], index_of(length)
+    counts = broadcast_to(convert(repeats, INT64), (size,))
+    ends = bind(reductions.cumsum, counts, axis=0, reverse=False)
+    places = bind(rows.iota, shape=(total, size), dimension=0, dtype=INT64)
+    before = bind(elementwise.less_equal, broadcast_to(ends, (total, size)), places)
+    chosen = bind(reductions.reduce_sum, bind(elementwise.convert, before, dtype=INT64), axes=(1,))
+    found = bind(gather, x, chosen, axes=(axis,), mode=CLIP)
+    return transpose_to(found, [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)])
 
 
 @implements(np.tile)

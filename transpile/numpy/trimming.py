@@ -1,4 +1,5 @@
-"""`numpy.trim_zeros`, to a length that is known while tracing."""
+"""Functions whose results' lengths depend on values, with a length that is given: `trim_zeros`, and
+`repeat` by traced counts."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile.numpy.elementwise import where
+from transpile.numpy.joins import repeat
 from transpile.numpy.operands import (
     Array,
     as_array,
@@ -26,6 +28,8 @@ from transpile.primitives import axes as rows
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace import bind
 from transpile.types import INT64
+
+accepts_more("total_repeat_length")(repeat)
 
 
 @accepts_more("size")
