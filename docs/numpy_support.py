@@ -30,7 +30,7 @@ ITERATORS = "walks over memory by hand; write array operations, or `ndindex` and
 # What is not supported, by reason; names not listed here and not supported fail the test.
 REASONS = {
     FILES: "frombuffer fromfile fromregex fromstring genfromtxt load loadtxt save savetxt savez "
-    "savez_compressed memmap DataSource",
+    "savez_compressed memmap",
     DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday",
     MATRICES: "asmatrix bmat matrix",
     SETTINGS: "get_include get_printoptions getbufsize geterr geterrcall info setbufsize seterr "
@@ -39,11 +39,12 @@ REASONS = {
     OBJECTS: "frompyfunc fromiter",
     TEXTS: "format_float_positional format_float_scientific",
     ITERATORS: "nditer nested_iters flatiter",
-    "a class of its own beside arrays": "poly1d recarray record chararray",
+    "a class of its own beside arrays": "poly1d recarray record",
 }
 METHOD_REASONS = {
     BUFFERS: "base byteswap ctypes data flags getfield setfield setflags strides view",
     FILES: "dump dumps tobytes tofile",
+    "changes the size of its memory: `numpy.resize` gives a new array": "resize",
 }
 
 
@@ -120,8 +121,8 @@ NOTES = """
   write `numpy.array`, `transpile.numpy.array`, or `array([x, 1.0], like=x)`.
 * `numpy.zeros(n)` and its kin give plain arrays, which are constants of the traced function;
   `transpile.numpy.zeros(n)` gives a traced one, that traced values can be assigned to.
-* Results whose length depends on values (`nonzero`, `unique`, `compress`, masks as indices) need a
-  length that is known while tracing: `size=`, as in JAX.
+* Results whose length depends on values (`nonzero`, `unique`, `trim_zeros`, masks as indices) need a
+  length that is known while tracing: `size=`, or `total_repeat_length=` of `repeat`, as in JAX.
 * Functions that raise for some values (`average` with weights that sum to zero, `nanargmax` of
   nothing but NaN, `geomspace` from zero) cannot raise in a compiled program. They give NaN, or the
   index -1.

@@ -15,6 +15,7 @@ CHANGES = [
     lambda x: x[:, 1].sort(),
     lambda x: x.sort(0, stable=True),
     lambda x: x.sort(5),
+    lambda x: x.put([1, -2], [5, 6]),
     lambda x: x.flat.__setitem__(slice(1, 5, 2), 7),
 ]
 

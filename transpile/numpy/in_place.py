@@ -8,7 +8,7 @@ import numpy as np
 
 from transpile.numpy.operands import Array
 from transpile.numpy.shapes import ravel
-from transpile.tracer import Tracer, add_method, add_property
+from transpile.tracer import FUNCTIONS, Tracer, add_method, add_property
 
 
 def _fill(x: Tracer, value: Array) -> None:
@@ -30,7 +30,13 @@ def _partition(
     x[...] = np.partition(x, kth, axis, kind, order)
 
 
+def _put(x: Tracer, indices: Array, values: Array, mode: str = "raise") -> None:
+    """`ndarray.put`."""
+    FUNCTIONS[np.put](x, indices, values, mode)
+
+
 add_method("fill", _fill)
+add_method("put", _put)
 add_method("sort", _sort)
 add_method("partition", _partition)
 add_property("flat", lambda x: ravel(x))
