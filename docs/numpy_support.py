@@ -6,6 +6,7 @@ python docs/numpy_support.py --check    fails where the page is out of date
 
 from __future__ import annotations
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -91,6 +92,15 @@ def sections() -> list[tuple[str, list[str], list[str]]]:
     return found
 
 
+def array_api() -> tuple[int, int]:
+    """How many names of the array API standard 2024.12 are there, and how many it has."""
+    path = PAGE.parents[1] / "tests" / "array_api_names.py"
+    names = {k: v.split() for k, v in runpy.run_path(str(path)).items() if k.isupper()}
+    spaces = {"NAMES": jnp, "LINALG": jnp.linalg, "FFT": jnp.fft, "METHODS": Tracer}
+    there = [hasattr(spaces[k], name) for k in names for name in names[k]]
+    return sum(there), len(there)
+
+
 def reason(name: str, title: str) -> str:
     """Why a name is not supported, or a KeyError: then it should be, or the reason should stand
     above."""
@@ -121,8 +131,8 @@ NOTES = """
   write `numpy.array`, `transpile.numpy.array`, or `array([x, 1.0], like=x)`.
 * `numpy.zeros(n)` and its kin give plain arrays, which are constants of the traced function;
   `transpile.numpy.zeros(n)` gives a traced one, that traced values can be assigned to.
-* Results whose length depends on values (`nonzero`, `unique`, `trim_zeros`, masks as indices) need a
-  length that is known while tracing: `size=`, or `total_repeat_length=` of `repeat`, as in JAX.
+* Results whose length depends on values (`nonzero`, `unique`, `trim_zeros`, masks as indices) need
+  a length that is known while tracing: `size=`, or `total_repeat_length=` of `repeat`, as in JAX.
 * Functions that raise for some values (`average` with weights that sum to zero, `nanargmax` of
   nothing but NaN, `geomspace` from zero) cannot raise in a compiled program. They give NaN, or the
   index -1.
@@ -139,6 +149,7 @@ def page() -> str:
     """The text of the page."""
     parts = sections()
     lines = [HEAD + "| | supported | of |", "|---|--:|--:|"]
+    lines.append("| array API standard 2024.12 | {} | {} |".format(*array_api()))
     lines += [f"| {title} | {len(yes)} | {len(yes) + len(no)} |" for title, yes, no in parts]
     lines.append(NOTES)
     for title, yes, no in parts:

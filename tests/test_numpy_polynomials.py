@@ -114,3 +114,50 @@ def test_zeros_that_are_complex_give_complex_coefficients():
 )
 def test_derivative_of_a_function_of_polynomials_is_right(f):
     check_grads(f, (np.array([0.5, 1.2, -0.7, 0.3]), np.array([1.5, 0.4])), order=2)
+
+
+FITS = [
+    lambda x, y: np.polyfit(x, y, 2),
+    lambda x, y: np.polyfit(x, y, 0),
+    lambda x, y: np.polyfit(x, np.stack([y, y * y], axis=1), 3),
+    lambda x, y: np.polyfit(x, y, 2, w=np.arange(1, 9)),
+    lambda x, y: np.polyfit(x, y, 2, cov=True),
+    lambda x, y: np.polyfit(x, y, 2, cov="unscaled"),
+    lambda x, y: np.polyfit(x, np.stack([y, y * y], axis=1), 2, cov=True),
+    lambda x, y: np.polyfit(x, y, 2, full=True)[0],
+    lambda x, y: np.polyfit(x, y, -1),
+    lambda x, y: np.polyfit(x[None], y, 2),
+    lambda x, y: np.polyfit(x[:0], y, 2),
+    lambda x, y: np.polyfit(x, y[3:], 2),
+    lambda x, y: np.polyfit(x, y[0], 2),
+    lambda x, y: np.polyfit(x, y, 2, w=np.ones(3)),
+    lambda x, y: np.polyfit(x, y, 2, w=np.ones((8, 1))),
+]
+
+
+@pytest.mark.parametrize("f", FITS)
+def test_fit_is_numpys(f):
+    x = np.linspace(-1, 2, 8)
+    assert_same(f, x, np.sin(x) + x, tolerance=1e-9)
+
+
+@pytest.mark.parametrize("p", [[1.0, -3, 2], [2, 0, 1, 5, 1], [3.0, 1], [7.0], [1j, 2, 3]])
+def test_roots_are_numpys_in_some_order(p):
+    p = np.array(p)
+    (found,) = evaluate(np.roots, p)
+    np.testing.assert_allclose(
+        np.sort_complex(found), np.sort_complex(np.roots(p)), atol=1e-12, rtol=1e-12
+    )
+    assert found.dtype == np.complex128
+
+
+def test_characteristic_polynomial_is_numpys():
+    a = np.array([[2.0, 1, 0], [1, 3, 1], [0, 1, 4]])
+    (found,) = evaluate(np.poly, a)
+    np.testing.assert_allclose(found, np.poly(a), rtol=1e-12)
+
+
+def test_derivatives_of_fits_and_roots_are_right():
+    x = np.linspace(-1, 2, 8)
+    check_grads(lambda y: np.polyfit(x, y, 2), (np.sin(x),), order=1)
+    check_grads(lambda p: np.abs(np.roots(p)).sum(), (np.array([1.0, -3.5, 2.0]),), order=1)
