@@ -162,9 +162,7 @@ def _with_axes(ufunc: Any, function: Any, cores: tuple[int, int, int]) -> None:
             return function(x, y, dtype)
         a, b = as_array(x), as_array(y)
         places = _places(ufunc, cores, axes, axis, keepdims)
-        a, b = (
-            moveaxis(v, p, range(-len(p), 0)) for v, p in zip((a, b), places[:2], strict=True)
-        )
+        a, b = (moveaxis(v, p, range(-len(p), 0)) for v, p in zip((a, b), places[:2], strict=True))
         result = function(a, b, dtype)
         if keepdims:
             result = expand_dims(result, -1)
