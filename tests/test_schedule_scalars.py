@@ -5,9 +5,10 @@ from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
 from transpile.dims import Dim, Symbol
-from transpile.loops import Buffer, Declare, For, Kernel, Load, Program, Ref, Store, Update
+from transpile.loops import Buffer, Call, Declare, For, Kernel, Load, Program, Ref, Store, Update
 from transpile.loops import Literal as Number
 from transpile.options import Options
+from transpile.run_loops import run
 from transpile.schedule.scalars import scalars
 from transpile.types import FLOAT64
 from transpile.walks import used_buffers
@@ -54,3 +55,15 @@ def test_an_accumulator_that_goes_on_is_copied_first():
 def test_results_are_stored():
     program = lowered(lambda x: (x.sum(), x.sum() * 2), X)
     assert scalars(program, Options()) == program
+
+
+def test_a_number_whose_address_a_call_takes_stays_in_memory():
+    t, y = Buffer("t", (), FLOAT64), Buffer("y", (), FLOAT64)
+    scratch = Buffer("scratch", (8,), np.dtype("uint8"))
+    result, space = Load("y", (), FLOAT64), Load("scratch", (0,), scratch.dtype)
+    product = (1, 1, 1, SCALAR, 1, 1, SCALAR, 1, 1, result, 1, space)
+    call = Call("matmul_f64", product, ("y", "scratch"))
+    body = (Store("t", (), Number(3.0, FLOAT64)), call)
+    program = Program("f", (), (y,), (Kernel("k", body),), temporaries=(t, scratch))
+    assert scalars(program, Options()) == program
+    assert run(program, [])[0] == 9

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from transpile.loops import (
+    Call,
     Declare,
     Expr,
     Kernel,
@@ -20,7 +21,7 @@ from transpile.loops import (
     Update,
 )
 from transpile.options import Options
-from transpile.walks import map_statement, used_buffers, walk, written
+from transpile.walks import loads, map_statement, used_buffers, walk, written
 
 
 def scalars(program: Program, options: Options) -> Program:
@@ -30,6 +31,10 @@ def scalars(program: Program, options: Options) -> Program:
         for name in used_buffers(kernel)[0]:
             users[name] = users.get(name, 0) + 1
     candidates = {b.name for b in program.temporaries if not b.shape and users.get(b.name) == 1}
+    for kernel in program.kernels:  # a call takes the address of an element
+        candidates -= {
+            load.buffer for s in walk(kernel.body) if isinstance(s, Call) for load in loads(s)
+        }
     kernels = tuple(_local(kernel, candidates) for kernel in program.kernels)
     left = {name for kernel in kernels for name in used_buffers(kernel)[0]}
     temporaries = tuple(
