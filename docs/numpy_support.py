@@ -125,8 +125,9 @@ NOTES = """
 
 * `numpy.array([x, 1.0])` with a traced `x` in a list: NumPy turns lists into arrays without asking
   anyone. While a function is being traced, the names `array`, `asarray`, `asanyarray`,
-  `ascontiguousarray`, `asfortranarray`, `asarray_chkfinite`, `require`, `full`, `r_` and `c_` of
-  the module `numpy` are therefore bound to functions that look for traced values first. A name
+  `ascontiguousarray`, `asfortranarray`, `asarray_chkfinite`, `require`, `full`, `vectorize`,
+  `ndenumerate`, `broadcast`, `r_` and `c_` of the module `numpy` are therefore bound to functions
+  that look for traced values first. A name
   bound before (`from numpy import array`) is NumPy's own and fails, with a message that says so:
   write `numpy.array`, `transpile.numpy.array`, or `array([x, 1.0], like=x)`.
 * `numpy.zeros(n)` and its kin give plain arrays, which are constants of the traced function;

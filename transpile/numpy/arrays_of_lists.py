@@ -3,8 +3,9 @@
 All other functions of NumPy ask their arguments whether one of them takes over. Those that make
 arrays do so only for `like=`, so that `numpy.asarray(traced)` would fail, and a list of traced
 values too. While a function is being traced these names of NumPy's are therefore bound to functions
-that look for traced values first, and else call NumPy's own. When the last trace of the process
-ends, the names are what they were.
+that look for traced values first, and else call NumPy's own; so are the classes `vectorize`,
+`ndenumerate` and `broadcast`. When the last trace of the process ends, the names are what they
+were.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.numpy.inspection import broadcast, ndenumerate
+from transpile.numpy.mapping import vectorize
 from transpile.numpy.operands import dispatching
 from transpile.numpy.ranges import c_, r_
 from transpile.trace import AROUND_TRACES
@@ -29,9 +32,10 @@ _FUNCTIONS = (
     np.require,
     np.full,
 )
-_NUMPYS: dict[str, Any] = {f.__name__: f for f in _FUNCTIONS} | {"r_": np.r_, "c_": np.c_}
 _OURS: dict[str, Any] = {f.__name__: dispatching(f, FUNCTIONS[f]) for f in _FUNCTIONS}
-_OURS |= {"r_": r_, "c_": c_}
+_OURS |= {"r_": r_, "c_": c_, "vectorize": vectorize}
+_OURS |= {"broadcast": broadcast, "ndenumerate": ndenumerate}
+_NUMPYS: dict[str, Any] = {name: getattr(np, name) for name in _OURS}
 
 
 class _Traces:

@@ -92,7 +92,8 @@ def _enumerated(a: Array) -> Iterator[tuple[tuple[int, ...], Any]]:
     return ((index, x[index]) for index in np.ndindex(*x.shape))
 
 
-EXPORTS["ndenumerate"] = dispatching(np.ndenumerate, _enumerated)
+broadcast = EXPORTS["broadcast"]
+ndenumerate = EXPORTS["ndenumerate"] = dispatching(np.ndenumerate, _enumerated)
 
 
 @implements(np.array_equiv)

@@ -127,7 +127,7 @@ class vectorize:
         self.excluded = set(excluded or ())
         self.signature = signature
         self.otypes = otypes
-        self._plain = np.vectorize(pyfunc, otypes, doc, self.excluded, cache, signature)
+        self._plain = vectorize.__wrapped__(pyfunc, otypes, doc, self.excluded, cache, signature)
         functools.update_wrapper(self, pyfunc)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
