@@ -91,3 +91,10 @@ def test_vectorized_function_is_compiled():
     f = jnp.vectorize(lambda m, v: m @ v, signature="(m,n),(n)->(m)")
     found = transpile.jit(f)(np.stack([X, X + 1]), X[0])
     np.testing.assert_allclose(found, np.stack([X, X + 1]) @ X[0], rtol=1e-13)
+
+
+def test_complex_numbers_may_live_on_the_way_only():
+    """No array of the program is complex: its header needs no complex numbers, its source does."""
+    f = transpile.jit(lambda x: np.angle(x + 1j * np.abs(x)))
+    np.testing.assert_allclose(f(X), np.angle(X + 1j * np.abs(X)), rtol=1e-14)
+    assert "complex.h" in f.lower(X).as_text("c")

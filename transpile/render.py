@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile import runtime
+from transpile import runtime, walks
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
@@ -109,6 +109,7 @@ class _Renderer:
         constants = [self._constant(b, binary) for b in program.constants]
         dtypes = {b.dtype for b in self.buffers.values()}
         complex_ = self.dialect.complex_includes if any(d.kind == "c" for d in dtypes) else ()
+        inside = self.dialect.complex_includes if walks.computes_complex(program) else ()
         entry = self._entry()
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
         types = [
@@ -122,7 +123,7 @@ class _Renderer:
             .render(
                 title=self.title,
                 description=types,
-                includes=(*self.dialect.includes, *complex_),
+                includes=(*self.dialect.includes, *(complex_ or inside)),
                 header=header,
                 helpers=[*prototypes(self.libraries, self.used), *runtime.collect(self.used)],
                 reductions=list(self.reductions.values()),

@@ -70,6 +70,13 @@ def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
         yield from walk(children(statement))
 
 
+def computes_complex(program: Program) -> bool:
+    """Tell whether a number is complex on the way, though perhaps no array is."""
+    statements = (s for k in program.kernels for s in walk(k.body))
+    parts = (p for s in statements for e in expressions(s) for p in subexpressions(e))
+    return any(p.dtype.kind == "c" for p in parts)
+
+
 def loads(statement: Statement) -> Iterator[Load]:
     """The elements that a statement itself reads, an updated one among them."""
     for expr in expressions(statement):
