@@ -227,9 +227,7 @@ class Elements:
             places[axis] = self.clipped(value, extent, is_target)
             known = as_index(value)
             if mode == indexing.FILL and (known is None or not is_within(known, extent)):
-                above = Apply("less_equal", (Literal(0, INT64), value), BOOL)
-                below = Apply("less", (value, _as_value(extent)), BOOL)
-                tests.append(Apply("logical_and", (above, below), BOOL))
+                tests.append(Apply("equal", (_as_value(places[axis]), value), BOOL))
         return places, tests, index[rank:]
 
     def _gathered(self, equation: Equation, index: Shape) -> Expr:

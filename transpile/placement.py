@@ -417,9 +417,10 @@ def is_library_product(equation: Equation) -> bool:
 
 def _spreads(equation: Equation, atom: Atom) -> bool:
     """Tell whether an equation reads each element of an operand many times."""
-    if equation.primitive is axis_rows.broadcast_in_dim or atom in indexing.index_operands(
-        equation
-    ):
+    if atom in indexing.index_operands(equation):
+        updates = equation.inputs[1] if equation.primitive is indexing.scatter else equation.output
+        return updates.type.size != atom.type.size
+    if equation.primitive is axis_rows.broadcast_in_dim:
         return equation.output.type.size != atom.type.size
     if equation.primitive is indexing.gather:
         size, taken = atom.type.size, equation.output.type.size
