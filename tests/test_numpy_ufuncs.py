@@ -342,13 +342,6 @@ def test_ufunc_outer_is_numpys(ufunc, first, second):
     assert_same(lambda a, b: ufunc.outer(a, b), ordinary("f8", first), ordinary("f4", second, 1))
 
 
-def test_other_ufunc_methods_are_refused_by_name():
-    x = np.ones(3)
-    for f, words in ((lambda a: np.add.at(a, [0], 1), "numpy.add.at"),):
-        with pytest.raises(UnsupportedError, match=words):
-            trace_to_graph(f, x)
-
-
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda f: f.__name__)
 def test_operator_with_numpy_values_is_numpys_on_both_sides(op):
     """NumPy's scalars and arrays hand their operators over to the traced value."""
