@@ -413,13 +413,5 @@ def _python_type(ufunc: Any, values: Operands, highest: type) -> type:
     return highest
 
 
-def _refuse_method(name: str) -> Callable[..., Any]:
-    def method(ufunc: Any, *operands: Any, **kwargs: Any) -> Any:
-        raise unsupported(f"numpy.{ufunc.__name__}.{name} is not supported on traced arrays yet")
-
-    return method
-
-
 UFUNC_METHODS["__call__"] = call
 UFUNC_METHODS["operator"] = apply_operator
-UFUNC_METHODS["at"] = _refuse_method("at")
