@@ -1,4 +1,7 @@
-"""runtime_c/fft.h and fft_lanes.h against NumPy in extended precision: values, errors, strides, threads, memory."""
+"""runtime_c/fft.h and fft_lanes.h against NumPy in extended precision.
+
+Values, errors, strides, threads, memory.
+"""
 
 import ctypes
 import platform
