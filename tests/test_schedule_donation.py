@@ -5,12 +5,14 @@ import pytest
 from graphs import assert_same_results
 from helpers import ordinary, trace_to_graph
 
+import transpile
+from transpile.loops import For
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.run_loops import run
 from transpile.schedule.donation import donation
-from transpile.walks import check
+from transpile.walks import check, walk
 
 X, Y = ordinary("f8", (5, 6)), ordinary("f8", (5, 6), 1)
 
@@ -61,3 +63,30 @@ def test_a_row_that_is_read_whole_before_it_is_written_is_taken():
 def test_nothing_is_taken_that_is_not_given():
     program = lower(optimise(trace_to_graph(np.sin, X)))
     assert donation(program, Options()).aliases == ()
+
+
+def test_an_update_of_a_row_writes_nothing_else():
+    x, y = ordinary("f8", (30, 4)), ordinary("f8", (4,))
+
+    def f(x, y):
+        x[0] = y
+        return None
+
+    program = transpile.jit(f).lower(x, y).compiler_ir("loops")
+    assert program.aliases == (("x_out", "x"),)
+    loops = [s for k in program.kernels for s in walk(k.body) if isinstance(s, For)]
+    assert [loop.extent for loop in loops] == [4]
+
+
+def test_a_scatter_into_a_changed_argument_is_in_place():
+    x, n = ordinary("f8", (30, 4)), np.array([3, 1])
+
+    def f(x, n):
+        x[n] = 0.0
+
+    program = transpile.jit(f).lower(x, n).compiler_ir("loops")
+    assert program.aliases == (("x_out", "x"),)
+    expected = x.copy()
+    expected[n] = 0
+    transpile.jit(f)(x, n)
+    np.testing.assert_array_equal(x, expected)

@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from transpile.dims import Shape, symbols_of
+from transpile.dims import Index, Shape, sole_symbol, symbols_of
 from transpile.loops import (
     Buffer,
     Call,
     Expr,
     For,
-    If,
     Kernel,
     Load,
     Program,
     Statement,
+    Store,
 )
 from transpile.options import Options
 from transpile.walks import children, loads, map_statement, used_buffers, written
@@ -79,7 +79,7 @@ def _reads_before_it_writes(kernel: Kernel, donated: str, output: str) -> bool:
     reads: list[tuple[Place, Shape]] = []
     writes: list[tuple[Place, Shape]] = []
     for place, statement in _placed(kernel.body, ((), ())):
-        if isinstance(statement, (Call, If)):
+        if isinstance(statement, Call):
             return False
         reads += [(place, load.index) for load in loads(statement) if load.buffer == donated]
         if output in written(statement):
@@ -93,15 +93,42 @@ def _reads_before_it_writes(kernel: Kernel, donated: str, output: str) -> bool:
 def _is_safe(read: tuple[Place, Shape], write: tuple[Place, Shape]) -> bool:
     (read_loops, read_order), read_index = read
     (write_loops, write_order), write_index = write
-    if read_index != write_index:
-        return False
     shared = 0
     for a, b in zip(read_loops, write_loops, strict=False):
         if a is not b:
             break
         shared += 1
+    if not shared and (
+        read_order[0] < write_order[0]
+        or _are_apart(read_index, read_loops, write_index, write_loops)
+    ):
+        return True
+    if read_index != write_index:
+        return False
     used = {s for i in write_index for s in symbols_of(i)}
     return all(loop.symbol in used for loop in read_loops[:shared]) and read_order <= write_order
+
+
+def _are_apart(
+    read: Shape, read_loops: tuple[For, ...], write: Shape, write_loops: tuple[For, ...]
+) -> bool:
+    """Tell whether two accesses never meet: along some axis they stay in different ranges."""
+    for one, other in zip(read, write, strict=True):
+        a, b = _range(one, read_loops), _range(other, write_loops)
+        if a is not None and b is not None and (a[1] < b[0] or b[1] < a[0]):
+            return True
+    return False
+
+
+def _range(index: Index, loops: tuple[For, ...]) -> tuple[int, int] | None:
+    """The first and the last value of a subscript that is a number or a loop's index."""
+    if isinstance(index, int):
+        return index, index
+    symbol = sole_symbol(index)
+    loop = next((loop for loop in loops if loop.symbol == symbol), None)
+    if loop is None or not isinstance(loop.start, int) or not isinstance(loop.stop, int):
+        return None
+    return loop.start, loop.stop - 1
 
 
 def _placed(body: tuple[Statement, ...], place: Place) -> Iterator[tuple[Place, Statement]]:
@@ -121,4 +148,23 @@ def _in_place(kernel: Kernel, donated: str, output: str) -> Kernel:
 
     shapes = tuple((n, s) for n, s in kernel.shapes if n != donated)
     body = tuple(map_statement(s, swap, lambda i: i) for s in kernel.body)
-    return replace(kernel, body=body, shapes=shapes)
+    return replace(kernel, body=_without_copies(body) or body, shapes=shapes)
+
+
+def _without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Statements without those that store an element where it is, and loops around nothing else."""
+    kept: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Store(buffer=buffer, index=index, value=Load() as value):
+                if (value.buffer, value.index) == (buffer, index):
+                    continue
+            case For():
+                inner = _without_copies(statement.body)
+                if not inner:
+                    continue
+                statement = replace(statement, body=inner)
+            case _:
+                pass
+        kept.append(statement)
+    return tuple(kept)
