@@ -70,7 +70,7 @@ def test_an_update_of_a_row_writes_nothing_else():
 
     def f(x, y):
         x[0] = y
-        return None
+        return
 
     program = transpile.jit(f).lower(x, y).compiler_ir("loops")
     assert program.aliases == (("x_out", "x"),)
