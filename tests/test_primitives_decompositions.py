@@ -250,7 +250,11 @@ def anywhere(f):
 
 
 @pytest.mark.parametrize("dtype", ["f8", "c16"])
-@pytest.mark.parametrize(("name", "params", "makers", "kept"), SQUARE, ids=str)
+@pytest.mark.parametrize(
+    ("name", "params", "makers", "kept"),
+    SQUARE,
+    ids=[f"{name} {params}" for name, params, *_ in SQUARE],
+)
 def test_derivatives_of_square_matrices(name, params, makers, kept, dtype):
     makers = makers or [regular, matrix]
     operands = [make(dtype, 3, 3) for make in makers]
