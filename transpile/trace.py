@@ -60,7 +60,7 @@ class Trace:
         var = value.variable
         if var not in self.captures:
             captured = Var(value.type, var.name)
-            self.captures[var] = (Tracer(value.owner, var), captured)
+            self.captures[var] = (value, captured)
             if self.known is not None:
                 self.known[captured] = value
         return self.captures[var][1]
