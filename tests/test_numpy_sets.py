@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers import assert_same, evaluate, leaves, ordinary, values
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import transpile
@@ -114,6 +114,8 @@ def test_functions_of_two_sets(x, y, function, distinct):
 @given(drawn(), drawn())
 @settings(max_examples=30)
 def test_an_intersection_says_where_its_elements_stand(x, y):
+    # Where int and uint64 meet in float64, different numbers become equal, and NumPy gets lost.
+    assume(np.result_type(x, y) in (x.dtype, y.dtype))
     expected = np.intersect1d(x, y, return_indices=True)
     size = len(expected[0])
 
