@@ -18,7 +18,7 @@ examples: $(VENV)/.installed-examples compiler
 	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
 test: $(VENV)/.installed-test compiler
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
 
 lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff format --check .
