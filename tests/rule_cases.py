@@ -405,7 +405,7 @@ def is_flat(row, dtype):
 
 def why_none(row, dtype, mode):
     """Why a row has no rule of a mode for a dtype, by its nature; or nothing: then it must."""
-    if row.kind == "call":
+    if row.has_graphs:
         return "calls a graph, whose rows have the rules: has tests of its own"
     if row.kind == "routine":
         return "is a library's, for matrices that have a decomposition: has tests of its own"

@@ -124,7 +124,7 @@ class Equation:
 
     def key(self) -> tuple[Any, ...]:
         """What it computes: equal for two equations that compute the same."""
-        return (self.primitive.name, self.inputs, tuple(sorted(self.params.items())))
+        return (self.primitive.name, self.inputs, _params_key(self.params))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,8 @@ class Graph:
     def subgraphs(self) -> Iterator[Graph]:
         """The graphs in the params of the equations: branches and loop bodies."""
         for equation in self.equations:
-            yield from (value for value in equation.params.values() if isinstance(value, Graph))
+            for value in equation.params.values():
+                yield from _graphs_in(value)
 
     def _atoms(self) -> Iterator[Atom]:
         for equation in self.equations:
@@ -166,6 +167,18 @@ class Graph:
             if isinstance(atom, Var):
                 counts[atom] = counts.get(atom, 0) + 1
         return counts
+
+    def key(self) -> tuple[Any, ...]:
+        """What it computes: equal for two graphs that compute the same, whatever their names."""
+        numbers: dict[Atom, int] = {v: i for i, v in enumerate(self.inputs)}
+        lines = []
+        for equation in self.equations:
+            inputs = tuple(numbers.get(a, a) for a in equation.inputs)
+            lines.append((equation.primitive.name, inputs, _params_key(equation.params)))
+            for var in equation.outputs:
+                numbers[var] = len(numbers)
+        types = tuple(v.type for v in self.inputs)
+        return (types, tuple(lines), tuple(numbers.get(a, a) for a in self.outputs))
 
     def fingerprint(self) -> str:
         """Everything that the program depends on, as text: two equal ones may share a build."""
@@ -214,6 +227,25 @@ class Graph:
         for atom in self.outputs:
             if isinstance(atom, Var) and atom not in defined:
                 raise InternalError(f"an output of {self.name} is never defined")
+
+
+def _graphs_in(value: Any) -> Iterator[Graph]:
+    """The graphs of a param: a graph, or those of a tuple."""
+    if isinstance(value, Graph):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _graphs_in(item)
+
+
+def _params_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple((name, _param_key(params[name])) for name in sorted(params))
+
+
+def _param_key(value: Any) -> Any:
+    if isinstance(value, Graph):
+        return value.key()
+    return tuple(map(_param_key, value)) if isinstance(value, tuple) else value
 
 
 def live_equations(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[Equation, ...]:

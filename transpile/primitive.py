@@ -53,7 +53,8 @@ class Primitive:
                routine: by a library, and it may have several results;
                fft: by a Fourier transform of whole axes;
                sort: by runtime_c/sort.h, all rows along an axis;
-               composite, call: a pass replaces it by simpler rows, or by the graph in its params
+               composite, call: a pass replaces it by simpler rows, or by the graph in its params;
+               control: loops and branches, whose graphs stand in its params
     numpy      its meaning: (*arrays, **params) -> an array
     type_rule  (*types, **params) -> the result's type; raises TypeError or ValueError as NumPy does
     c          elementwise: the C expression over x, y, z, by dtype kind; `""` is every other kind
@@ -62,11 +63,13 @@ class Primitive:
     dtypes     the dtype kinds that it accepts
     ufunc      the NumPy ufunc whose loop it is, if any
     jvp        (tangents, result, *operands, **params) -> the result's tangent. A tangent is None
-               where it is zero. A call: (tangents, *operands, **params) -> (results, tangents)
+               where it is zero. A call or a control row: (tangents, *operands, **params) ->
+               (results, tangents)
     transpose  (cotangent, *operands, **params) -> a cotangent for each operand: those in which the
-               row is linear are given as Linear; None is zero. A call has a list of cotangents
+               row is linear are given as Linear; None is zero. A call or a control row has a
+               list of cotangents
     batch      (axis, batched, *operands, **params) -> (result, whether it is batched). Batched
-               operands have the new axis in front. A call gives two lists
+               operands have the new axis in front. A call or a control row gives two lists
     domain     (low, high) of arguments for tests, where not every value is one
     """
 
@@ -85,6 +88,11 @@ class Primitive:
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
     domain: tuple[float, float] | None = None
+
+    @property
+    def has_graphs(self) -> bool:
+        """Tell whether it applies graphs: its rules take and give lists, as many as results."""
+        return self.kind in ("call", "control")
 
     def result_types(
         self, types: Sequence[ArrayType], params: Mapping[str, Any]

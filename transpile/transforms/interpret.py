@@ -12,25 +12,39 @@ from transpile.trace import evaluate
 
 
 def interpret(graph: Graph, values: Sequence[Any]) -> list[Any]:
-    """The outputs of the graph for these inputs, as arrays.
+    """The outputs of the graph for these inputs, as arrays."""
+    return Interpreter(graph)(values)
+
+
+class Interpreter:
+    """A graph made ready to be run with NumPy, as often as a loop goes around.
 
     Equations that no output needs are left out, and values are forgotten after their last use.
     """
-    environment: dict[Var, Any] = {
-        v: np.asarray(x, v.type.dtype) for v, x in zip(graph.inputs, values, strict=True)
-    }
 
-    def read(atom: Atom) -> Any:
-        return atom.value if isinstance(atom, Const) else environment[atom]
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._equations = live_equations(graph.equations, graph.outputs)
+        last_use = {a: e for e in self._equations for a in e.inputs if isinstance(a, Var)}
+        for atom in graph.outputs:
+            last_use.pop(atom, None)  # type: ignore[arg-type]  # a Const is not in it
+        self._forgotten = [
+            [v for v in dict.fromkeys(e.inputs) if isinstance(v, Var) and last_use.get(v) is e]
+            for e in self._equations
+        ]
 
-    equations = live_equations(graph.equations, graph.outputs)
-    last_use = {a: e for e in equations for a in e.inputs if isinstance(a, Var)}
-    for atom in graph.outputs:
-        last_use.pop(atom, None)  # type: ignore[arg-type]  # a Const is not in it
-    for equation in equations:
-        results = evaluate(equation, [read(a) for a in equation.inputs])
-        environment.update(zip(equation.outputs, results, strict=True))
-        for atom in set(equation.inputs):
-            if last_use.get(atom) is equation:  # type: ignore[arg-type]
-                del environment[atom]  # type: ignore[arg-type]
-    return [np.array(read(a)) for a in graph.outputs]
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs for these inputs, as arrays."""
+        environment: dict[Var, Any] = {
+            v: np.asarray(x, v.type.dtype) for v, x in zip(self.graph.inputs, values, strict=True)
+        }
+
+        def read(atom: Atom) -> Any:
+            return atom.value if isinstance(atom, Const) else environment[atom]
+
+        for equation, forgotten in zip(self._equations, self._forgotten, strict=True):
+            results = evaluate(equation, [read(a) for a in equation.inputs])
+            environment.update(zip(equation.outputs, results, strict=True))
+            for var in forgotten:
+                del environment[var]
+        return [np.array(read(a)) for a in self.graph.outputs]

@@ -88,7 +88,7 @@ def _apply_rule(
             f"{equation.source}: Differentiation rule for '{row.name}' not implemented"
         )
     operands = [operand(v) for v in inputs]
-    if row.kind == "call":
+    if row.has_graphs:
         results, changes = row.jvp(tangents, *operands, **equation.params)
         return results, changes
     results = trace.copy(equation, inputs)

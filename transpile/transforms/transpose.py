@@ -118,6 +118,6 @@ def _apply_rule(equation: Equation, values: Environment, cotangents: list[Any]) 
             f"'{row.name}' not implemented"
         )
     operands = [operand(values[a]) if a in values else Linear(a.type) for a in equation.inputs]
-    given = cotangents[0] if len(cotangents) == 1 and row.kind != "call" else cotangents
+    given = cotangents[0] if len(cotangents) == 1 and not row.has_graphs else cotangents
     found: Sequence[Any] = row.transpose(given, *operands, **equation.params)
     return found
