@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors options paths dims types tree
+    errors on_demand options paths dims types tree
     graph source primitive dot tracer trace keys parameters closures signature
     transforms primitives numpy scipy
     passes
@@ -132,4 +134,28 @@ def test_every_module_says_what_it_is(path):
 
 def test_the_package_itself_holds_names_only():
     for node in tree_of(PACKAGE / "__init__.py").body[1:]:
-        assert isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)
+        if isinstance(node, ast.If):  # the names that are imported when they are first used
+            assert ast.unparse(node.test) == "TYPE_CHECKING"
+            assert all(isinstance(inner, ast.ImportFrom) for inner in node.body)
+        else:
+            assert isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)
+
+
+def test_names_of_the_package_are_imported_when_they_are_used():
+    code = """
+import sys
+import transpile
+early = [m for m in sys.modules if m.startswith(("transpile.functional", "transpile.scipy"))]
+assert not early, early
+assert set(transpile.__all__) <= set(dir(transpile))
+for name in transpile.__all__:
+    getattr(transpile, name)
+assert vars(transpile).keys() >= set(transpile.__all__)
+try:
+    transpile.no_such_name
+except AttributeError as error:
+    assert str(error) == "module 'transpile' has no attribute 'no_such_name'"
+else:
+    raise AssertionError("there was no error")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

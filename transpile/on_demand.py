@@ -1,0 +1,36 @@
+"""Names of a package that are imported when they are first used: `import transpile` stays short."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def on_demand(
+    package: str, modules: Iterable[str], names: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's `__getattr__` and `__dir__`, for submodules and names that other modules define.
+
+    modules   the submodules that are attributes of the package
+    names     by module, the names that it has for the package, separated by blanks
+
+    The package then has the attribute like any other. Raises AttributeError for other names.
+    """
+    places = {name: module for module, listed in names.items() for name in listed.split()}
+    known = frozenset(modules)
+
+    def attribute(name: str) -> Any:
+        if name in known:
+            return import_module(f"{package}.{name}")
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(places[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def every() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *known, *places})
+
+    return attribute, every
