@@ -268,7 +268,7 @@ def _unary_operator(function: Any) -> Callable[[Tracer], Any]:
 
 
 _OPERANDS = (Tracer, np.ndarray, np.generic, bool, int, float, complex, Dim)
-_BINARY = {
+BINARY = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -294,7 +294,7 @@ _COMPARE = {
 }
 _UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
-for _name, _ufunc in _BINARY.items():
+for _name, _ufunc in BINARY.items():
     setattr(Tracer, f"__{_name}__", _operator(_ufunc))
     setattr(Tracer, f"__r{_name}__", _operator(_ufunc, reflected=True))
 for _name, _ufunc in _COMPARE.items():

@@ -13,9 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from transpile.errors import UnsupportedError
-from transpile.graph import Const, Equation
-from transpile.numpy.indexing import content, get_item, set_item, update_item
+from transpile.graph import Equation
+from transpile.numpy.indexing import (
+    Selection,
+    put_selected,
+    set_item,
+    shape_text,
+    update_item,
+)
 from transpile.numpy.operands import (
     as_array,
     as_operand,
@@ -24,11 +29,13 @@ from transpile.numpy.operands import (
     unsupported,
 )
 from transpile.numpy.operands import error as located
+from transpile.primitive import Linear
 from transpile.primitives import axes as rows
-from transpile.primitives.rules import apply, spread
+from transpile.primitives.indexing import COMBINES
+from transpile.primitives.rules import apply
 from transpile.source import user_source
 from transpile.trace import current_trace
-from transpile.tracer import UFUNC_METHODS, Tracer
+from transpile.tracer import BINARY, UFUNC_METHODS, Tracer
 from transpile.types import BOOL
 
 # ---------------------------------------------------------------------------------------- storing
@@ -45,7 +52,7 @@ def store(x: Tracer, value: Any, since: int) -> None:
     while (view := trace.viewed(var)) is not None:
         behind = Tracer(trace, view.inputs[0])  # type: ignore[arg-type]  # a Const has no views
         var = behind.variable
-        value = _PUT[view.primitive](view, Tracer(trace, var), value)
+        value = _put_back(view, Tracer(trace, var), value)
     if not isinstance(value, Tracer) or not trace.is_new(trace.newest(value.variable), since):
         value = apply("copy", value)
     changed = value.variable
@@ -56,48 +63,25 @@ def store(x: Tracer, value: Any, since: int) -> None:
 
 def _check_owner(x: Tracer) -> None:
     if x.owner is not current_trace():
-        raise UnsupportedError(
-            f"{user_source()}: `{user_source().text}` assigns into an array of {x.owner.name}, "
+        raise unsupported(
+            f"`{user_source().text}` assigns into an array of {x.owner.name}, "
             f"which is another traced function than the one that runs. Return the new values, and "
             f"assign them there."
         )
 
 
-def _put_slice(view: Equation, behind: Tracer, value: Any) -> Any:
-    """The array with the elements that a slice takes replaced."""
-    start, strides = view.params["start"], view.params["strides"]
-    if all(s == 1 for s in strides):
-        starts = [Const(np.int64(s)) for s in start]
-        return apply("dynamic_update_slice", behind, value, *starts)
-    padding = tuple(
-        (low, size - low - ((taken - 1) * step + 1 if taken else 0), step - 1)
-        for size, low, taken, step in zip(
-            behind.shape, start, shape_of(value), strides, strict=True
-        )
-    )
-    wide = apply("pad", value, Const(np.zeros((), value.dtype)), padding=padding)
-    taken = spread(Const(np.True_), shape_of(value), ())
-    return np.where(apply("pad", taken, Const(np.False_), padding=padding), wide, behind)
+def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
+    """The array behind a view, when the view holds this value.
 
-
-def _put_transpose(view: Equation, behind: Tracer, value: Any) -> Any:
-    permutation = view.params["permutation"]
-    return apply(
-        "transpose", value, permutation=tuple(map(permutation.index, range(len(permutation))))
-    )
-
-
-def _put_reshape(view: Equation, behind: Tracer, value: Any) -> Any:
-    return apply("reshape", value, shape=behind.shape)
-
-
-_PUT: dict[Any, Callable[[Equation, Tracer, Any], Any]] = {
-    rows.slice_: _put_slice,
-    rows.transpose: _put_transpose,
-    rows.reshape: _put_reshape,
-    rows.broadcast_in_dim: _put_reshape,  # one that repeats nothing; others are no views
-    rows.rev: lambda view, _, value: apply("rev", value, dimensions=view.params["dimensions"]),
-}
+    A view of all elements is undone by its transpose; a slice leaves the others as they are.
+    """
+    if view.primitive is rows.slice_:
+        start, limit, strides = (view.params[name] for name in ("start", "limit", "strides"))
+        return put_selected(behind, list(map(Selection, start, limit, strides)), value)
+    if view.primitive is rows.broadcast_in_dim:  # one that repeats nothing; others are no views
+        return apply("reshape", value, shape=behind.shape)
+    assert view.primitive.transpose is not None
+    return view.primitive.transpose(value, Linear(behind.type), **view.params)[0]
 
 
 # ------------------------------------------------------------------------------------- assignment
@@ -107,23 +91,7 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
     """`x[key] = value`."""
     _check_owner(x)
     since = len(x.owner.equations)
-    if not is_basic(key):
-        store(x, set_item(x, key, as_operand(value)), since)
-        return
-    chosen = get_item(x, key)
-    store(chosen, content(value, chosen.dtype, chosen.shape), since)
-
-
-def is_basic(key: Any) -> bool:
-    """Tell whether an index is made of known integers, slices, None and Ellipsis alone."""
-    entries = key if isinstance(key, tuple) else (key,)
-    return all(
-        e is None
-        or e is Ellipsis
-        or isinstance(e, slice)
-        or (isinstance(e, int | np.integer) and not isinstance(e, bool))
-        for e in entries
-    )
+    store(x, set_item(x, key, as_operand(value)), since)
 
 
 def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
@@ -136,8 +104,8 @@ def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
     if shape_of(value) != x.shape:
         raise located(
             ValueError,
-            f"non-broadcastable output operand with shape {_text(x.shape)} doesn't match the "
-            f"broadcast shape {_text(shape_of(value))}",
+            f"non-broadcastable output operand with shape {shape_text(x.shape)} doesn't match the "
+            f"broadcast shape {shape_text(shape_of(value))}",
         )
     dtype = as_operand(value).dtype
     if not np.can_cast(dtype, x.dtype, "same_kind"):
@@ -148,10 +116,6 @@ def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
         )
     store(x, convert(value, x.dtype), since)
     return x
-
-
-def _text(shape: tuple[Any, ...]) -> str:
-    return f"({','.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def _in_place(ufunc: Any) -> Callable[[Tracer, Any], Any]:
@@ -167,14 +131,10 @@ def _in_place(ufunc: Any) -> Callable[[Tracer, Any], Any]:
     return method
 
 
-_COMBINE = {
-    np.add: "add",
-    np.multiply: "multiply",
-    np.maximum: "maximum",
-    np.minimum: "minimum",
-    np.logical_or: "add",
-    np.logical_and: "multiply",
-}
+# By ufunc, what an update by it is called.
+_NAMES = {ufunc: name for name, ufunc in COMBINES.items()}
+# On truth values these are a sum and a product, by which updates know them.
+_OF_TRUTH = {np.logical_or: np.add, np.logical_and: np.multiply}
 
 
 def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
@@ -185,8 +145,8 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     since = len(a.owner.equations)
     if ufunc is np.subtract:
         ufunc, b = np.add, np.negative(as_array(b))
-    combine = _COMBINE.get(ufunc)
-    if combine is None or (ufunc in (np.logical_or, np.logical_and) and a.dtype != BOOL):
+    combine = _NAMES.get(_OF_TRUTH.get(ufunc, ufunc))
+    if combine is None or (ufunc in _OF_TRUTH and a.dtype != BOOL):
         raise unsupported(
             f"numpy.{ufunc.__name__}.at is not supported on traced arrays: add, subtract, "
             f"multiply, maximum and minimum are"
@@ -194,23 +154,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
     store(a, update_item(a, indices, as_operand(b), combine), since)
 
 
-_OPERATORS = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-    "matmul": np.matmul,
-}
-
-for _name, _ufunc in _OPERATORS.items():
+for _name, _ufunc in BINARY.items():  # divmod has no operator of this kind, and never asks
     setattr(Tracer, f"__i{_name}__", _in_place(_ufunc))
 UFUNC_METHODS["out"] = assign_result
 UFUNC_METHODS["at"] = _at

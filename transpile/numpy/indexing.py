@@ -31,7 +31,7 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
-from transpile.primitives.indexing import PROMISED, dynamic_update_slice, scatter
+from transpile.primitives.indexing import COMBINES, PROMISED, dynamic_update_slice, scatter
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
 from transpile.types import BOOL, INT64
@@ -113,12 +113,6 @@ def _selections(keys: list[Any], extents: Shape) -> tuple[list[Selection], list[
 
 # ------------------------------------------------------------------------------------- updates
 
-_COMBINE: dict[str, Any] = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "minimum": np.minimum,
-    "maximum": np.maximum,
-}
 _OF_BOOLS = {
     "add": "logical_or",
     "multiply": "logical_and",
@@ -179,7 +173,8 @@ def content(value: Any, dtype: Any, shape: Shape) -> Any:
     if len(shape_of(value)) > len(shape) or any(a not in (1, b) for a, b in pairs):
         raise located(
             ValueError,
-            f"could not broadcast input array from shape {_text(given)} into shape {_text(shape)}",
+            f"could not broadcast input array from shape {shape_text(given)} into shape "
+            f"{shape_text(shape)}",
         )
     warn_if_imaginary_is_lost(as_array(value), dtype)
     value = convert(value, dtype)
@@ -196,7 +191,8 @@ def bind_broadcast(value: Any, shape: Shape) -> Any:
     return bind(rows.broadcast_in_dim, value, shape=tuple(shape), broadcast_dimensions=axes)
 
 
-def _text(shape: Shape) -> str:
+def shape_text(shape: Shape) -> str:
+    """The shape as NumPy's messages write it: (2,3)."""
     return f"({','.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
@@ -206,7 +202,12 @@ def _update_basic(x: Tracer, found: list[Entry], value: Any, combine: str) -> An
     value = content(value, x.dtype, tuple(shape))
     if combine != "set":
         before = _reshape(_slice(x, selections), keys, selections, shape)
-        value = convert(call(_COMBINE[combine], before, value), x.dtype)
+        value = convert(call(COMBINES[combine], before, value), x.dtype)
+    return put_selected(x, selections, value)
+
+
+def put_selected(x: Tracer, selections: list[Selection], value: Any) -> Any:
+    """The array with the selected elements replaced by those of a value, in row-major order."""
     sizes = tuple(s.size for s in selections)
     if 0 in sizes:
         return x
@@ -282,7 +283,7 @@ def _masked(x: Tracer, mask: Tracer, value: Any, combine: str) -> Any:
         )
     full = bind_broadcast(content(value, x.dtype, rest), x.shape)
     if combine != "set":
-        full = convert(call(_COMBINE[combine], x, full), x.dtype)
+        full = convert(call(COMBINES[combine], x, full), x.dtype)
     chosen = broadcast_in_dim(mask, x.shape, range(mask.ndim))
     return bind(elementwise.select, chosen, full, x)
 

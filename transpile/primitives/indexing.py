@@ -147,7 +147,7 @@ gather = register(
 
 # ---------------------------------------------------------------------------------------- scatter
 
-_UFUNCS = {
+COMBINES = {
     "add": np.add,
     "multiply": np.multiply,
     "minimum": np.minimum,
@@ -166,7 +166,7 @@ def _scatter_type(
     combine: str,
     unique: bool,
 ) -> ArrayType:
-    if combine != "set" and combine not in _UFUNCS:
+    if combine != "set" and combine not in COMBINES:
         raise TypeError(f"a scatter does not know how to {combine}")
     if updates.shape != _check_indices(x, indices, axes) or updates.dtype != x.dtype:
         raise TypeError(f"{updates} does not fit into the places of {x} along {axes}")
@@ -187,7 +187,7 @@ def _scatter(
     if combine == "set":
         view[where] = updates[valid]
     else:
-        _UFUNCS[combine].at(view, where, updates[valid])
+        COMBINES[combine].at(view, where, updates[valid])
     return result
 
 
