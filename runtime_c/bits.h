@@ -27,3 +27,29 @@ static inline double float_from_bits_f64(uint64_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
+
+/* The same by the dtype of the bits, which halves are kept as. */
+static inline float float_from_bits_u32(uint32_t bits)
+{
+    return float_from_bits_f32(bits);
+}
+
+static inline double float_from_bits_u64(uint64_t bits)
+{
+    return float_from_bits_f64(bits);
+}
+
+static inline uint16_t float_from_bits_u16(uint16_t bits)
+{
+    return bits;
+}
+
+static inline uint16_t bits_f16(uint16_t x)
+{
+    return x;
+}
+
+static inline uint16_t bits_bf16(uint16_t x)
+{
+    return x;
+}

@@ -145,10 +145,18 @@ def pairs(dtype, random):
 # --------------------------------------------------------------------------------------- programs
 
 
+# Rows of one dtype of their kind.
+WORDS = {"threefry_2x32": "uint64"}
+
+
 def accepted(row, dtype):
     """Tell whether a row takes operands of a dtype."""
+    if row.name == "float_from_bits" and dtype.itemsize == 1:
+        return False  # there are no floats of 8 bits
     if dtype in HALVES and (row.name == "complex" or row.kind == "fft"):
         return False  # there are no complex numbers of them
+    if row.name in WORDS:
+        return dtype.name == WORDS[row.name]
     return kind_letter(dtype) in row.dtypes
 
 
@@ -178,6 +186,10 @@ def elementwise_program(dtype):
                     shifts = random.integers(-60, 60, count).astype(kind)
                     shifts[:8] = [0, 1, -1, 2000, -2000, np.iinfo(kind).min, np.iinfo(kind).max, 3]
                     batch.case(row.name, x, batch.input(shifts, f"shift_{kind}"))
+        elif row.name == "float_from_bits":
+            for target in DTYPES:
+                if kind_letter(target) == "f" and target.itemsize == dtype.itemsize:
+                    batch.case(row.name, x, dtype=target)
         elif row.name in NON_NEGATIVE and dtype.kind in "iu":
             exponents = np.where(batch.value(y) < 0, 3, batch.value(y)).astype(dtype)
             batch.case(row.name, x, batch.input(exponents, "exponent"))

@@ -301,6 +301,8 @@ def cases(row, dtype, random):
             yield [grid(dtype, s, random) for s in shapes], params
         return
     targets = DTYPES if row.name == "convert_element_type" else [None]
+    if row.name == "float_from_bits":
+        targets = [d for d in DTYPES if d.itemsize == dtype.itemsize and kind_letter(d) == "f"]
     for target in targets:
         params = {} if target is None else {"dtype": target}
         for shape in ((POINTS,), ()):

@@ -387,7 +387,7 @@ class _Renderer:
         """The name by which OpenMP combines accumulators; declared where OpenMP has none."""
         operator = infix(op, dtype)
         if operator:
-            return {"|": "||", "&": "&&"}.get(operator, operator)
+            return {"|": "||", "&": "&&"}.get(operator, operator) if dtype.kind == "b" else operator
         if dtype.kind in "iu" and op in ("maximum", "minimum"):
             return {"maximum": "max", "minimum": "min"}[op]
         name = printer.function(op, dtype)

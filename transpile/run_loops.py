@@ -416,6 +416,8 @@ class _KernelRun:
 def _apply(op: str, dtype: np.dtype[Any], args: Sequence[Any]) -> Any:
     if op == "convert_element_type":
         return np.asarray(args[0]).astype(dtype)[()]
+    if op == "float_from_bits":
+        return np.asarray(args[0]).view(dtype)[()]
     return np.asarray(TABLE[op].numpy(*args), dtype)[()]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.passes.rewrite import Builder, rewrite
-from transpile.primitives import elementwise, reductions
+from transpile.primitives import bits, elementwise, reductions
 from transpile.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, computed_dtype
 
 # Rows that read halves and write them without computing: by their kind, and by themselves.
@@ -31,6 +31,8 @@ _MOVING = {
     # Their steps are those of the dtype: helpers of runtime_c go by its bits.
     elementwise.nextafter,
     elementwise.spacing,
+    bits.bits,
+    bits.float_from_bits,
 }
 # Rows whose results in float32 are halves when their operands are.
 _EXACT = {

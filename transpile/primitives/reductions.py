@@ -79,6 +79,24 @@ reduce_and = reduction(
 reduce_or = reduction(
     "reduce_or", lambda x, *, axes: np.any(x, axis=axes), "logical_or", dtypes="b"
 )
+reduce_bitwise_and = reduction(
+    "reduce_bitwise_and",
+    lambda x, *, axes: np.bitwise_and.reduce(x, axis=axes),
+    "bitwise_and",
+    dtypes="iu",
+)
+reduce_bitwise_or = reduction(
+    "reduce_bitwise_or",
+    lambda x, *, axes: np.bitwise_or.reduce(x, axis=axes),
+    "bitwise_or",
+    dtypes="iu",
+)
+reduce_xor = reduction(
+    "reduce_xor",
+    lambda x, *, axes: np.bitwise_xor.reduce(x, axis=axes),
+    "bitwise_xor",
+    dtypes="biu",
+)
 
 
 def _position_type(x: ArrayType, *, axis: int) -> ArrayType:
@@ -183,6 +201,13 @@ cumsum = scan(
 cumprod = scan("cumprod", np.cumprod, "multiply", jvp=_scan_jvp("multiply"))
 cummax = scan("cummax", np.maximum.accumulate, "maximum", dtypes="biuf", jvp=_scan_jvp("maximum"))
 cummin = scan("cummin", np.minimum.accumulate, "minimum", dtypes="biuf", jvp=_scan_jvp("minimum"))
+cumlogsumexp = scan(
+    "cumlogsumexp",
+    np.logaddexp.accumulate,
+    "logaddexp",
+    dtypes="f",
+    jvp=_scan_jvp("logaddexp"),
+)
 
 
 def identity(combine: str, dtype: np.dtype[Any]) -> Const:
@@ -195,5 +220,15 @@ def identity(combine: str, dtype: np.dtype[Any]) -> Const:
             info = np.iinfo(dtype)
             return Const(np.array(info.min if lowest else info.max, dtype))
         return Const(np.array(-np.inf if lowest else np.inf, dtype))
-    value = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False}[combine]
+    if combine == "bitwise_and":
+        return Const(np.invert(np.zeros((), dtype)))
+    value = {
+        "add": 0,
+        "multiply": 1,
+        "logical_and": True,
+        "logical_or": False,
+        "logaddexp": -np.inf,
+        "bitwise_or": 0,
+        "bitwise_xor": 0,
+    }[combine]
     return Const(np.array(value, dtype))

@@ -1,0 +1,83 @@
+"""Rows of bits and whole numbers: the bits of a float and back, leading zeros, quotients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.primitive import Axis, Primitive, register
+from transpile.primitives.kinds import elementwise
+from transpile.primitives.rules import ByOperand, apply, flat
+from transpile.types import ArrayType, kind_letter
+
+
+def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The unsigned integers that are as wide as a dtype."""
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+# The bits of a float as an unsigned integer.
+bits = elementwise(
+    "bits",
+    lambda x: np.ascontiguousarray(x).view(unsigned(x.dtype)).reshape(x.shape),
+    "bits(x)",
+    dtypes="f",
+    result=lambda x: ArrayType(x.shape, unsigned(x.dtype)),
+    cost=0,
+)
+
+
+def _float_type(x: ArrayType, *, dtype: np.dtype[Any]) -> ArrayType:
+    if x.dtype.kind != "u" or kind_letter(dtype) != "f" or x.dtype.itemsize != dtype.itemsize:
+        raise TypeError(f"{x} has not the bits of {dtype.name}")
+    return ArrayType(x.shape, dtype)
+
+
+def _float_batch(_: Axis, __: Any, x: Any, *, dtype: np.dtype[Any]) -> tuple[Any, bool]:
+    return apply("float_from_bits", x, dtype=dtype), True
+
+
+# The float that has these bits; of the two halves that 16 bits can be, `dtype` says which.
+float_from_bits = register(
+    Primitive(
+        "float_from_bits",
+        "elementwise",
+        lambda x, *, dtype: np.ascontiguousarray(x).view(dtype).reshape(np.shape(x)),
+        _float_type,
+        c={"": "float_from_bits(x)"},
+        cost=0,
+        dtypes="u",
+        jvp=ByOperand((flat,)),
+        batch=_float_batch,
+    )
+)
+
+
+def _leading_zeros(x: Any) -> Any:
+    """Halving: whatever is left of the upper half decides where the highest bit is."""
+    width = 8 * x.dtype.itemsize
+    rest = np.asarray(x).astype(np.int64).astype(np.uint64) & np.uint64(2**width - 1)
+    highest = np.zeros(rest.shape, np.int64)
+    for step in (32, 16, 8, 4, 2, 1):
+        above = rest >> np.uint64(step)
+        highest = np.where(above > 0, highest + step, highest)
+        rest = np.where(above > 0, above, rest)
+    return np.where(rest > 0, width - 1 - highest, width).astype(x.dtype)
+
+
+count_leading_zeros = elementwise(
+    "count_leading_zeros", _leading_zeros, "count_leading_zeros(x)", dtypes="iu"
+)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    safe = np.where(y == 0, np.ones_like(y), y)
+    whole = np.floor_divide(x, safe)
+    # What is rounded down is one too low where it is negative and not whole.
+    low = (np.remainder(x, safe) != 0) & ((x < 0) != (y < 0))
+    return np.where(y == 0, np.asarray(-1).astype(x.dtype), whole + low.astype(x.dtype))
+
+
+# As C divides: rounded towards zero. By zero it is -1, all bits set, as XLA has it.
+quotient = elementwise("quotient", _quotient, "quotient(x, y)", dtypes="iu")
