@@ -422,7 +422,7 @@ def _finisher(out_tree: tree.TreeDef) -> Callable[[list[Any]], Any] | None:
     """What makes the result of a list of arrays; None where the result is the one array."""
     if out_tree == tree.LEAF:
         return None
-    if all(child == tree.LEAF for child in out_tree.children):
+    if all(child == tree.LEAF for child in out_tree.subtrees):
         if out_tree.node is tree.node_of(tuple):
             return tuple
         if out_tree.node is tree.node_of(list):
@@ -441,7 +441,7 @@ def _text(lowering: Lowering, dialect: str | None, further: tuple[str, ...] = ()
 def _raise_tree_mismatch(compiled: tree.TreeDef, called: tree.TreeDef) -> None:
     lines = []
     for place, what in enumerate(("args", "kwargs")):
-        lines += tree.differences(compiled.children[place], called.children[place], what)
+        lines += tree.differences(compiled.subtrees[place], called.subtrees[place], what)
     raise TypeError(
         "Function compiled with input pytree does not match the input pytree it was called with. "
         f"There are {len(lines)} mismatches, including:\n"

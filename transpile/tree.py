@@ -1,290 +1,230 @@
-"""Pytrees: nested containers of arrays, taken apart and put together again.
+"""Pytrees, taken apart and put together again: the names and meanings of `jax.tree`.
 
-Containers are tuples, lists, dicts (in key order), namedtuples, dataclasses, None (no leaves) and
-the classes registered here; everything else is a leaf. Names and meanings are those of `jax.tree`.
+What a pytree is says `pytrees.py`; classes are registered here or in `tree_util.py`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
 
-T = TypeVar("T")
+from transpile.nodes import KeyPath, NodeType, keystr
+from transpile.pytrees import (
+    LEAF,
+    Leaf,
+    PyTreeDef,
+    TreeDef,
+    flatten,
+    node_of,
+    node_of_value,
+    one_level,
+    reduce_node,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+)
+from transpile.tree_prefixes import broadcast_prefix, parts_of
 
+__all__ = [
+    "LEAF",
+    "KeyPath",
+    "NodeType",
+    "PyTreeDef",
+    "TreeDef",
+    "all",
+    "broadcast",
+    "differences",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "node_of",
+    "one_level",
+    "reduce",
+    "reduce_associative",
+    "reduce_node",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]
 
-@dataclass(frozen=True)
-class NodeType:
-    """How one class of containers is taken apart and rebuilt.
-
-    flatten(value) -> (children, data, keys): `data` is what is not a child (hashable), `keys` is
-    the text by which each child is reached (`[0]`, `['w']`, `.w`).
-    """
-
-    name: str
-    flatten: Callable[[Any], tuple[Sequence[Any], Hashable, Sequence[str]]]
-    unflatten: Callable[[Any, Sequence[Any]], Any]
-
-
-@dataclass(frozen=True)
-class TreeDef:
-    """The structure of a pytree: its containers, with a hole for each leaf."""
-
-    node: NodeType | None
-    data: Hashable = None
-    children: tuple[TreeDef, ...] = ()
-    keys: tuple[str, ...] = dataclasses.field(default=(), compare=False)
-
-    @property
-    def num_leaves(self) -> int:
-        """How many leaves the tree has."""
-        return 1 if self.node is None else sum(child.num_leaves for child in self.children)
-
-    def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """The tree with these leaves, in order."""
-        leaves = list(leaves)
-        if len(leaves) != self.num_leaves:
-            raise ValueError(f"{self} has {self.num_leaves} leaves, not {len(leaves)}")
-        return self._build(iter(leaves))
-
-    def _build(self, leaves: Any) -> Any:
-        if self.node is None:
-            return next(leaves)
-        return self.node.unflatten(self.data, [child._build(leaves) for child in self.children])
-
-    def paths(self, prefix: str = "") -> list[str]:
-        """The path of each leaf, as one would write it in Python after the name of the tree."""
-        if self.node is None:
-            return [prefix]
-        return [
-            path
-            for key, child in zip(self.keys, self.children, strict=True)
-            for path in child.paths(prefix + key)
-        ]
-
-    def __str__(self) -> str:
-        return f"PyTreeDef({self._text()})"
-
-    __repr__ = __str__
-
-    def _text(self) -> str:
-        if self.node is None:
-            return "*"
-        inner = [child._text() for child in self.children]
-        if self.node is _TUPLE:
-            return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
-        if self.node is _LIST:
-            return f"[{', '.join(inner)}]"
-        if self.node is _NONE:
-            return "None"
-        if self.node is _DICT:
-            keys = self.data if isinstance(self.data, tuple) else ()
-            return "{" + ", ".join(f"{k!r}: {t}" for k, t in zip(keys, inner, strict=True)) + "}"
-        return f"CustomNode({self.node.name}[{self.data!r}], [{', '.join(inner)}])"
+IsLeaf = Callable[..., bool]
+NOTHING: Any = object()  # in the place of an argument left out
 
 
-LEAF = TreeDef(None)
-
-
-def _indices(values: Sequence[Any]) -> list[str]:
-    return [f"[{i}]" for i in range(len(values))]
-
-
-def _flatten_dict(value: dict[Any, Any]) -> tuple[list[Any], Hashable, list[str]]:
-    try:
-        keys = tuple(sorted(value))
-    except TypeError as error:
-        raise TypeError(
-            f"the keys of a dict in a pytree must be sortable; these are not: {list(value)!r}"
-        ) from error
-    return [value[key] for key in keys], keys, [f"[{key!r}]" for key in keys]
-
-
-_TUPLE = NodeType("tuple", lambda v: (v, None, _indices(v)), lambda _, c: tuple(c))
-_LIST = NodeType("list", lambda v: (v, None, _indices(v)), lambda _, c: list(c))
-_NONE = NodeType("None", lambda _: ((), None, ()), lambda *_: None)
-_DICT = NodeType("dict", _flatten_dict, lambda keys, c: dict(zip(keys, c, strict=True)))
-
-_registry: dict[type, NodeType] = {
-    tuple: _TUPLE,
-    list: _LIST,
-    type(None): _NONE,
-    dict: _DICT,
-    OrderedDict: NodeType(
-        "OrderedDict",
-        lambda v: (list(v.values()), tuple(v), [f"[{k!r}]" for k in v]),
-        lambda keys, c: OrderedDict(zip(keys, c, strict=True)),
-    ),
-    defaultdict: NodeType(
-        "defaultdict",
-        lambda v: ((part := _flatten_dict(v))[0], (v.default_factory, part[1]), part[2]),
-        lambda data, c: defaultdict(data[0], zip(data[1], c, strict=True)),
-    ),
-}
-
-
-def register_pytree_node(
-    cls: type[T],
-    flatten: Callable[[T], tuple[Iterable[Any], Hashable]],
-    unflatten: Callable[[Any, Sequence[Any]], T],
-) -> None:
-    """Make `cls` a container: `flatten(value) -> (children, data)`, `unflatten(data, children)`."""
-    if cls in _registry:
-        raise ValueError(f"{cls.__name__} is already registered as a pytree")
-
-    def flatten_with_keys(value: T) -> tuple[Sequence[Any], Hashable, Sequence[str]]:
-        children, data = flatten(value)
-        children = list(children)
-        return children, data, [f"[<flat index {i}>]" for i in range(len(children))]
-
-    _registry[cls] = NodeType(cls.__name__, flatten_with_keys, unflatten)
-
-
-def register_pytree_node_class(cls: type[T]) -> type[T]:
-    """A class decorator: the class has `tree_flatten(self)` and `tree_unflatten(cls, data, c)`."""
-    methods: Any = cls
-    register_pytree_node(cls, methods.tree_flatten, methods.tree_unflatten)
-    return cls
-
-
-def register_dataclass(
-    cls: type[T], data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] = ()
-) -> type[T]:
-    """Register a dataclass whose `meta_fields` are part of the structure instead of children."""
-    names = (
-        tuple(data_fields)
-        if data_fields is not None
-        else tuple(
-            f.name
-            for f in dataclasses.fields(cls)  # type: ignore[arg-type]  # cls is a dataclass
-            if f.init and f.name not in meta_fields
-        )
-    )
-    _registry[cls] = _dataclass_node(cls, names, tuple(meta_fields))
-    return cls
-
-
-def _dataclass_node(cls: type, names: tuple[str, ...], meta: tuple[str, ...]) -> NodeType:
-    def flatten(value: Any) -> tuple[Sequence[Any], Hashable, Sequence[str]]:
-        return (
-            [getattr(value, n) for n in names],
-            tuple(getattr(value, n) for n in meta),
-            [f".{n}" for n in names],
-        )
-
-    def unflatten(data: Any, children: Sequence[Any]) -> Any:
-        return cls(**dict(zip(names, children, strict=True)), **dict(zip(meta, data, strict=True)))
-
-    return NodeType(cls.__name__, flatten, unflatten)
-
-
-def _node_type(value: Any) -> NodeType | None:
-    """The container type of a value, None for a leaf; new namedtuples and dataclasses join."""
-    node = _registry.get(type(value))
-    if node is None and not hasattr(value, "dtype"):
-        node = node_of(type(value))
-    return node
-
-
-def _new_node_type(cls: type) -> NodeType | None:
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        fields: tuple[str, ...] = cls._fields
-        return NodeType(
-            cls.__name__,
-            lambda v: (v, None, [f".{f}" for f in fields]),
-            lambda _, children: cls(*children),
-        )
-    array_like = hasattr(cls, "__array__") or hasattr(cls, "shape")
-    if dataclasses.is_dataclass(cls) and not array_like:
-        return _dataclass_node(cls, tuple(f.name for f in dataclasses.fields(cls) if f.init), ())
-    return None
-
-
-def one_level(value: Any) -> tuple[Sequence[Any], Hashable] | None:
-    """The children of a container and what else it holds; None for a leaf."""
-    node = _node_type(value)
-    if node is None:
-        return None
-    children, data, _ = node.flatten(value)
-    return children, data
-
-
-def node_of(cls: type) -> NodeType | None:
-    """The container type of a class: registered, a namedtuple or a dataclass; else None."""
-    node = _registry.get(cls)
-    if node is None:
-        node = _new_node_type(cls)
-        if node is not None:
-            _registry[cls] = node
-    return node
-
-
-def reduce_node(node: NodeType) -> tuple[Callable[[type], NodeType], tuple[type]]:
-    """For pickle: a container type goes by its class, which must be importable."""
-    return _known_node, (next(cls for cls, other in _registry.items() if other is node),)
-
-
-def _known_node(cls: type) -> NodeType:
-    node = node_of(cls)
-    if node is None:
-        raise TypeError(f"{cls.__name__} is not registered as a pytree")
-    return node
-
-
-def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeDef]:
-    """The leaves of a tree, in order, and its structure."""
-    leaves: list[Any] = []
-    return leaves, _flatten_into(tree, leaves, is_leaf)
-
-
-def _flatten_into(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeDef:
-    node = None if is_leaf is not None and is_leaf(tree) else _node_type(tree)
-    if node is None:
-        leaves.append(tree)
-        return LEAF
-    children, data, keys = node.flatten(tree)
-    return TreeDef(
-        node, data, tuple(_flatten_into(c, leaves, is_leaf) for c in children), tuple(keys)
-    )
-
-
-def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: TreeDef, leaves: Iterable[Leaf]) -> Any:
     """The tree of this structure with these leaves."""
     return treedef.unflatten(leaves)
 
 
-def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+def leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Leaf]:
     """The leaves of a tree, in order."""
     return flatten(tree, is_leaf)[0]
 
 
-def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDef:
+def structure(tree: Any, is_leaf: IsLeaf | None = None) -> TreeDef:
     """The structure of a tree."""
     return flatten(tree, is_leaf)[1]
 
 
-def map(  # the name is jax.tree's
-    function: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[[Any], bool] | None = None,
-) -> Any:
-    """A tree of `function(leaf, *leaves at the same place in rest)`."""
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """A tree of `f(leaf, *parts)`: the parts stand at the leaf's place in the trees of `rest`, of
+    which the first tree is a prefix.
+
+    Raises ValueError that says where it is none.
+    """
     first, treedef = flatten(tree, is_leaf)
-    others = []
-    for other in rest:
-        values, other_def = flatten(other, is_leaf)
-        if other_def != treedef:
-            raise ValueError(f"the trees differ: {treedef} and {other_def}")
-        others.append(values)
-    return treedef.unflatten(function(*group) for group in zip(first, *others, strict=True))
+    columns = [parts_of("tree_map tree", tree, treedef, other) for other in rest]
+    return treedef.unflatten([f(*group) for group in zip(first, *columns, strict=True)])
 
 
-def all(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = NOTHING,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """`functools.reduce` of the leaves."""
+    found = leaves(tree, is_leaf)
+    if initializer is NOTHING:
+        return functools.reduce(function, found)
+    return functools.reduce(function, found, initializer)
+
+
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = NOTHING,
+    is_leaf: IsLeaf | None = None,
+) -> Any:
+    """The leaves, combined in pairs as a balanced tree; no leaves give `identity`, or a TypeError.
+
+    The operation is associative, and keeps to the order of the leaves.
+    """
+    found = leaves(tree, is_leaf)
+    if not found:
+        if identity is NOTHING:
+            raise TypeError("Must specify identity for parallel reduction of empty sequence.")
+        return identity
+    return _combined(operation, found)
+
+
+def _combined(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+    if len(values) == 1:
+        return values[0]
+    half = len(values) // 2
+    return operation(_combined(operation, values[:half]), _combined(operation, values[half:]))
+
+
+def all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
     """Tell whether every leaf is true."""
     return not any(not leaf for leaf in leaves(tree, is_leaf))
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
+    """The full tree with, for each leaf, the leaf of the prefix that stands for it.
+
+    Raises ValueError that says where it is no prefix.
+    """
+    repeated, treedef = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return treedef.unflatten(repeated)
+
+
+def transpose(
+    outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """A tree of trees turned inside out: a list of dicts becomes a dict of lists.
+
+    inner_treedef  None: that of the first inner tree
+
+    Raises TypeError where the tree is not made so, ValueError where the outer structure is not
+    there at all.
+    """
+    if inner_treedef is None:
+        inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
+    found, treedef = flatten(pytree_to_transpose)
+    expected = outer_treedef.compose(inner_treedef)
+    if treedef != expected:
+        raise TypeError(f"Mismatch\n{treedef}\n != \n{expected}")
+    width = inner_treedef.num_leaves
+    columns = [outer_treedef.unflatten(found[k::width]) for k in range(width)]
+    return inner_treedef.unflatten(columns)
+
+
+# -------------------------------------------------------------------------------------------- paths
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: IsLeaf | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Leaf]], TreeDef]:
+    """A (path, leaf) pair for each leaf, and the structure.
+
+    is_leaf_takes_path  `is_leaf` is called with the path and the part
+    """
+    if is_leaf is not None and is_leaf_takes_path:
+        is_leaf = _PathLeaves(tree, is_leaf)
+    found, treedef = flatten(tree, is_leaf)
+    return list(zip(treedef.key_paths(), found, strict=True)), treedef
+
+
+class _PathLeaves:
+    """An `is_leaf` of parts alone for one of paths and parts: parts are asked for in order."""
+
+    def __init__(self, tree: Any, is_leaf: IsLeaf) -> None:
+        self._order = self._walk((), tree)
+        self._is_leaf = is_leaf
+
+    def _walk(self, path: KeyPath, part: Any) -> Any:
+        found = self._is_leaf(path, part)
+        yield found
+        if not found and node_of_value(part) is not None:
+            children, treedef = flatten(part, is_leaf=lambda x: x is not part)
+            for key, child in zip(treedef.keys, children, strict=True):
+                yield from self._walk((*path, key), child)
+
+    def __call__(self, _: Any) -> bool:
+        return bool(next(self._order))
+
+
+def leaves_with_path(
+    tree: Any, is_leaf: IsLeaf | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Leaf]]:
+    """A (path, leaf) pair for each leaf."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: IsLeaf | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """As `map`, of `f(path, leaf, *parts)`."""
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    columns = [parts_of("tree_map_with_path tree", tree, treedef, other) for other in rest]
+    return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *columns, strict=True)])
+
+
+# ------------------------------------------------------------------------------------- other things
+
+
+def static(**kwargs: Any) -> Any:
+    """A `dataclasses.field` that is part of the structure: `mode: str = tree.static(default="a")`.
+
+    Takes the arguments of `dataclasses.field`.
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
 
 
 def differences(expected: TreeDef, actual: TreeDef, path: str = "") -> list[str]:
@@ -294,11 +234,11 @@ def differences(expected: TreeDef, actual: TreeDef, path: str = "") -> list[str]
     if (
         expected.node is not actual.node
         or expected.data != actual.data
-        or len(expected.children) != len(actual.children)
+        or len(expected.subtrees) != len(actual.subtrees)
     ):
-        return [f"at {path or 'the top'}: expected {expected._text()}, got {actual._text()}"]
+        return [f"at {path or 'the top'}: expected {expected.text()}, got {actual.text()}"]
     return [
         line
-        for key, a, b in zip(expected.keys, expected.children, actual.children, strict=True)
-        for line in differences(a, b, path + key)
+        for key, a, b in zip(expected.keys, expected.subtrees, actual.subtrees, strict=True)
+        for line in differences(a, b, path + keystr((key,)))
     ]

@@ -323,7 +323,7 @@ class BackwardRule:
                 call.flat.out_tree.unflatten(arrived),
             )
             in_tree = call.flat.in_tree
-            if isinstance(found, list) and len(found) == len(in_tree.children):
+            if isinstance(found, list) and len(found) == len(in_tree.subtrees):
                 found = tuple(found)
             leaves = _prefix_leaves(found, in_tree) if isinstance(found, tuple) else None
             if leaves is None:
@@ -354,10 +354,10 @@ def _prefix_leaves(value: Any, structure: tree.TreeDef) -> list[Any] | None:
     if (level.node, level.data, len(children)) != (
         structure.node,
         structure.data,
-        len(structure.children),
+        len(structure.subtrees),
     ):
         return None
-    below = [_prefix_leaves(c, s) for c, s in zip(children, structure.children, strict=True)]
+    below = [_prefix_leaves(c, s) for c, s in zip(children, structure.subtrees, strict=True)]
     leaves: list[Any] = []
     for part in below:
         if part is None:

@@ -296,8 +296,8 @@ def _spread_prefix(
         return
     children = tree.one_level(axes)
     assert children is not None
-    for key, child, part in zip(full.keys, children[0], full.children, strict=True):
-        yield from _spread_prefix(what, path + key, child, part, problems)
+    for key, child, part in zip(full.keys, children[0], full.subtrees, strict=True):
+        yield from _spread_prefix(what, f"{path}{key}", child, part, problems)
 
 
 def _one_level(axes: Any) -> tree.TreeDef:
@@ -314,17 +314,17 @@ def _mismatch(axes: Any, prefix: tree.TreeDef, full: tree.TreeDef) -> tuple[str,
             f"type {own}, but at the same key path the full pytree has a subtree of different "
             f"type {other}."
         )
-    here, there = len(prefix.children), len(full.children)
+    here, there = len(prefix.subtrees), len(full.subtrees)
     if here != there and isinstance(axes, list | tuple):
         return f"lengths of {own}", (
             f"type {own} of length {here}, but the full pytree has a subtree of the same type but "
             f"of length {there}."
         )
     if here != there:
+        keys, other_keys = (" ".join(map(str, structure.keys)) for structure in (prefix, full))
         return "numbers of pytree children", (
-            f"type {own} with {here} child keys {' '.join(prefix.keys)}, but at the same key path "
-            f"the full pytree has a subtree of the same type but with {there} child keys "
-            f"{' '.join(full.keys)}"
+            f"type {own} with {here} child keys {keys}, but at the same key path the full pytree "
+            f"has a subtree of the same type but with {there} child keys {other_keys}"
         )
     if prefix.data != full.data:
         return "pytree metadata", (
