@@ -2,6 +2,7 @@
 
 from transpile.primitives import (
     axes,
+    bits,
     calls,
     checkpoint,
     control,
@@ -10,12 +11,14 @@ from transpile.primitives import (
     fft,
     indexing,
     linalg,
+    random,
     reductions,
     sorting,
 )
 
 __all__ = [
     "axes",
+    "bits",
     "calls",
     "checkpoint",
     "control",
@@ -24,6 +27,7 @@ __all__ = [
     "fft",
     "indexing",
     "linalg",
+    "random",
     "reductions",
     "sorting",
 ]

@@ -1,0 +1,35 @@
+/* jax.random: two words of random bits for a key and a counter, all 64 bits wide: the first word of
+   each is the upper half. Threefry-2x32 with 20 rounds: Salmon, Moraes, Dror, Shaw, "Parallel random
+   numbers: as easy as 1, 2, 3" (2011), and the authors' library Random123. A round is an addition, a
+   rotation and an exclusive or; after every fourth one the key is added. */
+static inline uint64_t threefry_2x32_u64(uint64_t key, uint64_t counter)
+{
+    uint32_t a = (uint32_t)(key >> 32), b = (uint32_t)key, c = a ^ b ^ 0x1BD11BDAu;
+    uint32_t x = (uint32_t)(counter >> 32) + a, y = (uint32_t)counter + b;
+    x += y, y = (y << 13 | y >> 19) ^ x;
+    x += y, y = (y << 15 | y >> 17) ^ x;
+    x += y, y = (y << 26 | y >> 6) ^ x;
+    x += y, y = (y << 6 | y >> 26) ^ x;
+    x += b, y += c + 1u;
+    x += y, y = (y << 17 | y >> 15) ^ x;
+    x += y, y = (y << 29 | y >> 3) ^ x;
+    x += y, y = (y << 16 | y >> 16) ^ x;
+    x += y, y = (y << 24 | y >> 8) ^ x;
+    x += c, y += a + 2u;
+    x += y, y = (y << 13 | y >> 19) ^ x;
+    x += y, y = (y << 15 | y >> 17) ^ x;
+    x += y, y = (y << 26 | y >> 6) ^ x;
+    x += y, y = (y << 6 | y >> 26) ^ x;
+    x += a, y += b + 3u;
+    x += y, y = (y << 17 | y >> 15) ^ x;
+    x += y, y = (y << 29 | y >> 3) ^ x;
+    x += y, y = (y << 16 | y >> 16) ^ x;
+    x += y, y = (y << 24 | y >> 8) ^ x;
+    x += b, y += c + 4u;
+    x += y, y = (y << 13 | y >> 19) ^ x;
+    x += y, y = (y << 15 | y >> 17) ^ x;
+    x += y, y = (y << 26 | y >> 6) ^ x;
+    x += y, y = (y << 6 | y >> 26) ^ x;
+    x += c, y += a + 5u;
+    return (uint64_t)x << 32 | y;
+}
