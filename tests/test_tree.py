@@ -109,7 +109,9 @@ def test_registered_class_when_flattened():
     assert (rebuilt.left, rebuilt.right, rebuilt.tag) == (10, {"k": 20}, "t")
     assert structure != tree.structure([Pair(1, {"k": 2}, "u")])
     assert "Pair[t]" in str(structure)
-    with pytest.raises(ValueError, match="Duplicate custom PyTreeDef type registration for .*Pair"):
+    with pytest.raises(
+        ValueError, match=r"Duplicate custom PyTreeDef type registration for .*Pair"
+    ):
         tree.register_pytree_node(Pair, lambda p: ((), None), lambda d, c: None)
 
 
