@@ -38,6 +38,30 @@ def parts(x):
     return z
 
 
+def swapped(x):
+    z, row = x * 1, x[0] * 1
+    row[0], row[1] = row[1], row[0]  # NumPy's scalars are no views of the array
+    held, z[1, 2] = z[1, 2], 9
+    z[3, 3] = held
+    corner, z[5, 4] = z[5, 4, ...], 3  # with an Ellipsis it is a view
+    few = z[[0, 1]]  # what an array of indices takes is no view either
+    z[0] = 7
+    few[1] = 8
+    whole = z[[0, 1, 2, 3, 4, 5]]
+    z[[0, 1]] = few
+    return z, row, held, corner, few, whole
+
+
+def item_again(x):
+    z = x * 1
+    part, element = z[1:3], z[4, 4]
+    z[...] = z[::-1] * 1
+    z[4, 4] = element
+    z[1:3] = part  # what is there already
+    z[2:3], z[1:2] = part[:1], part[1:]
+    return z
+
+
 def views(x):
     z = x * 1
     row, turned, flat, every = z[2], z.T, z.reshape(-1), z[::2]
@@ -126,6 +150,8 @@ def integers(x):
 
 FUNCTIONS = [
     (parts, (X,)),
+    (swapped, (X,)),
+    (item_again, (X,)),
     (views, (X,)),
     (overlapping, (X,)),
     (same_array, (X, Y)),
@@ -144,12 +170,15 @@ def test_assignments_do_what_they_do_in_numpy(f, args):
     check(f, *args)
 
 
+KINDS = ["slice", "transpose", "reverse", "flat", "set", "add", "put", "few", "swap", "again"]
+
+
 @st.composite
 def programs(draw):
     """Steps on a list of arrays: views of one another, assignments to them."""
     steps = []
     for _ in range(draw(st.integers(2, 7))):
-        kind = draw(st.sampled_from(["slice", "transpose", "reverse", "flat", "set", "add", "put"]))
+        kind = draw(st.sampled_from(KINDS))
         steps.append((kind, draw(st.integers(0, 7)), draw(st.integers(0, 3))))
     return steps
 
@@ -172,6 +201,16 @@ def run_program(steps):
                     a[number % len(a)] = number + 0.5
                 case "add":
                     a += number
+                case "few":
+                    arrays.append(a[[*range(number % len(a) + 1)]])
+                case "swap":
+                    first, last = (0,) * a.ndim, (-1,) * a.ndim
+                    a[first], a[last] = a[last], a[first]
+                case "again":
+                    other = arrays[number % len(arrays)]
+                    for key in (slice(1, None), slice(None, None, 2), 0):
+                        if other[key].shape == a[key].shape:
+                            a[key] = other[key]
                 case "put":
                     other = arrays[number % len(arrays)]
                     if other.shape == a.shape:
@@ -184,7 +223,7 @@ def run_program(steps):
 
 
 @given(programs())
-@settings(max_examples=60)
+@settings(max_examples=100, deadline=None)
 def test_views_of_views_see_what_is_assigned(steps):
     f = run_program(steps)
     x = np.arange(12.0).reshape(4, 3)
@@ -193,6 +232,17 @@ def test_views_of_views_see_what_is_assigned(steps):
     found = transpile.transforms.interpret.interpret(graph, [x])
     for a, b in zip(wanted, found, strict=False):
         np.testing.assert_array_equal(b, a)
+
+
+def test_an_update_of_an_item_is_written_once():
+    def f(x, v):
+        x[2] += v
+        x[::2, 1] *= 3
+
+    graph = transpile.make_jaxpr(f)(X, X[0])
+    names = [equation.primitive.name for equation in graph.equations]
+    assert names.count("dynamic_update_slice") == 1
+    assert names.count("scatter") == 1
 
 
 # -------------------------------------------------------------------------------------- arguments

@@ -31,6 +31,8 @@ class Trace:
                then from the equations so far. None: Python may ask for nothing
     captures   for a Var of an outer trace: its tracer, and the Var that stands for it here
     written    for an array that was assigned to: the value that it holds since then
+    items      for an array that a basic index took: of which array, and what of each axis
+    own        arrays that are made like views, but have memory of their own, as NumPy has them
     origin     where the equations come from, when they are made by a transformation
     refused    the error that a conversion to a Python value ended in
     """
@@ -45,6 +47,8 @@ class Trace:
     known: dict[Var, Any] | None = None
     written: dict[Var, Var] = field(default_factory=dict)
     rebuilt: dict[tuple[Var, Var], Var] = field(default_factory=dict)
+    items: dict[Var, tuple[Var, Any]] = field(default_factory=dict)
+    own: set[Var] = field(default_factory=set)
     origin: Source | None = None
     active: bool = True
     refused: errors.TracerError | None = None
@@ -110,7 +114,7 @@ class Trace:
     def viewed(self, var: Var) -> Equation | None:
         """The equation that makes a value a view of another one, if it is that."""
         equation = self.producers.get(var)
-        if equation is None or equation.primitive.kind != "view":
+        if equation is None or equation.primitive.kind != "view" or var in self.own:
             return None
         (x,) = equation.inputs
         is_repeated = equation.primitive.name == "broadcast_in_dim" and x.type.size != var.type.size

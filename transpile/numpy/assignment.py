@@ -16,6 +16,7 @@ import numpy as np
 from transpile.graph import Equation
 from transpile.numpy.indexing import (
     Selection,
+    is_item,
     put_selected,
     set_item,
     shape_text,
@@ -90,6 +91,8 @@ def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
 def assign(x: Tracer, key: Any, value: Any) -> None:
     """`x[key] = value`."""
     _check_owner(x)
+    if is_item(x, key, value):
+        return
     since = len(x.owner.equations)
     store(x, set_item(x, key, as_operand(value)), since)
 

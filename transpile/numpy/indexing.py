@@ -56,12 +56,41 @@ class Selection:
 def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = None) -> Any:
     """`x[key]`. An index that is only known at run time takes the nearest element when it is out of
     range, unless `mode` says something else."""
-    found = _as_slice(entries(key, x.shape), x.shape)
-    if _is_basic(found):
-        return basic_item(x, found)
-    planned = plan(found, x.shape, mode, writes=False)
-    inner = basic_item(x, entries(planned.basic, x.shape))
-    return take_planned(inner, planned, fill_value)
+    given = entries(key, x.shape)
+    found = _as_slice(given, x.shape)
+    if not _is_basic(found):
+        planned = plan(found, x.shape, mode, writes=False)
+        inner = basic_item(x, entries(planned.basic, x.shape))
+        return take_planned(inner, planned, fill_value)
+    item = basic_item(x, found)
+    if _is_basic(given) and not _is_scalar(key, item):
+        item.owner.items[item.original] = (x.original, _selected(x, found))
+        return item
+    if item.original is x.original:
+        return bind(elementwise.copy, item)
+    item.owner.own.add(item.original)
+    return item
+
+
+def _is_scalar(key: Any, item: Tracer) -> bool:
+    """Tell whether NumPy gives a scalar, which is no view: it gives arrays where there is an
+    Ellipsis in the key."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return not item.ndim and all(part is not Ellipsis for part in parts)
+
+
+def is_item(x: Tracer, key: Any, value: Any) -> bool:
+    """Tell whether a value is the very view `x[key]`, as it is in the second half of
+    `x[key] += 1`: `x[key] = value` then changes nothing."""
+    if not isinstance(value, Tracer) or value.original not in value.owner.items:
+        return False
+    found = entries(key, x.shape)
+    taken = (x.original, _selected(x, found)) if _is_basic(found) else None
+    return taken == value.owner.items[value.original]
+
+
+def _selected(x: Tracer, found: list[Entry]) -> tuple[list[Selection], list[Any]]:
+    return _selections([e.value for e in found if e.value is not Ellipsis], x.shape)
 
 
 def _is_basic(found: list[Entry]) -> bool:
