@@ -353,6 +353,15 @@ class Particle:
     def energy(self, v):
         return self.mass * v * v / 2
 
+    @functools.partial(tp.jit, static_argnums=2)
+    def work(self, v, power):
+        return (self.mass * v**power).sum()
+
+    @functools.partial(tp.jit, static_argnums=-1)
+    def works(self, *speeds):
+        *speeds, power = speeds
+        return sum((self.mass * v**power).sum() for v in speeds)
+
 
 def test_self_that_is_a_pytree_is_traced():
     p = Particle(np.array(2.0), 1.0)
@@ -360,6 +369,28 @@ def test_self_that_is_a_pytree_is_traced():
     p.mass = np.array(4.0)
     assert np.array_equal(p.energy(X), 2 * X * X)
     assert Particle.energy._cache_size() == 1
+
+
+class Scale:
+    def __init__(self, factor):
+        self.shape, self.dtype, self.factor = (), np.dtype(float), factor
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.factor, dtype)
+
+    @tp.jit
+    def total(self, x):
+        return (np.multiply(self, x) ** 2).sum()
+
+
+def test_derivatives_of_methods_whose_self_is_traced():
+    p = Particle(np.array(2.0), 1.0)
+    np.testing.assert_allclose(tp.vmap(p.energy)(X), X * X)
+    np.testing.assert_allclose(tp.grad(lambda v: p.energy(v).sum())(X), 2 * X)
+    np.testing.assert_allclose(tp.grad(p.work)(X, 3), 6 * X * X)
+    np.testing.assert_allclose(tp.grad(p.works, 1)(X, X, 3), 6 * X * X)
+    np.testing.assert_allclose(tp.grad(Scale(3.0).total)(X), 18 * X)
+    np.testing.assert_allclose(tp.grad(Model(3.0).power)(X[0, 0], 2), 6 * X[0, 0])
 
 
 # ------------------------------------------------------------------------------ pytrees in and out

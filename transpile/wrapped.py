@@ -345,11 +345,13 @@ class BoundWrapped:
     def similar(self, function: Callable[..., Any]) -> Wrapped:
         """As Wrapped.similar, for a function without `self`."""
         parameters = self._jitted._parameters
+        # What is counted from the end stays where it is.
+        statics = tuple(n - (n > 0) for n in parameters.static_argnums if n != 0)
         bound = dataclasses.replace(
             parameters,
             positional=parameters.positional[1:],
-            static_argnums=tuple(n - 1 for n in parameters.static_argnums if n > 0),
-            any_static=bool(parameters.static_argnames) or max(parameters.static_argnums) > 0,
+            static_argnums=statics,
+            any_static=bool(parameters.static_argnames or statics),
         )
         config = dataclasses.replace(self._jitted._config, parameters=bound)
         return Wrapped(function, config).similar(function)
