@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from transpile import tree
 from transpile.graph import Graph
 from transpile.parameters import Bound
-from transpile.signature import Signature, function_name, inner, unique_identifiers
-from transpile.source import function_source
+from transpile.signature import Signature, describe, function_name, inner, unique_identifiers
+from transpile.source import user_source
 from transpile.trace import constant
 from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS
@@ -40,7 +38,10 @@ class OnLeaves:
         args, kwargs = self._bound.join(*self._known.in_tree.unflatten(leaves))
         results, out_tree = tree.flatten(self._function(*args, **kwargs))
         paths = out_tree.paths("")
-        found = [self._result(*pair) for pair in zip(results, paths, strict=True)]
+        found = [
+            result_leaf(leaf, path, self._function)
+            for leaf, path in zip(results, paths, strict=True)
+        ]
         return self._with_written(found, paths, tracers, out_tree)
 
     def _with_written(
@@ -75,19 +76,18 @@ class OnLeaves:
         names = [path for _, path in kept] + [""] * len(changed)
         return outputs, (out_tree, names, positions, tuple(place for place, _ in changed))
 
-    def _result(self, leaf: Any, path: str) -> Any:
-        if isinstance(leaf, Tracer):
-            return leaf
-        source = function_source(inner(self._function))
-        what = f"the result{path} of {self.__name__!r} ({source.file}:{source.line})"
-        if type(leaf) in PYTHON_SCALARS or isinstance(leaf, np.generic | np.ndarray):
-            return constant(leaf, what)
-        if hasattr(leaf, "__array__"):
-            return constant(leaf, what)
-        raise TypeError(
-            f"{what} is a {type(leaf).__name__}, which is not an array: {leaf!r}. A traced "
-            f"function returns arrays, numbers, or tuples, lists and dicts of them."
-        )
+
+def result_leaf(leaf: Any, path: str, function: Any) -> Any:
+    """A leaf of a function's result: a tracer, or a constant; a TypeError for what is no array."""
+    if isinstance(leaf, Tracer):
+        return leaf
+    what = f"the result{path} of {describe(function)}"
+    if type(leaf) in PYTHON_SCALARS or hasattr(leaf, "__array__"):
+        return constant(leaf, what)
+    raise TypeError(
+        f"{user_source()}: {what} is a {type(leaf).__name__}, which is not an array: {leaf!r}. A "
+        f"traced function returns arrays, numbers, or tuples, lists and dicts of them."
+    )
 
 
 def output_names(graph: Graph, paths: list[str]) -> tuple[str, ...]:

@@ -195,6 +195,13 @@ def place_of(function: Any) -> str:
     return f"{function_name(function)} ({source})" if source.line else function_name(function)
 
 
+def describe(function: Any) -> str:
+    """The name of a function in quotes, and the file and line where it is defined."""
+    source = function_source(inner(function))
+    place = f" ({source.file}:{source.line})" if source.line else ""
+    return f"{function_name(function)!r}{place}"
+
+
 def function_name(function: Any) -> str:
     """The name of a function, a partial, a method or a callable object."""
     name = getattr(function, "__name__", None)

@@ -19,14 +19,13 @@ from transpile.functional.flat import (
     Flat,
     as_value,
     cast_weak,
-    describe,
     flatten_function,
     is_inexact,
     value_type,
     zero,
 )
 from transpile.graph import Graph
-from transpile.signature import function_name, type_text
+from transpile.signature import describe, function_name, type_text
 from transpile.source import user_source
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp as push_forward

@@ -13,12 +13,13 @@ import numpy as np
 from transpile import tree
 from transpile.executable import Executable, Lowering
 from transpile.graph import Graph
+from transpile.leaves import result_leaf
 from transpile.options import Options
 from transpile.parameters import parameters
 from transpile.primitives.rules import zeros
-from transpile.signature import function_name, inner, unique_identifiers
+from transpile.signature import describe, function_name, inner, unique_identifiers
 from transpile.source import function_source, user_source
-from transpile.trace import constant, current_trace, trace_nested
+from transpile.trace import current_trace, trace_nested
 from transpile.tracer import Tracer
 from transpile.transforms.closed import Closed
 from transpile.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
@@ -126,13 +127,6 @@ def _traced_leaves(aux: Any) -> tuple[list[Any], list[tuple[bool, Any]], tree.Tr
     return [x for is_traced, x in marked if is_traced], marked, structure
 
 
-def result_leaf(leaf: Any, path: str, function: Callable[..., Any]) -> Any:
-    """A leaf of a result: a tracer, or a constant; a TypeError for what is no array."""
-    if isinstance(leaf, Tracer):
-        return leaf
-    return constant(leaf, f"the result{path} of {describe(function)}")
-
-
 _executables: dict[tuple[str, Options], Executable] = {}
 MOST_EXECUTABLES = 256
 
@@ -190,13 +184,6 @@ def cast_weak(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 # ----------------------------------------------------------------------------------------- names
-
-
-def describe(function: Callable[..., Any]) -> str:
-    """The function's name, file and line, for messages."""
-    source = function_source(inner(function))
-    place = f" ({source.file}:{source.line})" if source.line else ""
-    return f"{function_name(function)!r}{place}"
 
 
 def argument_names(

@@ -21,14 +21,13 @@ from transpile.functional.flat import (
     Flat,
     argument_names,
     as_value,
-    describe,
     flatten_function,
     value_type,
 )
 from transpile.functional.gradients import named_like
 from transpile.primitive import Axis
 from transpile.primitives.rules import spread
-from transpile.signature import type_text
+from transpile.signature import describe, type_text
 from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.tracer import UNKNOWN
