@@ -14,7 +14,7 @@ from transpile.dims import Shape, product, row_major, unravel
 from transpile.graph import Const
 from transpile.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.kinds import view
-from transpile.primitives.rules import apply, linear, reshaped, spread
+from transpile.primitives.rules import apply, in_front, linear, reshaped, spread
 from transpile.types import ArrayType
 
 # ----------------------------------------------------------------------------------- broadcasts
@@ -207,10 +207,7 @@ def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]
 def _concatenate_batch(
     axis: Axis, batched: Sequence[bool], *operands: Any, dimension: int
 ) -> tuple[Any, bool]:
-    parts = [
-        x if b else spread(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
-        for x, b in zip(operands, batched, strict=True)
-    ]
+    parts = [in_front(x, axis, b) for x, b in zip(operands, batched, strict=True)]
     return apply("concatenate", *parts, dimension=dimension + 1), True
 
 
@@ -292,8 +289,7 @@ def _unpadded(ct: Any, padding: Padding) -> Any:
 def _pad_batch(
     axis: Axis, batched: Sequence[bool], x: Any, value: Any, *, padding: Padding
 ) -> tuple[Any, bool]:
-    if not batched[0]:
-        x = spread(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
+    x = in_front(x, axis, batched[0])
     wider = ((0, 0, 0), *padding)
     if not batched[1]:
         return apply("pad", x, value, padding=wider), True

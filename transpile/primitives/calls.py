@@ -17,11 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from transpile.dims import Shape
 from transpile.graph import Graph, Source, Var
-from transpile.primitive import Axis, Primitive, register
-from transpile.primitives.rules import apply
-from transpile.primitives.rules import spread as repeated
+from transpile.primitive import TABLE, Axis, Primitive, register
+from transpile.primitives.rules import apply, in_front
 from transpile.source import user_source
 from transpile.trace import bind, the_trace
 from transpile.tracer import Tracer
@@ -93,19 +91,13 @@ named_call = register(
 # ------------------------------------------------------------------------------- batches of rules
 
 
-def in_front(x: Any, axis: Axis) -> Any:
-    """The value repeated along a new axis in front."""
-    shape: Shape = (axis.size, *x.shape)
-    return repeated(x, shape, range(1, len(shape)))
-
-
 def _batched_graph(graph: Graph, axis: Axis, batched: Flags) -> Graph:
     """The graph on batches, with all its results batched: so a rule of it knows what it gives."""
 
     def on_arrays(*values: Any) -> list[Any]:
         found, flags = spread(graph, axis, values, batched)
         return [
-            x if is_batched else in_front(operand(x), axis)
+            in_front(operand(x), axis, is_batched)
             for x, is_batched in zip(found, flags, strict=True)
         ]
 
@@ -157,7 +149,23 @@ def _example(x: Any, is_batched: bool) -> Var:
 
 
 def _all_batched(found: Sequence[tuple[Any, bool]], axis: Axis) -> list[Any]:
-    return [x if x is None or is_batched else in_front(x, axis) for x, is_batched in found]
+    return [x if x is None else in_front(x, axis, is_batched) for x, is_batched in found]
+
+
+def _batch_rule(
+    name: str, param: str, batched_rule: Callable[[Any, Axis, tuple[bool, ...]], Any]
+) -> Callable[..., tuple[list[Any], list[bool]]]:
+    """The batching of a call: of its graph, and of the rule of a user that is this param of it."""
+
+    def rule(
+        axis: Axis, batched: Flags, *operands: Any, graph: Graph, **params: Any
+    ) -> tuple[list[Any], list[bool]]:
+        params[param] = batched_rule(params[param], axis, tuple(batched))
+        graph = _batched_graph(graph, axis, batched)
+        results = bind_call(TABLE[name], *operands, graph=graph, **params)
+        return results, [True] * len(results)
+
+    return rule
 
 
 # ------------------------------------------------------------------------------------ custom_jvp
@@ -199,15 +207,6 @@ def _custom_jvp(
     return jvp(operands, tangents)
 
 
-def _custom_jvp_batch(
-    axis: Axis, batched: Flags, *operands: Any, graph: Graph, jvp: JvpRule, name: str
-) -> tuple[list[Any], list[bool]]:
-    graph = _batched_graph(graph, axis, batched)
-    rule = BatchedJvp(jvp, axis, tuple(batched))
-    results = bind_call(custom_jvp_call, *operands, graph=graph, jvp=rule, name=name)
-    return results, [True] * len(results)
-
-
 custom_jvp_call = register(
     Primitive(
         "custom_jvp_call",
@@ -216,7 +215,7 @@ custom_jvp_call = register(
         call_type,
         jvp=_custom_jvp,
         transpose=_pull,
-        batch=_custom_jvp_batch,
+        batch=_batch_rule("custom_jvp_call", "jvp", BatchedJvp),
     )
 )
 
@@ -304,15 +303,6 @@ def _custom_vjp(
     return results, [next(given) if tangent_type(a.type) else None for a in graph.outputs]
 
 
-def _custom_vjp_batch(
-    axis: Axis, batched: Flags, *operands: Any, graph: Graph, vjp: VjpRule, name: str
-) -> tuple[list[Any], list[bool]]:
-    graph = _batched_graph(graph, axis, batched)
-    rule = BatchedVjp(vjp, axis, tuple(batched))
-    results = bind_call(custom_vjp_call, *operands, graph=graph, vjp=rule, name=name)
-    return results, [True] * len(results)
-
-
 custom_vjp_call = register(
     Primitive(
         "custom_vjp_call",
@@ -321,7 +311,7 @@ custom_vjp_call = register(
         call_type,
         jvp=_custom_vjp,
         transpose=_pull,
-        batch=_custom_vjp_batch,
+        batch=_batch_rule("custom_vjp_call", "vjp", BatchedVjp),
     )
 )
 

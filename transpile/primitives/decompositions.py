@@ -7,15 +7,15 @@ is not positive definite, the results are NaN: compiled code raises no errors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from transpile.primitive import Axis, NoRule, Primitive, register
+from transpile.primitive import Axis, NoRule, Primitive, TypeRule, register
 from transpile.primitives import decomposed
 from transpile.primitives.indexing import PROMISED
-from transpile.primitives.rules import apply, transposed, zeros
-from transpile.primitives.rules import spread as repeated
+from transpile.primitives.rules import apply, in_front, transposed, zeros
 from transpile.types import INT64, ArrayType, real_dtype
 
 Results = tuple[ArrayType, ...]
@@ -35,23 +35,22 @@ def _least(m: Any, n: Any) -> Any:
     return m if m == n else min(m, n)
 
 
-def _batch(name: str, results: int) -> Any:
-    """The batching of a row of one operand: one more axis in front."""
+def _routine(
+    name: str,
+    meaning: Callable[..., Any],
+    type_rule: TypeRule,
+    jvp: Callable[..., Any] | None = None,
+    dtypes: str = "fc",
+) -> Primitive:
+    """Register a row of one operand; in its batching, the examples are one more axis in front."""
 
-    def rule(_: Axis, __: Any, x: Any, **params: Any) -> Any:
+    def batch(_: Axis, __: Any, x: Any, **params: Any) -> Any:
         found = apply(name, x, **params)
-        return (found, True) if results == 1 else (found, [True] * results)
+        return (found, [True] * len(found)) if isinstance(found, list) else (found, True)
 
-    return rule
-
-
-def _batch_vectors(name: str, results: int) -> Any:
-    """The batching of a row that has one result where no vectors are asked for."""
-
-    def rule(axis: Axis, batched: Any, x: Any, **params: Any) -> Any:
-        return _batch(name, results if params["vectors"] else 1)(axis, batched, x, **params)
-
-    return rule
+    return register(
+        Primitive(name, "routine", meaning, type_rule, dtypes=dtypes, jvp=jvp, batch=batch)
+    )
 
 
 def _identity(size: Any, dtype: Any) -> Any:
@@ -116,9 +115,7 @@ def _solve_transpose(
 def _solve_batch(axis: Axis, batched: Any, a: Any, b: Any, **params: Any) -> tuple[Any, bool]:
     """Right sides of one matrix are further columns; a matrix for each example is one more axis."""
     if batched[0]:
-        if not batched[1]:
-            b = repeated(b, (axis.size, *b.shape), range(1, b.ndim + 1))
-        return apply("triangular_solve", a, b, **params), True
+        return apply("triangular_solve", a, in_front(b, axis, batched[1]), **params), True
     *_, n, k = b.shape
     moved = transposed(b, (*range(1, b.ndim - 1), 0, b.ndim - 1))  # (..., n, examples, k)
     wide = apply("reshape", moved, shape=(*a.shape[:-2], n, axis.size * k))
@@ -162,15 +159,8 @@ def _permutation_type(pivots: ArrayType, *, size: Any) -> ArrayType:
     return pivots.with_shape((*pivots.shape[:-1], size))
 
 
-pivots_to_permutation = register(
-    Primitive(
-        "pivots_to_permutation",
-        "routine",
-        decomposed.pivots_to_permutation,
-        _permutation_type,
-        dtypes="i",
-        batch=_batch("pivots_to_permutation", 1),
-    )
+pivots_to_permutation = _routine(
+    "pivots_to_permutation", decomposed.pivots_to_permutation, _permutation_type, dtypes="i"
 )
 
 
@@ -217,17 +207,7 @@ def _lu_jvp(tangents: Any, results: Any, x: Any) -> list[Any]:
     return [change, None, None]
 
 
-lu = register(
-    Primitive(
-        "lu",
-        "routine",
-        decomposed.lu,
-        _lu_type,
-        dtypes="fc",
-        jvp=_lu_jvp,
-        batch=_batch("lu", 3),
-    )
-)
+lu = _routine("lu", decomposed.lu, _lu_type, _lu_jvp)
 
 
 def _cholesky_type(x: ArrayType) -> ArrayType:
@@ -252,17 +232,7 @@ def _cholesky_jvp(tangents: Any, factor: Any, x: Any) -> Any:
     return np.matmul(factor, half)
 
 
-cholesky = register(
-    Primitive(
-        "cholesky",
-        "routine",
-        decomposed.cholesky,
-        _cholesky_type,
-        dtypes="fc",
-        jvp=_cholesky_jvp,
-        batch=_batch("cholesky", 1),
-    )
-)
+cholesky = _routine("cholesky", decomposed.cholesky, _cholesky_type, _cholesky_jvp)
 
 
 def _qr_type(x: ArrayType, *, full_matrices: bool) -> Results:
@@ -293,17 +263,7 @@ def _qr_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool) -> list
     return [np.matmul(q, turn - inner) + moved, np.matmul(inner - turn, r)]
 
 
-qr = register(
-    Primitive(
-        "qr",
-        "routine",
-        decomposed.qr,
-        _qr_type,
-        dtypes="fc",
-        jvp=_qr_jvp,
-        batch=_batch("qr", 2),
-    )
-)
+qr = _routine("qr", decomposed.qr, _qr_type, _qr_jvp)
 
 
 def _householder_type(x: ArrayType) -> Results:
@@ -312,16 +272,11 @@ def _householder_type(x: ArrayType) -> Results:
     return x.with_shape((*head, n, m)), x.with_shape((*head, _least(m, n)))
 
 
-householder = register(
-    Primitive(
-        "householder",
-        "routine",
-        decomposed.householder,
-        _householder_type,
-        dtypes="fc",
-        jvp=NoRule("reflectors as LAPACK packs them have no derivative; take q and r"),
-        batch=_batch("householder", 2),
-    )
+householder = _routine(
+    "householder",
+    decomposed.householder,
+    _householder_type,
+    NoRule("reflectors as LAPACK packs them have no derivative; take q and r"),
 )
 
 # --------------------------------------------------------------------- eigenvalues, singular values
@@ -352,17 +307,7 @@ def _eigh_jvp(tangents: Any, results: Any, x: Any, *, lower: bool, vectors: bool
     return [moved, np.matmul(v, inner * _shares(w))]
 
 
-eigh = register(
-    Primitive(
-        "eigh",
-        "routine",
-        decomposed.eigh,
-        _eigh_type,
-        dtypes="fc",
-        jvp=_eigh_jvp,
-        batch=_batch_vectors("eigh", 2),
-    )
-)
+eigh = _routine("eigh", decomposed.eigh, _eigh_type, _eigh_jvp)
 
 
 def _eig_type(x: ArrayType, *, vectors: bool) -> ArrayType | Results:
@@ -393,17 +338,7 @@ def _eig_jvp(tangents: Any, results: Any, x: Any, *, vectors: bool) -> Any:
     return [moved, turned - v * (1j * np.imag(ratio))[..., None, :]]
 
 
-eig = register(
-    Primitive(
-        "eig",
-        "routine",
-        decomposed.eig,
-        _eig_type,
-        dtypes="fc",
-        jvp=_eig_jvp,
-        batch=_batch_vectors("eig", 2),
-    )
-)
+eig = _routine("eig", decomposed.eig, _eig_type, _eig_jvp)
 
 
 def _svd_type(x: ArrayType, *, full_matrices: bool, vectors: bool) -> ArrayType | Results:
@@ -451,17 +386,7 @@ def _svd_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool, vector
     return [du, moved, _adjoint(dv)]
 
 
-svd = register(
-    Primitive(
-        "svd",
-        "routine",
-        decomposed.svd,
-        _svd_type,
-        dtypes="fc",
-        jvp=_svd_jvp,
-        batch=_batch_vectors("svd", 3),
-    )
-)
+svd = _routine("svd", decomposed.svd, _svd_type, _svd_jvp)
 
 # --------------------------------------------------------------------------- functions of matrices
 
@@ -481,14 +406,4 @@ def _sqrtm_jvp(tangents: Any, root: Any, x: Any) -> Any:
     return _adjoint(turned, False)
 
 
-sqrtm = register(
-    Primitive(
-        "sqrtm",
-        "routine",
-        decomposed.sqrtm,
-        _sqrtm_type,
-        dtypes="fc",
-        jvp=_sqrtm_jvp,
-        batch=_batch("sqrtm", 1),
-    )
-)
+sqrtm = _routine("sqrtm", decomposed.sqrtm, _sqrtm_type, _sqrtm_jvp)

@@ -18,6 +18,7 @@ from transpile.graph import Atom, Const, Equation
 from transpile.primitive import Axis, Linear, NoRule, Primitive, register
 from transpile.primitives.rules import (
     apply,
+    in_front,
     is_scalar_constant,
     spread,
     transposed,
@@ -121,10 +122,7 @@ def _gather_batch(
 
 
 def _batched_indices(axis: Axis, batched: Sequence[bool], indices: Sequence[Any]) -> list[Any]:
-    return [
-        i if b else spread(i, (axis.size, *np.shape(i)), range(1, 1 + np.ndim(i)))
-        for i, b in zip(indices, batched, strict=True)
-    ]
+    return [in_front(i, axis, b) for i, b in zip(indices, batched, strict=True)]
 
 
 def _example_numbers(axis: Axis, shape: Shape) -> Any:
@@ -272,10 +270,7 @@ def _is_last(ct: Any, shape: Shape, indices: Sequence[Any], taken: dict[str, Any
 def _scatter_batch(
     axis: Axis, batched: Sequence[bool], x: Any, updates: Any, *indices: Any, **params: Any
 ) -> tuple[Any, bool]:
-    if not batched[0]:
-        x = spread(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
-    if not batched[1]:
-        updates = spread(updates, (axis.size, *updates.shape), range(1, 1 + updates.ndim))
+    x, updates = in_front(x, axis, batched[0]), in_front(updates, axis, batched[1])
     axes = tuple(a + 1 for a in params["axes"])
     if not any(batched[2:]):  # the examples' axis stands after those of the indices
         place = np.ndim(indices[0])
@@ -426,10 +421,7 @@ def _dynamic_update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> lis
 def _dynamic_update_batch(
     axis: Axis, batched: Sequence[bool], x: Any, update: Any, *starts: Any
 ) -> tuple[Any, bool]:
-    x, update = (
-        v if b else spread(v, (axis.size, *v.shape), range(1, 1 + v.ndim))
-        for v, b in zip((x, update), batched[:2], strict=True)
-    )
+    x, update = in_front(x, axis, batched[0]), in_front(update, axis, batched[1])
     if not any(batched[2:]):
         return apply("dynamic_update_slice", x, update, np.int64(0), *starts), True
     shape, sizes = tuple(x.shape[1:]), tuple(update.shape[1:])

@@ -97,6 +97,11 @@ def spread(x: Any, shape: Sequence[Any], axes: Sequence[int]) -> Any:
     return bind(TABLE["broadcast_in_dim"], x, shape=tuple(shape), broadcast_dimensions=tuple(axes))
 
 
+def in_front(x: Any, axis: Axis, batched: bool = False) -> Any:
+    """The value repeated along a new axis in front, unless it has that axis already."""
+    return x if batched else spread(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
+
+
 def reshaped(x: Any, shape: Sequence[Any]) -> Any:
     """The elements in row-major order in another shape of the same size."""
     return x if tuple(x.shape) == tuple(shape) else apply("reshape", x, shape=tuple(shape))

@@ -14,7 +14,7 @@ import numpy as np
 
 from transpile.primitive import Axis, Primitive, register
 from transpile.primitives.indexing import PROMISED
-from transpile.primitives.rules import apply, batch_first, spread
+from transpile.primitives.rules import apply, batch_first, in_front
 from transpile.types import BFLOAT16, INT64, ArrayType
 
 
@@ -59,10 +59,7 @@ def _argsort_type(*keys: ArrayType, axis: int) -> ArrayType:
 def _argsort_batch(
     axis_in_front: Axis, batched: Sequence[bool], *keys: Any, axis: int
 ) -> tuple[Any, bool]:
-    keys = tuple(
-        key if b else spread(key, (axis_in_front.size, *key.shape), range(1, 1 + key.ndim))
-        for key, b in zip(keys, batched, strict=True)
-    )
+    keys = tuple(in_front(key, axis_in_front, b) for key, b in zip(keys, batched, strict=True))
     return apply("argsort", *keys, axis=axis + 1), True
 
 
