@@ -24,13 +24,13 @@ _SYSTEM_NAMES = ("libopenblas.so.0", "libblis.so.4", "libcblas.so.3", "libblas.s
 
 
 @dataclass(frozen=True)
-class Blas:
-    """A CBLAS library to link with.
+class SharedLibrary:
+    """A library to link with.
 
     library   its absolute path, or the name by which the dynamic loader finds it
     prefix    what stands before a standard name, `scipy_` or nothing
-    suffix    what stands after it, `64_` or nothing
-    integer   the C type of its sizes and increments: `int32_t` or `int64_t`
+    suffix    what stands after it: `64_`, `_64_`, `_` or nothing
+    integer   the C type of its sizes: `int32_t` or `int64_t`
     origin    where it was found, in words
     """
 
@@ -47,29 +47,23 @@ class Blas:
     @property
     def link_flags(self) -> tuple[str, ...]:
         """What the linker takes, so that the program finds the library again when it runs."""
-        return library_link_flags(self.library)
+        if os.path.isabs(self.library):
+            directory = os.path.dirname(self.library)
+            return (self.library, "-Xlinker", "-rpath", "-Xlinker", directory)
+        return (f"-l:{self.library}",)
 
     @property
     def identity(self) -> str:
         """An ingredient of the cache key: which library this is, without reading it."""
-        return library_identity(self.library, self.symbol("*"), self.integer)
+        status: tuple[str, ...] = ()
+        if os.path.isabs(self.library):
+            found = os.stat(self.library)
+            status = (str(found.st_size), str(found.st_mtime_ns))
+        return " ".join((self.library, self.symbol("*"), self.integer, *status))
 
 
-def library_link_flags(library: str) -> tuple[str, ...]:
-    """What the linker takes for a library: its path and the directory to find it in, or a name."""
-    if os.path.isabs(library):
-        directory = os.path.dirname(library)
-        return (library, "-Xlinker", "-rpath", "-Xlinker", directory)
-    return (f"-l:{library}",)
-
-
-def library_identity(library: str, *words: str) -> str:
-    """Which library this is, without reading it: its path, size and time, and these words."""
-    status: tuple[str, ...] = ()
-    if os.path.isabs(library):
-        found = os.stat(library)
-        status = (str(found.st_size), str(found.st_mtime_ns))
-    return " ".join((library, *words, *status))
+class Blas(SharedLibrary):
+    """A CBLAS library."""
 
 
 def find_blas(options: Options) -> Blas | None:

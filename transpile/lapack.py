@@ -8,16 +8,8 @@ library itself.
 import ctypes
 import functools
 import os
-from dataclasses import dataclass
 
-from transpile.blas import (
-    Blas,
-    candidates,
-    declarations,
-    library_identity,
-    library_link_flags,
-    says_64_bits,
-)
+from transpile.blas import Blas, SharedLibrary, candidates, declarations, says_64_bits
 from transpile.errors import LibraryNotFoundError
 from transpile.options import Options
 
@@ -35,36 +27,8 @@ _WITNESSES = ("dgetrf", "zgesdd", "dtrsm")
 ENVIRONMENT = "TRANSPILE_LAPACK"
 
 
-@dataclass(frozen=True)
-class Lapack:
-    """A LAPACK library to link with.
-
-    library   its absolute path, or the name by which the dynamic loader finds it
-    prefix    what stands before a routine's standard name
-    suffix    what stands after it, `_64_` or `_`
-    integer   the C type of its integers: `int32_t` or `int64_t`
-    origin    where it was found, in words
-    """
-
-    library: str
-    prefix: str
-    suffix: str
-    integer: str
-    origin: str
-
-    def symbol(self, name: str) -> str:
-        """The linker's name of a routine: `dgetrf` may be `scipy_dgetrf_64_`."""
-        return f"{self.prefix}{name}{self.suffix}"
-
-    @property
-    def link_flags(self) -> tuple[str, ...]:
-        """What the linker takes, so that the program finds the library again when it runs."""
-        return library_link_flags(self.library)
-
-    @property
-    def identity(self) -> str:
-        """An ingredient of the cache key: which library this is, without reading it."""
-        return library_identity(self.library, self.symbol("*"), self.integer)
+class Lapack(SharedLibrary):
+    """A LAPACK library."""
 
 
 def find_lapack(options: Options) -> Lapack:
