@@ -275,6 +275,15 @@ log10 = transcendental(
 log1p = transcendental(
     "log1p", np.log1p, dtypes="f", domain=(-0.99, 1e6), jvp=lambda t, out, x: t / (x + 1)
 )
+logistic = elementwise(
+    "logistic",
+    lambda x: np.reciprocal(1 + np.exp(-x)),
+    "1 / (1 + exp(-x))",
+    dtypes="f",
+    transcendental=True,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * (out * (1 - out)),
+)
 sin = transcendental("sin", np.sin, domain=(-20, 20), jvp=lambda t, out, x: t * np.cos(x))
 cos = transcendental("cos", np.cos, domain=(-20, 20), jvp=lambda t, out, x: t * -np.sin(x))
 tan = transcendental(

@@ -1,0 +1,21 @@
+"""`jax.lax`: functions of arrays that promote nothing, and control flow as functions.
+
+Names, arguments and errors are those of `jax.lax`. While a function is traced they make equations;
+outside of that they take and give NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transpile.lax import joins, kinds, numbers, operators, shapes, slicing
+
+_MODULES: tuple[Any, ...] = (joins, kinds, numbers, operators, shapes, slicing)
+_NAMES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
+globals().update(_NAMES)
+__all__ = sorted(_NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Name what is missing."""
+    raise AttributeError(f"module 'transpile.lax' has no attribute {name!r}")

@@ -1,0 +1,337 @@
+"""Functions of `lax` that choose between numbers, round them, and see them as bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Dim
+from transpile.graph import Const
+from transpile.lax.kinds import RoundingMethod
+from transpile.lax.operands import (
+    Array,
+    DType,
+    aligned,
+    array,
+    as_value,
+    check_kind,
+    dtype_argument,
+    dtype_of,
+    is_weak,
+    of_dtype,
+    public,
+    same_dtypes,
+    shape_of,
+    spelled,
+)
+from transpile.lax.operators import signed
+from transpile.numpy.operands import (
+    broadcast_in_dim,
+    reshape_to,
+    slice_axis,
+    strengthen,
+    warn_if_imaginary_is_lost,
+    weaken,
+)
+from transpile.numpy.operands import error as located
+from transpile.primitives import bits
+from transpile.primitives import elementwise as rows
+from transpile.trace import bind
+from transpile.types import BOOL, finfo, kind_letter
+
+__all__ = [
+    "bitcast_convert_type",
+    "clamp",
+    "convert_element_type",
+    "dtype",
+    "reduce_precision",
+    "round",
+    "select",
+    "select_n",
+]
+
+# -------------------------------------------------------------------------------------- choices
+
+
+def _cases(name: str, cases: Sequence[Any]) -> list[Any]:
+    """Operands of one dtype and shape to choose from."""
+    values = [as_value(v, name, k + 1) for k, v in enumerate(cases)]
+    tip = "where" if name == "select" else ""
+    found = same_dtypes(name, values, tip)
+    shapes = [shape_of(v) for v in values]
+    if any(s != shapes[0] for s in shapes):
+        listed = ", ".join(map(spelled, shapes))
+        raise located(TypeError, f"select cases must have the same shapes, got [{listed}].")
+    return [of_dtype(v, found) for v in values]
+
+
+def _check_which(which: Any, cases: Sequence[Any]) -> None:
+    shape, wanted = shape_of(which), shape_of(cases[0])
+    if shape and shape != wanted:
+        raise located(
+            TypeError,
+            "select `which` must be scalar or have the same shape as cases, got `which` shape "
+            f"{spelled(shape)} but case shape {spelled(wanted)}.",
+        )
+
+
+def _chosen(test: Any, x: Any, y: Any) -> Any:
+    """x where a test holds, which may be a scalar."""
+    return bind(rows.select, *aligned("select", [test, x, y], None))
+
+
+@public
+def select(pred: Array, on_true: Array, on_false: Array) -> Any:
+    """`on_true` where `pred` holds, which is a bool (or an integer, which holds unless it is 0), of
+    the shape of the other two or a scalar."""
+    test = as_value(pred, "select")
+    if dtype_of(test) != BOOL:
+        test = _unequal_to_zero(test)
+    # JAX hands them on in the other order, which its errors show.
+    y, x = _cases("select", [on_false, on_true])
+    _check_which(test, [x])
+    result = _chosen(test, x, y)
+    return weaken(result) if is_weak(on_true) and is_weak(on_false) else result
+
+
+def _unequal_to_zero(test: Any) -> Any:
+    if dtype_of(test).kind not in "iu":
+        _refuse_which(test)
+    return bind(rows.not_equal, *aligned("select", [test, np.zeros((), dtype_of(test))], None))
+
+
+def _refuse_which(which: Any) -> None:
+    raise located(
+        TypeError,
+        f"select `which` must be boolean or integer type, got {dtype_of(which).name}.",
+    )
+
+
+@public
+def select_n(which: Array, *cases: Array) -> Any:
+    """`cases[which]`: by a bool between at most two, by an integer between any number of arrays of
+    one shape. `which` has that shape or is a scalar; numbers out of range mean the nearest case."""
+    if not cases:
+        raise located(ValueError, "select_n() must have at least one case")
+    number = as_value(which, "select_n")
+    values = _cases("select_n", cases)
+    kind = dtype_of(number)
+    if kind.kind not in "biu":
+        _refuse_which(number)
+    if kind == BOOL and len(values) > 2:
+        raise located(TypeError, "select with boolean `which` cannot have > 2 cases.")
+    _check_which(number, values)
+    result = array(values[-1], "select_n")
+    if kind == BOOL and len(values) == 2:
+        result = _chosen(number, values[1], values[0])
+    elif kind != BOOL:
+        for place in reversed(range(len(values) - 1)):
+            limit = np.asarray(place, kind)
+            test = bind(rows.less_equal, *aligned("select_n", [number, limit], None))
+            result = _chosen(test, values[place], result)
+    return weaken(result) if all(map(is_weak, cases)) else strengthen(result)
+
+
+@public
+def clamp(min: Array, x: Array, max: Array) -> Any:
+    """`x` where it lies between `min` and `max`, else the nearer one of them; `max` where they are
+    in the wrong order. They have the shape of x or are scalars."""
+    values = [as_value(v, "clamp", k) for k, v in enumerate((min, x, max))]
+    for position, value in enumerate(values):
+        check_kind("clamp", value, "nfb", position)
+    found = same_dtypes("clamp", values)
+    shape = shape_of(values[1])
+    for name, value in (("min", values[0]), ("max", values[2])):
+        if shape_of(value) not in ((), shape):
+            raise located(
+                TypeError,
+                f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
+                f"{name}.shape={spelled(shape_of(value))}, operand.shape={spelled(shape)}.",
+            )
+    low, middle, high = aligned("clamp", values, found)
+    result = bind(rows.minimum, bind(rows.maximum, middle, low), high)
+    return weaken(result) if all(map(is_weak, values)) else result
+
+
+# ------------------------------------------------------------------------------------- rounding
+
+
+@public
+def round(x: Array, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """The nearest whole number; halves go away from zero, or to the even one."""
+    value = as_value(x, "round")
+    check_kind("round", value, "f")
+    method = RoundingMethod(rounding_method)
+    (value,) = aligned("round", [value], dtype_of(value))
+    if method is RoundingMethod.TO_NEAREST_EVEN:
+        result = bind(rows.rint, value)
+    else:
+        # x - trunc(x) is exact, as x + 0.5 is not.
+        whole = bind(rows.trunc, value)
+        rest = bind(rows.absolute, bind(rows.subtract, value, whole))
+        one = Const(np.ones((), value.type.dtype))
+        half = Const(np.asarray(0.5, value.type.dtype))
+        further = bind(rows.add, whole, bind(rows.copysign, one, value))
+        result = bind(rows.select, bind(rows.greater_equal, rest, half), further, whole)
+    return weaken(result) if is_weak(x) else result
+
+
+@public
+def reduce_precision(operand: Array, exponent_bits: int, mantissa_bits: int) -> Any:
+    """The nearest number that has an exponent and a mantissa of so many bits: infinite where it is
+    too large, and 0 where it is too small to be normal. Halfway to even."""
+    value = as_value(operand, "reduce_precision")
+    check_kind("reduce_precision", value, "f")
+    if exponent_bits < 1:
+        raise located(
+            ValueError, f"reduce_precision: exponent_bits must be positive; got {exponent_bits}"
+        )
+    if mantissa_bits < 0:
+        raise located(
+            ValueError, f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
+        )
+    own = array(value, "reduce_precision")
+    found = _Precision(own.dtype, int(exponent_bits), int(mantissa_bits)).reduced(own)
+    return weaken(found) if is_weak(value) else found
+
+
+class _Precision:
+    """How the bits of a float become those of a number of another format."""
+
+    def __init__(self, own: DType, exponent_bits: int, mantissa_bits: int) -> None:
+        info = finfo(own)
+        self.dtype = own
+        self.raw = bits.unsigned(own)
+        self.exponent_bits, self.mantissa_bits = exponent_bits, mantissa_bits
+        self.own_mantissa = int(info.nmant)
+        self.own_exponent = 8 * own.itemsize - 1 - self.own_mantissa
+
+    def word(self, number: int) -> Any:
+        """An unsigned constant."""
+        return Const(np.asarray(number, self.raw))
+
+    def reduced(self, x: Any) -> Any:
+        """The traced value, rounded."""
+        width = 8 * self.dtype.itemsize
+        raw = bind(bits.bits, x)
+        sign = bind(rows.bitwise_and, raw, self.word(1 << (width - 1)))
+        size = bind(rows.bitwise_xor, raw, sign)
+        dropped = self.own_mantissa - self.mantissa_bits
+        if dropped > 0:
+            size = self._rounded(size, dropped)
+        if self.exponent_bits < self.own_exponent:
+            size = self._in_range(size)
+        found = bind(bits.float_from_bits, bind(rows.bitwise_or, size, sign), dtype=self.dtype)
+        return bind(rows.select, bind(rows.isnan, x), x, found)
+
+    def _rounded(self, size: Any, dropped: int) -> Any:
+        """The carry of the rounding goes into the exponent, up to infinity."""
+        last = bind(rows.right_shift, size, self.word(dropped))
+        last = bind(rows.bitwise_and, last, self.word(1))
+        bias = bind(rows.add, last, self.word((1 << (dropped - 1)) - 1))
+        whole = (1 << (8 * self.dtype.itemsize)) - (1 << dropped)
+        return bind(rows.bitwise_and, bind(rows.add, size, bias), self.word(whole))
+
+    def _in_range(self, size: Any) -> Any:
+        """Exponents that the other format does not have: infinity and zero."""
+        bias = (1 << (self.own_exponent - 1)) - 1
+        reach = (1 << (self.exponent_bits - 1)) - 1
+        above = self.word((bias + reach + 1) << self.own_mantissa)
+        below = self.word((bias - reach + 1) << self.own_mantissa)
+        infinity = self.word(((1 << self.own_exponent) - 1) << self.own_mantissa)
+        large = bind(rows.greater_equal, size, above)
+        small = bind(rows.less, size, below)
+        return bind(rows.select, small, self.word(0), bind(rows.select, large, infinity, size))
+
+
+# --------------------------------------------------------------------------------- other dtypes
+
+
+def dtype(x: Any) -> DType:
+    """The dtype of a value; of Python's numbers that of 64 bits."""
+    found = getattr(x, "dtype", None)
+    return dtype_of(as_value(x, "dtype")) if found is None else np.dtype(found)
+
+
+@public
+def convert_element_type(operand: Array, new_dtype: Any) -> Any:
+    """The numbers in another dtype, as `numpy.ndarray.astype` has them."""
+    if isinstance(operand, Dim):
+        operand = strengthen(operand)
+    value = as_value(operand, "convert_element_type")
+    wanted = dtype_argument(new_dtype)
+    if type(value) not in (bool, int, float, complex):
+        warn_if_imaginary_is_lost(value, wanted)
+    return strengthen(array(of_dtype(value, wanted), "convert_element_type"))
+
+
+@public
+def bitcast_convert_type(operand: Array, new_dtype: Any) -> Any:
+    """The same bits as numbers of another dtype. Where that is narrower, a number becomes several
+    along a new last axis, the lowest bits first; where it is wider, the last axis becomes one."""
+    value = array(operand, "bitcast_convert_type")
+    wanted = dtype_argument(new_dtype)
+    if value.dtype == wanted:
+        return strengthen(value)
+    if value.dtype.kind in "bc" or wanted.kind in "bc":
+        raise located(
+            TypeError,
+            "lax.bitcast_convert_type does not support bool or complex values unless the operand "
+            f"and destination types match. Got operand dtype={value.dtype}, "
+            f"new_dtype={wanted!r}. Consider using the arr.view() method instead.",
+        )
+    raw = _unsigned(strengthen(value))
+    if value.dtype.itemsize > wanted.itemsize:
+        raw = _cut(raw, bits.unsigned(wanted))
+    elif value.dtype.itemsize < wanted.itemsize:
+        raw = _joined(raw, value.dtype, wanted)
+    return _numbers(raw, wanted)
+
+
+def _unsigned(x: Any) -> Any:
+    """The bits of a number."""
+    if kind_letter(x.dtype) == "f":
+        return bind(bits.bits, x)
+    raw = bits.unsigned(x.dtype)
+    return x if x.dtype == raw else bind(rows.convert, x, dtype=raw)
+
+
+def _numbers(raw: Any, wanted: DType) -> Any:
+    """The numbers that have these bits."""
+    if kind_letter(wanted) == "f":
+        return bind(bits.float_from_bits, raw, dtype=wanted)
+    return raw if wanted.kind == "u" else bind(rows.convert, raw, dtype=signed(wanted))
+
+
+def _cut(raw: Any, wanted: DType) -> Any:
+    """Each number as several narrower ones, along a new last axis."""
+    count = raw.dtype.itemsize // wanted.itemsize
+    shape = (*raw.shape, count)
+    wide = broadcast_in_dim(raw, shape, range(raw.ndim))
+    places = np.arange(count, dtype=raw.dtype) * raw.dtype.type(8 * wanted.itemsize)
+    shifts = broadcast_in_dim(places, shape, (raw.ndim,))
+    return bind(rows.convert, bind(rows.right_shift, wide, shifts), dtype=wanted)
+
+
+def _joined(raw: Any, own: DType, wanted: DType) -> Any:
+    """The numbers along the last axis as one wider number."""
+    count = wanted.itemsize // own.itemsize
+    if raw.ndim == 0 or raw.shape[-1] != count:
+        size = raw.shape[-1] if raw.ndim else 1
+        raise located(
+            ValueError,
+            f"Attempting to convert array of shape {spelled(raw.shape)} from {own.name} of size "
+            f"{8 * own.itemsize} bits to {wanted.name} of size {8 * wanted.itemsize}, bits but "
+            f"{size} * {8 * own.itemsize} != {8 * wanted.itemsize}",
+        )
+    word = bits.unsigned(wanted)
+    total = None
+    for place in range(count):
+        part = reshape_to(slice_axis(raw, raw.ndim - 1, place, place + 1), raw.shape[:-1])
+        part = bind(rows.convert, part, dtype=word)
+        if place:
+            part = bind(rows.left_shift, part, Const(np.asarray(8 * own.itemsize * place, word)))
+        total = part if total is None else bind(rows.bitwise_or, total, part)
+    return total
