@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from transpile.lax import joins, kinds, numbers, operators, shapes, slicing
+from transpile.lax import gather_scatter, joins, kinds, numbers, operators, shapes, slicing
 
-_MODULES: tuple[Any, ...] = (joins, kinds, numbers, operators, shapes, slicing)
+_MODULES: tuple[Any, ...] = (gather_scatter, joins, kinds, numbers, operators, shapes, slicing)
 _NAMES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 globals().update(_NAMES)
 __all__ = sorted(_NAMES)

@@ -1,0 +1,200 @@
+"""Bodies: the functions that control flow is given, traced into graphs that capture nothing.
+
+What a body reads of outer traces, and the arrays that it closes over, become operands of the
+equation. So the graph in its params stays the same when these change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from transpile import tree
+from transpile.functional.flat import (
+    argument_names,
+    as_value,
+    flatten_function,
+    result_leaf,
+    run_graph,
+    value_type,
+)
+from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.numpy.operands import convert
+from transpile.signature import function_name, inner, unique_identifiers
+from transpile.source import function_source
+from transpile.trace import constant, trace_nested
+from transpile.tracer import Tracer, named
+from transpile.types import PYTHON_SCALARS, ArrayType
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """A pytree taken apart: its values and their types."""
+
+    values: list[Any]
+    types: list[ArrayType]
+    tree: tree.TreeDef
+
+    @staticmethod
+    def of(value: Any, what: str) -> Leaves:
+        """The leaves of an argument; TypeError for one that is no array."""
+        leaves, structure = tree.flatten(value)
+        paths = structure.paths(what)
+        leaves = [as_value(x, repr(path)) for x, path in zip(leaves, paths, strict=True)]
+        return Leaves(leaves, [value_type(x) for x in leaves], structure)
+
+    def promoted(self, results: Sequence[ArrayType]) -> Leaves | None:
+        """As the results of a body: a Python number takes their dtype. None if none changes."""
+        changed = False
+        values, types = list(self.values), list(self.types)
+        for place, (kind, result) in enumerate(zip(self.types, results, strict=True)):
+            if kind.weak and (kind.shape, kind.dtype) != (result.shape, result.dtype):
+                dtype = _promoted_dtype(kind, result)
+                values[place] = convert(_array(self.values[place]), dtype)
+                types[place] = ArrayType(kind.shape, dtype)
+                changed = changed or dtype != kind.dtype
+        return Leaves(values, types, self.tree) if changed else None
+
+
+def _array(value: Any) -> Any:
+    return value if isinstance(value, Tracer) else np.asarray(value)
+
+
+def _promoted_dtype(kind: ArrayType, result: ArrayType) -> np.dtype[Any]:
+    """The dtype of a Python number's type beside that of a result."""
+    python = next(t for t, dtype in PYTHON_SCALARS.items() if dtype == kind.dtype)
+    return np.dtype(np.result_type(python(0), result.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A traced function of pytrees: the graph of (*captured, *leaves of arguments)."""
+
+    function: Callable[..., Any]
+    graph: Graph
+    captured: list[Any]
+    out_tree: tree.TreeDef
+
+    @property
+    def types(self) -> list[ArrayType]:
+        """The types of the leaves of the result."""
+        return [a.type for a in self.graph.outputs]
+
+    @property
+    def inputs(self) -> tuple[Var, ...]:
+        """The inputs of the graph that are leaves of arguments."""
+        return self.graph.inputs[len(self.captured) :]
+
+
+def trace_body(
+    function: Callable[..., Any],
+    trees: Sequence[tree.TreeDef],
+    types: Sequence[ArrayType],
+    names: Sequence[str] | None = None,
+) -> Body:
+    """Trace a function of pytrees of these structures, whose leaves have these types."""
+    count = 0
+    arguments = []
+    for structure in trees:
+        arguments.append(structure.unflatten(types[count : count + structure.num_leaves]))
+        count += structure.num_leaves
+    names = argument_names(function, arguments, None) if names is None else names
+
+    def on_leaves(*tracers: Tracer) -> tuple[list[Any], tree.TreeDef]:
+        given = iter(tracers)
+        values = [t.unflatten([next(given) for _ in range(t.num_leaves)]) for t in trees]
+        leaves, structure = tree.flatten(function(*values))
+        paths = structure.paths()
+        found = [result_leaf(x, p, function) for x, p in zip(leaves, paths, strict=True)]
+        return found, structure
+
+    graph, captured, out_tree = trace_nested(
+        on_leaves,
+        types,
+        unique_identifiers(names),
+        name=function_name(function),
+        source=function_source(inner(function)),
+    )
+    graph, constants = lifted(graph)
+    return Body(function, graph, [*constants, *captured], out_tree)
+
+
+def lifted(graph: Graph) -> tuple[Graph, list[Const]]:
+    """The graph with its constant arrays as further inputs in front, and these arrays."""
+    constants = graph.constants()
+    if not constants:
+        return graph, []
+    inputs: dict[Atom, Atom] = {c: Var(c.type, c.name) for c in constants}
+
+    def read(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(inputs.get(a, a) for a in atoms)
+
+    equations = tuple(_reading(e, read(e.inputs)) for e in graph.equations)
+    leading = tuple(v for v in inputs.values() if isinstance(v, Var))
+    found = replace(
+        graph,
+        inputs=(*leading, *graph.inputs),
+        equations=equations,
+        outputs=read(graph.outputs),
+    )
+    return found, constants
+
+
+def _reading(equation: Equation, inputs: tuple[Atom, ...]) -> Equation:
+    return equation if inputs == equation.inputs else replace(equation, inputs=inputs)
+
+
+def merged(bodies: Sequence[Body]) -> tuple[list[Graph], list[Any]]:
+    """The graphs of bodies of the same arguments, all with the same captured values first, each of
+    them once."""
+    captured: dict[Any, Any] = {}
+    for body in bodies:
+        for value in body.captured:
+            captured.setdefault(_identity(value), value)
+    graphs = []
+    for body in bodies:
+        leading = dict(zip(map(_identity, body.captured), body.graph.inputs, strict=False))
+        first = [leading.get(key) or Var(value_of(v)) for key, v in captured.items()]
+        graphs.append(replace(body.graph, inputs=(*first, *body.inputs)))
+    return graphs, list(captured.values())
+
+
+def _identity(value: Any) -> Any:
+    return value.variable if isinstance(value, Tracer) else value
+
+
+def value_of(captured: Any) -> ArrayType:
+    """The type of a captured value: a tracer or a constant."""
+    kind: ArrayType = captured.type
+    return kind
+
+
+def known_value(value: Any) -> Any:
+    """The value of something that is not traced, or None."""
+    return None if isinstance(value, Tracer) else value
+
+
+# ----------------------------------------------------------------------------------------- values
+
+
+def handed_back(values: Sequence[Any], structure: tree.TreeDef) -> Any:
+    """The result of a call of control flow; one array has the name of the user's line."""
+    leaves = [Tracer(x.owner, x.variable) if isinstance(x, Tracer) else x for x in values]
+    result = structure.unflatten(leaves)
+    return named(result) if isinstance(result, Tracer) else result
+
+
+def as_atom(value: Any) -> Any:
+    """A value as an operand of an equation."""
+    return value if isinstance(value, Tracer | Const) else constant(value)
+
+
+def outside(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function of pytrees outside of all traces, as arrays."""
+    flat, leaves = flatten_function(function, arguments, known=False)
+    graph, constants = lifted(flat.closed.graph)
+    values = run_graph(graph, [*[c.value for c in constants], *leaves])
+    return flat.out_tree.unflatten(values)
