@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors on_demand options paths dims types nodes pytrees tree_prefixes tree tree_util
-    graph source primitive dot tracer trace keys parameters closures signature
+    errors on_demand options paths dims types dtypes nodes pytrees tree_prefixes tree
+    tree_util extended graph source primitive dot tracer trace keys parameters closures signature
     transforms primitives numpy scipy
     passes
     routines products fourier loops walks run_loops runtime names cost sorts tangles elements

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile import tree
+from transpile.extended import one_level
 from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS
 
@@ -72,7 +72,7 @@ def describe(value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any]
 def _describe_other(
     value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any], Any]
 ) -> None:
-    level = tree.one_level(value)
+    level = one_level(value)
     if level is not None:
         children, data = level
         key += (type(value), data, len(children))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from transpile import tree
+from transpile.extended import flatten_arrays
 from transpile.graph import Graph
 from transpile.parameters import Bound
 from transpile.signature import Signature, describe, function_name, inner, unique_identifiers
@@ -36,7 +37,7 @@ class OnLeaves:
         for place, tracer in zip(self._known.traced, tracers, strict=True):
             leaves[place] = tracer
         args, kwargs = self._bound.join(*self._known.in_tree.unflatten(leaves))
-        results, out_tree = tree.flatten(self._function(*args, **kwargs))
+        results, out_tree = flatten_arrays(self._function(*args, **kwargs))
         paths = out_tree.paths("")
         found = [
             result_leaf(leaf, path, self._function)

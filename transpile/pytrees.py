@@ -298,6 +298,7 @@ _registry: dict[type, NodeType] = {
     node.cls: node for node in (TUPLE, LIST, NONE, DICT, _ORDERED, _DEFAULT)
 }
 _found: set[type] = set()  # namedtuples and dataclasses that nobody has registered
+EXTENDED: dict[type, NodeType] = {}  # leaves that hold an array: see `extended.py`
 
 
 # ------------------------------------------------------------------------------------ registration
@@ -458,7 +459,7 @@ def node_of_value(value: Any) -> NodeType | None:
 
 def known_node(cls: type) -> NodeType:
     """The container type of a class that is one, or a TypeError."""
-    node = node_of(cls)
+    node = EXTENDED.get(cls) or node_of(cls)
     if node is None:
         raise TypeError(f"{cls.__name__} is not registered as a pytree")
     return node

@@ -13,6 +13,7 @@ import numpy as np
 
 from transpile import errors, tree
 from transpile.dims import Index
+from transpile.extended import flatten_arrays
 from transpile.keys import static_key
 from transpile.parameters import Bound
 from transpile.source import function_source, user_source
@@ -85,7 +86,7 @@ def signature(bound: Bound, where: str) -> tuple[Signature, list[Any]]:
 
     Raises TypeError or UnsupportedError, naming the argument, for a leaf that is no array.
     """
-    leaves, in_tree = tree.flatten(bound.split())
+    leaves, in_tree = flatten_arrays(bound.split())
     paths: list[str] = []
     donated: list[bool] = []
     for _, name, value, is_donated in bound.traced:

@@ -24,6 +24,7 @@ from transpile.closures import Watch
 from transpile.dims import Dim
 from transpile.dot import to_dot
 from transpile.executable import Donated, Executable, Lowering, MemoryAnalysis
+from transpile.extended import flatten_arrays
 from transpile.graph import Graph, Var
 from transpile.keys import KEYWORDS, Rejected, concrete, describe
 from transpile.options import Options
@@ -296,7 +297,7 @@ class Compiled(_Stage):
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The leaves of a call, or the TypeError that it deserves."""
         known = self._signature
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = flatten_arrays((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             raise TypeError(
                 "Cannot apply transpile transformations to a function lowered and compiled for a "

@@ -14,6 +14,7 @@ import numpy as np
 
 from transpile import errors
 from transpile.dims import Dim
+from transpile.extended import has_extended_type
 from transpile.graph import Atom, Var
 from transpile.source import assigned_name, user_source
 from transpile.types import ArrayType
@@ -161,6 +162,8 @@ class Tracer:
     def __array_function__(
         self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if has_extended_type(types):  # keys, whose own functions know what to do with tracers
+            return NotImplemented
         implementation = FUNCTIONS.get(func)
         if implementation is None:
             raise errors.UnsupportedError(

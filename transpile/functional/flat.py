@@ -12,6 +12,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.executable import Executable, Lowering
+from transpile.extended import flatten_arrays
 from transpile.graph import Graph
 from transpile.leaves import result_leaf
 from transpile.options import Options
@@ -77,7 +78,7 @@ def flatten_function(
     names     how the user calls the leaves, where the function is not the user's
     """
     names = argument_names(function, args, argnums) if names is None else names
-    leaves, in_tree = tree.flatten(tuple(args))
+    leaves, in_tree = flatten_arrays(tuple(args))
     leaves = [
         as_value(x, f"{n!r} of {describe(function)}") for x, n in zip(leaves, names, strict=True)
     ]
@@ -88,7 +89,7 @@ def flatten_function(
         aux: Any = None
         if has_aux:
             result, aux = _pair(result)
-        found, out_tree = tree.flatten(result)
+        found, out_tree = flatten_arrays(result)
         found = [
             result_leaf(x, path, function) for x, path in zip(found, out_tree.paths(), strict=True)
         ]
@@ -122,7 +123,7 @@ def _pair(result: Any) -> tuple[Any, Any]:
 
 def _traced_leaves(aux: Any) -> tuple[list[Any], list[tuple[bool, Any]], tree.TreeDef]:
     """The traced leaves of an auxiliary result, and all of them with that mark."""
-    leaves, structure = tree.flatten(aux)
+    leaves, structure = flatten_arrays(aux)
     marked = [(isinstance(x, Tracer), x) for x in leaves]
     return [x for is_traced, x in marked if is_traced], marked, structure
 

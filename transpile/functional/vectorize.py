@@ -17,6 +17,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.dims import Index
+from transpile.extended import flatten_arrays
 from transpile.functional.flat import (
     Flat,
     argument_names,
@@ -105,7 +106,7 @@ def _mapped(
             f"corresponding to the positional arguments passed to the function, but got "
             f"len(in_axes)={len(in_axes)}, len(args)={len(args)}"
         )
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = flatten_arrays((args, kwargs))
     axes = prefix_axes("vmap in_axes", in_axes, tree.structure(args))
     axes += [0] * (len(leaves) - len(axes))
     names = _names(fun, args, kwargs)
@@ -185,7 +186,7 @@ class _Examples:
 
     def _without_float0(self, result: Any) -> Any:
         """The result, with bools in the place of float0, which no trace can hold."""
-        leaves, structure = tree.flatten(result)
+        leaves, structure = flatten_arrays(result)
         self.float0 = {
             place: x
             for place, x in enumerate(leaves)

@@ -18,6 +18,7 @@ from numpy.exceptions import AxisError, ComplexWarning
 
 from transpile.dims import Dim, Shape, product
 from transpile.errors import TracerError, TranspileError, UnsupportedError
+from transpile.extended import has_extended
 from transpile.graph import Const, Var
 from transpile.numpy.memory import GIVE_VIEWS, with_own_memory
 from transpile.primitives import axes as rows
@@ -107,7 +108,7 @@ def dispatching(
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
         is_traced = in_trace and current_trace() is not None
-        if is_traced or has_tracer(args) or has_tracer(kwargs):
+        if (is_traced or has_tracer(args) or has_tracer(kwargs)) and not has_extended(args):
             return named(implementation(*args, **kwargs))
         return function(*args, **kwargs)
 

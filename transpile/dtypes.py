@@ -1,0 +1,103 @@
+"""What `jax.dtypes` has: dtypes that NumPy has not, and questions about dtypes.
+
+An extended dtype is that of arrays whose elements are no numbers. Keys of random numbers have one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.types import BFLOAT16, FLOAT0, finfo, kind_letter
+
+__all__ = [
+    "KeyType",
+    "canonicalize_dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "issubdtype",
+    "itemsize_bits",
+    "prng_key",
+    "result_type",
+    "scalar_type_of",
+]
+
+float0 = FLOAT0
+iinfo = np.iinfo
+if BFLOAT16 is not None:
+    bfloat16 = BFLOAT16.type
+    __all__ += ["bfloat16"]
+
+
+class extended(np.generic):
+    """The kind of all dtypes that are not NumPy's: for `issubdtype` only."""
+
+
+class prng_key(extended):
+    """The kind of the dtypes of keys: for `issubdtype` only."""
+
+
+class KeyType:
+    """The dtype of keys: `key<fry>`, for the generator Threefry."""
+
+    type = prng_key
+    name = "key<fry>"
+    itemsize = 8
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyType)
+
+    def __hash__(self) -> int:
+        return hash(KeyType)
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """`numpy.issubdtype`, where `a` and `b` can be extended dtypes and their kinds, or bfloat16."""
+    first, second = _kind(a), _kind(b)
+    if BFLOAT16 is not None and first is BFLOAT16.type:
+        return issubclass(np.floating, second) or second is first
+    return issubclass(first, second)
+
+
+def _kind(dtype: Any) -> Any:
+    """The scalar type of a dtype, or the kind itself."""
+    if isinstance(dtype, KeyType):
+        return dtype.type
+    is_kind = isinstance(dtype, type) and issubclass(dtype, np.generic)
+    return dtype if is_kind else np.dtype(dtype).type
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype in which values of a dtype are kept: itself, as 64 bits are enabled."""
+    if isinstance(dtype, KeyType):
+        if not allow_extended_dtype:
+            raise ValueError(
+                "Internal: canonicalize_dtype called on extended dtype "
+                f"{dtype} with allow_extended_dtype=False"
+            )
+        return dtype
+    return np.dtype(dtype)
+
+
+def result_type(*args: Any) -> Any:
+    """`numpy.result_type`: Python numbers are weak."""
+    return np.result_type(*args)
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits an element has."""
+    return 8 * int((dtype if isinstance(dtype, KeyType) else np.dtype(dtype)).itemsize)
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type of numbers of the kind of a value: bool, int, float or complex."""
+    return _SCALARS[kind_letter(np.result_type(x))]
+
+
+_SCALARS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
