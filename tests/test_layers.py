@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors on_demand options paths dims types dtypes nodes pytrees tree_prefixes tree
+    errors on_demand records options paths dims types dtypes nodes pytrees tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters closures signature
     transforms primitives numpy scipy
     passes
@@ -23,7 +23,7 @@ DATA_FLOW = """
     schedule
     dialect expression blas lapack render
     directories compilers toolchain entry cache load pipeline executable
-    written stages leaves wrapped functional lax test_util api __init__ __main__
+    written stages leaves wrapped functional lax random test_util api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 

@@ -145,7 +145,7 @@ def _add_function(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    names = ", ".join(field.name for field in fields(Options))
+    names = ", ".join(field.name for field in fields(Options()))
     parser.add_argument(
         "--option",
         metavar="NAME=VALUE",

@@ -11,10 +11,10 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from transpile.options import Options
+from transpile.records import dataclass
 
 # (prefix, suffix) around a function's standard name; a suffix 64_ means 64-bit integers.
 _SPELLINGS = (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", ""))

@@ -21,7 +21,6 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from transpile.directories import cache_directory, check_private, listed, make_private
@@ -36,6 +35,7 @@ from transpile.entry import (
     read_entry,
 )
 from transpile.errors import CacheWarning, CompilationError
+from transpile.records import dataclass
 
 __all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from transpile.records import dataclass
 
 SMALL = 4096  # bytes of an array that is compared by content
 _FEW = 64  # items of a list that is compared by content

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from transpile.directories import (
@@ -27,6 +27,7 @@ from transpile.directories import (
 )
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
+from transpile.records import dataclass
 
 # Kept only where the compiler accepts them. `semantic-interposition`: calls between a program's
 # own functions need not go through the table that lets LD_PRELOAD replace them.

@@ -9,8 +9,9 @@ a reshaped, sliced and transposed view back into something like `x[2*i + 1][j]`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import gcd
+
+from transpile.records import dataclass
 
 # ---------------------------------------------------------------------------------- dimensions
 

@@ -8,11 +8,11 @@ import re
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from transpile.directories import is_private, listed, read_private, write_atomically
+from transpile.records import dataclass
 
 META = "meta.json"
 ENTRY = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)-(?P<key>[0-9a-f]{20})")

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,6 +25,7 @@ from transpile.load import PROGRAM, Library, call_safely, load_or_build, needs_s
 from transpile.names import identifier
 from transpile.options import Options
 from transpile.paths import PACKAGE, data_directory
+from transpile.records import dataclass
 
 if TYPE_CHECKING:  # see Lowering._steps
     from transpile.loops import Program

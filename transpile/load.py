@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -24,6 +23,7 @@ import cffi
 
 from transpile.cache import Cache, Entry
 from transpile.errors import InternalError, TranspileError
+from transpile.records import dataclass
 
 PROGRAM = "program.so"
 TABLES = "program.ffi"

@@ -6,8 +6,10 @@ Every field is part of the cache key. Users write them as `compiler_options={"na
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
+
+from transpile.records import dataclass
 
 
 @dataclass(frozen=True)

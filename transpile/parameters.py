@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from transpile.keys import KEYWORDS, concrete, describe, ndarray, static_key
+from transpile.records import dataclass
 
 
 @dataclass(frozen=True)

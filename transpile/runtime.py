@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from transpile.errors import InternalError
 from transpile.paths import data_directory
+from transpile.records import dataclass
 
 # Suffix of a name -> (letter of the pattern, replacements of whole words).
 _WORDS: dict[str, tuple[str, dict[str, str]]] = {

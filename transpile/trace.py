@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from transpile import errors
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.primitive import Primitive
+from transpile.records import dataclass
 from transpile.source import function_source, user_source
 from transpile.tracer import UNKNOWN, Tracer, leaked
 from transpile.types import PYTHON_SCALARS, ArrayType, check_dtype

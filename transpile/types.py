@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ except ImportError:  # the extra `bfloat16` is not installed; then no array has 
 
 from transpile.dims import Dim, Index, Shape, product
 from transpile.errors import UnsupportedError
+from transpile.records import dataclass
 
 # -------------------------------------------------------------------------------------- dtypes
 

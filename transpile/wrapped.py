@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType, MethodType
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from transpile.keys import Rejected, abstract, ndarray
 from transpile.leaves import OnLeaves, output_names
 from transpile.options import Options
 from transpile.parameters import Bound, Parameters
+from transpile.records import dataclass
 from transpile.signature import (
     TRACED,
     Signature,
@@ -393,6 +394,11 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
         yield
     finally:
         _state.disabled = before
+
+
+def is_jit_disabled() -> bool:
+    """Tell whether the code is in the context of `disable_jit`."""
+    return _state.disabled
 
 
 def clear_caches() -> None:

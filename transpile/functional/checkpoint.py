@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +17,7 @@ from transpile.primitive import Primitive
 from transpile.primitives.checkpoint import Policy
 from transpile.primitives.checkpoint import checkpoint as checkpoint_row
 from transpile.primitives.rules import apply
+from transpile.records import dataclass
 from transpile.signature import function_name
 from transpile.source import user_source
 from transpile.trace import current_trace

@@ -5,7 +5,6 @@ run on the leaves of the trace that is under way, and their results checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from transpile.functional.stand_ins import (
 )
 from transpile.primitives.calls import Backward, Flags, Values
 from transpile.primitives.rules import apply
+from transpile.records import dataclass
 from transpile.signature import function_name, type_text
 from transpile.source import user_source
 from transpile.tracer import Tracer

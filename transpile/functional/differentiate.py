@@ -9,7 +9,6 @@ arguments are known to Python while the function is traced, unless they are trac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from transpile.functional.flat import (
     zero,
 )
 from transpile.graph import Graph
+from transpile.records import dataclass
 from transpile.signature import describe, function_name, type_text
 from transpile.source import user_source
 from transpile.transforms.closed import Closed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from transpile.functional.flat import (
     jitted_like,
     value_type,
 )
+from transpile.records import dataclass
 from transpile.signature import function_name
 from transpile.source import user_source
 from transpile.types import ArrayType, kind_letter

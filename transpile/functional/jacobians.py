@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from transpile.functional.gradients import (
 from transpile.functional.unit_vectors import at_unit_vectors
 from transpile.graph import Graph
 from transpile.primitives.rules import reshaped, transposed, zeros
+from transpile.records import dataclass
 from transpile.source import user_source
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, rewritten

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from transpile import tree
 from transpile.functional.flat import is_inexact, value_type, zero
 from transpile.primitives.rules import spread
+from transpile.records import dataclass
 from transpile.trace import constant
 from transpile.tracer import Tracer
 from transpile.types import FLOAT0, ArrayType

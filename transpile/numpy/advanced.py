@@ -6,7 +6,6 @@ index the others, and where NumPy puts the axes of these arrays in the result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, gather
+from transpile.records import dataclass
 from transpile.trace import bind
 from transpile.tracer import Tracer
 from transpile.types import BOOL, INT64

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from transpile.numpy.reductions import reduce_axes
 from transpile.numpy.shapes import diagonal
 from transpile.numpy.ufuncs import call
 from transpile.primitives import reductions
+from transpile.records import dataclass
 from transpile.types import BOOL
 
 Label = Any  # a letter, a number, or ("...", position from the end)

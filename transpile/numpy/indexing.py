@@ -6,7 +6,6 @@ slice where it belongs. Keys with arrays are planned in `transpile.numpy.advance
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import COMBINES, PROMISED, dynamic_update_slice, scatter
+from transpile.records import dataclass
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
 from transpile.types import BOOL, INT64

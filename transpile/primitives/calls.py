@@ -14,12 +14,12 @@ In all of these a zero is None.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from transpile.graph import Graph, Source, Var
 from transpile.primitive import TABLE, Axis, Primitive, register
 from transpile.primitives.rules import apply, in_front
+from transpile.records import dataclass
 from transpile.source import user_source
 from transpile.trace import bind, the_trace
 from transpile.tracer import Tracer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from transpile.graph import Const
 from transpile.primitive import TABLE, Linear, Primitive, register
 from transpile.primitives.kinds import reduction, scan
 from transpile.primitives.rules import Rule, apply, batch_first, reshaped, spread, transposed
+from transpile.records import dataclass
 from transpile.source import user_source
 from transpile.types import INT64, ArrayType, computed_dtype
 

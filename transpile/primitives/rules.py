@@ -7,13 +7,13 @@ Rules are written with NumPy's functions and operators on tracers, like any trac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from transpile.graph import Const
 from transpile.primitive import TABLE, Axis, Linear
+from transpile.records import dataclass
 from transpile.trace import bind
 from transpile.types import ArrayType
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from transpile.graph import Atom, Const, Graph, Source, Var
+from transpile.records import dataclass
 from transpile.trace import Trace, current_trace, trace_nested
 from transpile.tracer import UNKNOWN, Tracer
 from transpile.transforms.interpret import interpret

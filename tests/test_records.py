@@ -1,0 +1,140 @@
+"""Dataclasses that are written at their first instance: what the standard library's do."""
+
+import copy
+import dataclasses
+import pickle
+import threading
+from dataclasses import field
+
+import pytest
+
+from transpile.records import dataclass
+
+
+def fresh():
+    """Two classes of which there is no instance yet, one extending the other."""
+
+    @dataclass(frozen=True)
+    class Point:
+        """A point."""
+
+        x: int
+        y: list = field(default_factory=list)
+        name: str = "p"
+
+    @dataclass(frozen=True)
+    class Marked(Point):
+        mark: int = 3
+
+    return Point, Marked
+
+
+def test_instances_are_those_of_a_dataclass():
+    point, marked = fresh()
+    assert not dataclasses.is_dataclass(point)
+    a = marked(1, mark=5)
+    assert dataclasses.is_dataclass(point) and dataclasses.is_dataclass(marked)
+    assert repr(a).endswith("Marked(x=1, y=[], name='p', mark=5)")
+    assert a == marked(1, [], "p", 5) and a != marked(2) and a != point(1)
+    assert point(1).y is not point(1).y
+    assert dataclasses.replace(a, x=7).x == 7
+    assert [f.name for f in dataclasses.fields(point)] == ["x", "y", "name"]
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'x'"):
+        a.x = 2
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        point()
+    match a:
+        case point(x, _, name):
+            assert (x, name) == (1, "p")
+
+
+def test_hashes_are_those_of_the_fields():
+    @dataclass(frozen=True)
+    class Pair:
+        a: int
+        b: int
+
+    assert len({Pair(1, 2), Pair(1, 2), Pair(2, 1)}) == 2
+    assert hash(Pair(1, 2)) == hash((1, 2))
+
+    @dataclass(eq=False)
+    class Node:
+        value: int
+
+    one = Node(1)
+    one.value = 2
+    assert len({one, Node(2)}) == 2 and one != Node(2)
+
+
+def test_the_fields_of_a_class_with_a_constructor_of_its_own():
+    @dataclass(frozen=True)
+    class Halved:
+        value: float
+
+        def __init__(self, value):
+            object.__setattr__(self, "value", value / 2)
+
+    assert Halved(3) == Halved(3.0) and repr(Halved(3)).endswith("Halved(value=1.5)")
+
+
+def test_what_follows_the_constructor_is_called():
+    @dataclass
+    class Checked:
+        value: int
+
+        def __post_init__(self):
+            self.value += 1
+
+    assert Checked(1).value == 2
+
+
+def test_subclasses_without_fields_and_with_constructors():
+    point, _ = fresh()
+
+    class Named(point):
+        def __init__(self, name):
+            super().__init__(0, name=name)
+
+    named = Named("q")
+    assert (named.x, named.y, named.name) == (0, [], "q")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """At the top of the module, so that it can be pickled."""
+
+    x: int
+    y: str = "y"
+
+
+def test_the_first_instance_may_be_unpickled():
+    def first():
+        @dataclass(frozen=True)
+        class Local:
+            x: int
+
+        return Local
+
+    cls = first()
+    made = cls.__new__(cls)  # what pickle and copy do
+    made.__setstate__({"x": 4})
+    assert made == cls(4) and hash(made) == hash(cls(4)) and repr(made).endswith("Local(x=4)")
+    assert pickle.loads(pickle.dumps(Kept(3))) == Kept(3) == copy.copy(Kept(3))
+
+
+def test_threads_may_make_the_first_instances_together():
+    for _ in range(20):
+        point, _ = fresh()
+        start = threading.Barrier(4)
+        made = []
+
+        def make(cls=point, start=start, made=made):
+            start.wait()
+            made.append(cls(1, [2]))
+
+        threads = [threading.Thread(target=make) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert made == [point(1, [2])] * 4
