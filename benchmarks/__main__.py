@@ -1,4 +1,4 @@
-"""Compare compiled functions with NumPy, and with JAX and PyTorch where they are installed.
+"""Compare compiled functions with NumPy or C, and with JAX and PyTorch where they are installed.
 
     python -m benchmarks [--only NAME] [--rounds N]
 
@@ -219,7 +219,7 @@ def arguments():
 def main():
     options = arguments()
     chosen = options.only or [*CASES, "startup"]
-    pythons = {"transpile": sys.executable, "numpy": sys.executable}
+    pythons = dict.fromkeys(("transpile", "numpy", "c"), sys.executable)
     for peer in () if options.without_peers else ("jax", "torch"):
         python = interpreter_with(peer, options.peers)
         if python:

@@ -2,18 +2,26 @@
 
 A case is the same Python for everyone; `xp` is numpy, or jax.numpy. Arguments come from a fixed
 seed, so that every process makes the same ones. Derivatives have no NumPy to compare with; there
-PyTorch takes part, in `benchmarks.torch_peer`.
+PyTorch takes part, in `benchmarks.torch_peer`. Nor have loops, which are compared with the same
+written in C, `benchmarks.hand_written`. Whole programs are those of tests/jax_programs.
 """
 
+import runpy
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import loop_programs
 from benchmarks.networks import (
     attention_gradient,
     classifier,
+    convolutional,
+    convolutional_training_step,
+    lstm,
+    lstm_gradient,
     mlp_gradient,
     mlp_training_step,
     normal,
@@ -23,6 +31,12 @@ from benchmarks.networks import (
 
 FORWARD = ("transpile", "numpy", "jax")
 DERIVATIVES = ("transpile", "jax", "torch")
+LOOPS = ("transpile", "c", "jax")
+PROGRAMS = ("transpile", "jax")
+
+LOADING = runpy.run_path(
+    str(Path(__file__).parent.parent / "tests" / "jax_programs" / "loading.py")
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,7 @@ class Case:
     carries       the result is a pair whose second is the next call's first argument, which is
                   donated; one call makes one measurement
     tolerance     how far results may be apart, relative to their norm
+    compiles      the function is to be compiled; else it calls compiled functions itself
     """
 
     title: str
@@ -45,6 +60,7 @@ class Case:
     contestants: tuple[str, ...] = FORWARD
     carries: bool = False
     tolerance: float = 1e-4
+    compiles: bool = True
 
 
 def elementwise(xp, library):
@@ -77,6 +93,26 @@ def small_call(xp, library):
         return x * 2 + 1
 
     return line
+
+
+def program(name):
+    """A whole program: its `main`, which calls compiled functions."""
+
+    def build(xp, library):
+        return LOADING["load"](name, library.__name__).main
+
+    return Case(
+        f"the program {name}",
+        lambda random: (),
+        build,
+        contestants=PROGRAMS,
+        tolerance=1e-6,
+        compiles=False,
+    )
+
+
+def loops(title, make, build):
+    return Case(title, make, build, contestants=LOOPS, tolerance=1e-9)
 
 
 CASES = {
@@ -131,4 +167,54 @@ CASES = {
         1000,
         contestants=DERIVATIVES,
     ),
-}
+    "lstm_gradient": Case(
+        "value and gradient, an LSTM over 1000 steps, batch 16, 64 hidden, float32",
+        lambda random: lstm(random, 1000, 16, 32, 64),
+        lstm_gradient,
+        contestants=DERIVATIVES,
+        tolerance=1e-3,
+    ),
+    "convolutional_training_step": Case(
+        "a training step, 2 convolutions and a dense layer, 64 pictures of 28 x 28, float32",
+        lambda random: convolutional(random, 64),
+        convolutional_training_step,
+        contestants=DERIVATIVES,
+        carries=True,
+        tolerance=1e-3,
+    ),
+    "lu_numbers": loops(
+        "LU without pivoting, number by number, 128 x 128 float64",
+        lambda random: (loop_programs.diagonally_dominant(random, 128),),
+        loop_programs.lu_numbers,
+    ),
+    "lu_rows": loops(
+        "LU without pivoting, row by row, 256 x 256 float64",
+        lambda random: (loop_programs.diagonally_dominant(random, 256),),
+        loop_programs.lu_rows,
+    ),
+    "floyd_warshall": loops(
+        "all shortest paths of 256 nodes, float64",
+        lambda random: (loop_programs.distances(random, 256),),
+        loop_programs.floyd_warshall,
+    ),
+    "nussinov": loops(
+        "Nussinov's folding of 200 letters, int64",
+        lambda random: (random.integers(0, 4, 200),),
+        loop_programs.nussinov,
+    ),
+    "moving_average": loops(
+        "an exponential moving average of 1 million float64",
+        lambda random: (random.standard_normal(loop_programs.LENGTH),),
+        loop_programs.moving_average,
+    ),
+    "newton": loops(
+        "Newton's method for 100000 equations at once, float64",
+        lambda random: (10 * random.standard_normal(100_000),),
+        loop_programs.newton,
+    ),
+    "stencil": loops(
+        "100 steps of the 5-point stencil, 1024 x 1024 float64",
+        lambda random: (random.standard_normal((1024, 1024)),),
+        loop_programs.stencil,
+    ),
+} | {f"program_{name}": program(name) for name in LOADING["NAMES"]}

@@ -124,3 +124,62 @@ def rosenbrock_hessian(xp, library):
         return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
     return library.hessian(rosenbrock)
+
+
+def lstm(random, length, batch, inputs, hidden):
+    """(params, xs, target): an LSTM, sequences (length, batch, inputs), what should come last."""
+    params = {
+        "input": normal(random, inputs, 4 * hidden) * np.float32(1 / math.sqrt(inputs)),
+        "hidden": normal(random, hidden, 4 * hidden) * np.float32(1 / math.sqrt(hidden)),
+        "bias": normal(random, 4 * hidden) / 10,
+    }
+    return params, normal(random, length, batch, inputs), normal(random, batch, hidden)
+
+
+def lstm_gradient(xp, library):
+    jnp, lax, nn = library.numpy, library.lax, library.nn
+
+    def cell(params, state, x):
+        hidden, memory = state
+        gates = x @ params["input"] + hidden @ params["hidden"] + params["bias"]
+        i, f, g, o = jnp.split(gates, 4, axis=-1)
+        memory = nn.sigmoid(f) * memory + nn.sigmoid(i) * jnp.tanh(g)
+        return (nn.sigmoid(o) * jnp.tanh(memory), memory), None
+
+    def loss(params, xs, target):
+        zero = jnp.zeros_like(target)
+        (last, _), _ = lax.scan(lambda state, x: cell(params, state, x), (zero, zero), xs)
+        return ((last - target) ** 2).mean()
+
+    return library.value_and_grad(loss)
+
+
+def convolutional(random, batch):
+    """(params, x, targets): two convolutions and a dense layer, pictures, one-hot labels."""
+    params = {
+        "first": normal(random, 16, 1, 3, 3) / 3,
+        "second": normal(random, 32, 16, 3, 3) / 12,
+        "dense": normal(random, 32 * 7 * 7, 10) / 40,
+        "bias": normal(random, 10) / 10,
+    }
+    labels = random.integers(0, 10, batch)
+    return params, normal(random, batch, 1, 28, 28), np.eye(10, dtype=np.float32)[labels]
+
+
+def convolutional_training_step(xp, library):
+    jnp, lax, nn = library.numpy, library.lax, library.nn
+
+    def layer(x, kernel):
+        x = nn.relu(lax.conv_general_dilated(x, kernel, (1, 1), "SAME"))
+        return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+
+    def loss(params, x, targets):
+        x = layer(layer(x, params["first"]), params["second"])
+        logits = x.reshape(x.shape[0], -1) @ params["dense"] + params["bias"]
+        return -(targets * nn.log_softmax(logits)).sum(axis=1).mean()
+
+    def step(params, x, targets):
+        value, gradient = library.value_and_grad(loss)(params, x, targets)
+        return value, library.tree.map(lambda p, g: p - RATE * g, params, gradient)
+
+    return step

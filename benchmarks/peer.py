@@ -1,6 +1,6 @@
 """One contestant in a process of its own: `python -m benchmarks.peer NAME CASE`.
 
-NAME is transpile, numpy, jax or torch. It makes the arguments, then reads a command a line and
+NAME is transpile, numpy, jax, torch or c. It makes the arguments, then reads a command a line and
 answers with a line of JSON:
 
     first   calls once: the seconds of each step of that call, and peak memory before it, in bytes
@@ -50,6 +50,15 @@ class NumPy:
         return np.asarray(array)
 
 
+class HandWritten(NumPy):
+    """C that was written by hand."""
+
+    def compiled(self, name, case):
+        from benchmarks import hand_written
+
+        return hand_written.function(name)
+
+
 class Transpile(NumPy):
     def __init__(self):
         import transpile
@@ -58,9 +67,12 @@ class Transpile(NumPy):
 
     def compiled(self, name, case):
         donated = (0,) if case.carries else ()
-        return self.library.jit(case.build(np, self.library), donate_argnums=donated)
+        function = case.build(np, self.library)
+        return self.library.jit(function, donate_argnums=donated) if case.compiles else function
 
     def first(self, function, arguments):
+        if not hasattr(function, "trace"):  # a program that calls compiled functions
+            return super().first(function, arguments)
         times = [time.perf_counter()]
         traced = function.trace(*arguments)
         times.append(time.perf_counter())
@@ -88,7 +100,7 @@ class Jax(NumPy):
     def compiled(self, name, case):
         donated = (0,) if case.carries else ()
         function = case.build(self.library.numpy, self.library)
-        return self.library.jit(function, donate_argnums=donated)
+        return self.library.jit(function, donate_argnums=donated) if case.compiles else function
 
     def wait(self, result):
         return self.library.block_until_ready(result)
@@ -113,7 +125,7 @@ class Torch(NumPy):
         return array.detach().numpy()
 
 
-CONTESTANTS = {"transpile": Transpile, "numpy": NumPy, "jax": Jax, "torch": Torch}
+CONTESTANTS = {"transpile": Transpile, "numpy": NumPy, "jax": Jax, "torch": Torch, "c": HandWritten}
 
 
 def mapped(function, tree):

@@ -80,7 +80,48 @@ def rosenbrock_hessian():
     return torch.compile(hessian(rosenbrock))
 
 
+def lstm_gradient():
+    """aten's own LSTM, whose weights are the transposes of ours; it has a second bias."""
+
+    def value_and_gradient(params, xs, target):
+        leaves = {name: value.requires_grad_() for name, value in params.items()}
+        weights = [leaves["input"].T, leaves["hidden"].T, leaves["bias"]]
+        weights = [weight.contiguous() for weight in weights]
+        weights.append(torch.zeros_like(weights[2]))
+        zero = torch.zeros(1, *target.shape)
+        state = (zero, zero)
+        _, last, _ = torch.lstm(xs, state, weights, True, 1, 0.0, True, False, False)
+        value = functional.mse_loss(last[0], target)
+        found = torch.autograd.grad(value, list(leaves.values()))
+        return value, dict(zip(leaves, found, strict=True))
+
+    return value_and_gradient
+
+
+def convolutional_training_step():
+    def loss(params, x, targets):
+        for name in ("first", "second"):
+            x = functional.conv2d(x, params[name], padding="same")
+            x = functional.max_pool2d(functional.relu(x), 2)
+        return functional.cross_entropy(x.flatten(1) @ params["dense"] + params["bias"], targets)
+
+    compiled = torch.compile(loss)
+
+    def step(params, x, targets):
+        leaves = [leaf.requires_grad_() for leaf in params.values()]
+        value = compiled(params, x, targets)
+        found = torch.autograd.grad(value, leaves)
+        with torch.no_grad():
+            for leaf, change in zip(leaves, found, strict=True):
+                leaf -= RATE * change
+        return value, params
+
+    return step
+
+
 FUNCTIONS = {
+    "lstm_gradient": lstm_gradient,
+    "convolutional_training_step": convolutional_training_step,
     "mlp_training_step": mlp_training_step,
     "mlp_gradient_small": mlp_gradient,
     "attention_training_step": attention_gradient,

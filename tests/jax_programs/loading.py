@@ -1,0 +1,40 @@
+"""Loads a program of this folder as it stands, or with transpile in the place of JAX."""
+
+from __future__ import annotations
+
+import re
+import types
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+NAMES = (
+    "belief_propagation",
+    "dynamic_programming",
+    "k_means",
+    "kalman_filter",
+    "lstm",
+    "mcmc",
+    "ray_marcher",
+    "reaction_diffusion",
+    "solar_system",
+    "transformer",
+)
+
+
+def source(name):
+    """The text of a program."""
+    return (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+
+
+def ported(text):
+    """The text of a program with its imports changed, and nothing else."""
+    text = re.sub(r"^import jax$", "import transpile as jax", text, flags=re.MULTILINE)
+    return re.sub(r"^(import|from) jax\b", r"\1 transpile", text, flags=re.MULTILINE)
+
+
+def load(name, library="transpile"):
+    """The module of a program, fresh, over transpile or jax."""
+    text = source(name) if library == "jax" else ported(source(name))
+    module = types.ModuleType(f"{library}_{name}")
+    exec(compile(text, str(FOLDER / f"{name}.py"), "exec"), vars(module))
+    return module
