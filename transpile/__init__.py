@@ -18,7 +18,7 @@ from transpile.options import Options
 from transpile.types import ShapeDtypeStruct
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
-    from transpile import scipy, test_util
+    from transpile import nn, scipy, test_util, tree_util
     from transpile.functional.checkpoint import (
         checkpoint,
         checkpoint_name,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
 
 __getattr__, __dir__ = on_demand(
     "transpile",
-    modules=("scipy", "test_util"),
+    modules=("nn", "scipy", "test_util", "tree_util"),
     names={
         "transpile.functional.checkpoint": "checkpoint checkpoint_name checkpoint_policies remat",
         "transpile.functional.custom": (
@@ -80,6 +80,7 @@ __all__ = [
     "linearize",
     "make_jaxpr",
     "named_call",
+    "nn",
     "numpy",
     "remat",
     "scipy",
@@ -87,6 +88,7 @@ __all__ = [
     "stop_gradient",
     "test_util",
     "tree",
+    "tree_util",
     "value_and_grad",
     "vjp",
     "vmap",

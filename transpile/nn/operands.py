@@ -1,0 +1,85 @@
+"""What the functions of `nn` are made of: their operands, and calls in and outside of traces.
+
+They are written in NumPy's functions, which make equations of traced values and compute others.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from transpile.graph import Const
+from transpile.numpy.operands import Array, Function
+from transpile.numpy.operands import error as located
+from transpile.primitive import TABLE
+from transpile.trace import bind
+from transpile.tracer import Tracer, named
+from transpile.types import FLOAT64, PYTHON_SCALARS, check_dtype, kind_letter
+
+
+def public(implementation: Function) -> Function:
+    """The function, whose result has the name that the user's line gives it, and which is as silent
+    about overflow outside of traces as inside."""
+
+    @functools.wraps(implementation)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return named(implementation(*args, **kwargs))
+
+    return function  # type: ignore[return-value]
+
+
+def operand(function: str, value: Array, position: int = 0) -> Any:
+    """A Tracer, an array of a supported dtype or a Python number; else JAX's TypeError."""
+    if isinstance(value, Tracer) or type(value) in PYTHON_SCALARS:
+        return value
+    if isinstance(value, Const):
+        return value.value
+    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        return array.astype(check_dtype(array.dtype), copy=False)[()]
+    raise located(
+        TypeError,
+        f"{function} requires ndarray or scalar arguments, got {type(value)} at position "
+        f"{position}.",
+    )
+
+
+def inexact(function: str, value: Array, position: int = 0) -> Any:
+    """The operand as a floating-point or complex one: integers and bools become float64."""
+    x = operand(function, value, position)
+    if type(x) in (bool, int):
+        return float(x)
+    if type(x) in PYTHON_SCALARS or kind_letter(x.dtype) in "fc":
+        return x
+    if isinstance(x, Tracer) and x.type.weak:
+        return np.multiply(x, 1.0)
+    return x.astype(FLOAT64)
+
+
+def floating(function: str, value: Array) -> Any:
+    """The operand of a function that is of floating-point numbers alone; else JAX's TypeError."""
+    x = operand(function, value)
+    dtype = PYTHON_SCALARS.get(type(x)) or x.dtype
+    if kind_letter(dtype) not in "fc":
+        raise located(
+            TypeError,
+            f"{function} does not accept dtype {dtype.name}. Accepted dtypes are subtypes of "
+            "floating, complexfloating.",
+        )
+    return x
+
+
+def applied(row: str, x: Any) -> Any:
+    """A row of the table of one value: an equation, or what NumPy computes."""
+    if isinstance(x, Tracer):
+        return bind(TABLE[row], x)
+    value = np.asarray(x)
+    return np.asarray(TABLE[row].numpy(value)).astype(value.dtype, copy=False)[()]
+
+
+def array_dtype(x: Any) -> np.dtype[Any]:
+    """The dtype of an operand."""
+    return PYTHON_SCALARS.get(type(x)) or x.dtype

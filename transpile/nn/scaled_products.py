@@ -1,0 +1,59 @@
+"""Products of matrices that are stored in blocks with a scale each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.nn.operands import public
+from transpile.numpy.operands import Array, as_array
+from transpile.numpy.operands import error as located
+
+
+@public
+def scaled_matmul(
+    lhs: Array,
+    rhs: Array,
+    lhs_scales: Array,
+    rhs_scales: Array,
+    preferred_element_type: Any = np.float32,
+) -> Any:
+    """The products of matrices (B, M, K) and (B, N, K) along K, each block of whose rows along K is
+    first multiplied by its scale.
+
+    lhs_scales, rhs_scales  (B, M, blocks) and (B, N, blocks), where the number of blocks divides K
+    preferred_element_type  dtype of the result (B, M, N)
+
+    Raises ValueError for shapes that do not fit.
+    """
+    a, b, a_scales, b_scales = (as_array(x) for x in (lhs, rhs, lhs_scales, rhs_scales))
+    if not all(x.ndim == 3 for x in (a, b, a_scales, b_scales)):
+        raise located(ValueError, "scaled_matmul requires all inputs to be 3-dimensional arrays")
+    if (a.shape[0], a.shape[2]) != (b.shape[0], b.shape[2]):
+        raise located(
+            ValueError,
+            "scaled_matmul requires inputs a and b to have matching batch (B) and contract (K) "
+            f"dimensions, but got shapes {a.shape} and {b.shape}",
+        )
+    if (a_scales.shape[0], a_scales.shape[2]) != (b_scales.shape[0], b_scales.shape[2]):
+        raise located(
+            ValueError,
+            "scaled_matmul requires scales to have matching batch (B) and contract (K) dimensions, "
+            f"but got shapes {a_scales.shape} and {b_scales.shape}",
+        )
+    if (a_scales.shape[1], b_scales.shape[1]) != (a.shape[1], b.shape[1]):
+        raise located(
+            ValueError,
+            "scaled_matmul requires scales to match non-contract dimensions of inputs, but got "
+            f"shapes a: {a.shape}, b: {b.shape}, a_scales: {a_scales.shape}, b_scales: "
+            f"{b_scales.shape}",
+        )
+    dtype = np.dtype(preferred_element_type)
+    x, y = (_scaled(*pair, dtype) for pair in ((a, a_scales), (b, b_scales)))
+    return np.einsum("bmk,bnk->bmn", x, y)
+
+
+def _scaled(x: Any, scales: Any, dtype: np.dtype[Any]) -> Any:
+    size = x.shape[2] // max(scales.shape[2], 1)
+    return x.astype(dtype) * np.repeat(scales.astype(dtype), size, axis=2)
