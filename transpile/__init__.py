@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.functional.gradients import grad, value_and_grad
     from transpile.functional.jacobians import hessian, jacfwd, jacobian, jacrev
     from transpile.functional.vectorize import vmap
+    from transpile.settings import config
 
 __getattr__, __dir__ = on_demand(
     "transpile",
@@ -50,6 +51,7 @@ __getattr__, __dir__ = on_demand(
         "transpile.functional.gradients": "grad value_and_grad",
         "transpile.functional.jacobians": "hessian jacfwd jacobian jacrev",
         "transpile.functional.vectorize": "vmap",
+        "transpile.settings": "config",
     },
 )
 
@@ -61,6 +63,7 @@ __all__ = [
     "checkpoint_policies",
     "clear_caches",
     "closure_convert",
+    "config",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
