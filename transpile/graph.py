@@ -12,15 +12,16 @@ may stand beside arrays. Sub-programs (branches, loop bodies) are graphs in `par
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from transpile.errors import InternalError
+from transpile.hashes import blake2b
+from transpile.records import dataclass
 from transpile.types import FLOAT16, FLOAT32, SHORT_NAMES, ArrayType
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
@@ -82,7 +83,7 @@ class Const:
     def digest(self) -> str:
         """A hash of the bytes."""
         if self._digest is None:
-            self._digest = hashlib.blake2b(self.value.tobytes(), digest_size=16).hexdigest()
+            self._digest = blake2b(self.value.tobytes(), digest_size=16).hexdigest()
         return self._digest
 
     def __eq__(self, other: object) -> bool:
@@ -104,6 +105,10 @@ class Const:
 
 
 Atom = Var | Const
+
+# The inputs whose memory results may take: by position, with that of the only output that may,
+# where the input is assigned to.
+Donated = tuple[int | tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,11 +254,15 @@ def _param_key(value: Any) -> Any:
 
 
 def live_equations(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[Equation, ...]:
-    """The equations that the outputs depend on, in order."""
+    """The equations that the outputs depend on, in order; loops and branches without the results
+    that nothing depends on."""
     live = {a for a in outputs if isinstance(a, Var)}
     kept: list[Equation] = []
     for equation in reversed(equations):
         if not live.isdisjoint(equation.outputs):
+            narrow = equation.primitive.narrow
+            if narrow is not None:
+                equation = narrow(equation, [v in live for v in equation.outputs])
             kept.append(equation)
             live.update(a for a in equation.inputs if isinstance(a, Var))
     return tuple(reversed(kept))

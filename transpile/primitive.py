@@ -8,10 +8,11 @@ such as `np.sin(tracer)` finds its row.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from transpile.dims import Index
+from transpile.records import dataclass
 from transpile.source import user_source
 from transpile.types import ArrayType
 
@@ -70,6 +71,10 @@ class Primitive:
                list of cotangents
     batch      (axis, batched, *operands, **params) -> (result, whether it is batched). Batched
                operands have the new axis in front. A call or a control row gives two lists
+    split      control: (equation, unknown, eager) -> the equations that it becomes, for what does
+               not depend on the unknown operands and for what does; None leaves it to the latter.
+               Not eager: only what is a result need be split off
+    narrow     control: (equation, read) -> the equation without the results that are not read
     domain     (low, high) of arguments for tests, where not every value is one
     """
 
@@ -87,6 +92,8 @@ class Primitive:
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
+    split: Callable[..., Any] | None = None
+    narrow: Callable[..., Any] | None = None
     domain: tuple[float, float] | None = None
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from transpile import tree
 from transpile.closures import Watch
 from transpile.keys import Rejected, abstract, ndarray
 from transpile.leaves import OnLeaves, output_names
+from transpile.log import Log
 from transpile.options import Options
 from transpile.parameters import Bound, Parameters
 from transpile.records import dataclass
@@ -33,7 +33,7 @@ from transpile.stages import Fast, Lowered, Traced
 from transpile.trace import current_trace, trace_function
 from transpile.types import PYTHON_SCALARS
 
-logger = logging.getLogger("transpile")
+logger = Log("transpile")
 
 
 @dataclass(frozen=True)

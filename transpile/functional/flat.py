@@ -5,7 +5,6 @@ first, and the values that it runs them on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,13 @@ from transpile.leaves import result_leaf
 from transpile.options import Options
 from transpile.parameters import parameters
 from transpile.primitives.rules import zeros
+from transpile.records import dataclass
 from transpile.signature import describe, function_name, inner, unique_identifiers
 from transpile.source import function_source, user_source
 from transpile.trace import current_trace, trace_nested
 from transpile.tracer import Tracer
 from transpile.transforms.closed import Closed
+from transpile.transforms.interpret import interpret
 from transpile.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
 from transpile.wrapped import BoundWrapped, Wrapped
 
@@ -126,6 +127,11 @@ def _traced_leaves(aux: Any) -> tuple[list[Any], list[tuple[bool, Any]], tree.Tr
     leaves, structure = flatten_arrays(aux)
     marked = [(isinstance(x, Tracer), x) for x in leaves]
     return [x for is_traced, x in marked if is_traced], marked, structure
+
+
+def run_graph(graph: Graph, values: Sequence[Any]) -> list[Any]:
+    """The outputs of a graph outside of all traces."""
+    return interpret(graph, values)
 
 
 _executables: dict[tuple[str, Options], Executable] = {}

@@ -8,9 +8,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from transpile.lax import gather_scatter, joins, kinds, numbers, operators, shapes, slicing
+from transpile.lax import (
+    associative,
+    branches,
+    gather_scatter,
+    joins,
+    kinds,
+    loops,
+    numbers,
+    operators,
+    products,
+    reductions,
+    shapes,
+    slicing,
+    sorting,
+)
 
-_MODULES: tuple[Any, ...] = (gather_scatter, joins, kinds, numbers, operators, shapes, slicing)
+_MODULES: tuple[Any, ...] = (
+    associative,
+    branches,
+    gather_scatter,
+    joins,
+    kinds,
+    loops,
+    numbers,
+    operators,
+    products,
+    reductions,
+    shapes,
+    slicing,
+    sorting,
+)
 _NAMES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 globals().update(_NAMES)
 __all__ = sorted(_NAMES)

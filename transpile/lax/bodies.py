@@ -7,7 +7,7 @@ equation. So the graph in its params stays the same when these change.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,13 @@ from transpile.functional.flat import (
     argument_names,
     as_value,
     flatten_function,
-    result_leaf,
     run_graph,
     value_type,
 )
 from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.leaves import result_leaf
 from transpile.numpy.operands import convert
+from transpile.records import dataclass
 from transpile.signature import function_name, inner, unique_identifiers
 from transpile.source import function_source
 from transpile.trace import constant, trace_nested
@@ -157,24 +158,13 @@ def merged(bodies: Sequence[Body]) -> tuple[list[Graph], list[Any]]:
     graphs = []
     for body in bodies:
         leading = dict(zip(map(_identity, body.captured), body.graph.inputs, strict=False))
-        first = [leading.get(key) or Var(value_of(v)) for key, v in captured.items()]
+        first = [leading.get(key) or Var(v.type) for key, v in captured.items()]
         graphs.append(replace(body.graph, inputs=(*first, *body.inputs)))
     return graphs, list(captured.values())
 
 
 def _identity(value: Any) -> Any:
     return value.variable if isinstance(value, Tracer) else value
-
-
-def value_of(captured: Any) -> ArrayType:
-    """The type of a captured value: a tracer or a constant."""
-    kind: ArrayType = captured.type
-    return kind
-
-
-def known_value(value: Any) -> Any:
-    """The value of something that is not traced, or None."""
-    return None if isinstance(value, Tracer) else value
 
 
 # ----------------------------------------------------------------------------------------- values

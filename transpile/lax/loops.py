@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
-from transpile.dims import Index
 from transpile.functional.vectorize import vmap
-from transpile.graph import Graph, Var
+from transpile.graph import Atom, Graph, Var
 from transpile.lax.bodies import (
     Body,
     Leaves,
@@ -30,7 +29,7 @@ from transpile.signature import type_text
 from transpile.source import user_source
 from transpile.trace import bind, current_trace
 from transpile.tracer import UNKNOWN, Tracer
-from transpile.types import BOOL, INT64, PYTHON_SCALARS, ArrayType
+from transpile.types import BOOL, INT64, ArrayType
 from transpile.wrapped import is_jit_disabled
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
@@ -198,7 +197,7 @@ def bind_scan(
     an x is that one."""
     count, first_x = len(carry), len(consts) + len(carry)
     is_fixed = [graph.outputs[k] is graph.inputs[len(consts) + k] for k in range(count)]
-    forwarded = {v: x for v, x in zip(graph.inputs[first_x:], xs, strict=True)}
+    forwarded: dict[Atom, Any] = dict(zip(graph.inputs[first_x:], xs, strict=True))
     ys = graph.outputs[count:]
     moving = [k for k in range(count) if not is_fixed[k]]
     still = [k for k in range(count) if is_fixed[k]]
@@ -232,7 +231,7 @@ def bind_scan(
         )
     given = iter(found)
     last = [carry[k] if is_fixed[k] else next(given) for k in range(count)]
-    return [*last, *[forwarded[a] if a in forwarded else next(given) for a in ys]]  # type: ignore[index]
+    return [*last, *[forwarded[a] if a in forwarded else next(given) for a in ys]]
 
 
 # ------------------------------------------------------------------------------------- while_loop
@@ -336,14 +335,23 @@ def fori_loop(
     kind = _bounds_type(bounds.types)
     known = [_known(x) for x in bounds.values]
     if all(x is not UNKNOWN for x in known):
-        return _fori_of_known(int(known[0]), int(known[1]), body_fun, init_val, unroll)
+        _check_unroll(unroll or 0)
+        start, stop = int(known[0]), int(known[1])
+        if is_jit_disabled() and not _is_traced(init_val):
+            return _fori_in_python(start, stop, body_fun, init_val)
+        if current_trace() is not None:
+            init = Leaves.of(init_val, "init_val")
+            return _counted_scan(start, max(stop - start, 0), body_fun, init)
+        # The program is the same for all bounds: outside of traces nobody asks for a derivative.
+        return outside(_as("fori_loop", _outside_loop(body_fun)), start, stop, init_val)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
             f"{user_source()}: Can only use `unroll` in `fori_loop` if the loop bounds are "
             f"statically known."
         )
     limits = [_of_type(x, kind) for x in bounds.values]
-    return _fori(limits, kind, body_fun, Leaves.of(init_val, "init_val"))
+    init = Leaves.of(init_val, "init_val")
+    return _fori(limits, kind, body_fun, init, ("while_loop body", "loop_carry[2]"))
 
 
 def _known(value: Any) -> Any:
@@ -352,7 +360,7 @@ def _known(value: Any) -> Any:
 
 
 def _bounds_type(types: Sequence[ArrayType]) -> ArrayType:
-    """The type of the number of an iteration: a Python integer takes the type of the other bound."""
+    """The type of an iteration's number: a Python integer takes the type of the other bound."""
     lower, upper = types
     if lower.shape or upper.shape:
         raise TypeError(
@@ -377,31 +385,31 @@ def _of_type(value: Any, kind: ArrayType) -> Any:
     return bind(elementwise.convert, value, dtype=kind.dtype)
 
 
-def _fori_of_known(
-    lower: int, upper: int, body_fun: Function, init_val: Any, unroll: int | bool | None
-) -> Any:
-    _check_unroll(unroll or 0)
-    length = max(upper - lower, 0)
-    if is_jit_disabled() and not _is_traced(init_val):
-        carry = tree.map(_own, init_val)
-        for i in range(lower, upper):
-            carry = body_fun(i, carry)
-        return carry
+def _fori_in_python(lower: int, upper: int, body_fun: Function, init_val: Any) -> Any:
+    """As a Python loop on arrays."""
+    carry = tree.map(_own, init_val)
+    for i in range(lower, upper):
+        carry = body_fun(i, carry)
+    return carry
 
-    def looped(init_val: Any) -> Any:
-        return _counted_scan(lower, length, body_fun, Leaves.of(init_val, "init_val"))
 
-    if current_trace() is None:
-        return outside(_as("fori_loop", looped), init_val)
-    return looped(init_val)
+def _outside_loop(body_fun: Function) -> Function:
+    """The loop as a function of its bounds, which are traced, and of the first carry."""
+
+    def looped(lower: Any, upper: Any, init_val: Any) -> Any:
+        init = Leaves.of(init_val, "init_val")
+        return _fori([lower, upper], _INDEX, body_fun, init, _OF_SCAN)
+
+    return looped
 
 
 _INDEX = ArrayType((), INT64, weak=True)  # the number of an iteration is a Python integer's
+_OF_SCAN = ("scan body", "loop_carry[1]")  # what JAX calls the body and the carry of a counted loop
 
 
-def _counted_scan(lower: int, length: Index, body_fun: Function, init: Leaves) -> Any:
+def _counted_scan(lower: int, length: int, body_fun: Function, init: Leaves) -> Any:
     """A scan over the numbers of the iterations."""
-    init, body = _fori_body(_INDEX, body_fun, init, "scan body", "loop_carry[1]")
+    init, body = _fori_body(_INDEX, body_fun, init, _OF_SCAN)
     numbers = bind(axes.iota, shape=(length,), dimension=0, dtype=INT64)
     if lower:
         start = np.int64(lower)
@@ -410,15 +418,15 @@ def _counted_scan(lower: int, length: Index, body_fun: Function, init: Leaves) -
     number: Var = body.graph.inputs[count]
     carry = body.graph.inputs[count + 1 :]
     graph = replace(body.graph, inputs=(*body.graph.inputs[:count], *carry, number))
-    results = bind_scan(graph, body.captured, init.values, [numbers], int(length), False)
+    results = bind_scan(graph, body.captured, init.values, [numbers], length, False)
     return handed_back(results, init.tree)
 
 
 def _fori_body(
-    kind: ArrayType, body_fun: Function, init: Leaves, what: str, carry_name: str
+    kind: ArrayType, body_fun: Function, init: Leaves, words: tuple[str, str]
 ) -> tuple[Leaves, Body]:
-    """The initial carry and the body of a counted loop."""
-    component = component_named(carry_name)
+    """The initial carry and the body of a counted loop; `words` are for messages."""
+    what, component = words[0], component_named(words[1])
 
     def traced(init: Leaves) -> Body:
         return trace_body(body_fun, [tree.LEAF, init.tree], [kind, *init.types])
@@ -432,7 +440,13 @@ def _fori_body(
     return init, body
 
 
-def _fori(limits: Sequence[Any], kind: ArrayType, body_fun: Function, init: Leaves) -> Any:
+def _fori(
+    limits: Sequence[Any],
+    kind: ArrayType,
+    body_fun: Function,
+    init: Leaves,
+    words: tuple[str, str],
+) -> Any:
     """A loop whose bounds are traced."""
     if kind.dtype.kind not in "iu":  # JAX counts floats as well
 
@@ -442,7 +456,7 @@ def _fori(limits: Sequence[Any], kind: ArrayType, body_fun: Function, init: Leav
         state = Leaves.of((*limits, init.tree.unflatten(init.values)), "init_val")
         component = component_named("loop_carry")
         return _while(lambda state: state[0] < state[1], step, state, component)[2]
-    init, body = _fori_body(kind, body_fun, init, "while_loop body", "loop_carry[2]")
+    init, body = _fori_body(kind, body_fun, init, words)
     count = len(body.captured)
     number: Var = body.graph.inputs[count]
     leading, carry = body.graph.inputs[:count], body.graph.inputs[count + 1 :]
@@ -487,6 +501,3 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
         return ys
     rest = vmap(f)(tree.map(lambda x: x[whole:], xs))
     return tree.map(lambda y, more: np.concatenate([y, more]), ys, rest)
-
-
-_ = PYTHON_SCALARS

@@ -6,6 +6,7 @@ It does not keep them from the forward pass, but for those that a policy names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from transpile.graph import Equation, Graph, Var, live_equations
@@ -36,7 +37,8 @@ def _checkpoint_jvp(
     derivative, count = both.graph, len(graph.outputs)
     moving = derivative.inputs[len(derivative.inputs) - sum(t is not None for t in tangents) :]
     fixed = derivative.inputs[: len(derivative.inputs) - len(moving)]
-    known, _ = partition(derivative, moving)
+    known, rest = partition(derivative, moving)
+    derivative = replace(derivative, equations=(*known, *rest))
     saveable = {v for e in known if _is_saved(policy, e) for v in e.outputs}
     moved = derivative.outputs[count:]
     recomputed, read = _equations_from(derivative, moved, saveable)

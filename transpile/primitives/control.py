@@ -18,6 +18,10 @@ import numpy as np
 
 from transpile.graph import Graph
 from transpile.primitive import Primitive, register
+from transpile.primitives import control_batch as batches
+from transpile.primitives import control_derivatives as derivatives
+from transpile.primitives import control_narrow as narrow
+from transpile.primitives import control_split as parts
 from transpile.transforms.interpret import Interpreter
 from transpile.types import BOOL, ArrayType
 
@@ -46,9 +50,9 @@ def _listed(types: Sequence[ArrayType]) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-def _carried(graph: Graph, start: int, count: int) -> Types:
-    """The types of a carry, as the body takes it: that of a Python number stays weak."""
-    return tuple(v.type for v in graph.inputs[start : start + count])
+def _results(graph: Graph, count: int) -> Types:
+    """The types of a carry, as the body gives it: that of a Python number stays weak."""
+    return tuple(a.type for a in graph.outputs[:count])
 
 
 # ------------------------------------------------------------------------------------------- cond
@@ -77,7 +81,19 @@ def _cond_value(index: Any, *operands: Any, branches: tuple[Graph, ...]) -> list
 
 
 # The index: a bool, of which False is branch 0, or an integer, clamped to the branches there are.
-cond = register(Primitive("cond", "control", _cond_value, _cond_type))
+cond = register(
+    Primitive(
+        "cond",
+        "control",
+        _cond_value,
+        _cond_type,
+        jvp=derivatives.cond_jvp,
+        transpose=derivatives.cond_transpose,
+        batch=batches.cond_batch,
+        split=parts.cond_split,
+        narrow=narrow.cond_narrow,
+    )
+)
 
 
 # ------------------------------------------------------------------------------------------ while
@@ -92,7 +108,7 @@ def _while_type(*types: ArrayType, condition: Graph, body: Graph, consts: int) -
         raise TypeError(
             f"the condition gives {_listed([a.type for a in condition.outputs])}, not one bool"
         )
-    return _carried(body, consts, len(carry))
+    return _results(body, len(carry))
 
 
 def _while_value(*values: Any, condition: Graph, body: Graph, consts: int) -> list[Any]:
@@ -108,7 +124,19 @@ def _copies(values: Sequence[Any]) -> list[Any]:
 
 
 # condition: (*consts, *carry) -> bool; body: (*consts, *carry) -> carry.
-while_ = register(Primitive("while", "control", _while_value, _while_type))
+while_ = register(
+    Primitive(
+        "while",
+        "control",
+        _while_value,
+        _while_type,
+        jvp=derivatives.while_jvp,
+        transpose=derivatives.refuse_reverse,
+        batch=batches.while_batch,
+        split=parts.while_split,
+        narrow=narrow.while_narrow,
+    )
+)
 
 
 # -------------------------------------------------------------------------------------- fori_loop
@@ -121,7 +149,7 @@ def _fori_type(
         raise TypeError(f"the bounds of a loop are integers of one type, not {lower} and {upper}")
     _check_inputs("body", graph, (lower, *types))
     _check_carry("body", graph, types[consts:], 0)
-    return _carried(graph, 1 + consts, len(types) - consts)
+    return _results(graph, len(types) - consts)
 
 
 def _fori_value(lower: Any, upper: Any, *values: Any, graph: Graph, consts: int) -> list[Any]:
@@ -132,7 +160,19 @@ def _fori_value(lower: Any, upper: Any, *values: Any, graph: Graph, consts: int)
 
 
 # A loop whose bounds are known at run time only; graph: (i, *consts, *carry) -> carry.
-fori_loop = register(Primitive("fori_loop", "control", _fori_value, _fori_type))
+fori_loop = register(
+    Primitive(
+        "fori_loop",
+        "control",
+        _fori_value,
+        _fori_type,
+        jvp=derivatives.fori_jvp,
+        transpose=derivatives.refuse_reverse,
+        batch=batches.fori_batch,
+        split=parts.fori_split,
+        narrow=narrow.fori_narrow,
+    )
+)
 
 
 # ------------------------------------------------------------------------------------------- scan
@@ -149,7 +189,7 @@ def _scan_type(
     _check_inputs("body", graph, (*types[: consts + carry], *slices))
     _check_carry("body", graph, types[consts : consts + carry], len(graph.outputs))
     ys = [a.type for a in graph.outputs[carry:]]
-    return _carried(graph, consts, carry) + tuple(y.with_shape((length, *y.shape)) for y in ys)
+    return _results(graph, carry) + tuple(y.with_shape((length, *y.shape)) for y in ys)
 
 
 def _scan_value(
@@ -173,4 +213,16 @@ def steps(length: int, reverse: bool) -> Iterator[int]:
 
 
 # graph: (*consts, *carry, *x) -> (*carry, *y); `carry` says how many values the carry has.
-scan = register(Primitive("scan", "control", _scan_value, _scan_type))
+scan = register(
+    Primitive(
+        "scan",
+        "control",
+        _scan_value,
+        _scan_type,
+        jvp=derivatives.scan_jvp,
+        transpose=derivatives.scan_transpose,
+        batch=batches.scan_batch,
+        split=parts.scan_split,
+        narrow=narrow.scan_narrow,
+    )
+)

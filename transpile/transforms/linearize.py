@@ -8,10 +8,11 @@ some of those values, the residuals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from transpile.graph import Atom, Equation, Graph, Var, live_equations
+from transpile.records import dataclass
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
 
@@ -64,11 +65,12 @@ def linearize(
     results, moved = graph.outputs[: len(flags)], graph.outputs[len(flags) :][: sum(flags)]
     linear = live_equations(linear, moved)
     residuals = free_variables(linear, moved, tangents)
+    outputs = (*results, *residuals)
     forward = replace(
         graph,
         inputs=graph.inputs[:first_tangent],
-        equations=known,
-        outputs=(*results, *residuals),
+        equations=live_equations(known, outputs),
+        outputs=outputs,
     )
     return Linearized(
         Closed(forward, both.captured),
@@ -79,17 +81,27 @@ def linearize(
 
 
 def partition(
-    graph: Graph, unknown: Sequence[Var]
+    graph: Graph, unknown: Sequence[Var], eager: bool = True
 ) -> tuple[tuple[Equation, ...], tuple[Equation, ...]]:
-    """The equations that do not depend on the unknown inputs, and those that do."""
+    """The equations that do not depend on the unknown inputs, and those that do.
+
+    Loops and branches of which a part does not depend on them are split; not `eager`: only where
+    that part gives a result.
+    """
     depending = set(unknown)
-    known, rest = [], []
+    known: list[Equation] = []
+    rest: list[Equation] = []
     for equation in graph.equations:
         if depending.isdisjoint(equation.inputs):
             known.append(equation)
-        else:
-            rest.append(equation)
-            depending.update(equation.outputs)
+            continue
+        split = equation.primitive.split
+        flags = [a in depending for a in equation.inputs]
+        parts = None if split is None else split(equation, flags, eager)
+        first, second = ([], [equation]) if parts is None else parts
+        known += first
+        rest += second
+        depending.update(v for e in second for v in e.outputs)
     return tuple(known), tuple(rest)
 
 

@@ -70,7 +70,7 @@ def pull(graph: Graph, operands: Sequence[Any], cotangents: Sequence[Any]) -> li
         (v, x) for v, x in zip(graph.inputs, operands, strict=True) if not isinstance(x, Linear)
     ]
     values = Environment(trace, [v for v, _ in known], [x for _, x in known])
-    forwards, backwards = partition(graph, linear)
+    forwards, backwards = partition(graph, linear, eager=False)
     for equation in forwards:
         inputs = [values[a] for a in equation.inputs]
         values.define(equation.outputs, trace.copy(equation, inputs))

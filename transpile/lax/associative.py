@@ -1,0 +1,108 @@
+"""associative_scan: what a binary operation makes of all elements up to each, by halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile import tree
+from transpile.lax.bodies import outside
+from transpile.source import user_source
+from transpile.trace import current_trace
+
+__all__ = ["associative_scan"]
+
+Combine = Callable[[list[Any], list[Any]], list[Any]]
+
+
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """For each place along an axis what `fn` makes of the elements up to there.
+
+    fn       (a, b) -> their combination, for slices of many elements at once: pytrees like `elems`.
+             It must be associative: neighbours are combined first, then pairs, and so on
+    elems    a pytree of arrays with one size along the axis
+    reverse  from the last element to the first
+
+    The results are like `elems`: a, fn(a, b), fn(fn(a, b), c), ... Raises ValueError for arrays of
+    different sizes.
+
+    Blelloch, Prefix sums and their applications, CMU-CS-90-190, 1990.
+    """
+    if not callable(fn):
+        raise TypeError("lax.associative_scan: fn argument should be callable.")
+
+    def associative_scan(elems: Any) -> Any:
+        leaves, structure = tree.flatten(elems)
+        if not leaves:
+            return elems
+        place = _checked_axis(leaves, axis)
+
+        def combine(a: list[Any], b: list[Any]) -> list[Any]:
+            return tree.leaves(fn(structure.unflatten(a), structure.unflatten(b)))
+
+        if reverse:
+            leaves = [np.flip(x, place) for x in leaves]
+        found = _scanned(combine, leaves, place)
+        if reverse:
+            found = [np.flip(x, place) for x in found]
+        return structure.unflatten(found)
+
+    if current_trace() is None:
+        return outside(associative_scan, elems)
+    return associative_scan(elems)
+
+
+def _checked_axis(leaves: Sequence[Any], axis: int) -> int:
+    """The axis, counted from the front."""
+    shapes = [np.shape(x) for x in leaves]
+    rank = len(shapes[0])
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"{user_source()}: axis {axis} is out of bounds for array of dimension {rank}"
+        )
+    place = axis % rank
+    if any(len(s) <= place or s[place] != shapes[0][place] for s in shapes):
+        raise ValueError(
+            f"{user_source()}: Array inputs to associative_scan must have the same first "
+            f"dimension. (saw: {shapes})"
+        )
+    return place
+
+
+def _scanned(combine: Combine, elems: list[Any], axis: int) -> list[Any]:
+    """Pairs of neighbours are combined and scanned: these are the results at odd places. Those at
+    even places are each one of them, combined with the element that follows."""
+    count = elems[0].shape[axis]
+    if count < 2:
+        return elems
+    pairs = combine(
+        [_part(x, axis, 0, count - 1, 2) for x in elems],
+        [_part(x, axis, 1, count, 2) for x in elems],
+    )
+    odd = _scanned(combine, pairs, axis)
+    first = [_part(x, axis, 0, 1, 1) for x in elems]
+    if count == 2:
+        return [np.concatenate(pair, axis) for pair in zip(first, odd, strict=True)]
+    before = [_part(x, axis, 0, (count - 1) // 2, 1) for x in odd]
+    later = combine(before, [_part(x, axis, 2, count, 2) for x in elems])
+    even = [np.concatenate(pair, axis) for pair in zip(first, later, strict=True)]
+    return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
+
+
+def _part(x: Any, axis: int, start: int, stop: int, step: int) -> Any:
+    return x[(*[slice(None)] * axis, slice(start, stop, step))]
+
+
+def _interleaved(even: Any, odd: Any, axis: int) -> Any:
+    """The elements in turn; `even` has as many as `odd`, or one more."""
+    count = odd.shape[axis]
+    pairs = np.stack([_part(even, axis, 0, count, 1), odd], axis + 1)
+    shape = (*odd.shape[:axis], 2 * count, *odd.shape[axis + 1 :])
+    together = np.reshape(pairs, shape)
+    if even.shape[axis] == count:
+        return together
+    return np.concatenate([together, _part(even, axis, count, count + 1, 1)], axis)

@@ -1,0 +1,232 @@
+"""Branches: cond, switch, platform_dependent, with JAX's names, arguments and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from transpile.graph import Atom, Graph
+from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, outside, trace_body
+from transpile.lax.carries import check_branches
+from transpile.primitives import control
+from transpile.primitives.calls import bind_call
+from transpile.source import user_source
+from transpile.trace import current_trace
+from transpile.tracer import Tracer
+from transpile.transforms.closed import apply
+from transpile.types import PYTHON_SCALARS, kind_letter, type_of
+from transpile.wrapped import is_jit_disabled
+
+__all__ = ["cond", "platform_dependent", "switch"]
+
+Function = Callable[..., Any]
+_NO_OPERAND: Any = object()  # where the keyword `operand` is not given
+
+
+def cond(
+    pred: Any,
+    true_fun: Function,
+    false_fun: Function,
+    *operands: Any,
+    operand: Any = _NO_OPERAND,
+) -> Any:
+    """The result of `true_fun(*operands)` where `pred` is true, else of `false_fun(*operands)`.
+
+    pred                 a bool, or a number, which is true if it is not 0
+    true_fun, false_fun  functions of pytrees of arrays, with results of one structure and types;
+                         both are traced, one of them runs
+    operand              the only operand, by keyword
+
+    The older form `cond(pred, x_true, f_true, x_false, f_false)` works as well. Raises TypeError
+    for a `pred` that is no scalar, and where the results differ in structure or type.
+    """
+    if not (callable(true_fun) and callable(false_fun)):
+        if not (callable(false_fun) and len(operands) == 2 and callable(operands[1])):
+            raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+        of_true, of_false = false_fun, operands[1]
+        operands = (true_fun, operands[0])
+        return cond(pred, lambda x, _: of_true(x), lambda _, x: of_false(x), *operands)
+    operands = _with_operand(operands, operand)
+    pred = _predicate(pred)
+    if is_jit_disabled() and not isinstance(pred, Tracer):
+        return (true_fun if pred else false_fun)(*operands)
+    names = ("true_fun", "false_fun")
+
+    def chosen(pred: Any, *operands: Any) -> Any:
+        return _choose("cond", pred, [true_fun, false_fun], names, operands)
+
+    if current_trace() is None:
+        return outside(chosen, pred, *operands)
+    return chosen(pred, *operands)
+
+
+def _with_operand(operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(
+            f"if 'operand' keyword is passed then no positional operands can be passed, got "
+            f"{operand=} and positional operands {operands}"
+        )
+    return (operand,)
+
+
+def _predicate(pred: Any) -> Any:
+    """The predicate as a bool, or the TypeError that it deserves."""
+    if pred is None:
+        raise TypeError("cond predicate is None")
+    if isinstance(pred, Sequence) or np.ndim(pred) != 0:
+        what = f"type {type(pred)}" if isinstance(pred, Sequence) else f"shape {np.shape(pred)}"
+        raise TypeError(f"{user_source()}: Pred must be a scalar, got {pred} of {what}.")
+    dtype = _dtype(pred)
+    letter = "" if dtype is None else kind_letter(dtype)
+    if letter == "b":
+        return pred
+    if letter and letter in "iuf":
+        return pred != 0
+    shown = pred if dtype is None else dtype
+    raise TypeError(f"{user_source()}: Pred type must be either boolean or number, got {shown}.")
+
+
+def _dtype(value: Any) -> np.dtype[Any] | None:
+    """The dtype of a number or an array; None for anything else."""
+    if type(value) in PYTHON_SCALARS or hasattr(value, "dtype"):
+        return value.dtype if isinstance(value, Tracer) else type_of(value).dtype
+    return None
+
+
+def switch(
+    index: Any, branches: Sequence[Function], *operands: Any, operand: Any = _NO_OPERAND
+) -> Any:
+    """The result of `branches[index](*operands)`.
+
+    index     an integer; one that is out of bounds is the first or the last branch
+    branches  functions of pytrees of arrays, with results of one structure and types; all are
+              traced, one of them runs
+    operand   the only operand, by keyword
+
+    Raises TypeError for an index that is no integer, and where the results differ in structure or
+    type; ValueError where there are no branches.
+    """
+    if not all(callable(branch) for branch in branches):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    operands = _with_operand(operands, operand)
+    if np.ndim(index) != 0:
+        raise TypeError(
+            f"{user_source()}: Branch index must be scalar, got {index} of shape {np.shape(index)}."
+        )
+    dtype = _dtype(index)
+    if dtype is None:
+        raise TypeError(f"{user_source()}: Index type must be an integer, got {index}.")
+    if dtype.kind not in "iu":
+        raise TypeError(
+            f"{user_source()}: Index type must be an integer, got {index} as {dtype.name}"
+        )
+    functions = list(branches)
+    if not functions:
+        raise ValueError("Empty branch sequence")
+    if len(functions) == 1:
+        return functions[0](*operands)
+    if is_jit_disabled() and not isinstance(index, Tracer):
+        return functions[min(max(int(index), 0), len(functions) - 1)](*operands)
+    # JAX writes the names so.
+    names = ["branch 0", *[f"branch{k}" for k in range(1, len(functions))]]
+
+    def chosen(index: Any, *operands: Any) -> Any:
+        return _choose("switch", index, functions, names, operands)
+
+    if current_trace() is None:
+        return outside(chosen, index, *operands)
+    return chosen(index, *operands)
+
+
+def _choose(
+    what: str,
+    index: Any,
+    functions: Sequence[Function],
+    names: Sequence[str],
+    operands: tuple[Any, ...],
+) -> Any:
+    """In the trace under way. The functions are in the order of messages: that for true first."""
+    parts = [Leaves.of(x, f"operands[{k}]") for k, x in enumerate(operands)]
+    trees = [part.tree for part in parts]
+    types = [kind for part in parts for kind in part.types]
+    values = [x for part in parts for x in part.values]
+    bodies = [trace_body(function, trees, types) for function in functions]
+    for number in range(1, len(bodies)):
+        first, other = bodies[0], bodies[number]
+        check_branches(
+            what,
+            (names[0], names[number]),
+            (functions[0], functions[number]),
+            (first.out_tree, first.types),
+            (other.out_tree, other.types),
+        )
+    if what == "cond":
+        bodies = bodies[::-1]  # False is branch 0
+    if not isinstance(index, Tracer):
+        place = min(max(int(index), 0), len(bodies) - 1)
+        body = bodies[place]
+        results = apply(body.graph, [*body.captured, *map(as_atom, values)])
+        return handed_back(results, bodies[0].out_tree)
+    return handed_back(_bind_cond(index, bodies, values), bodies[0].out_tree)
+
+
+def _bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> list[Any]:
+    """The results of a choice. A result that is the same operand in all branches is that one."""
+    graphs, captured = merged(bodies)
+    operands = [*captured, *map(as_atom, values)]
+    forwarded = [_places(graph) for graph in graphs]
+    same = [
+        column[0] if all(p == column[0] for p in column) else None
+        for column in zip(*forwarded, strict=True)
+    ]
+    left = [
+        replace(
+            graph,
+            outputs=tuple(a for a, p in zip(graph.outputs, same, strict=True) if p is None),
+        )
+        for graph in graphs
+    ]
+    found: list[Any] = []
+    if any(place is None for place in same):
+        found = bind_call(control.cond, index, *operands, branches=tuple(left))
+    given = iter(found)
+    return [next(given) if place is None else operands[place] for place in same]
+
+
+def _places(graph: Graph) -> list[int | None]:
+    """For each output the place of the input that it is, if it is one."""
+    places: dict[Atom, int] = {v: k for k, v in enumerate(graph.inputs)}
+    return [places.get(a) for a in graph.outputs]
+
+
+def platform_dependent(
+    *args: Any, default: Function | None = None, **per_platform: Function
+) -> Any:
+    """The result of the function for the platform that the program runs on: `cpu`.
+
+    per_platform  functions of `args` by the names of platforms: cpu, tpu, cuda, rocm
+    default       the function for other platforms
+
+    Raises TypeError for what is no function, ValueError for `gpu`, which names no platform, and
+    NotImplementedError where there is no function for this one.
+    """
+    for name, function in per_platform.items():
+        if not callable(function):
+            raise TypeError(f"lax.platform_dependent: the '{name}' branch must be a callable.")
+        if name == "gpu":
+            raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
+    if default is not None and not callable(default):
+        raise TypeError("lax.platform_dependent: the 'default' branch must be a callable.")
+    chosen = per_platform.get("cpu", default)
+    if chosen is None:
+        listed = ", ".join(per_platform)
+        raise NotImplementedError(
+            f"{user_source()}: lax.platform_dependent has no branch for the platform cpu, and no "
+            f"default; there is one for {listed or 'no platform'}"
+        )
+    return chosen(*args)

@@ -1,0 +1,275 @@
+"""Batches of loops and branches.
+
+A carry is batched when the initial value is, or when an iteration makes it so. Where examples go
+around a loop differently often, it goes on until the last one is done, and the others keep what
+they have; where they take different branches, all branches are computed, and each example takes its
+own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from transpile.graph import Atom, Const, Graph, Var
+from transpile.primitive import Axis
+from transpile.primitives.calls import bind_call
+from transpile.primitives.control_graphs import (
+    Flags,
+    Outputs,
+    Values,
+    equation_of,
+    fixpoint,
+    row,
+    split,
+    spread,
+    with_captures,
+)
+from transpile.primitives.rules import apply, in_front, transposed
+from transpile.primitives.rules import spread as broadcast
+from transpile.trace import the_trace
+from transpile.transforms.closed import Closed, operand
+from transpile.types import BOOL, ArrayType, type_of
+
+Batched = tuple[list[Any], list[bool]]
+
+
+def _carried(values: Values, marks: Flags, batched: Flags, axis: Axis) -> list[Any]:
+    """The initial values of a carry: those that become batched are repeated."""
+    return [
+        in_front(x, axis, is_batched) if becomes else x
+        for x, becomes, is_batched in zip(values, marks, batched, strict=True)
+    ]
+
+
+def _alike(graph: Graph, axis: Axis, flags: Flags, marks: Flags) -> Graph:
+    """The graph, whose outputs are batched where `flags` says so, with those that are marked
+    batched as well."""
+    outputs = Outputs(graph)
+    found = [
+        outputs.batched(a, axis) if becomes and not is_batched else a
+        for a, is_batched, becomes in zip(graph.outputs, flags, marks, strict=True)
+    ]
+    return outputs.finish(graph.inputs, found)
+
+
+def _moved(x: Any, from_axis: int, to_axis: int) -> Any:
+    """The value with one of its first two axes in the place of the other."""
+    order = list(range(x.ndim))
+    order[from_axis], order[to_axis] = order[to_axis], order[from_axis]
+    return transposed(x, order)
+
+
+def scan_batch(
+    axis: Axis,
+    batched: Flags,
+    *operands: Any,
+    graph: Graph,
+    consts: int,
+    carry: int,
+    length: int,
+    reverse: bool,
+) -> Batched:
+    """A scan whose body computes all examples."""
+    of_consts, of_carry, of_xs = split(batched, consts, carry)
+    marks = fixpoint(
+        lambda marks: spread(graph, axis, [*of_consts, *marks, *of_xs])[1][:carry], of_carry
+    )
+    closed, flags = spread(graph, axis, [*of_consts, *marks, *of_xs])
+    fixed, moving, xs = split(operands, consts, carry)
+    found = bind_call(
+        row("scan"),
+        *closed.captured,
+        *fixed,
+        *_carried(moving, marks, of_carry, axis),
+        *[_moved(x, 0, 1) if b else x for x, b in zip(xs, of_xs, strict=True)],
+        graph=_alike(closed.graph, axis, flags, [*marks, *flags[carry:]]),
+        consts=len(closed.captured) + consts,
+        carry=carry,
+        length=length,
+        reverse=reverse,
+    )
+    last, ys = split(found, carry)
+    stacked = [_moved(y, 0, 1) if b else y for y, b in zip(ys, flags[carry:], strict=True)]
+    return [*last, *stacked], [*marks, *flags[carry:]]
+
+
+def fori_batch(
+    axis: Axis,
+    batched: Flags,
+    lower: Any,
+    upper: Any,
+    *operands: Any,
+    graph: Graph,
+    consts: int,
+) -> Batched:
+    """A loop whose body computes all examples; with bounds for each example, a while."""
+    if batched[0] or batched[1]:
+        return _bounds_batched(axis, batched, lower, upper, operands, graph, consts)
+    of_consts, of_carry = split(batched[2:], consts)
+    marks = fixpoint(lambda marks: spread(graph, axis, [False, *of_consts, *marks])[1], of_carry)
+    closed, flags = spread(graph, axis, [False, *of_consts, *marks])
+    fixed, moving = split(operands, consts)
+    body = _alike(closed.graph, axis, flags, marks)
+    number = len(closed.captured)
+    inputs = (body.inputs[number], *body.inputs[:number], *body.inputs[number + 1 :])
+    found = bind_call(
+        row("fori_loop"),
+        lower,
+        upper,
+        *closed.captured,
+        *fixed,
+        *_carried(moving, marks, of_carry, axis),
+        graph=Outputs(body).finish(inputs, body.outputs),
+        consts=number + consts,
+    )
+    return found, marks
+
+
+def _bounds_batched(
+    axis: Axis,
+    batched: Flags,
+    lower: Any,
+    upper: Any,
+    operands: Values,
+    graph: Graph,
+    consts: int,
+) -> Batched:
+    """As a while whose carry begins with the number of the iteration."""
+    limit, number = Var(type_of(upper).strong), graph.inputs[0]
+    fixed, moving = split(graph.inputs[1:], consts)
+    goes_on = equation_of("less", number, limit)
+    condition = Graph((limit, *fixed, number, *moving), (goes_on,), goes_on.outputs, graph.name)
+    outputs = Outputs(graph)
+    following = outputs.add(equation_of("add", number, Const(np.ones((), number.type.dtype))))
+    body = outputs.finish(condition.inputs, [following, *graph.outputs])
+    of_operands = batched[2:]
+    found, flags = while_batch(
+        axis,
+        [batched[1], *of_operands[:consts], batched[0], *of_operands[consts:]],
+        upper,
+        *operands[:consts],
+        lower,
+        *operands[consts:],
+        condition=condition,
+        body=body,
+        consts=1 + consts,
+    )
+    return found[1:], flags[1:]
+
+
+def while_batch(
+    axis: Axis, batched: Flags, *operands: Any, condition: Graph, body: Graph, consts: int
+) -> Batched:
+    """A loop whose body computes all examples: while any of them goes on, where they differ."""
+    of_consts, of_carry = split(batched, consts)
+
+    def step(marks: list[bool]) -> Flags:
+        if spread(condition, axis, [*of_consts, *marks])[1][0]:
+            return [True] * len(marks)
+        return spread(body, axis, [*of_consts, *marks])[1]
+
+    marks = fixpoint(step, of_carry)
+    test, (differs,) = spread(condition, axis, [*of_consts, *marks])
+    closed, flags = spread(body, axis, [*of_consts, *marks])
+    once = _alike(closed.graph, axis, flags, marks)
+    (goes_on, once), captured = with_captures([test, Closed(once, closed.captured)])
+    fixed, moving = split(operands, consts)
+    given = [*captured, *fixed, *_carried(moving, marks, of_carry, axis)]
+    count = len(captured) + consts
+    if not differs:
+        found = bind_call(row("while"), *given, condition=goes_on, body=once, consts=count)
+        return found, marks
+    first = the_trace()
+    (active,) = [operand(x) for x in _applied(first, goes_on, given)]
+    found = bind_call(
+        row("while"),
+        *given[:count],
+        active,
+        *given[count:],
+        condition=_any(axis, goes_on, count),
+        body=_selecting(axis, goes_on, once, count),
+        consts=count,
+    )
+    return found[1:], marks
+
+
+def _applied(trace: Any, graph: Graph, values: Values) -> list[Any]:
+    """The results of a graph, in the trace under way."""
+    from_graph: dict[Atom, Any] = dict(zip(graph.inputs, values, strict=True))
+    for equation in graph.equations:
+        results = trace.copy(equation, [from_graph.get(a, a) for a in equation.inputs])
+        from_graph.update(zip(equation.outputs, results, strict=True))
+    return [from_graph.get(a, a) for a in graph.outputs]
+
+
+def _any(axis: Axis, condition: Graph, consts: int) -> Graph:
+    """The condition of a loop that goes on while one of the examples does: which do is the first
+    value of the carry."""
+    active = Var(ArrayType((axis.size,), BOOL))
+    inputs = (*condition.inputs[:consts], active, *condition.inputs[consts:])
+    found = equation_of("reduce_or", active, axes=(0,))
+    return Graph(inputs, (found,), found.outputs, condition.name, source=condition.source)
+
+
+def _selecting(axis: Axis, condition: Graph, body: Graph, consts: int) -> Graph:
+    """The body of such a loop: examples that are done keep their carries."""
+    active = Var(ArrayType((axis.size,), BOOL))
+    outputs = Outputs(body)
+    carry = body.inputs[consts:]
+    kept: list[Atom] = []
+    for before, after in zip(carry, body.outputs, strict=True):
+        mask: Atom = active
+        if before.type.ndim > 1:
+            shape = before.type.shape
+            mask = outputs.add(
+                equation_of("broadcast_in_dim", active, shape=shape, broadcast_dimensions=(0,))
+            )
+        kept.append(outputs.add(equation_of("select", mask, after, before)))
+    values: dict[Atom, Atom] = dict(
+        zip(condition.inputs, (*body.inputs[:consts], *kept), strict=True)
+    )
+    for equation in condition.equations:
+        results = tuple(Var(v.type, v.name) for v in equation.outputs)
+        given = tuple(values.get(a, a) for a in equation.inputs)
+        outputs.equations.append(replace(equation, inputs=given, outputs=results))
+        values.update(zip(equation.outputs, results, strict=True))
+    (goes_on,) = condition.outputs
+    inputs = (*body.inputs[:consts], active, *carry)
+    return outputs.finish(inputs, [values.get(goes_on, goes_on), *kept])
+
+
+def cond_batch(
+    axis: Axis, batched: Flags, index: Any, *operands: Any, branches: tuple[Graph, ...]
+) -> Batched:
+    """A choice between branches that compute all examples. Where these choose differently, all
+    branches are computed."""
+    of_operands = list(batched[1:])
+    found = [spread(branch, axis, of_operands) for branch in branches]
+    marks = [any(column) for column in zip(*[flags for _, flags in found], strict=True)]
+    if batched[0]:
+        marks = [True] * len(marks)
+    alike = [
+        Closed(_alike(closed.graph, axis, flags, marks), closed.captured) for closed, flags in found
+    ]
+    graphs, captured = with_captures(alike)
+    given = [*captured, *operands]
+    if not batched[0]:
+        return bind_call(row("cond"), index, *given, branches=tuple(graphs)), marks
+    trace = the_trace()
+    results = [[operand(x) for x in _applied(trace, graph, given)] for graph in graphs]
+    return [_chosen(index, list(column)) for column in zip(*results, strict=True)], marks
+
+
+def _chosen(index: Any, values: list[Any]) -> Any:
+    """Of batches, one for each branch, what each example takes."""
+    result = values[0]
+    for number, value in enumerate(values[1:], 1):
+        takes = index
+        if index.dtype != BOOL:
+            takes = apply("greater_equal", index, np.asarray(number, index.dtype)[()])
+        mask = takes if value.ndim == 1 else broadcast(takes, value.shape, (0,))
+        result = apply("select", mask, value, result)
+    return result

@@ -1,0 +1,345 @@
+"""The derivatives of loops and branches: in forward mode, and their transposes.
+
+A carry has a tangent when the initial value has one, or an iteration gives it one. The way back
+of a scan is a scan in the other direction, whose carry is the cotangent of the carry; those of
+consts are added up in it, and those of xs stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from transpile.graph import Atom, Graph, Var
+from transpile.primitive import Linear
+from transpile.primitives.calls import bind_call
+from transpile.primitives.control_graphs import (
+    Flags,
+    Outputs,
+    Values,
+    chosen,
+    equation_of,
+    filled,
+    fixpoint,
+    others,
+    pulled,
+    pushed,
+    row,
+    split,
+    unused,
+    with_captures,
+)
+from transpile.primitives.rules import zeros
+from transpile.source import user_source
+from transpile.transforms.closed import Closed
+from transpile.types import ArrayType, type_of
+
+# --------------------------------------------------------------------------------- forward mode
+
+
+def _flags(tangents: Values) -> list[bool]:
+    return [t is not None for t in tangents]
+
+
+def _moving(graph: Graph, flags: list[bool], start: int, count: int, fixed: int) -> list[bool]:
+    """The flags of a body's inputs, of which those of the carry (from `start`) are as many as are
+    needed; the first `fixed` outputs of the body are its carry."""
+    before, carry, after = split(flags, start, count)
+
+    def step(carry: list[bool]) -> Flags:
+        return pushed(graph, [*before, *carry, *after])[1][:fixed]
+
+    return [*before, *fixpoint(step, carry), *after]
+
+
+class _Moved:
+    """A body with tangents: its inputs and outputs, in parts."""
+
+    def __init__(self, graph: Graph, active: Flags) -> None:
+        closed, self.flags = pushed(graph, active)
+        (found,), self.captured = with_captures([closed])
+        count = len(self.captured)
+        self.leading = list(found.inputs[:count])
+        self.primals = list(found.inputs[count : count + len(graph.inputs)])
+        self.tangents = filled(found.inputs[count + len(graph.inputs) :], active)
+        self.results = list(found.outputs[: len(graph.outputs)])
+        self.moved = filled(found.outputs[len(graph.outputs) :], self.flags)
+        self.outputs = Outputs(found)
+
+    def inputs(self, *counts: int) -> list[Var]:
+        """The inputs, in each part values and then tangents."""
+        parts = zip(split(self.primals, *counts), split(self.tangents, *counts), strict=True)
+        return [v for x, t in parts for v in (*x, *_present(t))]
+
+    def finish(self, inputs: Sequence[Var], carry: Flags, fixed: int) -> Graph:
+        """The body, which gives each carry that is marked a tangent, zeros where it has none."""
+        kinds = [a.type.strong for a in self.results[:fixed]]
+        moved = _with_zeros(self.outputs, self.moved[:fixed], kinds, carry)
+        ys = [*self.results[fixed:], *_present(self.moved[fixed:])]
+        return self.outputs.finish(inputs, [*self.results[:fixed], *moved, *ys])
+
+
+def _with_zeros(
+    outputs: Outputs, values: Values, kinds: Sequence[ArrayType], marks: Flags
+) -> list[Atom]:
+    """The values that are marked, zeros in the places of those that are None."""
+    pairs = chosen(zip(values, kinds, strict=True), marks)
+    return [outputs.zeros(kind) if x is None else x for x, kind in pairs]
+
+
+def _present(values: Values) -> list[Any]:
+    return [x for x in values if x is not None]
+
+
+def _tangents_for(carry: Values, tangents: Values, flags: Flags) -> list[Any]:
+    """The tangents of the carries that are marked, zeros where the initial value has none."""
+    pairs = chosen(zip(carry, tangents, strict=True), flags)
+    return [zeros(type_of(x).strong) if t is None else t for x, t in pairs]
+
+
+def scan_jvp(
+    tangents: Values,
+    *operands: Any,
+    graph: Graph,
+    consts: int,
+    carry: int,
+    length: int,
+    reverse: bool,
+) -> tuple[list[Any], list[Any]]:
+    """One scan of values and tangents."""
+    active = _moving(graph, _flags(tangents), consts, carry, carry)
+    fixed, moving, xs = split(operands, consts, carry)
+    fixed_moved, carry_moved, xs_moved = split(tangents, consts, carry)
+    marks = active[consts : consts + carry]
+    body = _Moved(graph, active)
+    found = bind_call(
+        row("scan"),
+        *body.captured,
+        *fixed,
+        *_present(fixed_moved),
+        *moving,
+        *_tangents_for(moving, carry_moved, marks),
+        *xs,
+        *_present(xs_moved),
+        graph=body.finish([*body.leading, *body.inputs(consts, carry)], marks, carry),
+        consts=len(body.captured) + consts + sum(_flags(fixed_moved)),
+        carry=carry + sum(marks),
+        length=length,
+        reverse=reverse,
+    )
+    ys = len(graph.outputs) - carry
+    last, last_moved, stacked, stacked_moved = split(found, carry, sum(marks), ys)
+    flags = [*marks, *body.flags[carry:]]
+    return [*last, *stacked], filled([*last_moved, *stacked_moved], flags)
+
+
+def while_jvp(
+    tangents: Values, *operands: Any, condition: Graph, body: Graph, consts: int
+) -> tuple[list[Any], list[Any]]:
+    """One loop of values and tangents; the condition reads values alone."""
+    carry = len(operands) - consts
+    active = _moving(body, _flags(tangents), consts, carry, carry)
+    fixed, moving = split(operands, consts)
+    fixed_moved, carry_moved = split(tangents, consts)
+    marks = active[consts:]
+    moved = _Moved(body, active)
+    leading = [v.type for v in moved.leading]
+    kinds = [v.type.strong for v in body.inputs]
+    further = [
+        (0, leading),
+        (consts, chosen(kinds[:consts], active[:consts])),
+        (consts + carry, chosen(kinds[consts:], marks)),
+    ]
+    found = bind_call(
+        row("while"),
+        *moved.captured,
+        *fixed,
+        *_present(fixed_moved),
+        *moving,
+        *_tangents_for(moving, carry_moved, marks),
+        condition=unused(condition, further),
+        body=moved.finish([*moved.leading, *moved.inputs(consts)], marks, carry),
+        consts=len(moved.captured) + consts + sum(_flags(fixed_moved)),
+    )
+    return found[:carry], filled(found[carry:], marks)
+
+
+def fori_jvp(
+    tangents: Values, lower: Any, upper: Any, *operands: Any, graph: Graph, consts: int
+) -> tuple[list[Any], list[Any]]:
+    """One loop of values and tangents."""
+    carry = len(operands) - consts
+    active = _moving(graph, [False, *_flags(tangents[2:])], 1 + consts, carry, carry)
+    fixed, moving = split(operands, consts)
+    fixed_moved, carry_moved = split(tangents[2:], consts)
+    marks = active[1 + consts :]
+    body = _Moved(graph, active)
+    number, *rest = body.inputs(1, consts)
+    found = bind_call(
+        row("fori_loop"),
+        lower,
+        upper,
+        *body.captured,
+        *fixed,
+        *_present(fixed_moved),
+        *moving,
+        *_tangents_for(moving, carry_moved, marks),
+        graph=body.finish([number, *body.leading, *rest], marks, carry),
+        consts=len(body.captured) + consts + sum(_flags(fixed_moved)),
+    )
+    return found[:carry], filled(found[carry:], marks)
+
+
+def cond_jvp(
+    tangents: Values, index: Any, *operands: Any, branches: tuple[Graph, ...]
+) -> tuple[list[Any], list[Any]]:
+    """A choice between branches with tangents; where only some branches give a result one, the
+    others give zeros."""
+    active = _flags(tangents[1:])
+    found = [pushed(branch, active) for branch in branches]
+    marks = [any(column) for column in zip(*[flags for _, flags in found], strict=True)]
+    graphs, captured = with_captures([closed for closed, _ in found])
+    moved = [
+        _padded(graph, len(branch.outputs), flags, marks)
+        for graph, branch, (_, flags) in zip(graphs, branches, found, strict=True)
+    ]
+    given = [*captured, *operands, *_present(tangents[1:])]
+    results = bind_call(row("cond"), index, *given, branches=tuple(moved))
+    count = len(branches[0].outputs)
+    return results[:count], filled(results[count:], marks)
+
+
+def _padded(graph: Graph, count: int, flags: Flags, marks: Flags) -> Graph:
+    """The graph whose outputs after the first `count` are given for the places in `flags`, with
+    zeros for the others that are marked."""
+    outputs = Outputs(graph)
+    kinds = [a.type.strong for a in graph.outputs[:count]]
+    wanted = _with_zeros(outputs, filled(graph.outputs[count:], flags), kinds, marks)
+    return outputs.finish(graph.inputs, [*graph.outputs[:count], *wanted])
+
+
+# ------------------------------------------------------------------------------------ transposes
+
+
+def _is_linear(operands: Values) -> list[bool]:
+    return [isinstance(x, Linear) for x in operands]
+
+
+def _cotangents_for(kinds: Sequence[ArrayType], cotangents: Values, flags: Flags) -> list[Any]:
+    """The cotangents that are marked, zeros where there are none."""
+    pairs = chosen(zip(kinds, cotangents, strict=True), flags)
+    return [zeros(kind) if c is None else c for kind, c in pairs]
+
+
+def scan_transpose(
+    cotangents: Values,
+    *operands: Any,
+    graph: Graph,
+    consts: int,
+    carry: int,
+    length: int,
+    reverse: bool,
+) -> list[Any]:
+    """A scan in the other direction."""
+    fixed, _, xs = split(operands, consts, carry)
+    # A carry whose initial value is known starts with zero: the scan would not be linear otherwise.
+    linear = [*_is_linear(fixed), *[True] * carry, *_is_linear(xs)]
+    last, stacked = split(cotangents, carry)
+    given = _flags(stacked)
+
+    def of_carry(flags: list[bool]) -> Flags:
+        found = filled(pulled(graph, linear, [*flags, *given])[1], linear, False)
+        return found[consts : consts + carry]
+
+    marks = fixpoint(of_carry, _flags(last))
+    closed, flags = pulled(graph, linear, [*marks, *given])
+    has = filled(flags, linear, False)
+    if not any(has):
+        return [None] * len(operands)
+    has_const, _, has_x = split(has, consts, carry)
+    kinds = [v.type.strong for v in graph.inputs]
+    results = bind_call(
+        row("scan"),
+        *closed.captured,
+        *others(fixed, _is_linear(fixed)),
+        *[zeros(kind) for kind in chosen(kinds[:consts], has_const)],
+        *_cotangents_for(kinds[consts : consts + carry], last, marks),
+        *others(xs, _is_linear(xs)),
+        *_present(stacked),
+        graph=_backwards(closed, graph, linear, marks, has, consts),
+        consts=len(closed.captured) + consts - sum(linear[:consts]),
+        carry=sum(has_const) + sum(marks),
+        length=length,
+        reverse=not reverse,
+    )
+    sums, first, moved = split(results, sum(has_const), sum(marks))
+    of_initial = [
+        c if isinstance(x, Linear) else None
+        for c, x in zip(filled(first, marks), operands[consts : consts + carry], strict=True)
+    ]
+    return [*filled(sums, has_const), *of_initial, *filled(moved, has_x)]
+
+
+def _backwards(
+    closed: Closed, body: Graph, linear: Flags, marks: Flags, has: Flags, consts: int
+) -> Graph:
+    """The body of a scan's transpose, from the transpose of the scan's body: (*consts, *sums,
+    *cotangents of the carry, *xs, *cotangents of ys) -> (*sums, *cotangents of the carry before it,
+    *cotangents of xs). A sum is what an iteration gives a linear const, added to what came so far.
+    """
+    carry = len(marks)
+    kinds = [v.type.strong for v in body.inputs]
+    leading, fixed, xs, after, ys = split(
+        closed.graph.inputs,
+        len(closed.captured),
+        consts - sum(linear[:consts]),
+        len(linear) - consts - carry - sum(linear[consts + carry :]),
+        sum(marks),
+    )
+    has_const, has_carry, _ = split(has, consts, carry)
+    further, before, moved = split(closed.graph.outputs, sum(has_const), sum(has_carry))
+    outputs = Outputs(closed.graph)
+    sums = [Var(kind) for kind in chosen(kinds[:consts], has_const)]
+    totals = [
+        outputs.add(equation_of("add", total, part))
+        for total, part in zip(sums, further, strict=True)
+    ]
+    before = filled(before, has_carry)
+    carried = _with_zeros(outputs, before, kinds[consts : consts + carry], marks)
+    return outputs.finish([*leading, *fixed, *sums, *after, *xs, *ys], [*totals, *carried, *moved])
+
+
+def cond_transpose(
+    cotangents: Values, index: Any, *operands: Any, branches: tuple[Graph, ...]
+) -> list[Any]:
+    """A choice between the transposes of the branches."""
+    linear, given = _is_linear(operands), _flags(cotangents)
+    found = [pulled(branch, linear, given) for branch in branches]
+    marks = [any(column) for column in zip(*[flags for _, flags in found], strict=True)]
+    if not any(marks):
+        return [None] * (1 + len(operands))
+    graphs, captured = with_captures([closed for closed, _ in found])
+    kinds = [v.type.strong for v in chosen(branches[0].inputs, linear)]
+    backwards = []
+    for graph, (_, flags) in zip(graphs, found, strict=True):
+        outputs = Outputs(graph)
+        wanted = _with_zeros(outputs, filled(graph.outputs, flags), kinds, marks)
+        backwards.append(outputs.finish(graph.inputs, wanted))
+    results = bind_call(
+        row("cond"),
+        index,
+        *captured,
+        *others(operands, linear),
+        *_present(cotangents),
+        branches=tuple(backwards),
+    )
+    return [None, *filled(filled(results, marks), linear)]
+
+
+def refuse_reverse(*_: Any, **__: Any) -> NoReturn:
+    """The transpose of a loop that goes around as often as values decide."""
+    raise ValueError(
+        f"{user_source()}: Reverse-mode differentiation does not work for lax.while_loop or "
+        f"lax.fori_loop with dynamic start/stop values. Try using lax.scan, or using fori_loop "
+        f"with static start/stop."
+    )
