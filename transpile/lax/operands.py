@@ -144,11 +144,12 @@ _KINDS = {
     "f": ("f", "floating"),
     "c": ("c", "complexfloating"),
     "b": ("b", "bool"),
+    "N": ("iufc", "number"),
 }
 
 
 def check_kind(name: str, value: Any, accepted: str, position: int | None = None) -> None:
-    """JAX's TypeError for an operand of another kind than one of the letters n, s, f, c, b."""
+    """JAX's TypeError for an operand of another kind than one of the letters n, s, f, c, b, N."""
     dtype = dtype_of(value)
     if any(kind_letter(dtype) in _KINDS[letter][0] for letter in accepted):
         return

@@ -1,0 +1,320 @@
+"""Matrix products and Fourier transforms of `lax`.
+
+`precision` is accepted and changes nothing: products are as precise as their dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Shape
+from transpile.lax.kinds import FftType, PrecisionLike, RaggedDotDimensionNumbers
+from transpile.lax.operands import (
+    Array,
+    array,
+    as_value,
+    dtype_argument,
+    ints,
+    of_dtype,
+    public,
+    same_dtypes,
+    shape_of,
+    spelled,
+)
+from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, result_dtype
+from transpile.numpy.operands import error as located
+from transpile.primitives import axes as axis_rows
+from transpile.primitives import linalg
+from transpile.trace import bind
+from transpile.types import INT64
+
+__all__ = ["batch_matmul", "dot", "dot_general", "fft", "ragged_dot", "ragged_dot_general"]
+
+Axes = tuple[int, ...]
+Numbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
+_SIMPLE = {(1, 1), (2, 1), (1, 2), (2, 2)}
+
+
+@public
+def dot_general(
+    lhs: Array,
+    rhs: Array,
+    dimension_numbers: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """The product of two arrays over `((contracting axes), (batch axes))` of left and right. The
+    result has the batch axes, then what is left of the left one's, then of the right one's."""
+    values = [as_value(v, "dot_general", k) for k, v in enumerate((lhs, rhs))]
+    dtype = result_dtype(*values)  # here lax promotes
+    x, y = (array(of_dtype(v, dtype), "dot_general") for v in values)
+    return _product(x, y, _numbers(dimension_numbers), preferred_element_type)
+
+
+def _numbers(given: Any) -> Numbers:
+    (cx, cy), (bx, by) = given
+    return (ints(cx), ints(cy)), (ints(bx), ints(by))
+
+
+def _product(x: Any, y: Any, numbers: Numbers, preferred: Any) -> Any:
+    _check_numbers(x.shape, y.shape, numbers)
+    dtype = x.dtype
+    if preferred is not None:
+        wanted = dtype_argument(preferred)
+        _check_preferred(dtype, wanted)
+        x, y, dtype = of_dtype(x, wanted), of_dtype(y, wanted), wanted
+    (cx, cy), (bx, by) = numbers
+    shape = (
+        *(x.shape[a] for a in bx),
+        *(x.shape[a] for a in linalg.free_axes(x.ndim, cx, bx)),
+        *(y.shape[a] for a in linalg.free_axes(y.ndim, cy, by)),
+    )
+    if is_empty(shape) or any(x.shape[a] == 0 for a in cx):
+        return fill(0, shape, dtype)
+    return bind(linalg.dot_general, x, y, dimension_numbers=numbers)
+
+
+def _check_preferred(dtype: np.dtype[Any], wanted: np.dtype[Any]) -> None:
+    if wanted.itemsize < dtype.itemsize and wanted.kind == dtype.kind:
+        raise located(
+            TypeError,
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"preferred_element_type of {wanted.name} for result type of {dtype.name}.",
+        )
+
+
+def _check_numbers(x: Shape, y: Shape, numbers: Numbers) -> None:
+    """Raise the TypeError that dimension numbers deserve."""
+    (cx, cy), (bx, by) = numbers
+    for side, shape, contracting, batch in (("lhs", x, cx, bx), ("rhs", y, cy, by)):
+        _check_side(side, len(shape), contracting, batch)
+    if len(bx) != len(by):
+        raise located(
+            TypeError,
+            "dot_general requires equal numbers of lhs_batch and rhs_batch dimensions, got "
+            f"lhs_batch {bx} and rhs_batch {by}.",
+        )
+    for words, left, right in (
+        ("lhs batch dimensions and rhs batch dimensions", bx, by),
+        ("contracting dimensions", cx, cy),
+    ):
+        sizes = tuple(x[a] for a in left), tuple(y[a] for a in right)
+        if sizes[0] != sizes[1]:
+            raise located(
+                TypeError,
+                f"dot_general requires {words} to have the same shape, got {spelled(sizes[0])} and "
+                f"{spelled(sizes[1])}.",
+            )
+
+
+def _check_side(side: str, ndim: int, contracting: Axes, batch: Axes) -> None:
+    if not all(0 <= a < ndim for a in (*contracting, *batch)):
+        raise located(
+            TypeError,
+            f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
+            f"number of axes of the {side} value, got {side}_batch of {batch} and "
+            f"{side}_contracting of {contracting} for {side} of rank {ndim}",
+        )
+    for name, word, axes in (
+        ("batch", "batch", batch),
+        ("contracting", "contracting", contracting),
+    ):
+        if len(set(axes)) != len(axes):
+            raise located(
+                TypeError,
+                f"dot_general requires {side} {word} dimensions to be distinct, got "
+                f"{side}_{name} {axes}.",
+            )
+    if set(batch) & set(contracting):
+        raise located(
+            TypeError,
+            f"dot_general requires {side} batch dimensions to be disjoint from contracting "
+            f"dimensions, got {side}_batch {batch} and {side}_contracting {contracting}.",
+        )
+
+
+@public
+def dot(
+    lhs: Array,
+    rhs: Array,
+    *,
+    dimension_numbers: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
+    """The product of two matrices, of a matrix and a vector, or of two vectors; of others over
+    `dimension_numbers`, see `dot_general`."""
+    values = [as_value(v, "dot_general", k) for k, v in enumerate((lhs, rhs))]
+    left, right = map(shape_of, values)
+    if dimension_numbers is None:
+        ranks = (len(left), len(right))
+        if ranks not in _SIMPLE or left[-1] != right[0]:
+            raise located(
+                ValueError,
+                "jax.lax.dot: dimension_numbers must be specified when not performing simple "
+                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
+                f"lhs_shape={spelled(left)} rhs_shape={spelled(right)}",
+            )
+        dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)
+
+
+@public
+def batch_matmul(lhs: Array, rhs: Array, precision: PrecisionLike = None) -> Any:
+    """The products of the matrices of two stacks."""
+    values = [as_value(v, "dot_general", k) for k, v in enumerate((lhs, rhs))]
+    ranks = [len(shape_of(v)) for v in values]
+    if min(ranks) < 2:
+        raise located(
+            ValueError,
+            f"Arguments to batch_matmul must be at least 2D, got {ranks[0]}, {ranks[1]}",
+        )
+    if ranks[0] != ranks[1]:
+        raise located(
+            ValueError, f"Arguments to batch_matmul must have same ndim, got {ranks[0]}, {ranks[1]}"
+        )
+    batch = tuple(range(ranks[0] - 2))
+    return dot_general(lhs, rhs, (((ranks[0] - 1,), (ranks[0] - 2,)), (batch, batch)))
+
+
+# ------------------------------------------------------------------------------- ragged products
+
+
+@public
+def ragged_dot(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    group_offset: Array | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """Rows (m, k) in groups one after the other, each group multiplied by a matrix of its own of
+    (groups, k, n); rows after the last group give zeros."""
+    numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+    return ragged_dot_general(
+        lhs,
+        rhs,
+        group_sizes,
+        numbers,
+        preferred_element_type=preferred_element_type,
+        group_offset=group_offset,
+    )
+
+
+@public
+def ragged_dot_general(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    group_offset: Array | None = None,
+    out_sharding: Any = None,
+) -> Any:
+    """A product in which an axis of the left array is made of groups.
+
+    Where the axis is left over, each group is multiplied by its own part of the right array, along
+    `rhs_group_dimensions`. Where it is contracted, each group is contracted alone: the groups are
+    the first axis of the result. Batch axes have groups of one size only. What is in no group
+    counts as zero.
+    """
+    if group_offset is not None:
+        raise located(NotImplementedError, "Unimplemented group_offset support.")
+    values = [as_value(v, "ragged_dot", k) for k, v in enumerate((lhs, rhs))]
+    dtype = same_dtypes("ragged_dot_general", values)
+    x, y = (array(of_dtype(v, dtype), "ragged_dot") for v in values)
+    sizes = array(group_sizes, "ragged_dot", 2)
+    if sizes.ndim != 1:
+        raise located(TypeError, f"expected rank 1 group_sizes, got shape {spelled(sizes.shape)}")
+    numbers = _numbers(ragged_dot_dimension_numbers.dot_dimension_numbers)
+    (ragged,) = ints(ragged_dot_dimension_numbers.lhs_ragged_dimensions)
+    groups = ints(ragged_dot_dimension_numbers.rhs_group_dimensions)
+    (cx, cy), (bx, by) = numbers
+    masked = _in_groups(x, sizes, ragged)
+    # The groups are the first axis of the masked left array.
+    left_c, left_b = tuple(a + 1 for a in cx), tuple(a + 1 for a in bx)
+    if ragged in cx:
+        return _product(masked, y, ((left_c, cy), (left_b, by)), preferred_element_type)
+    if ragged in bx:
+        return _product(x, y, numbers, preferred_element_type)
+    (group,) = groups
+    return _product(masked, y, (((0, *left_c), (group, *cy)), (left_b, by)), preferred_element_type)
+
+
+def _in_groups(x: Any, sizes: Any, axis: int) -> Any:
+    """The array once for each group, zero outside the group, the groups along a new first axis."""
+    count, size = sizes.shape[0], x.shape[axis]
+    ends = np.cumsum(of_dtype(sizes, INT64))
+    starts = np.subtract(ends, of_dtype(sizes, INT64))
+    shape = (count, size)
+    place = bind(axis_rows.iota, shape=shape, dimension=1, dtype=INT64)
+    first, last = (broadcast_in_dim(v, shape, (0,)) for v in (starts, ends))
+    mask = np.logical_and(np.greater_equal(place, first), np.less(place, last))
+    whole = (count, *x.shape)
+    mask = broadcast_in_dim(mask, whole, (0, axis + 1))
+    wide = broadcast_in_dim(x, whole, range(1, x.ndim + 1))
+    return np.where(mask, wide, np.zeros((), x.dtype))
+
+
+# ----------------------------------------------------------------------------- Fourier transforms
+
+_TRANSFORMS: dict[FftType, Any] = {
+    FftType.FFT: np.fft.fftn,
+    FftType.IFFT: np.fft.ifftn,
+    FftType.RFFT: np.fft.rfftn,
+    FftType.IRFFT: np.fft.irfftn,
+}
+
+
+@public
+def fft(x: Array, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+    """A Fourier transform along the last axes, which have these lengths."""
+    value = array(x, "fft")
+    kind = _fft_kind(fft_type)
+    lengths = ints(fft_lengths)
+    if kind is FftType.RFFT:
+        if value.dtype.kind == "c":
+            raise located(ValueError, "RFFT input must be float32 or float64")
+    elif value.dtype.kind != "c":
+        value = of_dtype(value, np.result_type(value.dtype, np.complex64))
+    if not lengths:
+        return value
+    if len(lengths) > value.ndim:
+        raise located(
+            ValueError,
+            f"fft input shape {spelled(value.shape)} has fewer axes than there are fft_lengths "
+            f"{spelled(lengths)}",
+        )
+    _check_lengths(kind, value.shape, lengths)
+    axes = tuple(range(value.ndim - len(lengths), value.ndim))
+    return _TRANSFORMS[kind](value, s=lengths, axes=axes)
+
+
+def _fft_kind(given: FftType | str) -> FftType:
+    if isinstance(given, str):
+        if given.upper() not in FftType.__members__:
+            raise located(ValueError, f"Unknown FFT type '{given}'")
+        return FftType[given.upper()]
+    return FftType(given)
+
+
+def _check_lengths(kind: FftType, shape: Shape, lengths: Shape) -> None:
+    last = shape[-len(lengths) :]
+    wanted = lengths if kind is not FftType.IRFFT else (*lengths[:-1], lengths[-1] // 2 + 1)
+    if tuple(last) != tuple(wanted):
+        words = "minor dimensions must be equal to"
+        if kind is FftType.IRFFT:
+            words = "minor dimensions must be equal to all except the last of, and half of the last"
+        raise located(
+            ValueError,
+            f"{kind.name} input shape {spelled(shape)} {words} fft_lengths {spelled(lengths)}",
+        )

@@ -1,0 +1,361 @@
+"""Reductions and running reductions of `lax`, along axes, by any computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Shape, product
+from transpile.functional.vectorize import vmap
+from transpile.graph import Graph
+from transpile.lax.operands import (
+    Array,
+    array,
+    as_value,
+    check_kind,
+    ints,
+    is_weak,
+    of_dtype,
+    public,
+    same_dtypes,
+    shape_of,
+    spelled,
+    traced,
+)
+from transpile.numpy.operands import (
+    broadcast_in_dim,
+    concatenate_along,
+    fill,
+    is_empty,
+    reshape_to,
+    slice_axis,
+    strengthen,
+    transpose_to,
+    unsupported,
+)
+from transpile.numpy.operands import error as located
+from transpile.primitive import Primitive
+from transpile.primitives import elementwise
+from transpile.primitives import reductions as rows
+from transpile.primitives.reductions import identity
+from transpile.trace import bind, trace_nested
+from transpile.tracer import Tracer
+from transpile.tree import flatten, unflatten
+from transpile.types import ArrayType
+
+__all__ = [
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_xor",
+]
+
+# ------------------------------------------------------------------------------ along whole axes
+
+
+def _checked_axes(x: Any, axes: Any) -> tuple[int, ...]:
+    """Axes of an array, each once, or JAX's ValueError."""
+    found = ints([axes] if isinstance(axes, int | np.integer) else axes)
+    if len(set(found)) != len(found):
+        raise located(ValueError, f"duplicate value in 'axes' of reduction: {found}")
+    if not all(0 <= a < x.ndim for a in found):
+        kind = f"{x.dtype.name}[{','.join(map(str, x.shape))}]"
+        raise located(
+            ValueError, f"reduction axes {found} contains out-of-bounds indices for {kind}."
+        )
+    return found
+
+
+def _rest(shape: Shape, axes: Sequence[int]) -> Shape:
+    return tuple(d for a, d in enumerate(shape) if a not in axes)
+
+
+def reduced(x: Any, row: Primitive, axes: tuple[int, ...]) -> Any:
+    """The array reduced by a row; the row's identity where there is nothing to reduce."""
+    if not axes:
+        return strengthen(x)
+    if is_empty(x.shape):
+        return fill(identity(row.combine, x.dtype).value, _rest(x.shape, axes), x.dtype)
+    return bind(row, x, axes=axes)
+
+
+def _reduction(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
+    def function(operand: Array, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+        x = array(operand, name)
+        check_kind(name, x, accepted)
+        return reduced(x, row, _checked_axes(x, axes))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{meaning} along axes."
+    return public(function)
+
+
+def _logical(name: str, of_bools: Primitive, of_integers: Primitive, meaning: str) -> Any:
+    def function(operand: Array, axes: Sequence[int]) -> Any:
+        x = array(operand, name)
+        if x.dtype.kind not in "biu":
+            raise located(
+                TypeError,
+                f"logical reduction requires operand dtype bool or int, got {x.dtype.name}.",
+            )
+        row = of_bools if x.dtype.kind == "b" else of_integers
+        return reduced(x, row, _checked_axes(x, axes))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{meaning} along axes."
+    return public(function)
+
+
+reduce_sum = _reduction("reduce_sum", rows.reduce_sum, "N", "The sum")
+reduce_prod = _reduction("reduce_prod", rows.reduce_prod, "N", "The product")
+reduce_max = _reduction("reduce_max", rows.reduce_max, "nfcb", "The largest element")
+reduce_min = _reduction("reduce_min", rows.reduce_min, "nfcb", "The smallest element")
+reduce_and = _logical(
+    "reduce_and", rows.reduce_and, rows.reduce_bitwise_and, "The bits that all elements have"
+)
+reduce_or = _logical(
+    "reduce_or", rows.reduce_or, rows.reduce_bitwise_or, "The bits that any element has"
+)
+reduce_xor = _logical(
+    "reduce_xor", rows.reduce_xor, rows.reduce_xor, "The bits that an odd number of elements has"
+)
+
+# --------------------------------------------------------------------------- by any computation
+
+# The rows that reduce by a row of two operands.
+_BY_COMBINE = {
+    elementwise.add: rows.reduce_sum,
+    elementwise.multiply: rows.reduce_prod,
+    elementwise.maximum: rows.reduce_max,
+    elementwise.minimum: rows.reduce_min,
+    elementwise.logical_and: rows.reduce_and,
+    elementwise.logical_or: rows.reduce_or,
+    elementwise.bitwise_and: rows.reduce_bitwise_and,
+    elementwise.bitwise_or: rows.reduce_bitwise_or,
+    elementwise.bitwise_xor: rows.reduce_xor,
+}
+_OF_BOOLS = {rows.reduce_bitwise_and: rows.reduce_and, rows.reduce_bitwise_or: rows.reduce_or}
+
+
+def combination(graph: Graph) -> Primitive | None:
+    """The row of two operands that a computation of two scalars is, if it is one."""
+    if len(graph.equations) != 1 or len(graph.inputs) != 2:
+        return None
+    (equation,) = graph.equations
+    is_of_both = set(equation.inputs) == set(graph.inputs)
+    if not is_of_both or graph.outputs != equation.outputs:
+        return None
+    return equation.primitive
+
+
+@public
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
+    """Arrays of one shape reduced along axes by a computation of scalars, which is associative.
+
+    operands     an array, or a pytree of them
+    init_values  scalars, in the same structure: what the reduction starts from
+    computation  (values, values) -> values, in the same structure
+
+    Sums, products, extremes and bitwise operations are loops; other computations combine
+    neighbours, then pairs of them, and so on.
+    """
+    leaves, structure = flatten(operands)
+    starts, other = flatten(init_values)
+    if structure != other:
+        raise located(
+            ValueError,
+            f"Operands must have the same tree structure as init_values: {structure} vs. {other}",
+        )
+    arrays = [array(v, "reduce", k) for k, v in enumerate(leaves)]
+    inits = [_start(v, x) for v, x in zip(starts, arrays, strict=True)]
+    shapes = [v.shape for v in arrays]
+    if any(s != shapes[0] for s in shapes):
+        listed = ", ".join(map(spelled, shapes))
+        raise located(ValueError, f"reduce requires operands of one shape, got {listed}.")
+    if not arrays:
+        return operands
+    wrong = [shape_of(v) for v in inits if shape_of(v)]
+    if wrong:
+        listed = ", ".join(map(spelled, wrong))
+        raise located(ValueError, f"reduce found non-scalar initial value: [{listed}]")
+    axes = _checked_axes(arrays[0], dimensions)
+    if not axes:
+        return unflatten(structure, list(map(strengthen, arrays)))
+    combine = _Computation(computation, structure, arrays)
+    return unflatten(structure, combine.reduced(arrays, inits, axes))
+
+
+def _start(value: Any, x: Any) -> Any:
+    """An initial value in the dtype of its operand."""
+    start = as_value(value, "reduce")
+    if is_weak(start):
+        return of_dtype(start, x.dtype)
+    return of_dtype(start, same_dtypes("reduce", [x, start]))
+
+
+class _Computation:
+    """What combines two tuples of values into one."""
+
+    def __init__(self, function: Callable[[Any, Any], Any], structure: Any, arrays: Any) -> None:
+        self.function, self.structure = function, structure
+        self.count = len(arrays)
+        types = [ArrayType((), x.dtype) for x in arrays] * 2
+        names = [f"{side}{k}" for side in "xy" for k in range(self.count)]
+        graph, _, _ = trace_nested(self._checked, types, names, name="computation")
+        found = [a.type for a in graph.outputs]
+        for x, kind in zip(arrays, found, strict=True):
+            if kind.dtype != x.dtype or kind.shape:
+                raise located(
+                    TypeError,
+                    f"the computation of a reduce gives {kind} where the operand is {x.dtype.name}",
+                )
+        self.row = combination(graph) if self.count == 1 else None
+
+    def _checked(self, *values: Any) -> tuple[list[Any], None]:
+        return self(*values), None
+
+    def __call__(self, *values: Any) -> list[Any]:
+        """The results of values of the left side, then of the right one."""
+        left, right = values[: self.count], values[self.count :]
+        found = self.function(
+            unflatten(self.structure, list(left)), unflatten(self.structure, list(right))
+        )
+        leaves, structure = flatten(found)
+        if structure != self.structure:
+            raise located(
+                TypeError,
+                f"the computation of a reduce gives {structure} where the operands are "
+                f"{self.structure}",
+            )
+        return leaves
+
+    def elementwise(self, left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+        """The same for arrays of one axis."""
+        return list(vmap(self)(*left, *right))
+
+    def reduced(
+        self, arrays: Sequence[Any], inits: Sequence[Any], axes: tuple[int, ...]
+    ) -> list[Any]:
+        """The arrays reduced along axes."""
+        row = _BY_COMBINE.get(self.row) if self.row is not None else None
+        if row is not None:
+            return [self._by_row(arrays[0], inits[0], row, axes)]
+        shape = arrays[0].shape
+        rest = _rest(shape, axes)
+        size = product(tuple(shape[a] for a in axes))
+        if not isinstance(size, int):
+            raise unsupported(
+                "lax.reduce by a computation needs to know the size of its axes while tracing, "
+                f"and that is {size}; sums, products, extremes and bitwise operations do not"
+            )
+        kept = [a for a in range(len(shape)) if a not in axes]
+        count = product(rest)
+        starts = [reshape_to(broadcast_in_dim(traced(v), rest, ()), (count,)) for v in inits]
+        if size == 0 or is_empty(shape):
+            return [reshape_to(v, rest) for v in starts]
+        flat = [reshape_to(transpose_to(x, [*axes, *kept]), (size, count)) for x in arrays]
+        total = [reshape_to(x, (count,)) for x in self._in_pairs(flat, size, count)]
+        return [reshape_to(v, rest) for v in self.elementwise(starts, total)]
+
+    def _by_row(self, x: Any, start: Any, row: Primitive, axes: tuple[int, ...]) -> Any:
+        if x.dtype.kind == "b":
+            row = _OF_BOOLS.get(row, row)
+        found = reduced(x, row, axes)
+        neutral = identity(row.combine, x.dtype)
+        if not isinstance(start, Tracer) and np.asarray(start).tobytes() == neutral.value.tobytes():
+            return found
+        value = broadcast_in_dim(traced(start), tuple(found.shape), ())
+        assert self.row is not None
+        return bind(self.row, value, found)
+
+    def _in_pairs(self, arrays: list[Any], size: int, count: Any) -> list[Any]:
+        """Arrays whose first axis has size 1, from neighbours, pairs of neighbours, and so on."""
+        while size > 1:
+            half = size // 2
+            left, right = (
+                [reshape_to(slice_axis(x, 0, k, 2 * half, 2), (half * count,)) for x in arrays]
+                for k in (0, 1)
+            )
+            pairs = [reshape_to(x, (half, count)) for x in self.elementwise(left, right)]
+            if size % 2:
+                last = [slice_axis(x, 0, size - 1, size) for x in arrays]
+                pairs = [concatenate_along(p, 0) for p in zip(pairs, last, strict=True)]
+            arrays, size = pairs, half + size % 2
+        return arrays
+
+
+# ----------------------------------------------------------------------------- running reductions
+
+
+def _running(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
+    def function(operand: Array, axis: int = 0, reverse: bool = False) -> Any:
+        x = array(operand, name)
+        check_kind(name, x, accepted)
+        place = int(axis)
+        if place < 0:
+            raise located(ValueError, "XLA operations do not allow negative axes")
+        if place >= x.ndim:
+            raise located(
+                ValueError, f"axis {axis} is out of bounds for array of shape {spelled(x.shape)}"
+            )
+        if x.dtype.kind == "c" and "c" not in row.dtypes:
+            return _by_steps(row, x, place, bool(reverse))
+        return bind(row, x, axis=place, reverse=bool(reverse))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{meaning} of each element and those before it, or after it with `reverse`."
+    return public(function)
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)) of complex numbers, by the one with the larger real part."""
+    larger = np.greater(np.real(x), np.real(y))
+    high, low = np.where(larger, x, y), np.where(larger, y, x)
+    both = high + np.log(1 + np.exp(low - high))
+    return np.where(np.isneginf(np.real(high)), high, both)
+
+
+def _by_steps(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
+    """A running reduction of complex numbers for which there is no row: each step combines elements
+    twice as far apart as the one before (Hillis and Steele, 1986)."""
+    combine: Callable[[Any, Any], Any] = {
+        rows.cumlogsumexp: _logaddexp,
+        rows.cummax: lambda a, b: bind(elementwise.maximum, a, b),
+        rows.cummin: lambda a, b: bind(elementwise.minimum, a, b),
+    }[row]
+    size, distance = x.shape[axis], 1
+    while distance < size:
+        first, last = (0, size - distance) if not reverse else (distance, size)
+        other = slice_axis(x, axis, first, last)
+        here = slice_axis(x, axis, *((distance, size) if not reverse else (0, size - distance)))
+        moved = combine(other, here)
+        still = slice_axis(x, axis, *((0, distance) if not reverse else (size - distance, size)))
+        x = concatenate_along([moved, still] if reverse else [still, moved], axis)
+        distance *= 2
+    return strengthen(x)
+
+
+cumsum = _running("cumsum", rows.cumsum, "N", "The sum")
+cumprod = _running("cumprod", rows.cumprod, "N", "The product")
+cummax = _running("cummax", rows.cummax, "N", "The largest")
+cummin = _running("cummin", rows.cummin, "N", "The smallest")
+cumlogsumexp = _running(
+    "cumlogsumexp", rows.cumlogsumexp, "fc", "The logarithm of the sum of the exponentials"
+)
