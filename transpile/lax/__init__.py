@@ -11,6 +11,7 @@ from typing import Any
 from transpile.lax import (
     associative,
     branches,
+    counted,
     gather_scatter,
     joins,
     kinds,
@@ -27,6 +28,7 @@ from transpile.lax import (
 _MODULES: tuple[Any, ...] = (
     associative,
     branches,
+    counted,
     gather_scatter,
     joins,
     kinds,
