@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors on_demand records options paths dims types dtypes nodes pytrees tree_prefixes tree
+    errors on_demand hashes log records options paths dims types dtypes nodes pytrees tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters closures signature
     transforms primitives numpy scipy
     passes
@@ -31,6 +31,23 @@ ORDER = DATA_FLOW.split()
 HIDDEN = {
     ("render", "jinja2"): "takes 48 ms to import, which a warm start does not need",
     ("executable", "transpile.pipeline"): "a warm start lowers nothing; this takes 40 ms to import",
+}
+
+# Modules that are imported when one of their names is used, by `Later`, each with its reason.
+RARE = "a program from the cache does without it"
+LATER = {
+    ("cache", "shutil"): RARE,
+    ("cache", "tempfile"): RARE,
+    ("compilers", "shutil"): RARE,
+    ("compilers", "subprocess"): RARE,
+    ("compilers", "tempfile"): RARE,
+    ("directories", "tempfile"): RARE,
+    ("executable", "shutil"): RARE,
+    ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",
+    ("load", "tempfile"): RARE,
+    ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
+    ("toolchain", "subprocess"): RARE,
+    ("toolchain", "tempfile"): RARE,
 }
 
 LONGEST_FILE = 500
@@ -108,6 +125,16 @@ def test_no_import_hides_inside_a_function():
                 names = names or [alias.name for alias in node.names]
                 found |= {(path.stem, name) for name in names}
     assert found == set(HIDDEN)
+
+
+def test_every_later_import_has_a_reason():
+    found = {
+        (path.stem, node.args[0].value)
+        for path in FILES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Later"
+    }
+    assert found == set(LATER)
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)

@@ -14,14 +14,12 @@ import atexit
 import contextlib
 import errno
 import fcntl
-import logging
 import os
 import re
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transpile.directories import cache_directory, check_private, listed, make_private
 from transpile.entry import (
@@ -35,11 +33,20 @@ from transpile.entry import (
     read_entry,
 )
 from transpile.errors import CacheWarning, CompilationError
+from transpile.log import Log
+from transpile.on_demand import Later
 from transpile.records import dataclass
+
+if TYPE_CHECKING:
+    import shutil
+    import tempfile
+else:
+    shutil = Later("shutil")
+    tempfile = Later("tempfile")
 
 __all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
 
-logger = logging.getLogger("transpile.cache")
+logger = Log("transpile.cache")
 
 DEFAULT_MAX_BYTES = 1 << 30
 _LOCK = re.compile(ENTRY.pattern + r"\.lock")
@@ -111,7 +118,7 @@ class Cache:
         entry = self.get(name, ingredients)
         if entry is not None:
             return entry
-        if logger.isEnabledFor(logging.INFO):
+        if logger.hears_information():
             logger.info("%s", self.explain(name, ingredients))
         if self._substitute is None:
             try:

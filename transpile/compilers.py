@@ -5,18 +5,15 @@ modification time, so that a later process neither runs the compiler nor trusts 
 """
 
 import contextlib
-import hashlib
 import importlib.util
 import json
 import os
 import re
 import shlex
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transpile.directories import (
     cache_directory,
@@ -26,8 +23,19 @@ from transpile.directories import (
     write_atomically,
 )
 from transpile.errors import CompilerNotFoundError
+from transpile.hashes import blake2b
+from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.records import dataclass
+
+if TYPE_CHECKING:
+    import shutil
+    import subprocess
+    import tempfile
+else:
+    shutil = Later("shutil")
+    subprocess = Later("subprocess")
+    tempfile = Later("tempfile")
 
 # Kept only where the compiler accepts them. `semantic-interposition`: calls between a program's
 # own functions need not go through the table that lets LD_PRELOAD replace them.
@@ -205,7 +213,7 @@ def _remembered(command: tuple[str, ...]) -> Compiler:
     if identity in _known:
         return _known[identity]
     asked = "\n".join((identity, *_PROBED, _PROBE, _PROBE_OPENMP))  # other questions, other answers
-    name = hashlib.blake2b(asked.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    name = blake2b(asked.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     try:
         check_private(cache_directory())
         data = read_private(cache_directory() / f"compiler-{name}.json")

@@ -8,10 +8,16 @@ neither its group nor the world can write to it.
 import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from transpile.on_demand import Later
 from transpile.paths import checkout_cache, is_checkout
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = Later("tempfile")
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 

@@ -1,7 +1,6 @@
 """One program in the cache: what its directory is called, what is in it, whether it is sound."""
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transpile.directories import is_private, listed, read_private, write_atomically
+from transpile.hashes import blake2b
 from transpile.records import dataclass
 
 META = "meta.json"
@@ -42,7 +42,7 @@ class DamagedError(Exception):
 
 def key(ingredients: Mapping[str, str]) -> str:
     """The key of a program, 20 hexadecimal digits, from named texts in any order."""
-    digest = hashlib.blake2b(digest_size=10)
+    digest = blake2b(digest_size=10)
     for name in sorted(ingredients):
         for text in (name, ingredients[name]):
             data = text.encode("utf-8", "surrogatepass")
@@ -76,7 +76,7 @@ def read_entry(directory: Path, *, touch: bool = True) -> Entry:
         if parts is None or meta["key"] != parts["key"]:
             raise DamagedError("meta.json belongs to another entry")
         for name, expected in meta["files"].items():
-            _check_file(directory / name, expected["size"], expected["sha256"])
+            _check_file(directory / name, expected["size"], expected["blake2b"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError(f"{type(error).__name__}: {error}") from error
     if touch and abs(time.time() - status.st_mtime) > _TOUCH_AFTER:
@@ -101,8 +101,8 @@ def complete_entry(directory: Path, name: str, key: str, ingredients: Mapping[st
             own = json.loads(path.read_bytes())
             continue
         path.chmod(stat.S_IMODE(status.st_mode) & 0o700)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        files[path.name] = {"size": status.st_size, "sha256": digest}
+        digest = blake2b(path.read_bytes(), digest_size=32).hexdigest()
+        files[path.name] = {"size": status.st_size, "blake2b": digest}
         size += status.st_size
     meta = {**own, "name": name, "key": key, "files": files}
     meta["ingredients"] = abbreviated(ingredients)
@@ -112,7 +112,7 @@ def complete_entry(directory: Path, name: str, key: str, ingredients: Mapping[st
     return size + len(data)
 
 
-def _check_file(path: Path, size: int, sha256: str) -> None:
+def _check_file(path: Path, size: int, digest: str) -> None:
     """Raise DamagedError, or OSError, unless a file is private and as it was when it was built."""
     status = os.lstat(path)
     if not stat.S_ISREG(status.st_mode) or not is_private(status):
@@ -121,5 +121,5 @@ def _check_file(path: Path, size: int, sha256: str) -> None:
         raise DamagedError(f"{path.name} has {status.st_size} bytes in the place of {size}")
     # A crash of the machine may leave zeros of the right length, and running those is not safe.
     hashed = path.suffix == ".so" and size <= _HASHED_UP_TO
-    if hashed and hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+    if hashed and blake2b(path.read_bytes(), digest_size=32).hexdigest() != digest:
         raise DamagedError(f"{path.name} has other contents than when it was built")

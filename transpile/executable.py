@@ -6,9 +6,7 @@ process. A program that is in the cache is loaded without lowering, rendering or
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache, cached_property
@@ -21,16 +19,22 @@ from transpile import toolchain
 from transpile.cache import Entry, default_cache
 from transpile.errors import InternalError
 from transpile.graph import Graph
+from transpile.hashes import blake2b
 from transpile.load import PROGRAM, Library, call_safely, load_or_build, needs_safe_calls
 from transpile.names import identifier
+from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.paths import PACKAGE, data_directory
 from transpile.records import dataclass
 
-if TYPE_CHECKING:  # see Lowering._steps
-    from transpile.loops import Program
+if TYPE_CHECKING:
+    import shutil
+
+    from transpile.loops import Program  # see Lowering._steps
     from transpile.pipeline import Steps
     from transpile.render import Text
+else:
+    shutil = Later("shutil")
 
 Donated = tuple[int | tuple[int, int], ...]
 
@@ -133,7 +137,7 @@ def _decomposes(graph: Graph) -> bool:
 @cache
 def _own_digest() -> str:
     """A hash of transpile itself: whatever changes in it may change the programs it makes."""
-    digest = hashlib.blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     files = [
         *PACKAGE.rglob("*.py"),
         *data_directory("templates").iterdir(),

@@ -6,24 +6,31 @@ keeps the tables that cffi makes of its declarations, in `program.ffi`; loading 
 """
 
 import ast
-import hashlib
 import json
 import os
 import struct
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
-import cffi
 
 from transpile.cache import Cache, Entry
 from transpile.errors import InternalError, TranspileError
+from transpile.hashes import blake2b
+from transpile.on_demand import Later
 from transpile.records import dataclass
+
+if TYPE_CHECKING:
+    import tempfile
+
+    import cffi
+else:
+    cffi = Later("cffi")
+    tempfile = Later("tempfile")
 
 PROGRAM = "program.so"
 TABLES = "program.ffi"
@@ -145,7 +152,7 @@ def tables(declarations: str) -> str:
 
 
 def _digest(declarations: str, text: str) -> str:
-    return hashlib.sha256(f"{len(declarations)} {declarations}{text}".encode()).hexdigest()
+    return blake2b(f"{len(declarations)} {declarations}{text}".encode()).hexdigest()
 
 
 def _types(stored: str) -> Any:

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used: `import transpile` stays short."""
+"""Names and modules that are imported when they are first used: `import transpile` stays short."""
 
 from __future__ import annotations
 
@@ -34,3 +34,29 @@ def on_demand(
         return sorted({*vars(sys.modules[package]), *known, *places})
 
     return attribute, every
+
+
+class Later:
+    """A module that is imported when one of its names is first used.
+
+    It stands in the place of an `import`, in a module that needs the other one for something rare:
+
+        if TYPE_CHECKING:
+            import tempfile
+        else:
+            tempfile = Later("tempfile")
+    """
+
+    __slots__ = ("_module",)
+
+    def __init__(self, module: str) -> None:
+        object.__setattr__(self, "_module", module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._module), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(import_module(self._module), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(import_module(self._module), name)

@@ -4,17 +4,14 @@ Nothing here goes through a shell, and nothing that a compiler makes depends on 
 the time at which it runs.
 """
 
-import hashlib
 import os
-import platform
 import re
 import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transpile.blas import Blas, find_blas
 from transpile.compilers import (
@@ -26,8 +23,19 @@ from transpile.compilers import (
     output_of,
 )
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
+from transpile.hashes import blake2b
 from transpile.lapack import find_lapack
+from transpile.on_demand import Later
 from transpile.options import Options
+
+if TYPE_CHECKING:
+    import platform
+    import subprocess
+    import tempfile
+else:
+    platform = Later("platform")
+    subprocess = Later("subprocess")
+    tempfile = Later("tempfile")
 
 __all__ = [
     "Blas",
@@ -237,7 +245,7 @@ def _processor() -> str:
     except OSError:
         pass
     features = features or platform.processor()
-    digest = hashlib.blake2b(features.encode(), digest_size=8).hexdigest()
+    digest = blake2b(features.encode(), digest_size=8).hexdigest()
     return f"{' '.join(model)} features {digest}"
 
 
