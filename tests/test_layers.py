@@ -23,7 +23,7 @@ DATA_FLOW = """
     schedule
     dialect expression blas lapack render
     directories compilers toolchain entry cache load pipeline executable
-    written stages leaves wrapped functional lax random nn test_util api __init__ __main__
+    written stages leaves wrapped functional lax random nn flatten_util ops test_util api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 

@@ -18,7 +18,7 @@ from transpile.options import Options
 from transpile.types import ShapeDtypeStruct
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
-    from transpile import nn, scipy, test_util, tree_util
+    from transpile import flatten_util, nn, ops, scipy, test_util, tree_util
     from transpile.functional.checkpoint import (
         checkpoint,
         checkpoint_name,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
 
 __getattr__, __dir__ = on_demand(
     "transpile",
-    modules=("nn", "scipy", "test_util", "tree_util"),
+    modules=("flatten_util", "nn", "ops", "scipy", "test_util", "tree_util"),
     names={
         "transpile.functional.checkpoint": "checkpoint checkpoint_name checkpoint_policies remat",
         "transpile.functional.custom": (
@@ -72,6 +72,7 @@ __all__ = [
     "errors",
     "eval_shape",
     "explain_cache_misses",
+    "flatten_util",
     "grad",
     "hessian",
     "jacfwd",
@@ -85,6 +86,7 @@ __all__ = [
     "named_call",
     "nn",
     "numpy",
+    "ops",
     "remat",
     "scipy",
     "stages",
