@@ -1,0 +1,150 @@
+"""The row of a linear solve that a user wrote, with the derivative of what it solves.
+
+Of x, the solution of A x = b, the tangent is the solution for the right side b' - A' x, and the
+cotangent of b is the solution of the transposed system. How it is solved nobody differentiates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from transpile.graph import Graph
+from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.primitives.calls import Flags, Values, bind_call, call_type, call_value
+from transpile.primitives.control_graphs import Outputs, split, spread
+from transpile.primitives.rules import in_front, zeros
+from transpile.source import user_source
+from transpile.transforms.jvp import push
+from transpile.types import ArrayType, type_of
+
+Parts = tuple[list[Any], list[bool]]
+
+
+def _solve(
+    operands: Values, graph: Graph, matvec: Graph, vecmat: Any, transpose_solve: Any, consts: int
+) -> list[Any]:
+    return bind_call(
+        custom_linear_solve,
+        *operands,
+        graph=graph,
+        matvec=matvec,
+        vecmat=vecmat,
+        transpose_solve=transpose_solve,
+        consts=consts,
+    )
+
+
+def _jvp(
+    tangents: Values, *operands: Any, matvec: Graph, consts: int, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    """Linear in the tangents of b, and of what A is made of."""
+    results = _solve(operands, matvec=matvec, consts=consts, **params)
+    fixed = operands[:consts]
+    of_consts, right = split(tangents, consts)
+    count = len(right)
+    if any(t is not None for t in of_consts):
+        given = [*of_consts, *[None] * count]
+        _, moved = push(matvec, [*fixed, *results[:count]], given)
+        right = [_difference(b, t) for b, t in zip(right, moved, strict=True)]
+    if all(t is None for t in right):
+        return results, [None] * len(results)
+    kinds = [type_of(x).strong for x in operands[consts:]]
+    right = [zeros(kind) if t is None else t for t, kind in zip(right, kinds, strict=True)]
+    changes = _solve([*fixed, *right], matvec=matvec, consts=consts, **params)
+    return results, [*changes[:count], *[None] * (len(results) - count)]
+
+
+def _difference(x: Any, y: Any) -> Any:
+    if y is None:
+        return x
+    return -y if x is None else x - y
+
+
+def _transpose(
+    cotangents: Values,
+    *operands: Any,
+    graph: Graph,
+    matvec: Graph,
+    vecmat: Graph | None,
+    transpose_solve: Graph | None,
+    consts: int,
+) -> list[Any]:
+    """The solution of the transposed system."""
+    if transpose_solve is None or vecmat is None:
+        raise TypeError(
+            f"{user_source()}: transpose_solve required for backwards mode automatic "
+            f"differentiation of custom_linear_solve"
+        )
+    fixed, right = split(operands, consts)
+    if any(isinstance(x, Linear) for x in fixed):
+        raise NotImplementedError(
+            f"{user_source()}: the transpose of custom_linear_solve by what its matrix is made of: "
+            f"the solution is not linear in that"
+        )
+    kinds: list[ArrayType] = [x.type if isinstance(x, Linear) else type_of(x).strong for x in right]
+    arrived = [
+        zeros(kind) if c is None else c
+        for c, kind in zip(cotangents[: len(right)], kinds, strict=True)
+    ]
+    found = _solve([*fixed, *arrived], transpose_solve, vecmat, matvec, graph, consts)
+    return [None] * consts + found[: len(right)]
+
+
+def _batch(
+    axis: Axis,
+    batched: Flags,
+    *operands: Any,
+    graph: Graph,
+    matvec: Graph,
+    vecmat: Graph | None,
+    transpose_solve: Graph | None,
+    consts: int,
+) -> Parts:
+    """A solve of all systems at once: right sides and solutions are batched."""
+    fixed, right = split(operands, consts)
+    flags = [*batched[:consts], *[True] * len(right)]
+
+    def on_batches(part: Graph | None) -> Graph | None:
+        return None if part is None else _batched(part, axis, flags)
+
+    found = _batched(graph, axis, flags)
+    results = _solve(
+        [
+            *fixed,
+            *[in_front(x, axis, b) for x, b in zip(right, batched[consts:], strict=True)],
+        ],
+        found,
+        _batched(matvec, axis, flags),
+        on_batches(vecmat),
+        on_batches(transpose_solve),
+        consts,
+    )
+    return results, [True] * len(results)
+
+
+def _batched(graph: Graph, axis: Axis, batched: Sequence[bool]) -> Graph:
+    """The graph on batches, with all results batched."""
+    closed, flags = spread(graph, axis, batched)
+    assert not closed.captured
+    outputs = Outputs(closed.graph)
+    found = [
+        a if is_batched else outputs.batched(a, axis)
+        for a, is_batched in zip(closed.graph.outputs, flags, strict=True)
+    ]
+    return outputs.finish(closed.graph.inputs, found)
+
+
+# Operands: (*consts, *b). `graph` solves: (*consts, *b) -> (*x, *further results); `matvec` is A:
+# (*consts, *x) -> b; `vecmat` and `transpose_solve` are these for the transposed system, or None.
+custom_linear_solve = register(
+    Primitive(
+        "custom_linear_solve",
+        "call",
+        call_value,
+        call_type,
+        jvp=_jvp,
+        transpose=_transpose,
+        batch=_batch,
+    )
+)
