@@ -18,10 +18,10 @@ DATA_FLOW = """
     tree_util extended graph source primitive dot tracer trace keys parameters closures signature
     transforms primitives numpy scipy
     passes
-    routines products fourier loops walks run_loops runtime names cost sorts tangles elements
-    placement nest lower
+    routines products fourier loops walks run_loops runtime names cost places sorts tangles elements
+    inlining bodies placement updates nest sharing library_calls repeats emit lower
     schedule
-    dialect expression blas lapack render
+    dialect expression blas lapack layout render
     directories compilers toolchain entry cache load pipeline executable
     written stages leaves wrapped functional lax random nn flatten_util ops test_util api __init__ __main__
 """

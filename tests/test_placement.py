@@ -6,8 +6,9 @@ from graphs import lowered
 from helpers import ordinary, trace_to_graph
 
 from transpile.elements import is_unrolled
+from transpile.inlining import cost_of, is_library_product
 from transpile.passes import optimise
-from transpile.placement import Placement, cost_of, is_library_product
+from transpile.placement import Placement
 from transpile.primitive import TABLE
 from transpile.primitives.linalg import dot_general
 

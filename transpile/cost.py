@@ -34,6 +34,8 @@ from transpile.walks import (
     written,
 )
 
+# A loop with more iterations than this has bounds that are known at run time only.
+UNBOUNDED = 1 << 62
 # How much longer than an addition these take in a vectorised loop, for the choice of threads.
 _WEIGHTS = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8}
 _TRANSCENDENTAL_WEIGHT = 10
@@ -63,8 +65,9 @@ def count(index: Index) -> int:
 
 
 def trips(loop: For) -> int:
-    """How often a loop's body runs, at most."""
-    return count(loop.extent)
+    """How often a loop's body runs, at most; 1 where a value decides."""
+    times = count(loop.extent)
+    return times if times < UNBOUNDED // 2 else 1
 
 
 def expression_cost(expr: Expr) -> Cost:
@@ -90,7 +93,7 @@ def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = N
                 one = body_cost(statement.body)
                 times = trips(statement)
                 inner = Cost(one.flops * times, one.transcendentals * times)
-            case Update(op=op):
+            case Update(op=op) if op != "set":
                 inner = inner + Cost(flops=TABLE[op].cost)
             case Declare(constant=False):
                 inner = inner + Cost(flops=-1)

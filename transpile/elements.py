@@ -7,12 +7,12 @@ it is bound to a symbol, which a statement before the expression declares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Index, Shape, Symbol, is_within, product
+from transpile.dims import Dim, Index, Shape, Symbol, bounds, is_within, product
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within
 from transpile.primitives import axes as axis_rows
@@ -29,11 +29,16 @@ class Elements:
     """The elements of a graph's values; those in `staged` are read, the others computed.
 
     `sources` and `bound` collect, while an expression is made, the lines it comes from and the
-    symbols that stand for subscripts read from arrays.
+    symbols that stand for subscripts read from arrays. `given` has the inputs of a loop's body that
+    are arithmetic on the indices of loops around it; `prefix` begins the names of its symbols.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(
+        self, graph: Graph, given: Mapping[Var, Expr] | None = None, prefix: str = ""
+    ) -> None:
         self.graph = graph
+        self.given = dict(given or {})
+        self.prefix = prefix
         self.producers: dict[Var, Equation] = {v: e for e in graph.equations for v in e.outputs}
         self.keys: dict[Atom, str] = {}
         self.atoms: dict[str, Atom] = {}
@@ -54,7 +59,7 @@ class Elements:
     def symbol(self, extent: Index) -> Symbol:
         """A new symbol, from 0 to below an extent."""
         self._symbols += 1
-        return Symbol(f"s{self._symbols}", 0, extent)
+        return Symbol(f"{self.prefix}s{self._symbols}", 0, extent)
 
     def element(self, atom: Atom, index: Shape) -> Expr:
         """The expression of one element of a value."""
@@ -62,6 +67,8 @@ class Elements:
             if atom.is_scalar:
                 return Literal(atom.value[()], atom.type.dtype)
             return Load(self.key(atom), index, atom.type.dtype)
+        if atom in self.given:
+            return self.given[atom]
         equation = self.producers.get(atom)
         if equation is None or atom in self.staged:
             return Load(self.key(atom), index, atom.type.dtype)
@@ -73,7 +80,7 @@ class Elements:
         self.sources.setdefault(equation.source)
         if primitive.kind == "elementwise":
             args = tuple(self.element(a, index if a.type.shape else ()) for a in equation.inputs)
-            return Apply(primitive.name, args, var.type.dtype)
+            return of_indices(Apply(primitive.name, args, var.type.dtype))
         if primitive.kind == "view":
             if primitive.index is None:
                 raise TypeError(f"the view {primitive.name} has no index rule")
@@ -200,9 +207,11 @@ class Elements:
         if isinstance(known, int) and isinstance(extent, int):
             return min(max(known, 0), extent - 1)
         if known is None or not is_within(known, extent):
-            low, high = Literal(0, INT64), _as_value(extent - 1)
-            value = Apply("maximum", (value, low), INT64)
-            value = Apply("minimum", (value, high), INT64)
+            least, most = (None, None) if known is None else bounds(known)
+            if least is None or least < 0:
+                value = Apply("maximum", (value, Literal(0, INT64)), INT64)
+            if most is None or not is_within(most, extent):
+                value = Apply("minimum", (value, _as_value(extent - 1)), INT64)
         return self.bind(value, extent, is_target)
 
     def positions(
@@ -287,16 +296,77 @@ def _as_value(index: Index) -> Expr:
     return Literal(index, INT64) if isinstance(index, int) else IndexValue(index)
 
 
+# Comparisons as the sign of a difference: (the smallest that holds, the largest that holds).
+_COMPARISONS: dict[str, tuple[int | None, int | None]] = {
+    "less": (None, -1),
+    "less_equal": (None, 0),
+    "greater": (1, None),
+    "greater_equal": (0, None),
+    "equal": (0, 0),
+}
+# Arithmetic on indices of loops stays below this in size, whatever their ranges.
+LARGEST_INDEX = 1 << 62
+
+
+def of_indices(value: Apply) -> Expr:
+    """The value, simpler where it is arithmetic on indices of loops, or a comparison of such that
+    their ranges decide."""
+    if value.op == "select" and isinstance(value.args[0], Literal):
+        return value.args[1] if value.args[0].value else value.args[2]
+    if value.op in ("add", "subtract", "multiply", "negative") and value.dtype.kind in "iu":
+        index = as_index(value)
+        if isinstance(index, Dim):
+            low, high = bounds(index)
+            if low is not None and high is not None and max(-low, high) <= LARGEST_INDEX:
+                return convert(IndexValue(index), value.dtype)
+    if value.op in _COMPARISONS:
+        left, right = map(as_index, value.args)
+        if left is not None and right is not None:
+            decided = _decided(left - right, *_COMPARISONS[value.op])
+            if decided is not None:
+                return Literal(np.bool_(decided), BOOL)
+    return value
+
+
+def _decided(difference: Index, least: int | None, most: int | None) -> bool | None:
+    low, high = bounds(difference)
+    is_above = least is None or (low is not None and low >= least)
+    is_below = most is None or (high is not None and high <= most)
+    if is_above and is_below:
+        return True
+    is_too_low = least is not None and high is not None and high < least
+    is_too_high = most is not None and low is not None and low > most
+    return False if is_too_low or is_too_high else None
+
+
 def as_index(value: Expr) -> Index | None:
-    """The value as index arithmetic, where it is a sum of multiples of loop indices."""
+    """The value as index arithmetic, where it is a sum of multiples of loop indices and does not
+    overflow its dtype."""
+    index = _as_index(value)
+    if index is None or value.dtype == INT64:
+        return index
+    low, high = bounds(index)
+    limits = np.iinfo(value.dtype)
+    fits = low is not None and high is not None and limits.min <= low and high <= limits.max
+    return index if fits else None
+
+
+def _as_index(value: Expr) -> Index | None:
+    if value.dtype.kind not in "iu":
+        return None
     match value:
-        case Literal(value=number, dtype=dtype) if dtype == INT64:
+        case Literal(value=number):
             return int(number)
-        case IndexValue(index=index, dtype=dtype) if dtype == INT64:
+        case IndexValue(index=index):
             return index
-        case Apply(op="add" | "subtract" | "multiply" as op, args=(left, right), dtype=dtype):
+        case Apply(op="convert_element_type", args=(inner,)):
+            return as_index(inner)
+        case Apply(op="negative", args=(inner,)):
+            negated = as_index(inner)
+            return None if negated is None else -negated
+        case Apply(op="add" | "subtract" | "multiply" as op, args=(left, right)):
             a, b = as_index(left), as_index(right)
-            if dtype != INT64 or a is None or b is None:
+            if a is None or b is None:
                 return None
             if op == "multiply":
                 return a * b if isinstance(a, int) or isinstance(b, int) else None

@@ -2,7 +2,7 @@
 
     Program   = inputs, outputs, temporaries, constants: Buffer*, kernels: Kernel*
     Kernel    = name, source, body: Statement*
-    Statement = For | If | Declare | Update | Store | Alloc | Call
+    Statement = For | While | If | Declare | Update | Store | Alloc | Swap | Call
     Expr      = Literal | Ref | Load | IndexValue | Within | Apply
 
 Subscripts are `Index`es: integer polynomials over the symbols of the loops around them. Immutable;
@@ -91,6 +91,7 @@ class For:
     `parallel`: the iterations are independent and may run on several threads.
     `simd`: they may run in vector lanes; `reductions` names the accumulators (with their operation)
     that are then combined across lanes. `near`: the angles in it are taken for ordinary ones.
+    `ordered`: an iteration builds on the one before, as the user's own loops do.
     """
 
     symbol: Symbol
@@ -103,11 +104,21 @@ class For:
     collapse: int = 1
     reductions: tuple[tuple[str, str], ...] = ()
     near: bool = False
+    ordered: bool = False
 
     @property
     def extent(self) -> Index:
         """How often the body runs, when there is no limit."""
         return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class While:
+    """Run `body` as long as the condition holds, which `test` prepares each time."""
+
+    condition: Expr
+    body: tuple[Statement, ...]
+    test: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +150,7 @@ class Declare:
 
 @dataclass(frozen=True)
 class Update:
-    """`target = op(target, value)`: an accumulator's step."""
+    """`target = op(target, value)`: an accumulator's step. `set` gives it the value itself."""
 
     target: Ref | Load
     op: str
@@ -163,6 +174,14 @@ class Alloc:
 
 
 @dataclass(frozen=True)
+class Swap:
+    """Two buffers of one type exchange their memory."""
+
+    first: str
+    second: str
+
+
+@dataclass(frozen=True)
 class Call:
     """A call of a runtime function; an operand is an Index or the address of a buffer's element.
 
@@ -177,7 +196,7 @@ class Call:
     flops: Index | None = None
 
 
-Statement = For | If | Declare | Update | Store | Alloc | Call
+Statement = For | While | If | Declare | Update | Store | Alloc | Swap | Call
 
 # ------------------------------------------------------------------------------------ programs
 
@@ -276,6 +295,9 @@ def _buffer_text(buffer: Buffer) -> str:
 def _body_text(body: tuple[Statement, ...], indent: str) -> list[str]:
     lines: list[str] = []
     for statement in body:
+        if isinstance(statement, While):
+            lines += _while_text(statement, indent)
+            continue
         lines.append(indent + _statement_text(statement))
         lines += _body_text(
             statement.body if isinstance(statement, (For, If)) else (), indent + "  "
@@ -285,13 +307,23 @@ def _body_text(body: tuple[Statement, ...], indent: str) -> list[str]:
     return lines
 
 
-def _statement_text(statement: Statement) -> str:
+def _while_text(statement: While, indent: str) -> list[str]:
+    if not statement.test:
+        head = [f"{indent}while {expr_text(statement.condition)}"]
+        return head + _body_text(statement.body, indent + "  ")
+    test = _body_text(statement.test, indent + "  ")
+    test.append(f"{indent}  while {expr_text(statement.condition)}")
+    return [f"{indent}repeat", *test, *_body_text(statement.body, indent + "  ")]
+
+
+def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swap | Call) -> str:
     match statement:
         case For():
             stop = str(statement.stop)
             if statement.limit is not None:
                 stop = f"min({stop}, {statement.limit})"
             words = [f"for {statement.symbol} in {statement.start}..{stop}"]
+            words += ["ordered"] * statement.ordered
             words += ["parallel"] * statement.parallel + ["simd"] * statement.simd
             words += [f"{op}:{name}" for op, name in statement.reductions]
             return " ".join(words)
@@ -309,6 +341,8 @@ def _statement_text(statement: Statement) -> str:
             return f"{_element(statement.buffer, statement.index)} = {expr_text(statement.value)}"
         case Alloc():
             return f"local {_buffer_text(statement.buffer)}"
+        case Swap():
+            return f"swap {statement.first}, {statement.second}"
         case Call():
             args = ", ".join(
                 f"&{expr_text(a)}" if isinstance(a, Load) else str(a) for a in statement.args

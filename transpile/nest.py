@@ -14,16 +14,21 @@ A value lives
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from transpile.bodies import Bodies, wholes
 from transpile.dims import Dim, Index, Shape, Symbol, product
 from transpile.graph import Atom, Graph, Var
-from transpile.loops import Apply, Load
-from transpile.placement import CHEAP, SUBSCRIPT_COST, Placement, Stage, cost_of
+from transpile.inlining import CHEAP, SUBSCRIPT_COST, cost_of
+from transpile.loops import Apply, Expr, Load
+from transpile.placement import Placement, Stage
 from transpile.primitive import TABLE
+from transpile.updates import updates_in_time
 from transpile.walks import subexpressions
 
+# Kinds of stages that stand between loops, and read their operands from memory.
+WHOLE = ("call", "control")
 # The largest local array, in bytes: it lives on a thread's stack and should stay in its cache.
 LARGEST_ROW = 65536
 # How many of the latest loops a stage tries to join, and how many stages may share one.
@@ -65,17 +70,45 @@ class Fused:
     paths: dict[Stage, list[Nest]]
     homes: dict[Stage, Home]
 
+    @property
+    def wholes(self) -> set[Atom]:
+        """The values that are read as arrays in memory."""
+        return wholes(self.placement.stages)
+
 
 def fuse(graph: Graph) -> Fused:
-    """The graph's loops. Cheap values that turn out to need memory are computed again instead."""
+    """The graph's loops."""
+    return _fuse_part(graph, {}, Bodies(_fuse_part))
+
+
+def _fuse_part(graph: Graph, given: Mapping[Var, Expr], bodies: Bodies) -> Fused:
+    """The loops of a graph, or of a body inside one. Cheap values that turn out to need memory are
+    computed again instead."""
     recompute: frozenset[Var] = frozenset()
+    kept: frozenset[Var] = frozenset()
     for _ in range(3):
-        fused = _fuse(Placement(graph, recompute))
+        fused = _fuse(Placement(graph, recompute, bodies, given, kept))
         cheap = _cheap_again(fused, set(graph.outputs))
-        if not cheap:
+        late = _late_updates(fused)
+        if not cheap and not late:
             break
         recompute |= cheap
+        kept |= late
     return fused
+
+
+def _late_updates(fused: Fused) -> frozenset[Var]:
+    """What the updates in a loop's body put into an array of which they read elements that they
+    may have changed: it is computed first, which is less work than a copy of the array."""
+    placement = fused.placement
+    found: set[Var] = set()
+    for stage in placement.stages:
+        if stage.scatter is not None and placement.bodies.is_body:
+            x, value = stage.equation.inputs[:2]
+            is_late = not updates_in_time(stage.scatter, placement.keys.get(x, ""))
+            if is_late and isinstance(value, Var) and value not in placement.staged:
+                found.add(value)
+    return frozenset(found & placement.producers.keys())
 
 
 def _cheap_again(fused: Fused, outputs: set[Atom]) -> frozenset[Var]:
@@ -117,6 +150,9 @@ def _is_operand(placement: Placement, stage: Stage) -> bool:
         return True
     if any(stage.var in s.equation.inputs for s in placement.stages if s.routine is not None):
         return True
+    key = placement.key(stage.var)
+    if any(key in s.reads for s in placement.stages if s.control is not None):
+        return True
     return any(o.base is stage.var for p in placement.products.values() for o in p.operands)
 
 
@@ -138,7 +174,14 @@ def _fuse(placement: Placement) -> Fused:
             if key in placement.by_key:
                 readers.setdefault(placement.by_key[key], []).append(stage)
     outputs = set(placement.graph.outputs)
+    asked = {p.buffer for e in placement.results for p in subexpressions(e) if isinstance(p, Load)}
+    outputs |= {placement.by_key[key].var for key in asked if key in placement.by_key}
     homes = {s: _home(s, readers.get(s, []), paths, s.var in outputs) for s in placement.stages}
+    if placement.bodies.is_body:  # it is one sequence of statements: a number is a variable of it
+        for stage in placement.stages:
+            is_called = any(r.kind == "call" for r in readers.get(stage, []))
+            if not (stage.var.type.shape or is_called or stage.kind in (*WHOLE, "scatter")):
+                homes[stage] = Home("scalar", 0)
     return Fused(placement, items, paths, homes)
 
 
@@ -296,7 +339,7 @@ def _home(
             common += 1
         shared = min(shared, common)
     memory = Home("stored", shared, None, everything, stage.var.type.shape)
-    if is_output or stage.kind == "call" or any(r.kind == "call" for r in readers):
+    if is_output or stage.kind in WHOLE or any(r.kind in WHOLE for r in readers):
         return memory
     if shared == stage.rank and path and shared > 0:
         return Home("scalar", shared, path[shared - 1])
@@ -330,7 +373,7 @@ def explain(fused: Fused) -> Iterator[str]:
             reason = f"its readers share {home.depth} of its loops; {list(home.shape)} is kept"
         elif var in fused.placement.graph.outputs:
             reason = "a result"
-        elif stages[var].kind == "call" or home.depth == 0:
+        elif stages[var].kind in WHOLE or home.depth == 0:
             reason = "a reader stands in another kernel"
         else:
             reason = "too large for a row"
@@ -339,7 +382,7 @@ def explain(fused: Fused) -> Iterator[str]:
 
 def reads_in_place(fused: Fused, producer: Stage, reader: Stage, load: Load) -> bool:
     """Tell whether a reader of a stored value stands where its element is still in a scalar."""
-    if producer.kind == "call":
+    if producer.kind in WHOLE:
         return False
     path, other = fused.paths[producer], fused.paths[reader]
     if len(other) < producer.rank or path[: producer.rank] != other[: producer.rank]:

@@ -10,47 +10,38 @@ a stage's value lives: in a scalar, a row, or memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from transpile.bodies import Bodies, Control, NoBodies
 from transpile.dims import (
     Dim,
     Index,
     Shape,
     Symbol,
-    bounds,
-    product,
     recombine,
     row_major,
     unravel,
 )
-from transpile.elements import Elements, is_unrolled, merged_index
+from transpile.elements import Elements, as_index, is_unrolled, merged_index
 from transpile.fourier import Transform, as_transform
-from transpile.graph import Atom, Const, Equation, Graph, Source, Var
-from transpile.loops import Expr, Load
-from transpile.primitive import Primitive
+from transpile.graph import Atom, Equation, Graph, Source, Var
+from transpile.inlining import (
+    CHEAP,
+    LARGEST_EXPRESSION,
+    inline_costs,
+    is_library_product,
+    spreads,
+    updates_in_place,
+)
+from transpile.loops import Expr, Literal, Load
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
-from transpile.primitives.linalg import dot_general, free_axes
+from transpile.primitives.linalg import dot_general
 from transpile.products import Product, as_product
 from transpile.routines import Routine, routine_of
 from transpile.tangles import tangled
 from transpile.walks import subexpressions
-
-# A value that costs no more than this is computed again rather than kept.
-CHEAP = 2
-# Expressions with more parts than this are cut, so that C lines stay readable and compile fast.
-LARGEST_EXPRESSION = 40
-# A slice is put into an array in memory, among others, when it has at most a fourth of its size; or
-# when more than this many slices are put into one array.
-SMALL_UPDATE = 4
-LONGEST_CHAIN = 4
-
-_COSTLY = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8, "reciprocal": 4}
-_TRANSCENDENTAL_COST = 16
-# Kinds whose values are not computed element by element.
-_WHOLE = ("reduce", "scan", "contract", "composite", "scatter", "sort", "routine", "fft")
-# What a subscript costs that is read from an array: the element is anywhere in memory.
-SUBSCRIPT_COST = 4
 
 
 @dataclass(eq=False)
@@ -77,15 +68,19 @@ class Stage:
     scatter: Scatter | None = None
     routine: Routine | None = None
     transform: Transform | None = None
+    control: Control | None = None
+    starts: tuple[Stage, ...] = ()  # of a loop or branch: its bounds, or its index; its first carry
 
     @property
     def results(self) -> tuple[Var, ...]:
-        """What it computes: one value, or all results of a routine."""
+        """What it computes: one value, or all results of a routine, a loop or a branch."""
         return self.equation.outputs
 
     def parts(self) -> list[Stage]:
         """The stages that this one consists of."""
-        return [self] if self.scatter is None else [self.scatter.first, self.scatter.then]
+        if self.scatter is not None:
+            return [self.scatter.first, self.scatter.then]
+        return [self] if self.control is None else list(self.starts)
 
     @property
     def axes(self) -> list[Symbol]:
@@ -104,13 +99,27 @@ class Scatter:
 
 
 class Placement(Elements):
-    """The stages of a graph, in order, and the key by which expressions name each value."""
+    """The stages of a graph, in order, and the key by which expressions name each value.
 
-    def __init__(self, graph: Graph, recompute: frozenset[Var] = frozenset()) -> None:
-        super().__init__(graph)
+    `bodies` places the graphs of loops and branches. The graph of a condition is asked only for the
+    expression of its result: `results`.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        recompute: frozenset[Var] = frozenset(),
+        bodies: Bodies = NoBodies,
+        given: Mapping[Var, Expr] | None = None,
+        kept: frozenset[Var] = frozenset(),
+    ) -> None:
+        super().__init__(graph, given, bodies.prefix)
+        self.bodies = bodies
         self.recompute = recompute
-        self.updates = _updates_in_place(graph, self.producers)
-        self.costs = _inline_costs(self)
+        self.kept = kept
+        self.updates = updates_in_place(graph, self.producers, bodies.is_body)
+        self.controls: dict[Equation, Control] = {}
+        self.costs = inline_costs(graph, self.producers, self.updates)
         self.products: dict[Var, Product] = {}
         self.transforms: dict[Var, Transform] = {}
         self.tangled = tangled(graph)
@@ -123,6 +132,7 @@ class Placement(Elements):
                 stage.sources = tuple(self.sources)
                 stage.bound = self._bound()
                 self.stages.append(stage)
+        self.results = [self.element(a, ()) for a in graph.outputs if bodies.is_condition]
         self.stages = self._read_stages()
         self.position = {s: i for i, s in enumerate(self.stages)}
         self.by_key = {self.key(v): s for s in self.stages for v in s.results}
@@ -130,7 +140,10 @@ class Placement(Elements):
     # ------------------------------------------------------------------- which values are stages
 
     def _decide(self) -> set[Var]:
-        staged = {v for v in self.graph.outputs if isinstance(v, Var)}
+        staged = {v for v in self.graph.outputs if isinstance(v, Var) and v in self.producers}
+        if self.bodies.is_condition:
+            staged = set()
+        staged |= self.kept
         uses: dict[Atom, int] = {}
         spread: set[Atom] = set()
         for equation in reversed(self.graph.equations):
@@ -138,6 +151,11 @@ class Placement(Elements):
                 staged.update(equation.outputs)
                 read = (v for v in equation.inputs if isinstance(v, Var))
                 staged.update(v for v in read if v in self.producers)
+                continue
+            if equation.primitive.kind == "control":
+                staged |= self._place_control(equation)
+                for atom in self.controls[equation].carry:
+                    uses[atom] = uses.get(atom, 0) + 1
                 continue
             var = equation.output
             if var not in staged and self._deserves_stage(var, equation, uses, var in spread):
@@ -152,7 +170,7 @@ class Placement(Elements):
             inline = var not in staged
             for atom in equation.inputs:
                 uses[atom] = uses.get(atom, 0) + (uses.get(var, 0) if inline else 1)
-                if _spreads(equation, atom) or (inline and var in spread):
+                if spreads(equation, atom) or (inline and var in spread):
                     spread.add(atom)
         return staged
 
@@ -162,6 +180,8 @@ class Placement(Elements):
         kind = equation.primitive.kind
         if kind in ("view", "generate"):
             return var in self.tangled
+        if self.bodies.is_body and kind == "elementwise" and self._is_index(equation):
+            return False
         if (kind in ("scan", "composite", "scatter", "sort", "fft") or var in self.updates) or (
             kind in ("reduce", "contract") and not is_unrolled(equation)
         ):
@@ -172,6 +192,15 @@ class Placement(Elements):
         if spread and cost > CHEAP:
             return True
         return uses.get(var, 0) > 1 or size > LARGEST_EXPRESSION
+
+    def _is_index(self, equation: Equation) -> bool:
+        """Tell whether a number is arithmetic on the indices of loops, or decided by their
+        ranges."""
+        kind = equation.output.type
+        if kind.shape or kind.dtype.kind not in "biu":
+            return False
+        value = self.compute(equation, ())
+        return isinstance(value, Literal) or as_index(value) is not None
 
     def _place_operands(self, equation: Equation) -> set[Var]:
         """A library product reads its operands from memory: the views of them that it can step
@@ -205,6 +234,20 @@ class Placement(Elements):
         base = found.base
         return {base} if isinstance(base, Var) and base in self.producers else set()
 
+    def _place_control(self, equation: Equation) -> set[Var]:
+        """What a loop or branch reads in each iteration is in memory, but for views, which its body
+        sees through where it takes them by elements, and what is arithmetic on indices."""
+        found = self.bodies.place(self, equation)
+        self.controls[equation] = found
+        forced = {*equation.outputs}
+        for atom in found.fixed:
+            base = atom if atom in found.wholes else self._views(atom)[0]
+            if isinstance(base, Var) and base in self.producers:
+                row = self.producers[base].primitive
+                if row.kind != "generate" or atom in found.wholes:
+                    forced.add(base)
+        return forced
+
     def _in_memory(self, atom: Atom) -> Atom:
         """The value whose memory has the elements of a value in their order: it, or what it is a
         reshape of."""
@@ -231,6 +274,10 @@ class Placement(Elements):
 
     def _stage(self, equation: Equation) -> Stage:
         primitive, var = equation.primitive, equation.outputs[0]
+        if primitive.kind == "control":
+            found = self.controls[equation]
+            starts = tuple(self._start(equation, a) for a in (*found.bounds, *found.carry))
+            return Stage(var, "control", equation, [], 0, (), None, control=found, starts=starts)
         if primitive.kind == "routine":
             called = routine_of(equation)
             return Stage(var, "call", equation, [], 0, (), None, routine=called)
@@ -253,6 +300,15 @@ class Placement(Elements):
         if primitive.kind == "scan":
             return self._scan(equation, loops, index)
         return Stage(var, "map", equation, loops, len(loops), index, self.compute(equation, index))
+
+    def _start(self, equation: Equation, atom: Atom) -> Stage:
+        """What a loop begins with: the elements of one of its operands."""
+        before, self.bound = self.bound, {}
+        loops, index = self._loops(atom.type.shape)
+        body = self.element(atom, index)
+        stage = Stage(equation.outputs[0], "map", equation, loops, len(loops), index, body)
+        stage.bound, self.bound = self._bound(), before
+        return stage
 
     def _reshaping(self, equation: Equation) -> Stage:
         """A reshape into memory walks its operand, whose subscripts are then plain."""
@@ -343,6 +399,8 @@ class Placement(Elements):
         """The stages that a result needs. Others are left where the readers have no elements, or
         read other pieces only."""
         wanted = {self.key(v) for v in self.graph.outputs}
+        for expression in self.results:
+            wanted |= {p.buffer for p in subexpressions(expression) if isinstance(p, Load)}
         kept: list[Stage] = []
         for stage in reversed(self.stages):
             if not wanted.isdisjoint(map(self.key, stage.results)):
@@ -355,6 +413,9 @@ class Placement(Elements):
         expressions = [e for part in stage.parts() for e in (*part.bound.values(), part.body) if e]
         if stage.scatter is not None:
             expressions += stage.scatter.tests
+        if stage.control is not None:
+            for atom in stage.control.fixed:
+                expressions.append(self.element(atom, self._loops(atom.type.shape)[1]))
         parts = [part for expression in expressions for part in subexpressions(expression)]
         if stage.product is not None:
             parts = [Load(self.key(o.base), (), o.base.type.dtype) for o in stage.product.operands]
@@ -366,102 +427,3 @@ class Placement(Elements):
         for part in parts:
             if isinstance(part, Load):
                 stage.reads.setdefault(part.buffer, []).append(part)
-
-
-def _updates_in_place(graph: Graph, producers: dict[Var, Equation]) -> set[Var]:
-    """The slices that are put into arrays in memory: those whose place is a value, those that
-    follow each other in one array if they are small, and whatever comes in long rows. Others are
-    chosen element by element, in loops that are cut at their ends."""
-    lengths: dict[Var, int] = {}  # how many updates an array has seen
-    followed: set[Var] = set()  # what is updated again
-    for equation in graph.equations:
-        if equation.primitive in (indexing.dynamic_update_slice, indexing.scatter):
-            x = equation.inputs[0]
-            before = lengths.get(x, 0) if isinstance(x, Var) else 0
-            lengths[equation.output] = before + 1
-            if before and isinstance(x, Var):
-                followed.add(x)
-    found: set[Var] = set()
-    for var, length in lengths.items():
-        equation = producers[var]
-        if equation.primitive is not indexing.dynamic_update_slice:
-            continue
-        x, update, *starts = equation.inputs
-        is_small = _at_most(update.type.size * SMALL_UPDATE, x.type.size)
-        is_known = all(isinstance(s, Const) for s in starts)
-        is_link = var in followed or length > 1
-        if not is_known or (is_link and (is_small or length > LONGEST_CHAIN)):
-            found.add(var)
-    return found
-
-
-def _at_most(a: Index, b: Index) -> bool:
-    """Tell whether one size is certainly no larger than another."""
-    slack = bounds(b - a)[0]
-    return slack is not None and slack >= 0
-
-
-def is_library_product(equation: Equation) -> bool:
-    """Tell whether a contraction is large enough for the matrix product routine."""
-    if equation.primitive is not dot_general or equation.output.type.dtype.kind != "f":
-        return False
-    x, y = equation.inputs
-    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-    k = product(x.type.shape[a] for a in cx)
-    m = product(x.type.shape[a] for a in free_axes(x.type.ndim, cx, bx))
-    n = product(y.type.shape[a] for a in free_axes(y.type.ndim, cy, by))
-    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
-        return False
-    return min(m, n, k) >= 4 and m * n * k >= 2048
-
-
-def _spreads(equation: Equation, atom: Atom) -> bool:
-    """Tell whether an equation reads each element of an operand many times."""
-    if atom in indexing.index_operands(equation):
-        updates = equation.inputs[1] if equation.primitive is indexing.scatter else equation.output
-        return updates.type.size != atom.type.size
-    if equation.primitive is axis_rows.broadcast_in_dim:
-        return equation.output.type.size != atom.type.size
-    if equation.primitive is indexing.gather:
-        size, taken = atom.type.size, equation.output.type.size
-        return not (isinstance(size, int) and isinstance(taken, int)) or taken > size
-    return equation.primitive is dot_general and equation.output.type.ndim > 0
-
-
-def cost_of(primitive: Primitive) -> int:
-    """What one element of an elementwise primitive costs, an addition being 1."""
-    if primitive is indexing.gather:
-        return SUBSCRIPT_COST
-    if primitive.transcendental and primitive.name not in _COSTLY:
-        return _TRANSCENDENTAL_COST
-    return _COSTLY.get(primitive.name, min(primitive.cost, 1))
-
-
-def _inline_costs(placement: Placement) -> dict[Var, tuple[int, int]]:
-    """For each value the cost and the number of parts of its expression, single uses inlined."""
-    uses = placement.graph.uses()
-    costs: dict[Var, tuple[int, int]] = {}
-    for equation in placement.graph.equations:
-        cost, size = cost_of(equation.primitive), 0 if equation.primitive.kind == "view" else 1
-        repeat = 1
-        if is_unrolled(equation):
-            shape = equation.inputs[0].type.shape
-            over = equation.params.get("axes") or equation.params["dimension_numbers"][0][0]
-            count = product(shape[a] for a in over)
-            repeat = count if isinstance(count, int) else 1
-        for atom in equation.inputs:
-            if isinstance(atom, Var) and atom in costs:
-                kind = placement.producers[atom].primitive.kind
-                shared = uses[atom] > 1 and kind == "elementwise" and costs[atom][0] > CHEAP
-                if (
-                    costs[atom][1] <= LARGEST_EXPRESSION
-                    and not shared
-                    and atom not in placement.updates
-                    and (kind not in _WHOLE or is_unrolled(placement.producers[atom]))
-                ):
-                    cost += costs[atom][0] * repeat
-                    size += costs[atom][1] * repeat
-                    continue
-            size += repeat
-        costs.update(dict.fromkeys(equation.outputs, (cost + repeat - 1, size)))
-    return costs

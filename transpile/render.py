@@ -19,6 +19,7 @@ from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
 from transpile.lapack import Libraries, notes, prototypes
+from transpile.layout import WIDTH, comment_safe, signature, wrapped
 from transpile.loops import (
     Alloc,
     Apply,
@@ -33,15 +34,25 @@ from transpile.loops import (
     Ref,
     Statement,
     Store,
+    Swap,
     Update,
+    While,
 )
+from transpile.names import Names
 from transpile.options import Options
 from transpile.paths import data_directory
 from transpile.primitives.reductions import identity
 from transpile.types import BOOL, HALVES, INT64
-from transpile.walks import expressions, seen_by, subexpressions, used_buffers, walk
+from transpile.walks import (
+    expressions,
+    names_in,
+    seen_by,
+    subexpressions,
+    used_buffers,
+    walk,
+    written,
+)
 
-WIDTH = 100
 # Constants with more elements than this are not written out in C.
 LONGEST_CONSTANT = 4096
 ALIGNMENT = 64
@@ -101,6 +112,7 @@ class _Renderer:
         self.reductions: dict[str, dict[str, str]] = {}
         self.ends: dict[tuple[Index, Index], str] = {}
         self.deciding = _deciding(program)
+        self.names = Names(names_in(program))
 
     def render(self, header: str) -> Text:
         program = self.program
@@ -226,21 +238,25 @@ class _Renderer:
         values = frozenset(b.name for b in passed if not b.shape and b.name not in writes)
         printer = Printer(self.dialect, self.options.precise_math, values=values, used=self.used)
         body = [node for s in kernel.body for node in self._statement(s, printer)]
-        parameters = [self._parameter(b, b.name in writes, b.name in values) for b in passed]
+        moving = {n for s in walk(kernel.body) if isinstance(s, Swap) for n in written(s)}
+        parameters = [
+            self._parameter(b, b.name in writes, b.name in values, b.name not in moving)
+            for b in passed
+        ]
         arguments = [self._argument(b, b.name in writes, b.name in values) for b in passed]
         where = kernel.source
         directive = (
             f'#line {where.line} "{where.file}"' if self.options.debug and where.line else ""
         )
         return {
-            "comment": [_comment_safe(line) for line in kernel.comment],
+            "comment": [comment_safe(line) for line in kernel.comment],
             "body": body,
             "signature": signature(kernel.name, parameters, "static void "),
             "line_directive": directive,
             "call": f"{kernel.name}({', '.join(arguments)});",
         }
 
-    def _parameter(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
+    def _parameter(self, buffer: Buffer, is_written: bool, by_value: bool, restricted: bool) -> str:
         name = c_type(self.dialect, buffer.dtype)
         if by_value:
             return f"{name} {buffer.name}"
@@ -250,7 +266,8 @@ class _Renderer:
         if not buffer.shape:
             return f"{const}{name} *restrict {buffer.name}"
         first, *rest = buffer.shape
-        return f"{const}{name} {buffer.name}[restrict {first}]" + "".join(f"[{d}]" for d in rest)
+        extent = f"restrict {first}" if restricted else f"{first}"
+        return f"{const}{name} {buffer.name}[{extent}]" + "".join(f"[{d}]" for d in rest)
 
     def _argument(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
         if by_value:
@@ -279,14 +296,11 @@ class _Renderer:
             case For():
                 return [self._loop(statement, printer)]
             case If():
-                return [
-                    {
-                        "kind": "if",
-                        "condition": printer.print(statement.condition),
-                        "body": self._body(statement.body, printer),
-                        "orelse": self._body(statement.orelse, printer),
-                    }
-                ]
+                return [{"kind": "if", "branches": self._branches(statement, printer)}]
+            case While():
+                return [self._while(statement, printer)]
+            case Swap():
+                return self._swap(statement)
             case Declare(name=name, value=value):
                 kind = c_type(self.dialect, value.dtype)
                 if statement.constant:
@@ -333,6 +347,44 @@ class _Renderer:
             "body": body,
             "braces": braces,
         }
+
+    def _branches(self, statement: If, printer: Printer) -> list[dict[str, Any]]:
+        """The parts of an if, else if, else."""
+        head = f"if ({printer.print(statement.condition)})"
+        found = [{"head": head, "body": self._body(statement.body, printer)}]
+        match statement.orelse:
+            case ():
+                pass
+            case (If() as chained,):
+                first, *rest = self._branches(chained, printer)
+                found += [{**first, "head": f"}} else {first['head']}"}, *rest]
+            case orelse:
+                found.append({"head": "} else", "body": self._body(orelse, printer)})
+        return found
+
+    def _while(self, loop: While, printer: Printer) -> dict[str, Any]:
+        if not loop.test:
+            head = f"while ({printer.print(loop.condition)})"
+            return {"kind": "while", "head": head, "body": self._body(loop.body, printer)}
+        test = self._body(loop.test, printer)
+        ended = printer.print(Apply("logical_not", (loop.condition,), BOOL))
+        test.append(
+            {"kind": "if", "branches": [{"head": f"if ({ended})", "body": _line("break;")}]}
+        )
+        body = [*test, *self._body(loop.body, printer)]
+        return {"kind": "while", "head": "for (;;)", "body": body}
+
+    def _swap(self, swap: Swap) -> list[dict[str, Any]]:
+        """Two pointers exchange what they point to."""
+        buffer = self.buffers[swap.first]
+        name, kind = self.names.new("previous"), c_type(self.dialect, buffer.dtype)
+        rows = "".join(f"[{d}]" for d in buffer.shape[1:])
+        pointer = f"(*{name}){rows}" if rows else f"*{name}"
+        return [
+            *_line(f"{kind} {pointer} = {swap.first};"),
+            *_line(f"{swap.first} = {swap.second};"),
+            *_line(f"{swap.second} = {name};"),
+        ]
 
     def _stop(self, loop: For, printer: Printer) -> str:
         """The first index that a loop does not reach."""
@@ -399,6 +451,8 @@ class _Renderer:
         """`acc += x` where the operation is an infix one, else `acc = f(acc, x)`."""
         target = statement.target
         left = printer.print(target)
+        if statement.op == "set":
+            return f"{left} = {printer.assigned(statement.value)};"
         operator = infix(statement.op, target.dtype)
         if operator:
             return f"{left} {operator}= {printer.assigned(statement.value)};"
@@ -433,68 +487,6 @@ def _address(load: Load, printer: Printer) -> str:
     return f"&{printer.element(load.buffer, load.index)}"
 
 
-def _comment_safe(text: str) -> str:
-    text = text.replace("*/", "* /").replace("/*", "/ *")
-    room = WIDTH - len("/* ") - len(" */")
-    return text if len(text) <= room else text[: room - 3].rstrip() + "..."
-
-
 def _type_text(buffer: Buffer) -> str:
     bits = " as bits" if buffer.dtype in HALVES else ""
     return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"
-
-
-def signature(name: str, parameters: list[str], before: str = "int ") -> str:
-    """A function's name and parameters, wrapped under the opening parenthesis."""
-    lines, line = [], f"{name}("
-    margin = " " * (len(before) + len(name) + 1)
-    width = WIDTH - len(before)
-    for position, parameter in enumerate(parameters):
-        text = parameter + (", " if position < len(parameters) - 1 else ")")
-        if len(line) + len(text) > width and position:
-            lines.append(line.rstrip())
-            line, width = margin, WIDTH
-        line += text
-    return "\n".join([*lines, line]) if parameters else f"{name}(void)"
-
-
-def wrapped(text: str, indent: str) -> str:
-    """A statement, indented, broken where it is too long, at the outermost operators or commas."""
-    lines = []
-    start = indent
-    while len(start) + len(text) > WIDTH:
-        cut = _break(text, WIDTH - len(start))
-        if cut is None:
-            break
-        lines.append(start + text[:cut].rstrip())
-        text = text[cut:].lstrip()
-        start = indent + "        "
-    return "\n".join([*lines, start + text])
-
-
-# Where a line may be broken: before these, the loosest first; after a comma, which is looser still.
-_LOOSENESS = {
-    word: level
-    for level, words in enumerate(
-        ("? :", "||", "&&", "| ^ &", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"), start=1
-    )
-    for word in words.split()
-}
-
-
-def _break(text: str, room: int) -> int | None:
-    """Where to break a line: outside of most parentheses, at the loosest operator, as late as
-    possible."""
-    depth = 0
-    best: tuple[tuple[int, int, int], int] | None = None
-    for position, character in enumerate(text[: room + 1]):
-        depth += (character in "([{") - (character in ")]}")
-        if character != " " or position <= 12:
-            continue
-        word = text[position + 1 :].partition(" ")[0]
-        level = 0 if text[position - 1] == "," else _LOOSENESS.get(word)
-        if level is not None:
-            rank = (depth, level, -position)
-            if best is None or rank < best[0]:
-                best = (rank, position)
-    return None if best is None else best[1]

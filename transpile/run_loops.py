@@ -34,7 +34,9 @@ from transpile.loops import (
     Ref,
     Statement,
     Store,
+    Swap,
     Update,
+    While,
     Within,
 )
 from transpile.primitive import TABLE
@@ -191,6 +193,10 @@ class _KernelRun:
         around, self.hidden = self.hidden, []
         for statement in statements:
             self.statement(statement)
+        self.leave(around)
+
+    def leave(self, around: list[tuple[dict[str, Any], str, Any]]) -> None:
+        """End a scope."""
         for names, name, value in reversed(self.hidden):
             if value is None:
                 del names[name]
@@ -209,6 +215,11 @@ class _KernelRun:
             case If():
                 chosen = self.value(statement.condition)
                 self.body(statement.body if chosen else statement.orelse)
+            case While():
+                self.repeat(statement)
+            case Swap(first=first, second=second):
+                names = self.memories
+                names[first], names[second] = names[second], names[first]
             case Declare(name=name):
                 self.declare(self.scalars, name, self.value(statement.value))
                 if statement.symbol is not None:
@@ -226,6 +237,18 @@ class _KernelRun:
                 self.declare(self.shapes, buffer.name, buffer.shape)
             case Call():
                 self.call(statement)
+
+    def repeat(self, loop: While) -> None:
+        """The test is a scope in which the condition is evaluated and then the body run."""
+        goes_on = True
+        while goes_on:
+            around, self.hidden = self.hidden, []
+            for statement in loop.test:
+                self.statement(statement)
+            goes_on = bool(self.value(loop.condition))
+            if goes_on:
+                self.body(loop.body)
+            self.leave(around)
 
     def loop(self, loop: For) -> None:
         start, stop = self.index(loop.start), self.index(loop.stop)
@@ -266,7 +289,9 @@ class _KernelRun:
         memory.write(position, value)
 
     def update(self, target: Ref | Load, op: str, value: Any) -> None:
-        result = _apply(op, target.dtype, (self.value(target), value))
+        result = value
+        if op != "set":
+            result = _apply(op, target.dtype, (self.value(target), value))
         if isinstance(target, Load):
             self.write(target.buffer, target.index, result)
         elif self.private is not None and target.name not in self.private:
@@ -329,14 +354,15 @@ class _KernelRun:
                 before = self.whole(out, shape)
             keys = np.take_along_axis(self.whole(x, shape), before, 1)
             found = np.take_along_axis(before, np.argsort(keys, 1, kind="stable"), 1)
-        for position, value in enumerate(found.ravel()):
+        begin = self.position(out.buffer, out.index)
+        for position, value in enumerate(found.ravel(), begin):
             self.memories[out.buffer].write(position, value)
         self.memories[scratch.buffer].fill(0)
 
     def whole(self, first: Load, shape: tuple[int, ...]) -> Any:
         """All elements of a buffer, in a shape."""
-        memory = self.memories[first.buffer]
-        elements = [memory.read(k) for k in range(memory.data.size)]
+        memory, begin = self.memories[first.buffer], self.position(first.buffer, first.index)
+        elements = [memory.read(begin + k) for k in range(int(np.prod(shape)))]
         return np.array(elements, memory.dtype).reshape(shape)
 
     def library(self, call: Call, routine: Routine) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Index, Shape, product
+from transpile.dims import Index, product
 from transpile.errors import UnsupportedError
 from transpile.graph import Equation
-from transpile.loops import Buffer, Call, Load
+from transpile.loops import Call, Load
+from transpile.places import Place
 from transpile.primitives.sorting import argsort
 from transpile.types import SHORT_NAMES, kind_letter, real_dtype
 
@@ -46,17 +47,17 @@ def _places(equation: Equation) -> tuple[int, tuple[int, int, int]]:
 
 
 def sort_calls(
-    equation: Equation, keys: Sequence[Buffer], out: Buffer, scratch: Buffer
+    equation: Equation, keys: Sequence[Place], out: Place, scratch: Place
 ) -> Iterator[Call]:
     """The calls that sort the keys, the least significant one first: each call is stable."""
     places, sizes = _places(equation)
     name = equation.primitive.name
     for number, key in enumerate(reversed(keys)):
         function, *layout = _helper(name, key.dtype)
-        arguments: list[Index | Load] = [*sizes, *layout, _first(key), _first(out)]
+        arguments: list[Index | Load] = [*sizes, *layout, key.first, out.first]
         if equation.primitive is argsort:
             arguments.append(int(number > 0))
-        arguments += [places, _first(scratch)]
+        arguments += [places, scratch.first]
         yield Call(function, tuple(arguments), (out.name, scratch.name))
 
 
@@ -69,8 +70,3 @@ def _helper(row: str, dtype: np.dtype[Any]) -> tuple[str, int, int]:
     layout = _FRACTION[SHORT_NAMES[real_dtype(dtype)]] if kind is None else kind
     name = "sort_pairs" if row == "sort" and words == 2 else row
     return f"{name}_u{8 * size}", layout, words
-
-
-def _first(buffer: Buffer) -> Load:
-    start: Shape = (0,) * len(buffer.shape)
-    return Load(buffer.name, start, buffer.dtype)

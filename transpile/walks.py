@@ -23,7 +23,9 @@ from transpile.loops import (
     Ref,
     Statement,
     Store,
+    Swap,
     Update,
+    While,
     Within,
 )
 from transpile.types import BOOL
@@ -44,7 +46,7 @@ def expressions(statement: Statement) -> tuple[Expr, ...]:
     match statement:
         case Declare(value=value) | Update(value=value) | Store(value=value):
             return (value,)
-        case If(condition=condition):
+        case If(condition=condition) | While(condition=condition):
             return (condition,)
         case Call(args=args):
             return tuple(a for a in args if isinstance(a, Load))
@@ -59,8 +61,41 @@ def children(statement: Statement) -> tuple[Statement, ...]:
             return body
         case If(body=body, orelse=orelse):
             return body + orelse
+        case While(body=body, test=test):
+            return test + body
         case _:
             return ()
+
+
+Bodies = Callable[[tuple[Statement, ...]], tuple[Statement, ...]]
+
+
+def with_bodies(statement: Statement, function: Bodies) -> Statement:
+    """The statement with each body that it has replaced by what the function makes of it."""
+    match statement:
+        case For(body=body):
+            return replace(statement, body=function(body))
+        case If(body=body, orelse=orelse):
+            return replace(statement, body=function(body), orelse=function(orelse))
+        case While(body=body, test=test):
+            return replace(statement, body=function(body), test=function(test))
+        case _:
+            return statement
+
+
+def is_sequence(statement: Statement) -> bool:
+    """Tell whether what stands inside is a sequence of loop nests, as in a kernel: the user's own
+    loops and branches."""
+    return isinstance(statement, If | While) or (isinstance(statement, For) and statement.ordered)
+
+
+def map_sequences(body: tuple[Statement, ...], function: Bodies) -> tuple[Statement, ...]:
+    """A kernel's body, and those of the loops and branches of the user's inside it, each replaced
+    by what the function makes of it; the inner ones first."""
+    inner = tuple(
+        with_bodies(s, lambda b: map_sequences(b, function)) if is_sequence(s) else s for s in body
+    )
+    return function(inner)
 
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -96,6 +131,8 @@ def written(statement: Statement) -> tuple[str, ...]:
             return (buffer,)
         case Call(writes=writes):
             return writes
+        case Swap(first=first, second=second):
+            return (first, second)
         case _:
             return ()
 
@@ -131,7 +168,11 @@ def map_statement(
                 body=body(statement.body),
             )
         case If():
-            return If(expression(statement.condition), body(statement.body), body(statement.orelse))
+            condition = expression(statement.condition)
+            return If(condition, body(statement.body), body(statement.orelse))
+        case While():
+            condition = expression(statement.condition)
+            return While(condition, body(statement.body), body(statement.test))
         case Declare():
             return replace(statement, value=expression(statement.value))
         case Update():
@@ -152,7 +193,7 @@ def map_statement(
                 else:
                     args.append(on_index(arg))
             return replace(statement, args=tuple(args))
-        case Alloc():
+        case Alloc() | Swap():
             return statement
 
 
@@ -178,19 +219,9 @@ def map_accesses(statement: Statement, on_access: Callable[[str, Shape], Shape])
         return expr
 
     def on_store(inner: Statement) -> Statement:
-        match inner:
-            case For():
-                return replace(inner, body=tuple(map(on_store, inner.body)))
-            case If():
-                return replace(
-                    inner,
-                    body=tuple(map(on_store, inner.body)),
-                    orelse=tuple(map(on_store, inner.orelse)),
-                )
-            case Store():
-                return replace(inner, index=on_access(inner.buffer, inner.index))
-            case _:
-                return inner
+        if isinstance(inner, Store):
+            return replace(inner, index=on_access(inner.buffer, inner.index))
+        return with_bodies(inner, lambda body: tuple(map(on_store, body)))
 
     return on_store(map_statement(statement, on_expr, lambda index: index))
 
@@ -247,6 +278,8 @@ def is_independent(loop: For) -> bool:
     """Tell whether the iterations of a loop do not depend on each other: none changes a scalar, or
     the same element of an array, that was declared outside. (Subscripts that depend on the loop are
     different ones in different iterations, by construction.)"""
+    if loop.ordered:
+        return False
     inside = list(walk(loop.body))
     declared = {s.name for s in inside if isinstance(s, Declare)}
     declared |= {s.buffer.name for s in inside if isinstance(s, Alloc)}
@@ -301,6 +334,10 @@ def check(program: Program) -> None:
                 check_index(index)
 
         for statement in body:
+            if isinstance(statement, While):
+                once = (*statement.test, If(statement.condition, statement.body))
+                check_body(once, frozenset(symbols), set(names), dict(local))
+                continue
             for expr in expressions(statement):
                 for sub in subexpressions(expr):
                     if isinstance(sub, Ref) and sub.name not in names:
@@ -325,6 +362,11 @@ def check(program: Program) -> None:
                 case If():
                     check_body(statement.body, frozenset(symbols), set(names), dict(local))
                     check_body(statement.orelse, frozenset(symbols), set(names), dict(local))
+                case Swap(first=first, second=second):
+                    if {first, second} - buffers.keys() or (
+                        buffers[first].shape != buffers[second].shape
+                    ):
+                        raise InternalError(f"{first} and {second} cannot be exchanged")
                 case _:
                     pass
 

@@ -7,8 +7,9 @@ placement (`transpile.placement`), so neither stands here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from transpile.graph import Graph
+from transpile.graph import Equation, Graph
 from transpile.passes.barriers import remove_barriers
 from transpile.passes.canonical_products import canonical_products
 from transpile.passes.common_subexpressions import common_subexpressions
@@ -17,13 +18,17 @@ from transpile.passes.dead_code import dead_code
 from transpile.passes.decompose import decompose
 from transpile.passes.halves import halves
 from transpile.passes.inline_calls import inline_calls
+from transpile.passes.loops import loops
 from transpile.passes.outputs import separate_outputs
 from transpile.passes.simplify import simplify
 from transpile.passes.transposes import sink_transposes
+from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
 
 PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (inline_calls, "what a call computes is optimised and fused with what stands around it"),
     (dead_code, "what nothing reads would only cost time in the passes that follow"),
+    (loops, "what a loop computes again and again is computed before it; some are no loops at all"),
+    (dead_code, "what a loop does without is not computed either"),
     (halves, "float16 and bfloat16 are computed in float32, and rounded"),
     (decompose, "composite rows become simpler ones, which fuse"),
     (simplify, "constants are folded and identities removed, exact ones only"),
@@ -42,8 +47,17 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
 
 
 def optimise(graph: Graph) -> Graph:
-    """The graph after every pass, checked after each."""
+    """The graph after every pass, checked after each; the bodies of its loops and branches too."""
     for transform, _ in PASSES:
         graph = transform(graph)
         graph.check()
-    return graph
+    if not any(e.primitive.kind == "control" for e in graph.equations):
+        return graph
+    return replace(graph, equations=tuple(map(_with_optimised_parts, graph.equations)))
+
+
+def _with_optimised_parts(equation: Equation) -> Equation:
+    if equation.primitive.kind != "control":
+        return equation
+    graphs = [optimise(graph) for graph in graphs_of(equation)]
+    return rebuilt(equation, operands_of(equation), graphs, equation.outputs)

@@ -9,6 +9,7 @@ from itertools import compress
 from transpile.graph import Atom, Equation, Graph, Var
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import calls
+from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
 
 
 def inline_calls(graph: Graph) -> Graph:
@@ -51,15 +52,24 @@ def _with_outputs(equation: Equation, flags: Sequence[bool]) -> Equation:
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
+    if equation.primitive.kind == "control":
+        builder.add(_with_inlined_parts(equation))
+        return equation.outputs
     if equation.primitive.kind != "call":
         return None
     if equation.primitive is calls.custom_vjp_linear:
         calls.refuse_forward_mode(equation.source)
-    return _inlined(builder, equation.params["graph"], equation.inputs)
+    return inlined(builder, equation.params["graph"], equation.inputs)
 
 
-def _inlined(builder: Builder, graph: Graph, inputs: Sequence[Atom]) -> list[Atom]:
-    """Append a graph's equations, with Vars of their own, and give its results."""
+def _with_inlined_parts(equation: Equation) -> Equation:
+    graphs = [inline_calls(graph) for graph in graphs_of(equation)]
+    return rebuilt(equation, operands_of(equation), graphs, equation.outputs)
+
+
+def inlined(builder: Builder, graph: Graph, inputs: Sequence[Atom]) -> list[Atom]:
+    """Append a graph's equations, with Vars of their own and what they call in its place, and give
+    its results."""
     atoms: dict[Atom, Atom] = dict(zip(graph.inputs, inputs, strict=True))
     for equation in graph.equations:
         given = tuple(atoms.get(a, a) for a in equation.inputs)

@@ -30,6 +30,7 @@ from transpile.walks import (
     children,
     expressions,
     is_independent,
+    map_sequences,
     map_statement,
     names_in,
     subexpressions,
@@ -45,18 +46,21 @@ def blocks(program: Program, options: Options) -> Program:
     """The program with its outermost reductions done in blocks."""
     names = Names(names_in(program))
     temporaries = list(program.temporaries)
-    kernels = []
-    for kernel in program.kernels:
+
+    def sequence(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         body: list[Statement] = []
         starts: dict[str, Declare] = {}
-        for statement in kernel.body:
+        for statement in statements:
             if isinstance(statement, Declare):
                 starts[statement.name] = statement
-            if isinstance(statement, For) and not is_independent(statement):
+            is_loop = isinstance(statement, For) and not statement.ordered
+            if isinstance(statement, For) and is_loop and not is_independent(statement):
                 body += _blocked(statement, starts, names, temporaries)
             else:
                 body.append(statement)
-        kernels.append(replace(kernel, body=tuple(body)))
+        return tuple(body)
+
+    kernels = [replace(k, body=map_sequences(k.body, sequence)) for k in program.kernels]
     return replace(program, kernels=tuple(kernels), temporaries=tuple(temporaries))
 
 
@@ -68,7 +72,8 @@ def _blocked(
     updates = _outer_updates(loop)
     carried = _reads_accumulator(loop, updates)
     if (
-        not isinstance(loop.stop, int)
+        not updates.keys() <= starts.keys()
+        or not isinstance(loop.stop, int)
         or not isinstance(loop.start, int)
         or loop.limit is not None
         or carried

@@ -62,7 +62,7 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
 def _nest(statement: Statement) -> list[For]:
     """The loops that stand alone in one another, the outermost first."""
     loops: list[For] = []
-    while isinstance(statement, For):
+    while isinstance(statement, For) and not statement.ordered:
         loops.append(statement)
         if len(statement.body) != 1:
             break

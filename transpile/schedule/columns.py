@@ -38,6 +38,7 @@ from transpile.walks import (
     map_statement,
     names_in,
     walk,
+    with_bodies,
 )
 
 # The most columns of a strip, and of how many the strips of a narrow array are multiples; there
@@ -58,7 +59,7 @@ def columns(program: Program, options: Options) -> Program:
 
 def _statement(statement: Statement, name: str) -> Statement:
     if not isinstance(statement, For):
-        return statement
+        return with_bodies(statement, lambda body: tuple(_statement(s, name) for s in body))
     if is_independent(statement) and _walks_columns(statement):
         turned = _turn(statement, name)
         if turned is not None:

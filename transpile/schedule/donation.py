@@ -23,13 +23,22 @@ from transpile.loops import (
     Program,
     Statement,
     Store,
+    Swap,
+    While,
 )
 from transpile.options import Options
-from transpile.walks import children, loads, map_statement, used_buffers, written
+from transpile.walks import (
+    children,
+    loads,
+    map_statement,
+    used_buffers,
+    with_bodies,
+    written,
+)
 
 # Where a statement stands: the loops around it, and the number of statements before it at each
 # level.
-Place = tuple[tuple[For, ...], tuple[int, ...]]
+Place = tuple[tuple[For | While, ...], tuple[int, ...]]
 
 
 def donation(program: Program, options: Options) -> Program:
@@ -79,7 +88,7 @@ def _reads_before_it_writes(kernel: Kernel, donated: str, output: str) -> bool:
     reads: list[tuple[Place, Shape]] = []
     writes: list[tuple[Place, Shape]] = []
     for place, statement in _placed(kernel.body, ((), ())):
-        if isinstance(statement, Call):
+        if isinstance(statement, Call | Swap):
             return False
         reads += [(place, load.index) for load in loads(statement) if load.buffer == donated]
         if output in written(statement):
@@ -106,11 +115,16 @@ def _is_safe(read: tuple[Place, Shape], write: tuple[Place, Shape]) -> bool:
     if read_index != write_index:
         return False
     used = {s for i in write_index for s in symbols_of(i)}
-    return all(loop.symbol in used for loop in read_loops[:shared]) and read_order <= write_order
+    around = read_loops[:shared]
+    each_once = all(isinstance(loop, For) and loop.symbol in used for loop in around)
+    return each_once and read_order <= write_order
 
 
 def _are_apart(
-    read: Shape, read_loops: tuple[For, ...], write: Shape, write_loops: tuple[For, ...]
+    read: Shape,
+    read_loops: tuple[For | While, ...],
+    write: Shape,
+    write_loops: tuple[For | While, ...],
 ) -> bool:
     """Tell whether two accesses never meet: along some axis they stay in different ranges."""
     for one, other in zip(read, write, strict=True):
@@ -120,12 +134,13 @@ def _are_apart(
     return False
 
 
-def _range(index: Index, loops: tuple[For, ...]) -> tuple[int, int] | None:
+def _range(index: Index, loops: tuple[For | While, ...]) -> tuple[int, int] | None:
     """The first and the last value of a subscript that is a number or a loop's index."""
     if isinstance(index, int):
         return index, index
     symbol = sole_symbol(index)
-    loop = next((loop for loop in loops if loop.symbol == symbol), None)
+    found = (loop for loop in loops if isinstance(loop, For) and loop.symbol == symbol)
+    loop = next(found, None)
     if loop is None or not isinstance(loop.start, int) or not isinstance(loop.stop, int):
         return None
     return loop.start, loop.stop - 1
@@ -136,7 +151,7 @@ def _placed(body: tuple[Statement, ...], place: Place) -> Iterator[tuple[Place, 
     for position, statement in enumerate(body):
         here = (*order, position)
         yield (loops, here), statement
-        inner = (*loops, statement) if isinstance(statement, For) else loops
+        inner = (*loops, statement) if isinstance(statement, For | While) else loops
         yield from _placed(children(statement), (inner, here))
 
 
@@ -165,6 +180,6 @@ def _without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
                     continue
                 statement = replace(statement, body=inner)
             case _:
-                pass
+                statement = with_bodies(statement, _without_copies)
         kept.append(statement)
     return tuple(kept)

@@ -21,12 +21,21 @@ from transpile.loops import (
     Ref,
     Statement,
     Update,
+    While,
     Within,
 )
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.split import distinct
-from transpile.walks import expressions, map_statement, names_in, subexpressions, walk, written
+from transpile.walks import (
+    expressions,
+    map_statement,
+    names_in,
+    subexpressions,
+    walk,
+    with_bodies,
+    written,
+)
 
 
 def hoist(program: Program, options: Options) -> Program:
@@ -50,12 +59,13 @@ def _needed(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
             case Declare(symbol=Symbol() as symbol, name=name):
                 if symbol not in used and name not in names:
                     continue
-            case For():
-                statement = replace(statement, body=_needed(statement.body))
-            case If():
-                statement = If(
-                    statement.condition, _needed(statement.body), _needed(statement.orelse)
-                )
+            case While():
+                test = (*statement.test, If(statement.condition, statement.body))
+                *test, inner = _needed(test)
+                assert isinstance(inner, If)
+                statement = replace(statement, test=tuple(test), body=inner.body)
+            case For() | If():
+                statement = with_bodies(statement, _needed)
             case _:
                 pass
         kept.append(statement)
@@ -92,9 +102,8 @@ def _hoisted(body: tuple[Statement, ...], changing: set[str]) -> tuple[Statement
                 moved, inner = _split(statement.symbol, inner)
                 result += [m for m in moved if m not in result or not _is_fixed(m, changing)]
             result.append(replace(statement, body=inner))
-        elif isinstance(statement, If):
-            branches = (_hoisted(part, changing) for part in (statement.body, statement.orelse))
-            result.append(If(statement.condition, *branches))
+        elif isinstance(statement, If | While):
+            result.append(with_bodies(statement, lambda inner: _hoisted(inner, changing)))
         else:
             result.append(statement)
     return tuple(result)

@@ -18,6 +18,7 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
+    While,
     Within,
 )
 from transpile.names import Names
@@ -29,6 +30,7 @@ from transpile.walks import (
     names_in,
     subexpressions,
     walk,
+    with_bodies,
     written,
 )
 
@@ -53,14 +55,8 @@ def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
             if ref.name not in changed and _reads(e).isdisjoint(changed)
         }
         statement = _replaced(statement, known)
-        if isinstance(statement, For):
-            yield replace(statement, body=tuple(_body(statement.body, names)))
-        elif isinstance(statement, If):
-            yield If(
-                statement.condition,
-                tuple(_body(statement.body, names)),
-                tuple(_body(statement.orelse, names)),
-            )
+        if isinstance(statement, For | If | While):
+            yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
         else:
             for part in _named(statement, names):
                 yield part

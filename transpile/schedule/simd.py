@@ -24,9 +24,10 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
+    While,
 )
 from transpile.options import Options
-from transpile.walks import expressions, subexpressions, walk
+from transpile.walks import expressions, subexpressions, walk, with_bodies
 
 # Shorter loops are unrolled by the compiler.
 SHORTEST = 4
@@ -40,10 +41,11 @@ def simd(program: Program, options: Options) -> Program:
 
 
 def _mark(statement: Statement) -> Statement:
-    if not isinstance(statement, For):
-        return statement
-    if any(isinstance(s, (For, If, Call)) for s in statement.body):
-        return replace(statement, body=tuple(map(_mark, statement.body)))
+    nested = isinstance(statement, For) and any(
+        isinstance(s, (For, If, While, Call)) for s in statement.body
+    )
+    if not isinstance(statement, For) or nested or statement.ordered:
+        return with_bodies(statement, lambda body: tuple(map(_mark, body)))
     reductions = _reductions(statement)
     if reductions is None or _may_meet(statement) or trips(statement) < SHORTEST:
         return statement

@@ -27,6 +27,7 @@ from transpile.loops import (
     Ref,
     Statement,
     Store,
+    While,
     Within,
 )
 from transpile.names import Names
@@ -34,10 +35,12 @@ from transpile.options import Options
 from transpile.types import BOOL
 from transpile.walks import (
     expressions,
+    is_sequence,
     map_statement,
     subexpressions,
     substitute_index,
     walk,
+    with_bodies,
 )
 
 # More pieces, or more statements in them all, than this would make the text longer than it is
@@ -58,7 +61,9 @@ def split(program: Program, options: Options) -> Program:
 
 def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
     for statement in body:
-        if isinstance(statement, For):
+        if is_sequence(statement):
+            yield with_bodies(_simplified(statement), lambda inner: tuple(_body(inner)))
+        elif isinstance(statement, For):
             yield from _loop(statement)
         else:
             yield statement
@@ -94,8 +99,7 @@ def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]
                 symbols[statement.symbol] = Dim.of(symbol)
                 statement = replace(statement, symbol=symbol)
         seen.add(name)
-        if isinstance(statement, For):
-            statement = replace(statement, body=distinct(statement.body, names))
+        statement = with_bodies(statement, lambda inner: distinct(inner, names))
         result.append(_renamed(statement, others, symbols) if others else statement)
     return tuple(result)
 
@@ -116,12 +120,8 @@ def _renamed(
 
     def on_names(inner: Statement) -> Statement:
         match inner:
-            case For(body=body):
-                return replace(inner, body=tuple(map(on_names, body)))
-            case If(body=body, orelse=orelse):
-                return replace(
-                    inner, body=tuple(map(on_names, body)), orelse=tuple(map(on_names, orelse))
-                )
+            case For() | If() | While():
+                return with_bodies(inner, lambda body: tuple(map(on_names, body)))
             case Declare(name=name):
                 return replace(inner, name=others.get(name, name))
             case Alloc(buffer=buffer):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from transpile.cost import trips, work
 from transpile.loops import Alloc, Call, For, Program, Statement
 from transpile.options import Options
-from transpile.walks import is_independent, walk
+from transpile.walks import is_independent, is_sequence, walk, with_bodies
 
 # A parallel region costs some microseconds, and on a busy machine the time slice that its last
 # thread waits for. What one thread does in 20 to 40 microseconds (in units of `cost.work`) is not
@@ -27,6 +27,8 @@ def threads(program: Program, options: Options) -> Program:
 
 
 def _mark(statement: Statement) -> Statement:
+    if is_sequence(statement):
+        return with_bodies(statement, lambda body: tuple(map(_mark, body)))
     if not isinstance(statement, For) or any(isinstance(s, Call) for s in walk(statement.body)):
         return statement
     if work(statement) < LEAST_WORK:

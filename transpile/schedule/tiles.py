@@ -13,7 +13,7 @@ from transpile.loops import Alloc, Call, For, If, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.columns import step
-from transpile.walks import accesses, is_independent, names_in, walk
+from transpile.walks import accesses, is_independent, names_in, walk, with_bodies
 
 TILE = 32
 # Smaller arrays than this stay in the cache anyway.
@@ -32,8 +32,8 @@ def tiles(program: Program, options: Options) -> Program:
 
 
 def _statement(statement: Statement, names: Names) -> Statement:
-    if not isinstance(statement, For):
-        return statement
+    if not isinstance(statement, For) or statement.ordered:
+        return with_bodies(statement, lambda body: tuple(_statement(s, names) for s in body))
     if len(statement.body) == 1 and isinstance(statement.body[0], For):
         inner = statement.body[0]
         if _walks_both_ways(statement, inner):

@@ -19,7 +19,6 @@ from transpile.loops import (
     Call,
     Declare,
     For,
-    If,
     IndexValue,
     Kernel,
     Load,
@@ -41,6 +40,7 @@ from transpile.walks import (
     subexpressions,
     substitute_index,
     walk,
+    with_bodies,
 )
 
 # The shortest inner loop. The compiler unrolls one of two iterations, which pays as well unless
@@ -58,7 +58,7 @@ def unravel(program: Program, options: Options) -> Program:
     for kernel in program.kernels:
         if any(not is_polynomial(i) for s in walk(kernel.body) for i in _indices(s)):
             taken = buffers | {name for s in walk(kernel.body) for name in _declared(s)}
-            body = tuple(_statement(s, taken, is_outermost=True) for s in kernel.body)
+            body = tuple(_statement(s, taken, True) for s in kernel.body)
             if body != kernel.body:
                 alone = replace(program, kernels=(replace(kernel, body=body),))
                 kernel = split(alone, options).kernels[0]
@@ -100,19 +100,14 @@ def _indices(statement: Statement) -> Iterator[Index]:
 
 def _statement(statement: Statement, taken: set[str], is_outermost: bool = False) -> Statement:
     """The statement with its loops taken apart; no loop gets a name that is taken."""
-    match statement:
-        case For(symbol=symbol):
-            inner = tuple(_statement(s, taken | {symbol.name}) for s in statement.body)
-            loop = replace(statement, body=inner)
-            return _loop(loop, taken, is_outermost) or loop
-        case If():
-            return replace(
-                statement,
-                body=tuple(_statement(s, taken) for s in statement.body),
-                orelse=tuple(_statement(s, taken) for s in statement.orelse),
-            )
-        case _:
-            return statement
+    if not isinstance(statement, For):
+        return with_bodies(statement, lambda b: tuple(_statement(s, taken, True) for s in b))
+    taken_inside, is_sequential = taken | {statement.symbol.name}, statement.ordered
+    loop = replace(
+        statement,
+        body=tuple(_statement(s, taken_inside, is_sequential) for s in statement.body),
+    )
+    return loop if is_sequential else _loop(loop, taken, is_outermost) or loop
 
 
 def _loop(loop: For, taken: set[str], is_outermost: bool) -> For | None:

@@ -30,7 +30,15 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.options import Options
 from transpile.types import BOOL, FLOAT64
-from transpile.walks import expressions, loads, names_in, subexpressions, walk, written
+from transpile.walks import (
+    expressions,
+    loads,
+    names_in,
+    subexpressions,
+    walk,
+    with_bodies,
+    written,
+)
 
 WITH_NEAR_VERSION = frozenset({"sin", "cos", "tan"})
 # The functions for ordinary angles are exact up to here.
@@ -51,7 +59,7 @@ def versions(program: Program, options: Options) -> Program:
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
     for statement in body:
         if not isinstance(statement, For):
-            yield statement
+            yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
         elif statement.simd and _can_run_again(statement):
             yield from _versions(statement, names)
         else:

@@ -1,0 +1,132 @@
+"""Inlining: what it costs to compute a value where it is read, and what has memory instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transpile.dims import Index, bounds, product
+from transpile.elements import is_unrolled
+from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.primitive import Primitive
+from transpile.primitives import axes as axis_rows
+from transpile.primitives import indexing
+from transpile.primitives.linalg import dot_general, free_axes
+
+# A value that costs no more than this is computed again rather than kept.
+CHEAP = 2
+# Expressions with more parts than this are cut, so that C lines stay readable and compile fast.
+LARGEST_EXPRESSION = 40
+# A slice is put into an array in memory, among others, when it has at most a fourth of its size; or
+# when more than this many slices are put into one array.
+SMALL_UPDATE = 4
+LONGEST_CHAIN = 4
+
+_COSTLY = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8, "reciprocal": 4}
+_TRANSCENDENTAL_COST = 16
+# Kinds whose values are not computed element by element.
+_WHOLE = ("reduce", "scan", "contract", "composite", "scatter", "sort", "routine", "fft")
+# What a subscript costs that is read from an array: the element is anywhere in memory.
+SUBSCRIPT_COST = 4
+
+
+def updates_in_place(graph: Graph, producers: dict[Var, Equation], is_body: bool) -> set[Var]:
+    """The slices that are put into arrays in memory: those whose place is a value, those that
+    follow each other in one array if they are small, and whatever comes in long rows; and those put
+    into what an iteration was handed. Others are chosen element by element, in loops that are cut
+    at their ends."""
+    lengths: dict[Var, int] = {}  # how many updates an array has seen
+    followed: set[Var] = set()  # what is updated again
+    for equation in graph.equations:
+        if equation.primitive in (indexing.dynamic_update_slice, indexing.scatter):
+            x = equation.inputs[0]
+            before = lengths.get(x, 0) if isinstance(x, Var) else 0
+            lengths[equation.output] = before + 1
+            if before and isinstance(x, Var):
+                followed.add(x)
+    found: set[Var] = set()
+    for var, length in lengths.items():
+        equation = producers[var]
+        if equation.primitive is not indexing.dynamic_update_slice:
+            continue
+        x, update, *starts = equation.inputs
+        is_small = _at_most(update.type.size * SMALL_UPDATE, x.type.size)
+        is_known = all(isinstance(s, Const) for s in starts)
+        is_link = var in followed or length > 1
+        is_handed_on = is_body and x in graph.inputs and is_small
+        if not is_known or (is_link and (is_small or length > LONGEST_CHAIN)) or is_handed_on:
+            found.add(var)
+    return found
+
+
+def _at_most(a: Index, b: Index) -> bool:
+    """Tell whether one size is certainly no larger than another."""
+    slack = bounds(b - a)[0]
+    return slack is not None and slack >= 0
+
+
+def is_library_product(equation: Equation) -> bool:
+    """Tell whether a contraction is large enough for the matrix product routine."""
+    if equation.primitive is not dot_general or equation.output.type.dtype.kind != "f":
+        return False
+    x, y = equation.inputs
+    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
+    k = product(x.type.shape[a] for a in cx)
+    m = product(x.type.shape[a] for a in free_axes(x.type.ndim, cx, bx))
+    n = product(y.type.shape[a] for a in free_axes(y.type.ndim, cy, by))
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
+        return False
+    return min(m, n, k) >= 4 and m * n * k >= 2048
+
+
+def spreads(equation: Equation, atom: Atom) -> bool:
+    """Tell whether an equation reads each element of an operand many times."""
+    if atom in indexing.index_operands(equation):
+        updates = equation.inputs[1] if equation.primitive is indexing.scatter else equation.output
+        return updates.type.size != atom.type.size
+    if equation.primitive is axis_rows.broadcast_in_dim:
+        return equation.output.type.size != atom.type.size
+    if equation.primitive is indexing.gather:
+        size, taken = atom.type.size, equation.output.type.size
+        return not (isinstance(size, int) and isinstance(taken, int)) or taken > size
+    return equation.primitive is dot_general and equation.output.type.ndim > 0
+
+
+def cost_of(primitive: Primitive) -> int:
+    """What one element of an elementwise primitive costs, an addition being 1."""
+    if primitive is indexing.gather:
+        return SUBSCRIPT_COST
+    if primitive.transcendental and primitive.name not in _COSTLY:
+        return _TRANSCENDENTAL_COST
+    return _COSTLY.get(primitive.name, min(primitive.cost, 1))
+
+
+def inline_costs(
+    graph: Graph, producers: Mapping[Var, Equation], updates: set[Var]
+) -> dict[Var, tuple[int, int]]:
+    """For each value the cost and the number of parts of its expression, single uses inlined."""
+    uses = graph.uses()
+    costs: dict[Var, tuple[int, int]] = {}
+    for equation in graph.equations:
+        cost, size = cost_of(equation.primitive), 0 if equation.primitive.kind == "view" else 1
+        repeat = 1
+        if is_unrolled(equation):
+            shape = equation.inputs[0].type.shape
+            over = equation.params.get("axes") or equation.params["dimension_numbers"][0][0]
+            count = product(shape[a] for a in over)
+            repeat = count if isinstance(count, int) else 1
+        for atom in equation.inputs:
+            if isinstance(atom, Var) and atom in costs:
+                kind = producers[atom].primitive.kind
+                shared = uses[atom] > 1 and kind == "elementwise" and costs[atom][0] > CHEAP
+                if (
+                    costs[atom][1] <= LARGEST_EXPRESSION
+                    and not shared
+                    and atom not in updates
+                    and (kind not in _WHOLE or is_unrolled(producers[atom]))
+                ):
+                    cost += costs[atom][0] * repeat
+                    size += costs[atom][1] * repeat
+                    continue
+            size += repeat
+        costs.update(dict.fromkeys(equation.outputs, (cost + repeat - 1, size)))
+    return costs

@@ -1,0 +1,113 @@
+"""Library calls: the statements for what is not a loop of its own, but the call of a routine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from transpile.dims import Dim, Index, Symbol
+from transpile.errors import InternalError
+from transpile.fourier import Transform, transform_calls, transform_flops, transform_function
+from transpile.graph import Atom, Const
+from transpile.loops import Call, For, Load, Statement
+from transpile.placement import Stage
+from transpile.places import Memory, Place
+from transpile.products import Product, workspace_bytes
+from transpile.routines import Routine
+from transpile.sorts import sort_calls, sort_workspace
+from transpile.types import SHORT_NAMES
+
+LoopName = Callable[[int], str]
+
+
+class Calls:
+    """Writes calls; `stored` finds the place of a value, `loop_name` the name of a loop."""
+
+    def __init__(
+        self, memory: Memory, stored: Callable[[Atom], Place], loop_name: LoopName
+    ) -> None:
+        self.memory = memory
+        self.stored = stored
+        self.loop_name = loop_name
+
+    def statements(self, stage: Stage) -> Iterator[Statement]:
+        """The call that a stage is, in loops over what it does not do itself."""
+        if stage.routine is not None:
+            yield from self._routine(stage, stage.routine)
+        elif stage.transform is not None:
+            yield from self._transform(stage, stage.transform)
+        elif stage.sorted:
+            yield from self._sort(stage)
+        elif stage.product is not None:
+            yield from self._product(stage, stage.product)
+        else:
+            raise InternalError(f"{stage.equation.primitive} is no library call")
+
+    def _sort(self, stage: Stage) -> Iterator[Statement]:
+        scratch = self.memory.scratch(sort_workspace(stage.equation))
+        keys = [self.stored(atom) for atom in stage.sorted]
+        yield from sort_calls(stage.equation, keys, self.stored(stage.var), scratch)
+
+    def _product(self, stage: Stage, found: Product) -> Iterator[Statement]:
+        out = self.stored(stage.var)
+        batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(found.batch)]
+        where: list[Index] = [0 if s.extent == 1 else Dim.of(s) for s in batch]
+        arguments: list[Index | Load] = [found.m, found.n, found.k]
+        for operand in found.operands:
+            offset = operand.offset
+            for position, stride in zip(where, operand.batch_strides, strict=True):
+                offset = offset + position * stride
+            first = self.stored(operand.base).at(offset)
+            arguments += [first, operand.row_stride, operand.column_stride]
+        inner = (0,) * (len(out.shape) - len(where))
+        scratch = self.memory.scratch(workspace_bytes(found, out.dtype.itemsize))
+        arguments += [out.load((*where, *inner)), found.n, scratch.first]
+        function = f"matmul_{SHORT_NAMES[out.dtype]}"
+        yield from looped(batch, (Call(function, tuple(arguments), (out.name, scratch.name)),))
+
+    def _transform(self, stage: Stage, found: Transform) -> Iterator[Statement]:
+        """A call for each axis; all but the first work in the memory of the result."""
+        out, source = self.stored(stage.var), self.stored(found.base)
+        calls = list(transform_calls(stage.equation, found, self.loop_name))
+        scratch = self.memory.scratch(max(call[0].workspace for call in calls))
+        function = transform_function(stage.equation)
+        for plan, loops, numbers, start, to in calls:
+            constants = [
+                self.memory.constant(Const(v, name=n))
+                for n, v in (("plan", plan.numbers), ("factors", plan.table))
+            ]
+            places = ((source, start, numbers[2:5]), (out, to, numbers[5:]))
+            arguments: list[Index | Load] = [c.first for c in constants]
+            arguments += numbers[:2]
+            for place, first, steps in places:
+                arguments += [place.at(first), *steps]
+            arguments.append(scratch.first)
+            flops = transform_flops(plan, numbers)
+            body = (Call(function, tuple(arguments), (out.name, scratch.name), flops=flops),)
+            yield from looped(list(loops), body)
+            source = out
+            if out.dtype.kind == "c":
+                function = f"fft_complex_{SHORT_NAMES[out.dtype]}"
+
+    def _routine(self, stage: Stage, found: Routine) -> Iterator[Statement]:
+        """A loop over the leading axes around the call of a library."""
+        batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(found.batch)]
+        where = tuple(0 if s.extent == 1 else Dim.of(s) for s in batch)
+        places = [self.stored(a) for a in (*stage.equation.inputs, *stage.results)]
+        scratch = self.memory.scratch(found.workspace)
+        shapes = (*found.operands, *found.results)
+        arguments: list[Index | Load] = list(found.sizes)
+        arguments += [
+            place.load((*where, *[0] * len(shape)))
+            for place, shape in zip(places, shapes, strict=True)
+        ]
+        arguments.append(scratch.first)
+        writes = (*(place.name for place in places[len(found.operands) :]), scratch.name)
+        yield from looped(batch, (Call(found.function, tuple(arguments), writes, found),))
+
+
+def looped(loops: list[Symbol], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Statements inside loops, of which those of one iteration are left out."""
+    for symbol in reversed(loops):
+        if symbol.extent is not None and symbol.extent != 1:
+            body = (For(symbol, symbol.extent, body),)
+    return body

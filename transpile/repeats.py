@@ -1,0 +1,365 @@
+"""Repeats: loops and branches of the graph become those of the loop language.
+
+The carry of a loop lives in one place, a variable or an array, which each iteration changes. An
+array whose old elements are still read while the new ones are written has a second place, with
+which it is exchanged after each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from transpile.bodies import Control
+from transpile.cost import UNBOUNDED
+from transpile.dims import Dim, Index, Symbol, substitute
+from transpile.elements import as_index, convert
+from transpile.errors import InternalError
+from transpile.graph import Atom, Var
+from transpile.loops import Apply, Declare, Expr, For, If, Literal, Statement, Swap, While
+from transpile.names import LOOP_NAMES
+from transpile.nest import Fused
+from transpile.placement import Stage
+from transpile.places import Place, Variable, View
+from transpile.primitives import control as rows
+from transpile.primitives.control_operands import inputs_of
+from transpile.sharing import Sharing
+from transpile.types import BOOL, INT64
+
+if TYPE_CHECKING:  # an Emitter makes these, and they make Emitters for the bodies
+    from transpile.emit import Emitter
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """One value of a carry.
+
+    initial    the operand, whose elements the stage `start` has
+    result     what it is when the loop has ended, at the place `final`
+    before     the input of the body, at the place `current`
+    after      the output of the body, at the place `following` if that is another one
+    settled    whether `after` is written where `before` is
+    """
+
+    initial: Atom
+    start: Stage
+    result: Var
+    before: Var
+    after: Atom
+    settled: bool
+    current: Place | Variable
+    following: Place | None
+    final: Place | Variable
+
+
+def plan(emitter: Emitter, stage: Stage) -> Repeat:
+    """What a stage that is a loop or a branch becomes."""
+    if stage.equation.primitive is rows.cond:
+        return Choice(emitter, stage)
+    return Loop(emitter, stage)
+
+
+class Repeat:
+    """A loop or a branch."""
+
+    def __init__(self, emitter: Emitter, stage: Stage) -> None:
+        assert stage.control is not None
+        self.emitter = emitter
+        self.stage = stage
+        self.control: Control = stage.control
+        self.new: list[Variable] = []  # the variables that it declares
+
+    def wanted(self, x: Atom, result: Atom) -> Place | Variable:
+        """Where an operand would best be that becomes a result."""
+        raise NotImplementedError
+
+    def statements(self) -> Iterator[Statement]:
+        """The statements."""
+        raise NotImplementedError
+
+    def _views(self, part: Fused, where: Index = 0) -> dict[Atom, View]:
+        """The inputs of a part that are fixed operands."""
+        inputs = inputs_of(self.stage.equation, part.placement.graph)
+        views: dict[Atom, View] = {}
+        for var, atom in zip(inputs.consts, self.control.consts, strict=True):
+            views[var] = self._view(atom, ())
+        for var, atom in zip(inputs.xs, self.control.xs, strict=True):
+            views[var] = self._view(atom, (where,))
+        return views
+
+    def _view(self, atom: Atom, prefix: tuple[Index, ...]) -> View:
+        emitter = self.emitter
+        return View(
+            lambda index: emitter.read(atom, (*prefix, *index)),
+            lambda: emitter.stored(atom).part(prefix) if prefix else emitter.place(atom),
+        )
+
+    def _place_of_number(self, result: Var, hint: str) -> tuple[Variable, Place | Variable]:
+        """The variable for a result that is a number, and where that is to go in the end."""
+        emitter = self.emitter
+        final = emitter.places.get(result)
+        if isinstance(final, Variable):
+            return final, final
+        variable = Variable(emitter.memory.names.new(hint), result.type.dtype)
+        self.new.append(variable)
+        if final is None and emitter.is_body:
+            emitter.places[result] = final = variable
+        return variable, final or emitter.stored(result)
+
+
+class Loop(Repeat):
+    """A scan, a loop over a range, or one with a condition."""
+
+    def __init__(self, emitter: Emitter, stage: Stage) -> None:
+        super().__init__(emitter, stage)
+        self.part: Fused = self.control.parts[-1]
+        self.named = self._counter()
+        self.where = substitute(self.control.where, self._own())
+        self.carried = list(self._carry())
+        places: dict[Atom, Place | Variable] = {c.before: c.current for c in self.carried}
+        for c in self.carried:
+            if c.following is not None:
+                places[c.after] = c.following
+            elif c.settled:
+                places[c.after] = c.current
+        outputs = self.part.placement.graph.outputs[len(self.carried) :]
+        for output, result in zip(outputs, stage.results[len(self.carried) :], strict=True):
+            places[output] = emitter.stored(result).part((self.where,))
+        self.body = self._child(self.part, places)
+        self.condition = None
+        if stage.equation.primitive is rows.while_:
+            part = self.control.parts[0]
+            inputs = inputs_of(self.stage.equation, part.placement.graph).carry
+            seen: dict[Atom, Place | Variable] = {
+                v: c.current for v, c in zip(inputs, self.carried, strict=True)
+            }
+            self.condition = self._child(part, seen)
+
+    def _child(self, part: Fused, places: dict[Atom, Place | Variable]) -> Emitter:
+        views = self._views(part, self.where)
+        loops = (self.named.name,) if self.named is not None else ()
+        return self.emitter.child(part, places, views, self._own(), loops)
+
+    def _own(self) -> dict[Symbol, Index]:
+        if self.control.symbol is None or self.named is None:
+            return {}
+        return {self.control.symbol: Dim.of(self.named)}
+
+    def _counter(self) -> Symbol | None:
+        """The counter, called as in the user's body if nothing else is."""
+        symbol, emitter = self.control.symbol, self.emitter
+        if symbol is None:
+            return None
+        graph = self.part.placement.graph
+        hint = next((v.name for v in graph.inputs if v in self.part.placement.given and v.name), "")
+        index = self._counting_input()
+        hint = index.name if index is not None else hint
+        taken = hint in emitter.memory.names or hint in emitter.loops
+        if hint not in LOOP_NAMES or taken:
+            hint = emitter.loop_name(0) if not hint or taken else emitter.memory.names.new(hint)
+        return Symbol(hint, symbol.lower, symbol.extent)
+
+    def _counting_input(self) -> Var | None:
+        """The input of the body that is the number of the iteration."""
+        placement = self.part.placement
+        for var in placement.graph.inputs:
+            given = placement.given.get(var)
+            index = None if given is None else as_index(given)
+            symbol = self.control.symbol
+            if index is not None and symbol is not None and index == Dim.of(symbol):
+                return var
+        return None
+
+    # --------------------------------------------------------------------------------- the carry
+
+    def _carry(self) -> Iterator[Carried]:
+        sharing = Sharing(self.part)
+        graph = self.part.placement.graph
+        starts = self.stage.starts[len(self.control.bounds) :]
+        for k, before in enumerate(inputs_of(self.stage.equation, graph).carry):
+            after, result = graph.outputs[k], self.stage.results[k]
+            settled = sharing.settles(before, after)
+            current: Place | Variable
+            final: Place | Variable
+            following = None
+            if not result.type.shape:
+                current, final = self._place_of_number(result, _hint(before, after, result))
+            else:
+                current, following, final = self._places_of_array(result, settled)
+            yield Carried(
+                self.control.carry[k],
+                starts[k],
+                result,
+                before,
+                after,
+                settled,
+                current,
+                following,
+                final,
+            )
+
+    def _places_of_array(self, result: Var, settled: bool) -> tuple[Place, Place | None, Place]:
+        """Where an array is in an iteration, where the iteration writes the next one, and where it
+        is when the loop has ended. With an even number of exchanges it ends where it began."""
+        emitter, length = self.emitter, self.control.length
+        final = emitter.stored(result)
+        if settled:
+            return final, None, final
+        spare = emitter.memory.temporary(result)
+        if length is None or final.prefix:
+            return spare, emitter.memory.temporary(result), final
+        return (spare, final, final) if length % 2 else (final, spare, final)
+
+    def wanted(self, x: Atom, result: Atom) -> Place | Variable:
+        """Where an operand would best be that becomes a result."""
+        return next(c.current for c in self.carried if c.result is result)
+
+    # ------------------------------------------------------------------------------- statements
+
+    def statements(self) -> Iterator[Statement]:
+        """What comes before the loop, the loop, and what comes after it."""
+        limits: list[Index] = []
+        for atom, name in zip(self.control.bounds, ("start", "stop"), strict=False):
+            limit, declared = self._limit(atom, name)
+            limits.append(limit)
+            yield from declared
+        for c in self.carried:
+            yield from self._begin(c)
+        self.body.scope = self.emitter.scope.inner()
+        body = list(self.body.items(self.part.items))
+        for c in self.carried:
+            body += self._hand_on(c)
+        if self.condition is not None:
+            yield self._while(body)
+        elif self.named is not None:
+            symbol = self.named
+            start, stop = limits or (symbol.lower, symbol.extent or 0)
+            yield For(symbol, stop, tuple(body), start=start, ordered=True)
+        for c in self.carried:
+            yield from self._end(c)
+
+    def _while(self, body: Sequence[Statement]) -> While:
+        condition = self.condition
+        assert condition is not None
+        condition.scope = self.emitter.scope.inner()
+        test = tuple(condition.items(condition.fused.items))
+        (holds,) = condition.placement.results
+        return While(condition.resolved(holds), tuple(body), test)
+
+    def _limit(self, atom: Atom, name: str) -> tuple[Index, list[Statement]]:
+        """A bound of the loop as an index, and the declaration of its variable if it is one."""
+        emitter = self.emitter
+        index = as_index(emitter.placement.element(atom, ()))
+        if index is not None:
+            return substitute(index, emitter.around), []
+        symbol = Symbol(emitter.scope.new(name), -UNBOUNDED, UNBOUNDED)
+        value = convert(emitter.read(atom, ()), INT64)
+        return Dim.of(symbol), [Declare(symbol.name, value, symbol=symbol)]
+
+    def _begin(self, c: Carried) -> Iterator[Statement]:
+        if self.emitter.places.get(c.initial) == c.current:
+            return
+        current = c.current
+        if isinstance(current, Variable) and current in self.new:
+            value = self.emitter.expression(c.start, _body(c.start), self.stage)
+            yield from self.emitter.subscripts(c.start, self.stage)
+            yield Declare(current.name, value, constant=False)
+            return
+        yield from self.emitter.nest(c.start, self.stage, lambda i, v: [current.store(i, v)])
+
+    def _hand_on(self, c: Carried) -> Iterator[Statement]:
+        """What ends an iteration: the values computed beside the old ones take their places."""
+        if c.settled:
+            return
+        if isinstance(c.current, Variable):
+            yield c.current.store((), self.body.read(c.after, ()))
+        elif c.following is not None:
+            yield Swap(c.current.name, c.following.name)
+
+    def _end(self, c: Carried) -> Iterator[Statement]:
+        if isinstance(c.current, Variable):
+            if c.final != c.current:
+                yield c.final.store((), c.current.load())
+        elif c.following == c.final:
+            yield Swap(c.current.name, c.following.name)
+        elif isinstance(c.final, Place) and c.final != c.current:
+            loops = [Symbol(self.emitter.loop_name(d), 0, e) for d, e in enumerate(c.final.shape)]
+            index = tuple(Dim.of(s) for s in loops)
+            copy: Statement = c.final.store(index, c.current.load(index))
+            for symbol in reversed(loops):
+                copy = For(symbol, symbol.extent or 0, (copy,))
+            yield copy
+
+
+def _hint(before: Var, after: Atom, result: Var) -> str:
+    return before.name or result.name or getattr(after, "name", "") or "carry"
+
+
+def _body(stage: Stage) -> Expr:
+    if stage.body is None:
+        raise InternalError("a loop begins with nothing")
+    return stage.body
+
+
+class Choice(Repeat):
+    """One of several branches."""
+
+    def __init__(self, emitter: Emitter, stage: Stage) -> None:
+        super().__init__(emitter, stage)
+        self.places: list[Place | Variable] = []
+        for result in stage.results:
+            if result.type.shape or (result in emitter.places or not emitter.is_body):
+                self.places.append(emitter.place(result))
+            else:
+                self.places.append(self._place_of_number(result, result.name or "chosen")[0])
+        self.branches = [self._child(part) for part in self.control.parts]
+
+    def _child(self, part: Fused) -> Emitter:
+        places = dict(zip(part.placement.graph.outputs, self.places, strict=True))
+        return self.emitter.child(part, places, self._views(part), {}, ())
+
+    def wanted(self, x: Atom, result: Atom) -> Place | Variable:
+        """Where an operand would best be that becomes a result."""
+        return self.places[self.stage.results.index(result)]
+
+    def statements(self) -> Iterator[Statement]:
+        """The statements."""
+        for variable in self.new:
+            nothing = Literal(np.zeros((), variable.dtype)[()], variable.dtype)
+            yield Declare(variable.name, nothing, constant=False)
+        bodies: list[tuple[Statement, ...]] = []
+        for branch in self.branches:
+            branch.scope = self.emitter.scope.inner()
+            bodies.append(tuple(branch.items(branch.fused.items)))
+        (atom,) = self.control.bounds
+        index = self.emitter.read(atom, ())
+        if len(bodies) == 1:
+            yield from bodies[0]
+        elif index.dtype == BOOL:
+            yield from _either(index, bodies[1], bodies[0])
+        else:
+            yield from self._chain(index, bodies)
+
+    def _chain(self, index: Expr, bodies: Sequence[tuple[Statement, ...]]) -> Iterator[Statement]:
+        """`if (index <= 0) ... else if (index == 1) ... else ...`"""
+        if isinstance(index, Apply):
+            name = self.emitter.scope.new("branch")
+            yield Declare(name, index)
+            index = Variable(name, index.dtype).load()
+        chosen = bodies[-1]
+        for number in range(len(bodies) - 2, -1, -1):
+            row = "equal" if number else "less_equal"
+            here = Apply(row, (index, Literal(index.dtype.type(number), index.dtype)), BOOL)
+            chosen = _either(here, bodies[number], chosen)
+        yield from chosen
+
+
+def _either(
+    condition: Expr, body: tuple[Statement, ...], orelse: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    if body:
+        return (If(condition, body, orelse),)
+    return (If(Apply("logical_not", (condition,), BOOL), orelse),) if orelse else ()
