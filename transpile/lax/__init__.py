@@ -10,6 +10,7 @@ from typing import Any
 
 from transpile.lax import (
     associative,
+    barriers,
     branches,
     counted,
     custom_solves,
@@ -28,6 +29,7 @@ from transpile.lax import (
 
 _MODULES: tuple[Any, ...] = (
     associative,
+    barriers,
     branches,
     counted,
     custom_solves,
