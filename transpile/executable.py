@@ -18,7 +18,7 @@ import numpy as np
 from transpile import toolchain
 from transpile.cache import Entry, default_cache
 from transpile.errors import InternalError
-from transpile.graph import Graph
+from transpile.graph import Donated, Graph
 from transpile.hashes import blake2b
 from transpile.load import PROGRAM, Library, call_safely, load_or_build, needs_safe_calls
 from transpile.names import identifier
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from transpile.render import Text
 else:
     shutil = Later("shutil")
-
-Donated = tuple[int | tuple[int, int], ...]
 
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE = 0x0001 | 0x0100

@@ -41,6 +41,10 @@ class Source:
         return f"{PurePath(self.file).name}:{self.line}"
 
 
+# The inputs whose memory a program may take, by position; with the position of an output, for an
+# input that is assigned to and holds that output afterwards.
+Donated = tuple[int | tuple[int, int], ...]
+
 UNKNOWN_SOURCE = Source("<unknown>", 0, "")
 
 

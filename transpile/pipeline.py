@@ -14,7 +14,7 @@ from pathlib import Path
 from transpile import toolchain
 from transpile.blas import Blas
 from transpile.cost import program_cost
-from transpile.graph import Graph
+from transpile.graph import Donated, Graph
 from transpile.lapack import Lapack
 from transpile.load import PROGRAM
 from transpile.loops import Call, Program
@@ -30,9 +30,7 @@ from transpile.walks import walk
 class Steps:
     """The steps of one graph."""
 
-    def __init__(
-        self, graph: Graph, options: Options, donated: tuple[int | tuple[int, int], ...]
-    ) -> None:
+    def __init__(self, graph: Graph, options: Options, donated: Donated) -> None:
         self.graph = graph
         self.options = options
         self.donated = donated

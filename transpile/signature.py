@@ -6,7 +6,6 @@ import enum
 import functools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from transpile.dims import Index
 from transpile.extended import flatten_arrays
 from transpile.keys import static_key
 from transpile.parameters import Bound
+from transpile.records import dataclass
 from transpile.source import function_source, user_source
 from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS, ArrayType, type_of

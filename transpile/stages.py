@@ -13,7 +13,6 @@ import copyreg
 import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -23,12 +22,13 @@ from transpile import primitives, tree
 from transpile.closures import Watch
 from transpile.dims import Dim
 from transpile.dot import to_dot
-from transpile.executable import Donated, Executable, Lowering, MemoryAnalysis
+from transpile.executable import Executable, Lowering, MemoryAnalysis
 from transpile.extended import flatten_arrays
-from transpile.graph import Graph, Var
+from transpile.graph import Donated, Graph, Var
 from transpile.keys import KEYWORDS, Rejected, concrete, describe
 from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
+from transpile.records import dataclass
 from transpile.signature import TRACED, Signature, leaf_type, same_type, type_text
 from transpile.tracer import Tracer
 from transpile.types import ArrayType, ShapeDtypeStruct

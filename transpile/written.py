@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.executable import Donated
-from transpile.graph import Graph
+from transpile.graph import Donated, Graph
 from transpile.signature import Signature
 
 Run = Callable[[Sequence[Any]], list[Any]]
