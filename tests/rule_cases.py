@@ -54,6 +54,8 @@ BATCH = 6  # a size that no operand has
 POINTS = 5  # the elements of an elementwise operand
 # Rows whose derivative is not that of their values: the factor between them.
 BY_DEFINITION = {"stop_gradient": 0}
+# Rows whose first operand is a whole number.
+WHOLE_ORDERS = ("polygamma",)
 LARGEST = 200  # more elements test loops, not rules
 
 
@@ -161,6 +163,8 @@ def elementwise_operands(row, dtype, shape, random):
     operands = _plain(row, dtype, shape, arity(row), random)
     if row.name == "power" and kind_letter(dtype) in "iu":
         operands[1] = np.abs(operands[1]) % dtype.type(5)
+    if row.name in WHOLE_ORDERS:
+        operands[0] = random.integers(1, 4, shape).astype(dtype)
     return operands
 
 
@@ -322,7 +326,8 @@ def _beside_constant(row, dtype, operands, k, value, random):
     if kind_letter(dtype) in "fc" and k in plain and len(plain) == 2:
         (other,) = (i for i in plain if i != k)
         parts = (value.real, value.imag) if kind_letter(dtype) == "c" else (value,)
-        (others[other],) = calm(row, dtype, POINTS, 1, random, parts)
+        if row.name not in WHOLE_ORDERS:
+            (others[other],) = calm(row, dtype, POINTS, 1, random, parts)
     others[k] = value
     return others
 
@@ -368,8 +373,10 @@ def examples(trial, random):
     """The operands, those that are batched with examples along a new axis in front: the values of
     the operand in other orders."""
     found = []
-    for x, batched in zip(trial.operands, trial.moving, strict=True):
-        if batched and trial.row.kind == "elementwise" and x.shape == ():
+    for k, (x, batched) in enumerate(zip(trial.operands, trial.moving, strict=True)):
+        if batched and x.shape == () and k == 0 and trial.row.name in WHOLE_ORDERS:
+            x = (np.arange(BATCH) % 3 + 1).astype(x.dtype)
+        elif batched and trial.row.kind == "elementwise" and x.shape == ():
             x = np.stack([x, *_others(x, random)])
         elif batched:
             x = np.stack([random.permutation(x.ravel()).reshape(x.shape) for _ in range(BATCH)])

@@ -210,7 +210,7 @@ def _defined(text: str) -> tuple[str, ...]:
 
 def _brief(comment: list[str]) -> list[str]:
     """The first sentence of a comment: methods and sources are for the readers of runtime_c."""
-    if len(comment) < 2 or not comment[0].startswith("/* numpy."):
+    if len(comment) < 2 or not comment[0].startswith(("/* numpy.", "/* scipy.")):
         return comment
     words = " ".join(" ".join(comment).split())
     sentence = _SENTENCE.match(words)

@@ -14,6 +14,7 @@ from transpile.primitives import (
     random,
     reductions,
     sorting,
+    special,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "random",
     "reductions",
     "sorting",
+    "special",
 ]

@@ -1,0 +1,80 @@
+"""What the meanings of special functions share: long doubles, constants, loops over arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from transpile.types import BFLOAT16
+
+LONG = np.longdouble
+PI = LONG("3.14159265358979323846264338327950288")
+EULER = LONG("0.57721566490153286060651209008240243")
+HALF_LOG_TWO_PI = LONG("0.91893853320467274178032973640561764")
+SQRT_PI = LONG("1.77245385090551602729816748334114518")
+EPSILON = np.finfo(LONG).eps
+# More rounds of a loop than this are not worth waiting for.
+LONGEST = 20000
+
+
+def wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of vectors of long doubles as one of floats: operands of one dtype, which may be
+    scalars beside arrays; the result has that dtype. Nothing warns."""
+
+    @functools.wraps(function)
+    def meaning(*operands: Any) -> Any:
+        arrays = np.broadcast_arrays(*operands)
+        dtype, shape = arrays[0].dtype, arrays[0].shape
+        with np.errstate(all="ignore"):
+            vectors = [_in_long(a).ravel() for a in arrays]
+            found = function(*vectors).reshape(shape)
+            if dtype == BFLOAT16:
+                found = found.astype(np.float32)
+            return found.astype(dtype)
+
+    return meaning
+
+
+def _in_long(x: Any) -> Any:
+    return (x.astype(np.float32) if x.dtype == BFLOAT16 else x).astype(LONG)
+
+
+def where_true(mask: Any, function: Callable[..., Any], into: Any, *vectors: Any) -> None:
+    """Put the values of a function where the mask holds, and compute it only there."""
+    if mask.any():
+        into[mask] = function(*(v[mask] for v in vectors))
+
+
+def polynomial(coefficients: Any, x: Any) -> Any:
+    """The sum of c[k] x^k."""
+    total = np.zeros_like(x)
+    for c in reversed(list(coefficients)):
+        total = total * x + c
+    return total
+
+
+@functools.cache
+def bernoulli_numbers(count: int) -> tuple[Fraction, ...]:
+    """B_2, B_4, ..., B_(2 count) (DLMF 24.5.3)."""
+    numbers = [Fraction(1)]
+    for n in range(1, 2 * count + 1):
+        numbers.append(-sum(comb(n + 1, k) * numbers[k] for k in range(n)) / (n + 1))
+    return tuple(numbers[2::2])
+
+
+def long_of(value: Fraction) -> Any:
+    """A fraction as the nearest long double, or nearly so."""
+    shift = 80 - value.numerator.bit_length() + value.denominator.bit_length()
+    whole = round(value * Fraction(2) ** shift)
+    high, low = divmod(abs(whole), 2**40)
+    return np.ldexp(LONG(high) * LONG(2**40) + LONG(low), -shift) * (-1 if value < 0 else 1)
+
+
+def sine_of_turns(x: Any) -> Any:
+    """sin(pi x), up to its sign."""
+    return np.sin(PI * (x - np.rint(x)))

@@ -1,0 +1,108 @@
+"""Special functions: rows with a helper in C each, and series as their meaning in NumPy.
+
+Derivatives are those of jax.lax. Where JAX has none, the reason stands in the place of the rule.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from transpile.primitive import NoRule, Primitive
+from transpile.primitives import special_derivatives as d
+from transpile.primitives.kinds import elementwise
+from transpile.primitives.meanings import bessel, errors, gamma
+from transpile.primitives.rules import Rule, apply
+
+
+def _special(
+    name: str,
+    meaning: Any,
+    *,
+    arity: int = 1,
+    domain: tuple[float, float] | None = None,
+    jvp: Rule | tuple[Rule, ...] | None = None,
+) -> Primitive:
+    """A special function of real numbers, called by its name in C."""
+    arguments = ", ".join("xyzw"[:arity])
+    return elementwise(
+        name,
+        meaning,
+        f"{name}({arguments})",
+        dtypes="f",
+        transcendental=True,
+        domain=domain,
+        jvp=jvp,
+    )
+
+
+# ------------------------------------------------------------------------------ error functions
+erf = _special(
+    "erf",
+    errors.erf,
+    domain=(-6, 6),
+    jvp=lambda t, out, x: t * (np.exp(-np.square(x)) * (2 / math.sqrt(math.pi))),
+)
+erfc = _special(
+    "erfc",
+    errors.erfc,
+    domain=(-6, 26),
+    jvp=lambda t, out, x: t * (np.exp(-np.square(x)) * (-2 / math.sqrt(math.pi))),
+)
+erf_inv = _special(
+    "erf_inv",
+    errors.erf_inv,
+    domain=(-0.95, 0.95),
+    jvp=lambda t, out, x: t * (np.exp(np.square(out)) * (math.sqrt(math.pi) / 2)),
+)
+ndtri = _special(
+    "ndtri",
+    errors.ndtri,
+    domain=(0.05, 0.95),
+    jvp=lambda t, out, p: t * (np.exp(np.square(out) / 2) * math.sqrt(2 * math.pi)),
+)
+
+# ------------------------------------------------------------------------------ gamma functions
+lgamma = _special(
+    "lgamma",
+    gamma.lgamma,
+    domain=(0.01, 100),
+    jvp=lambda t, out, x: t * apply("digamma", x),
+)
+digamma = _special(
+    "digamma",
+    gamma.digamma,
+    domain=(0.01, 100),
+    jvp=lambda t, out, x: t * apply("polygamma", d.constant(1, x), x),
+)
+polygamma = _special(
+    "polygamma",
+    gamma.polygamma,
+    arity=2,
+    domain=(0.5, 100),
+    jvp=(
+        NoRule("polygamma gradient with respect to m is not supported"),
+        lambda t, out, n, x: t * apply("polygamma", n + 1, x),
+    ),
+)
+zeta = _special(
+    "zeta",
+    gamma.zeta,
+    arity=2,
+    domain=(1.1, 20),
+    jvp=(
+        lambda t, out, s, q: t * d.zeta_by_order(s, q),
+        lambda t, out, s, q: t * (-s * apply("zeta", s + 1, q)),
+    ),
+)
+
+# ----------------------------------------------------------------------------- Bessel functions
+bessel_i0e = _special(
+    "bessel_i0e",
+    bessel.bessel_i0e,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * (apply("bessel_i1e", x) - np.sign(x) * out),
+)
+bessel_i1e = _special("bessel_i1e", bessel.bessel_i1e, domain=(-20, 20), jvp=d.bessel_i1e)

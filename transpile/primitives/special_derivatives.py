@@ -1,0 +1,53 @@
+"""Derivatives of special functions that take more than one line.
+
+A rule is (tangent, result, *operands) -> its operand's share of the result's tangent.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from transpile.primitives.meanings.wide import bernoulli_numbers
+from transpile.primitives.rules import apply
+from transpile.types import finfo
+
+
+def constant(value: float, x: Any) -> Any:
+    """A scalar of the dtype of x."""
+    return np.asarray(value, np.float32).astype(x.dtype)[()]
+
+
+def bessel_i1e(t: Any, out: Any, x: Any) -> Any:
+    """I0 - I1 / x, which is 1/2 at 0, and the derivative of exp(-|x|)."""
+    least = float(finfo(x.dtype).eps)
+    tiny = np.less_equal(np.absolute(x), least)
+    safe = np.where(tiny, x.dtype.type(least), x)
+    slope = apply("bessel_i0e", safe) - out * (np.sign(safe) + np.reciprocal(safe))
+    return t * np.where(tiny, x.dtype.type(0.5), slope)
+
+
+def zeta_by_order(s: Any, q: Any) -> Any:
+    """The derivative of Hurwitz' zeta function in its order: that of each part of the formula of
+    Euler and Maclaurin (DLMF 25.11.5, with s (s + 1) ... in the place of its factorials)."""
+    count, terms = 12, 12
+    total: Any = None
+    for k in range(count):
+        base = q + k if k else q
+        share = np.log(base) * np.power(base, -s)
+        total = share if total is None else total + share
+    a = q + count
+    logarithm = np.log(a)
+    tail = np.power(a, -s)
+    below = np.reciprocal(s - 1)
+    total = total + tail * (a * below * (logarithm + below) + 0.5 * logarithm)
+    factor, rate = s / a, np.reciprocal(s)
+    for k, number in enumerate(bernoulli_numbers(terms), 1):
+        weight = float(number / factorial(2 * k))
+        total = total + (weight * tail * factor) * (logarithm - rate)
+        for j in (2 * k - 1, 2 * k):
+            factor = factor * ((s + j) / a)
+            rate = rate + np.reciprocal(s + j)
+    return -total
