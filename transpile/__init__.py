@@ -37,7 +37,6 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.functional.gradients import grad, value_and_grad
     from transpile.functional.jacobians import hessian, jacfwd, jacobian, jacrev
     from transpile.functional.vectorize import vmap
-    from transpile.settings import config
 
 __getattr__, __dir__ = on_demand(
     "transpile",
@@ -51,7 +50,6 @@ __getattr__, __dir__ = on_demand(
         "transpile.functional.gradients": "grad value_and_grad",
         "transpile.functional.jacobians": "hessian jacfwd jacobian jacrev",
         "transpile.functional.vectorize": "vmap",
-        "transpile.settings": "config",
     },
 )
 
@@ -63,7 +61,6 @@ __all__ = [
     "checkpoint_policies",
     "clear_caches",
     "closure_convert",
-    "config",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
