@@ -31,7 +31,7 @@ from transpile.primitives.rules import apply, in_front, transposed
 from transpile.primitives.rules import spread as broadcast
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, operand
-from transpile.types import BOOL, ArrayType, type_of
+from transpile.types import BOOL, ArrayType
 
 Batched = tuple[list[Any], list[bool]]
 
@@ -138,7 +138,7 @@ def _bounds_batched(
     consts: int,
 ) -> Batched:
     """As a while whose carry begins with the number of the iteration."""
-    limit, number = Var(type_of(upper).strong), graph.inputs[0]
+    limit, number = Var(graph.inputs[0].type.strong), graph.inputs[0]
     fixed, moving = split(graph.inputs[1:], consts)
     goes_on = equation_of("less", number, limit)
     condition = Graph((limit, *fixed, number, *moving), (goes_on,), goes_on.outputs, graph.name)
