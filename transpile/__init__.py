@@ -18,7 +18,16 @@ from transpile.options import Options
 from transpile.types import ShapeDtypeStruct
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
-    from transpile import flatten_util, nn, ops, scipy, test_util, tree_util
+    from transpile import dtypes, flatten_util, nn, ops, scipy, test_util, tree_util, typing
+    from transpile.arrays import (
+        Array,
+        block_until_ready,
+        copy_to_host_async,
+        device_get,
+        device_put,
+        typeof,
+    )
+    from transpile.dtypes import float0
     from transpile.functional.checkpoint import (
         checkpoint,
         checkpoint_name,
@@ -37,10 +46,51 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.functional.gradients import grad, value_and_grad
     from transpile.functional.jacobians import hessian, jacfwd, jacobian, jacrev
     from transpile.functional.vectorize import vmap
+    from transpile.platforms import (
+        Device,
+        default_backend,
+        default_device,
+        device_count,
+        devices,
+        effects_barrier,
+        host_count,
+        host_id,
+        host_ids,
+        local_device_count,
+        local_devices,
+        process_count,
+        process_index,
+        process_indices,
+    )
+    from transpile.settings import (
+        array_garbage_collection_guard,
+        check_tracer_leaks,
+        checking_leaks,
+        config,
+        debug_infs,
+        debug_key_reuse,
+        debug_nans,
+        default_matmul_precision,
+        default_prng_impl,
+        enable_checks,
+        enable_custom_prng,
+        enable_x64,
+        legacy_prng_key,
+        log_compiles,
+        numpy_dtype_promotion,
+        numpy_rank_promotion,
+        softmax_custom_jvp,
+        threefry_partitionable,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
+    )
+    from transpile.source import named_scope
 
 __getattr__, __dir__ = on_demand(
     "transpile",
-    modules=("flatten_util", "nn", "ops", "scipy", "test_util", "tree_util"),
+    modules=("dtypes", "flatten_util", "nn", "ops", "scipy", "test_util", "tree_util", "typing"),
     names={
         "transpile.functional.checkpoint": "checkpoint checkpoint_name checkpoint_policies remat",
         "transpile.functional.custom": (
@@ -50,47 +100,112 @@ __getattr__, __dir__ = on_demand(
         "transpile.functional.gradients": "grad value_and_grad",
         "transpile.functional.jacobians": "hessian jacfwd jacobian jacrev",
         "transpile.functional.vectorize": "vmap",
+        "transpile.arrays": (
+            "Array block_until_ready copy_to_host_async device_get device_put typeof"
+        ),
+        "transpile.platforms": (
+            "Device default_backend default_device device_count devices "
+            "effects_barrier host_count host_id host_ids local_device_count "
+            "local_devices process_count process_index process_indices"
+        ),
+        "transpile.dtypes": "float0",
+        "transpile.settings": (
+            "array_garbage_collection_guard check_tracer_leaks checking_leaks "
+            "config debug_infs debug_key_reuse debug_nans default_matmul_precision "
+            "default_prng_impl enable_checks enable_custom_prng enable_x64 "
+            "legacy_prng_key log_compiles numpy_dtype_promotion "
+            "numpy_rank_promotion softmax_custom_jvp threefry_partitionable "
+            "transfer_guard transfer_guard_device_to_device "
+            "transfer_guard_device_to_host transfer_guard_host_to_device"
+        ),
+        "transpile.source": "named_scope",
     },
 )
 
 __all__ = [
+    "Array",
+    "Device",
     "Options",
     "ShapeDtypeStruct",
+    "array_garbage_collection_guard",
+    "block_until_ready",
+    "check_tracer_leaks",
+    "checking_leaks",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
     "clear_caches",
     "closure_convert",
+    "config",
+    "copy_to_host_async",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_backend",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
     "disable_jit",
     "djit",
+    "dtypes",
+    "effects_barrier",
+    "enable_checks",
+    "enable_custom_prng",
+    "enable_x64",
     "errors",
     "eval_shape",
     "explain_cache_misses",
     "flatten_util",
+    "float0",
     "grad",
     "hessian",
+    "host_count",
+    "host_id",
+    "host_ids",
     "jacfwd",
     "jacobian",
     "jacrev",
     "jit",
     "jvp",
+    "legacy_prng_key",
     "linear_transpose",
     "linearize",
+    "local_device_count",
+    "local_devices",
+    "log_compiles",
     "make_jaxpr",
     "named_call",
+    "named_scope",
     "nn",
     "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
     "ops",
+    "process_count",
+    "process_index",
+    "process_indices",
     "remat",
     "scipy",
+    "softmax_custom_jvp",
     "stages",
     "stop_gradient",
     "test_util",
+    "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "tree",
     "tree_util",
+    "typeof",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -30,15 +30,17 @@ if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only it
 
 @dataclass(frozen=True)
 class Source:
-    """Where in the user's code an equation comes from."""
+    """Where in the user's code an equation comes from; `scope` are the names of `named_scope`."""
 
     file: str
     line: int
     function: str
     text: str = ""
+    scope: str = ""
 
     def __str__(self) -> str:
-        return f"{PurePath(self.file).name}:{self.line}"
+        place = f"{PurePath(self.file).name}:{self.line}"
+        return f"{place} ({self.scope})" if self.scope else place
 
 
 # The inputs whose memory a program may take, by position; with the position of an output, for an
@@ -194,7 +196,7 @@ class Graph:
         names = ",".join(v.name for v in self.inputs)
         consts = ",".join(f"{c.type}{c.digest}" for c in self.constants())
         sources = ";".join(
-            f"{e.source.file}:{e.source.line}:{','.join(v.name for v in e.outputs)}"
+            f"{e.source.file}:{e.source.line}{e.source.scope}:{','.join(v.name for v in e.outputs)}"
             for e in self.equations
         )
         return "\n".join(

@@ -396,6 +396,11 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
         _state.disabled = before
 
 
+def switch_jit(is_disabled: bool) -> None:
+    """From now on, in this thread, what `disable_jit` does in its context; or no longer."""
+    _state.disabled = is_disabled
+
+
 def is_jit_disabled() -> bool:
     """Tell whether the code is in the context of `disable_jit`."""
     return _state.disabled

@@ -1,0 +1,96 @@
+"""Arrays as a type, and what moves them between devices: here it copies, or does nothing.
+
+Results are NumPy's arrays, and a call is over when they are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.operands import as_array
+from transpile.platforms import check_device
+from transpile.pytrees import EXTENDED
+from transpile.tracer import Tracer
+from transpile.tree import leaves
+from transpile.tree import map as map_leaves
+from transpile.types import PYTHON_SCALARS, ArrayType, type_of
+
+__all__ = [
+    "Array",
+    "block_until_ready",
+    "copy_to_host_async",
+    "device_get",
+    "device_put",
+    "typeof",
+]
+
+
+class _ArrayMeta(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return cls.__subclasscheck__(type(value))
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, np.ndarray | np.generic | Tracer) or kind in EXTENDED
+
+
+class Array(metaclass=_ArrayMeta):
+    """The type of arrays, for annotations and `isinstance`: NumPy's arrays and its scalars, which
+    are results, traced arrays, and arrays of random keys. Python numbers are none."""
+
+    def __new__(cls) -> Any:
+        """There is nothing to make."""
+        raise TypeError("Array is a type for annotations and isinstance; make arrays by numpy")
+
+
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+) -> Any:
+    """The leaves of a pytree as arrays of their own, on a device: copies, unless they are traced.
+
+    device, src  None, the CPU, or a pytree of these
+    donate       the argument's memory may be taken: nothing is copied
+    may_alias    nothing is copied
+
+    Raises TypeError for leaves that are no arrays, ValueError for other devices.
+    """
+    for place in (*leaves(device), *leaves(src)):
+        check_device(place, "device_put")
+    is_shared = bool(may_alias) or donate is True
+    return map_leaves(lambda leaf: _put(leaf, is_shared), x)
+
+
+def _put(leaf: Any, is_shared: bool) -> Any:
+    if isinstance(leaf, Tracer) or type(leaf) in EXTENDED:
+        return leaf
+    is_array = isinstance(leaf, np.ndarray | np.generic) or hasattr(leaf, "__array__")
+    if type(leaf) not in PYTHON_SCALARS and not is_array:
+        raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid transpile type")
+    array = as_array(leaf)
+    return array if is_shared else np.array(array)
+
+
+def device_get(x: Any) -> Any:
+    """The leaves of a pytree as NumPy arrays; what is no array, and traced values, stay."""
+    return map_leaves(_get, x)
+
+
+def _get(leaf: Any) -> Any:
+    is_array = hasattr(leaf, "__array__") and type(leaf) not in EXTENDED
+    return np.asarray(leaf) if is_array and not isinstance(leaf, Tracer) else leaf
+
+
+def block_until_ready(x: Any) -> Any:
+    """The pytree itself: its arrays are there."""
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """The pytree itself: its arrays are on the host."""
+    return x
+
+
+def typeof(x: Any) -> ArrayType:
+    """The shape and dtype of an array or number."""
+    return type_of(x)

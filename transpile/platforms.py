@@ -1,0 +1,137 @@
+"""Devices, as `jax.devices()` and its like know them: there is one, the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = [
+    "Device",
+    "default_backend",
+    "default_device",
+    "device_count",
+    "devices",
+    "effects_barrier",
+    "host_count",
+    "host_id",
+    "host_ids",
+    "local_device_count",
+    "local_devices",
+    "process_count",
+    "process_index",
+    "process_indices",
+]
+
+
+class Device:
+    """A device that programs run on."""
+
+    id = 0
+    local_hardware_id = 0
+    process_index = 0
+    host_id = 0
+    task_id = 0
+    platform = "cpu"
+    device_kind = "cpu"
+
+    def memory_stats(self) -> None:
+        """Of a CPU nothing is known."""
+        return
+
+    def __repr__(self) -> str:
+        return f"CpuDevice(id={self.id})"
+
+    def __str__(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+    def __reduce__(self) -> str:
+        return "CPU"
+
+
+CPU = Device()
+
+
+def _check_backend(backend: Any) -> None:
+    """Raise RuntimeError for a backend that is not the CPU's."""
+    if backend in (None, "cpu"):
+        return
+    if backend in ("gpu", "cuda", "rocm", "tpu", "metal"):
+        raise RuntimeError(
+            f"Unknown backend: {backend!r} requested, but no platforms that are instances of "
+            f"{backend} are present. Platforms present are: cpu"
+        )
+    raise RuntimeError(f"Unknown backend {backend}. Available backends are ['cpu']")
+
+
+def check_device(device: Any, what: str) -> None:
+    """Raise ValueError for a device that is none, in JAX's words."""
+    if device is None or isinstance(device, Device) or device == "cpu":
+        return
+    raise ValueError(
+        f"`{what}` only accepts `None`, `transpile.Device` or a pytree of these values. Received "
+        f"invalid value: {device}"
+    )
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """All devices. Raises RuntimeError for another backend than "cpu"."""
+    _check_backend(backend)
+    return [CPU]
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
+    """The devices of a process, of which there is one."""
+    number = process_index if host_id is None else host_id
+    if number not in (None, 0):
+        raise ValueError(f"Unknown process_index {number}")
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices this process has."""
+    return len(devices(backend))
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes compute together."""
+    _check_backend(backend)
+    return 1
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process."""
+    _check_backend(backend)
+    return 0
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes."""
+    _check_backend(backend)
+    return [0]
+
+
+host_count, host_id, host_ids = process_count, process_index, process_indices
+
+
+def default_backend() -> str:
+    """The name of the platform that programs run on."""
+    return CPU.platform
+
+
+@contextmanager
+def default_device(device: Any) -> Iterator[None]:
+    """A context in which arrays are made on a device: there is one."""
+    check_device(device, "default_device")
+    yield
+
+
+def effects_barrier() -> None:
+    """Wait for all callbacks: a call is over when they are."""

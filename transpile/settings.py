@@ -1,0 +1,147 @@
+"""Settings by JAX's names: `config.update("jax_enable_x64", True)`, and contexts that set one.
+
+There are no global switches here; what a program is compiled with are arguments of `jit`. A setting
+that asks for what holds anyway, or that changes no result, is accepted; a program that asks for
+what cannot be has an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from transpile.wrapped import explain_cache_misses, is_jit_disabled, switch_jit
+
+_X64 = "say dtype=numpy.float32 where float32 is meant"
+_CPU = "programs run on the CPU"
+_NUMPY = "operands are promoted and broadcast as NumPy does it"
+_KEYS = "random keys are those of JAX's threefry2x32, partitionable"
+_NANS = "results are not searched for NaN; check them with numpy.isnan"
+
+# Settings that have one value, or a few that mean the same, and what to say to another one.
+_FIXED: dict[str, tuple[Any, str]] = {
+    "jax_enable_x64": ((True,), _X64),
+    "jax_platforms": (("cpu", "", None), _CPU),
+    "jax_platform_name": (("cpu", "", None), _CPU),
+    "jax_default_device": ((None,), _CPU),
+    "jax_numpy_rank_promotion": (("allow",), _NUMPY),
+    "jax_numpy_dtype_promotion": (("standard",), _NUMPY),
+    "jax_default_prng_impl": (("threefry2x32",), _KEYS),
+    "jax_threefry_partitionable": ((True,), _KEYS),
+    "jax_debug_nans": ((False,), _NANS),
+    "jax_debug_infs": ((False,), "results are not searched for infinities"),
+    "jax_softmax_custom_jvp": ((True,), "softmax has the derivative that JAX gives it"),
+}
+
+# Settings that change no result here.
+_FREE: dict[str, Any] = {
+    "jax_array_garbage_collection_guard": None,
+    "jax_check_tracer_leaks": False,
+    "jax_compilation_cache_dir": None,
+    "jax_cpu_collectives_implementation": None,
+    "jax_debug_key_reuse": False,
+    "jax_default_matmul_precision": None,
+    "jax_dynamic_shapes": False,
+    "jax_enable_checks": False,
+    "jax_enable_compilation_cache": True,
+    "jax_enable_custom_prng": False,
+    "jax_explain_cache_misses": False,
+    "jax_include_full_tracebacks_in_locations": True,
+    "jax_legacy_prng_key": "allow",
+    "jax_log_compiles": False,
+    "jax_num_cpu_devices": 1,
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+    "jax_raise_persistent_cache_errors": False,
+    "jax_random_seed_offset": 0,
+    "jax_traceback_filtering": "auto",
+    "jax_transfer_guard": None,
+    "jax_transfer_guard_device_to_device": None,
+    "jax_transfer_guard_device_to_host": None,
+    "jax_transfer_guard_host_to_device": None,
+}
+
+
+class Config:
+    """The settings: `config.update(name, value)`, `config.jax_enable_x64`."""
+
+    def __init__(self) -> None:
+        self._values = dict(_FREE)
+
+    def update(self, name: str, value: Any) -> None:
+        """Set one. Raises AttributeError for a name that JAX does not have either, and
+        ValueError for a value that would change results."""
+        if name == "jax_disable_jit":
+            switch_jit(bool(value))
+        elif name == "jax_explain_cache_misses":
+            explain_cache_misses(bool(value))
+            self._values[name] = bool(value)
+        elif name in _FIXED:
+            values, reason = _FIXED[name]
+            if not any(value is v or value == v for v in values):
+                raise ValueError(f"{name} is {values[0]!r} and cannot be {value!r}: {reason}")
+        elif name in self._values:
+            self._values[name] = value
+        else:
+            raise AttributeError(f"Unrecognized config option: {name}")
+
+    def read(self, name: str) -> Any:
+        """The value of one; AttributeError for an unknown name."""
+        if name == "jax_disable_jit":
+            return is_jit_disabled()
+        if name in _FIXED:
+            return _FIXED[name][0][0]
+        if name not in self._values:
+            raise AttributeError(f"Unrecognized config option: {name}")
+        return self._values[name]
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether there are floats of 64 bits."""
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("jax_"):
+            raise AttributeError(f"Config has no attribute {name!r}")
+        return self.read(name)
+
+
+config = Config()
+
+
+def _context(name: str, default: Any = True) -> Callable[..., Any]:
+    @contextmanager
+    def setting(value: Any = default) -> Iterator[None]:
+        before = config.read(name)
+        config.update(name, value)
+        try:
+            yield
+        finally:
+            config.update(name, before)
+
+    setting.__name__ = setting.__qualname__ = name.removeprefix("jax_")
+    setting.__doc__ = f"A context in which `config.{name}` has a value."
+    return setting
+
+
+array_garbage_collection_guard = _context("jax_array_garbage_collection_guard")
+check_tracer_leaks = checking_leaks = _context("jax_check_tracer_leaks")
+debug_infs = _context("jax_debug_infs")
+debug_key_reuse = _context("jax_debug_key_reuse")
+debug_nans = _context("jax_debug_nans")
+default_matmul_precision = _context("jax_default_matmul_precision", None)
+default_prng_impl = _context("jax_default_prng_impl", "threefry2x32")
+enable_checks = _context("jax_enable_checks")
+enable_custom_prng = _context("jax_enable_custom_prng")
+enable_x64 = _context("jax_enable_x64")
+legacy_prng_key = _context("jax_legacy_prng_key", "allow")
+log_compiles = _context("jax_log_compiles")
+numpy_dtype_promotion = _context("jax_numpy_dtype_promotion", "standard")
+numpy_rank_promotion = _context("jax_numpy_rank_promotion", "allow")
+softmax_custom_jvp = _context("jax_softmax_custom_jvp")
+threefry_partitionable = _context("jax_threefry_partitionable")
+transfer_guard = _context("jax_transfer_guard", None)
+transfer_guard_device_to_device = _context("jax_transfer_guard_device_to_device", None)
+transfer_guard_device_to_host = _context("jax_transfer_guard_device_to_host", None)
+transfer_guard_host_to_device = _context("jax_transfer_guard_host_to_device", None)
