@@ -91,7 +91,7 @@ class Watch:
                 function.__code__.co_freevars, function.__closure__ or (), strict=True
             ):
                 self._add(_CellReader(cell), name)
-            for name in _global_names(function.__code__):
+            for name in global_names(function.__code__):
                 if name in function.__globals__:
                     self._add(function.__globals__, name)
         for thing in objects:
@@ -143,7 +143,7 @@ def _differs(mapping: Mapping[str, Any], name: str, value: Any, kept: Any) -> bo
 
 
 @lru_cache(maxsize=1024)
-def _global_names(code: CodeType) -> tuple[str, ...]:
+def global_names(code: CodeType) -> tuple[str, ...]:
     """The globals that a code object and the functions written inside it read."""
     names = {
         i.argval: None
@@ -152,5 +152,5 @@ def _global_names(code: CodeType) -> tuple[str, ...]:
     }
     for inside in code.co_consts:
         if isinstance(inside, CodeType):
-            names.update(dict.fromkeys(_global_names(inside)))
+            names.update(dict.fromkeys(global_names(inside)))
     return tuple(names)

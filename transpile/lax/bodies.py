@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.extended import flatten_arrays
 from transpile.functional.flat import (
     argument_names,
     as_value,
@@ -26,6 +27,7 @@ from transpile.numpy.operands import convert
 from transpile.records import dataclass
 from transpile.signature import function_name, inner, unique_identifiers
 from transpile.source import function_source
+from transpile.surroundings import retried
 from transpile.trace import constant, trace_nested
 from transpile.tracer import Tracer, named
 from transpile.types import PYTHON_SCALARS, ArrayType
@@ -42,7 +44,7 @@ class Leaves:
     @staticmethod
     def of(value: Any, what: str) -> Leaves:
         """The leaves of an argument; TypeError for one that is no array."""
-        leaves, structure = tree.flatten(value)
+        leaves, structure = flatten_arrays(value)
         paths = structure.paths(what)
         leaves = [as_value(x, repr(path)) for x, path in zip(leaves, paths, strict=True)]
         return Leaves(leaves, [value_type(x) for x in leaves], structure)
@@ -104,21 +106,24 @@ def trace_body(
         count += structure.num_leaves
     names = argument_names(function, arguments, None) if names is None else names
 
-    def on_leaves(*tracers: Tracer) -> tuple[list[Any], tree.TreeDef]:
-        given = iter(tracers)
-        values = [t.unflatten([next(given) for _ in range(t.num_leaves)]) for t in trees]
-        leaves, structure = tree.flatten(function(*values))
-        paths = structure.paths()
-        found = [result_leaf(x, p, function) for x, p in zip(leaves, paths, strict=True)]
-        return found, structure
+    def attempt(give: Callable[[], Any]) -> tuple[Graph, list[Tracer], tree.TreeDef]:
+        def on_leaves(*tracers: Tracer) -> tuple[list[Any], tree.TreeDef]:
+            given = iter(tracers)
+            values = [t.unflatten([next(given) for _ in range(t.num_leaves)]) for t in trees]
+            leaves, structure = flatten_arrays(give()(*values))
+            paths = structure.paths()
+            found = [result_leaf(x, p, function) for x, p in zip(leaves, paths, strict=True)]
+            return found, structure
 
-    graph, captured, out_tree = trace_nested(
-        on_leaves,
-        types,
-        unique_identifiers(names),
-        name=function_name(function),
-        source=function_source(inner(function)),
-    )
+        return trace_nested(
+            on_leaves,
+            types,
+            unique_identifiers(names),
+            name=function_name(function),
+            source=function_source(inner(function)),
+        )
+
+    graph, captured, out_tree = retried(attempt, function)
     graph, constants = lifted(graph)
     return Body(function, graph, [*constants, *captured], out_tree)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.extended import flatten_arrays
 from transpile.functional.vectorize import vmap
 from transpile.graph import Var
 from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, outside, trace_body
@@ -215,18 +216,19 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     """
     if batch_size is None:
         return scan(under_name(getattr(f, "__name__", "f"), lambda _, x: ((), f(x))), (), xs)[1]
-    leaves = tree.leaves(xs)
+    leaves, structure = flatten_arrays(xs)
     size = np.shape(leaves[0])[0] if leaves else 0
     batches = size // batch_size if batch_size else 0
-    if not leaves or not batches:
+    if not batches:
         return vmap(f)(xs)
     whole = batches * batch_size
-    together = tree.map(
-        lambda x: np.reshape(x[:whole], (batches, batch_size, *np.shape(x)[1:])), xs
+    together = structure.unflatten(
+        np.reshape(x[:whole], (batches, batch_size, *np.shape(x)[1:])) for x in leaves
     )
     _, ys = scan(lambda _, x: ((), vmap(f)(x)), (), together)
-    ys = tree.map(lambda y: np.reshape(y, (whole, *np.shape(y)[2:])), ys)
-    if whole == size:
-        return ys
-    rest = vmap(f)(tree.map(lambda x: x[whole:], xs))
-    return tree.map(lambda y, more: np.concatenate([y, more]), ys, rest)
+    found, out_tree = flatten_arrays(ys)
+    found = [np.reshape(y, (whole, *np.shape(y)[2:])) for y in found]
+    if whole < size:
+        rest, _ = flatten_arrays(vmap(f)(structure.unflatten(x[whole:] for x in leaves)))
+        found = [np.concatenate(pair) for pair in zip(found, rest, strict=True)]
+    return out_tree.unflatten(found)

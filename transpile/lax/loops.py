@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
+from transpile.extended import flatten_arrays
 from transpile.graph import Atom, Graph
 from transpile.lax.bodies import (
     Body,
@@ -61,7 +62,7 @@ def scan(
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
-    length = _scan_length(tree.leaves(xs), length)
+    length = _scan_length(flatten_arrays(xs)[0], length)
     check_unroll(unroll)
     if is_jit_disabled() and not is_traced(init, xs):
         return _scan_in_python(f, init, xs, length, reverse)
@@ -83,7 +84,7 @@ def under_name(name: str, function: Function) -> Function:
 
 def is_traced(*values: Any) -> bool:
     """Tell whether there is a traced leaf in pytrees."""
-    return any(isinstance(x, Tracer) for x in tree.leaves(values))
+    return any(isinstance(x, Tracer) for x in flatten_arrays(values)[0])
 
 
 def _scan_length(xs: Sequence[Any], length: Any) -> int:

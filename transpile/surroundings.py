@@ -1,0 +1,133 @@
+"""Arrays that a function takes from its surroundings, as traced values.
+
+`table[i]`, with an array that a function closes over and a traced index, is a call of the array's
+own code, which wants a number. So a function that has failed in that way is traced once more with
+copies of itself and of the functions that it names, in whose closures and globals tracers stand for
+the arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CellType, FunctionType, MethodType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from transpile import errors
+from transpile.closures import global_names
+from transpile.graph import Const
+from transpile.primitive import TABLE
+from transpile.trace import bind
+from transpile.types import SHORT_NAMES
+
+T = TypeVar("T")
+# What a traced index of an array that is not traced ends in.
+FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionError)
+_FEW = 64  # items of a container that is looked into
+_DEEP = 4  # containers in containers
+_NOT_USERS = ("transpile", "numpy")  # packages whose functions stay as they are
+
+
+class Surroundings:
+    """Copies of functions, with tracers of the trace under way in the places of arrays."""
+
+    def __init__(self) -> None:
+        self.tracers: dict[int, Any] = {}
+        self._kept: list[Any] = []  # an id stands for its array as long as that lives
+        self._copies: dict[int, Any] = {}
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        """The value with tracers for arrays, inside functions and containers as well; the very
+        value where there are none."""
+        if isinstance(value, np.ndarray) and value.dtype in SHORT_NAMES and value.ndim:
+            return self._tracer(value)
+        if isinstance(value, functools.partial):
+            return self._partial(value)
+        if isinstance(value, MethodType):
+            function = self.of(value.__func__)
+            return value if function is value.__func__ else MethodType(function, value.__self__)
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        if type(value) in (tuple, list, dict) and len(value) <= _FEW and depth < _DEEP:
+            return self._container(value, depth + 1)
+        inner = getattr(value, "__wrapped__", None)  # a jitted function runs as the plain one here
+        if isinstance(inner, FunctionType) and hasattr(value, "trace"):
+            found = self.of(inner)
+            return value if found is inner else found
+        return value
+
+    def _tracer(self, array: np.ndarray[Any, Any]) -> Any:
+        if id(array) not in self.tracers:
+            self._kept.append(array)
+            self.tracers[id(array)] = bind(
+                TABLE["broadcast_in_dim"],
+                Const(array),
+                shape=array.shape,
+                broadcast_dimensions=tuple(range(array.ndim)),
+            )
+        return self.tracers[id(array)]
+
+    def _partial(self, value: functools.partial[Any]) -> Any:
+        parts = (value.func, *value.args, *value.keywords.values())
+        found: list[Any] = [self.of(part) for part in parts]
+        if all(a is b for a, b in zip(found, parts, strict=True)):
+            return value
+        count = 1 + len(value.args)
+        keywords = dict(zip(value.keywords, found[count:], strict=True))
+        function, *args = found[:count]
+        return functools.partial(function, *args, **keywords)
+
+    def _container(self, value: Any, depth: int) -> Any:
+        items = list(value.values()) if type(value) is dict else list(value)
+        found = [self.of(item, depth) for item in items]
+        if all(a is b for a, b in zip(found, items, strict=True)):
+            return value
+        return dict(zip(value, found, strict=True)) if type(value) is dict else type(value)(found)
+
+    def _function(self, function: FunctionType) -> FunctionType:
+        if id(function) in self._copies:
+            return self._copies[id(function)]  # type: ignore[no-any-return]
+        self._copies[id(function)] = function  # it may call itself
+        if (function.__module__ or "").split(".")[0] in _NOT_USERS:
+            return function
+        cells = [_content(cell) for cell in function.__closure__ or ()]
+        new_cells = [self.of(value) for value in cells]
+        names = [n for n in global_names(function.__code__) if n in function.__globals__]
+        values = [function.__globals__[n] for n in names]
+        new_values = [self.of(value) for value in values]
+        defaults = self.of(function.__defaults__)
+        pairs = [*zip(cells, new_cells, strict=True), *zip(values, new_values, strict=True)]
+        if all(a is b for a, b in pairs) and defaults is function.__defaults__:
+            return function
+        closure = tuple(
+            cell if new is old else CellType(new)
+            for cell, old, new in zip(function.__closure__ or (), cells, new_cells, strict=True)
+        )
+        scope = {**function.__globals__, **dict(zip(names, new_values, strict=True))}
+        copy = FunctionType(function.__code__, scope, function.__name__, defaults, closure)
+        copy.__kwdefaults__ = function.__kwdefaults__
+        functools.update_wrapper(copy, function)
+        del copy.__dict__["__wrapped__"]
+        self._copies[id(function)] = copy
+        return copy
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled
+        return None
+
+
+def retried(attempt: Callable[[Callable[[], Any]], T], function: Any) -> T:
+    """The result of `attempt(give)`, which traces the function that `give()` is in its trace; of
+    one more attempt, with tracers for arrays, where that failed for an array that is not traced."""
+    try:
+        return attempt(lambda: function)
+    except FAILURES as problem:
+        try:
+            return attempt(lambda: Surroundings().of(function))
+        except FAILURES:
+            raise problem from None
