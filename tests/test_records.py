@@ -77,6 +77,62 @@ def test_the_fields_of_a_class_with_a_constructor_of_its_own():
     assert Halved(3) == Halved(3.0) and repr(Halved(3)).endswith("Halved(value=1.5)")
 
 
+def test_a_single_field_is_compared_as_a_field():
+    nan = float("nan")
+
+    @dataclass(frozen=True)
+    class Single:
+        value: object
+
+    @dataclass(frozen=True)
+    class Nothing:
+        pass
+
+    @dataclass
+    class Open:
+        value: int
+
+    assert Single(nan) == Single(nan) and Single([1]) != Single([2])
+    assert Nothing() == Nothing() and len({Nothing(), Nothing()}) == 1
+    assert repr(Nothing()).endswith("Nothing()")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Open(1))
+
+
+def test_methods_of_the_class_are_kept():
+    @dataclass(frozen=True)
+    class Own:
+        value: int
+
+        def __eq__(self, other):
+            return isinstance(other, Own) and abs(self.value) == abs(other.value)
+
+        def __repr__(self):
+            return "own"
+
+    assert Own(1) == Own(-1) and repr(Own(1)) == "own" and hash(Own(1)) == hash(Own(1))
+
+
+def test_frozen_instances_refuse_and_subclasses_have_attributes_of_their_own():
+    point, _ = fresh()
+    a = point(1)
+    for attempt in (lambda: setattr(a, "x", 2), lambda: setattr(a, "other", 2)):
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field"):
+            attempt()
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'x'"):
+        del a.x
+
+    class Free(point):
+        pass
+
+    free = Free(1)
+    free.other = 5
+    assert free.other == 5
+    del free.other
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        free.x = 2
+
+
 def test_what_follows_the_constructor_is_called():
     @dataclass
     class Checked:

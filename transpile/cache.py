@@ -2,8 +2,8 @@
 
 `<cache>/<name>-<key>/` holds whatever the builder put there and `meta.json`, which says what the
 key was made of and what each file should look like. Three other things stand beside the entries:
-`building/` (directories on their way in or out), `locks/`, and `compiler-*.json` (what is known of
-the compilers).
+`building/` (directories on their way in or out), `locks/`, and what is known of the compilers
+(`compiler-*.json`) and of transpile's own files (`transpile-*.txt`).
 
 An entry is built in `building/` and renamed into place under a lock of its own, so a reader sees
 all of it or none. The kernel releases the lock of a process that dies; what such a process left in
@@ -50,7 +50,7 @@ logger = Log("transpile.cache")
 
 DEFAULT_MAX_BYTES = 1 << 30
 _LOCK = re.compile(ENTRY.pattern + r"\.lock")
-_MEMORY = re.compile(r"compiler-[0-9a-f]{16}\.json")
+_MEMORY = re.compile(r"compiler-[0-9a-f]{16}\.json|transpile-[0-9a-f]{16}\.txt")
 _STORAGE_ERRORS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
     *(errno.EIO, errno.ESTALE, errno.ENAMETOOLONG),
@@ -176,8 +176,8 @@ class Cache:
     def clear(self) -> tuple[int, int]:
         """Remove every entry that is not being built; (how many, how many bytes) went.
 
-        What is known of the compilers goes too. Files that the cache did not make stay. Raises
-        OSError where the directory is not the user's own.
+        What is known of the compilers and of transpile's files goes too. Files that the cache did
+        not make stay. Raises OSError where the directory is not the user's own.
         """
         count = size = 0
         if self.directory.exists():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,12 +19,11 @@ from transpile import toolchain
 from transpile.cache import Entry, default_cache
 from transpile.errors import InternalError
 from transpile.graph import Donated, Graph
-from transpile.hashes import blake2b
+from transpile.identity import own_digest
 from transpile.load import PROGRAM, Library, call_safely, load_or_build, needs_safe_calls
 from transpile.names import identifier
 from transpile.on_demand import Later
 from transpile.options import Options
-from transpile.paths import PACKAGE, data_directory
 from transpile.records import dataclass
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class Lowering:
             "graph": self.graph.fingerprint(),
             "options": json.dumps(asdict(self.options), sort_keys=True),
             "donated": ",".join(map(str, self.donated)),
-            "transpile": _own_digest(),
+            "transpile": own_digest(),
             "blas": blas.identity if blas is not None else "none",
             "lapack": self._lapack_identity(),
         }
@@ -130,22 +129,6 @@ def _decomposes(graph: Graph) -> bool:
     if any(equation.primitive.kind == "routine" for equation in graph.equations):
         return True
     return any(map(_decomposes, graph.subgraphs()))
-
-
-@cache
-def _own_digest() -> str:
-    """A hash of transpile itself: whatever changes in it may change the programs it makes."""
-    digest = blake2b(digest_size=16)
-    files = [
-        *PACKAGE.rglob("*.py"),
-        *data_directory("templates").iterdir(),
-        *data_directory("runtime_c").iterdir(),
-    ]
-    for path in sorted(files):
-        if path.is_file():
-            digest.update(f"{path.name}\0".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 class Executable:

@@ -43,10 +43,6 @@ class Source:
         return f"{place} ({self.scope})" if self.scope else place
 
 
-# The inputs whose memory a program may take, by position; with the position of an output, for an
-# input that is assigned to and holds that output afterwards.
-Donated = tuple[int | tuple[int, int], ...]
-
 UNKNOWN_SOURCE = Source("<unknown>", 0, "")
 
 

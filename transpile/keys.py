@@ -7,6 +7,7 @@ trace and one executable.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,13 +24,19 @@ class Rejected(Exception):
     """A leaf of a call that no key has room for; the caller finds out its name and says why."""
 
 
+def is_masked(value: Any) -> bool:
+    """Tell whether a value is a masked array. NumPy imports these, for 15 ms, when they are named;
+    without that there is none."""
+    return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
+
+
 KEYWORDS = object()  # in a key: the keyword arguments follow
 
 
 def concrete(value: Any) -> Any:
     """A leaf that is no ndarray and no Python number, as an array; Rejected without values."""
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
-        if isinstance(value, Tracer | np.ma.MaskedArray):
+        if isinstance(value, Tracer) or is_masked(value):
             raise Rejected
         array = np.asarray(value)
         if array.dtype.hasobject:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable
+from operator import attrgetter
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass"]
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(cls: type | None = None, /, **settings: Any) -> Any:
+    def dataclass(cls: type | None = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
         """As `dataclasses.dataclass`; `fields(cls)` and the like want an instance to be there."""
 
         def wrap(cls: type) -> type:
@@ -34,9 +36,9 @@ else:
                 self.__dict__.update(state)
 
             if "__init__" in cls.__dict__:
-                return dataclasses.dataclass(**settings)(cls)
+                return dataclasses.dataclass(frozen=frozen, eq=eq)(cls)
             cls.__init__, cls.__setstate__ = __init__, __setstate__
-            _waiting[cls] = lambda: _write(cls, settings)
+            _waiting[cls] = lambda: _write(cls, frozen, eq)
             return cls
 
         return wrap if cls is None else wrap(cls)
@@ -52,10 +54,64 @@ def _complete(cls: type) -> None:
                 _waiting.pop(base, None)
 
 
-def _write(cls: Any, settings: dict[str, Any]) -> None:
+def _write(cls: Any, frozen: bool, eq: bool) -> None:
+    """The methods, as closures: the standard library compiles a text for each."""
     del cls.__setstate__
-    dataclasses.dataclass(**settings, init=False)(cls)
+    if cls.__doc__ is None:
+        cls.__doc__ = cls.__name__
+    dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+    fields = dataclasses.fields(cls)
+    given = {"__repr__": _representation([f.name for f in fields if f.repr])}
+    if eq:
+        given |= _comparison([f.name for f in fields if f.compare])
+        if not frozen:
+            given["__hash__"] = None
+    if frozen:
+        given |= _refusals(cls, {f.name for f in fields})
+    for name, function in given.items():
+        # Python itself gives a class with an __eq__ the __hash__ None.
+        if cls.__dict__.get(name) is None:
+            setattr(cls, name, function)
     cls.__init__ = _constructor(cls)  # last: until then other threads wait in the other one
+
+
+def _representation(names: list[str]) -> Callable[[Any], str]:
+    @recursive_repr()
+    def __repr__(self: Any) -> str:
+        listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{type(self).__qualname__}({listed})"
+
+    return __repr__
+
+
+def _comparison(names: list[str]) -> dict[str, Any]:
+    """Equality and hashes by the fields."""
+    if len(names) > 1:
+        values: Callable[[Any], tuple[Any, ...]] = attrgetter(*names)
+    else:  # of one name, attrgetter gives the value itself
+        values = eval(f"lambda self: ({''.join(f'self.{name}, ' for name in names)})")
+
+    def __eq__(self: Any, other: object) -> Any:
+        return values(self) == values(other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self: Any) -> int:
+        return hash(values(self))
+
+    return {"__eq__": __eq__, "__hash__": __hash__}
+
+
+def _refusals(cls: Any, names: set[str]) -> dict[str, Any]:
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        if type(self) is cls or name in names:
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def __delattr__(self: Any, name: str) -> None:
+        if type(self) is cls or name in names:
+            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    return {"__setattr__": __setattr__, "__delattr__": __delattr__}
 
 
 def _constructor(cls: Any) -> Callable[..., None]:

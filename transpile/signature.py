@@ -13,7 +13,7 @@ import numpy as np
 from transpile import errors, tree
 from transpile.dims import Index
 from transpile.extended import flatten_arrays
-from transpile.keys import static_key
+from transpile.keys import is_masked, static_key
 from transpile.parameters import Bound
 from transpile.records import dataclass
 from transpile.source import function_source, user_source
@@ -110,7 +110,7 @@ def leaf_type(leaf: Any, path: str, where: str) -> ArrayType:
             f"function must hand its values out through `return`, not by storing them in a global, "
             f"an attribute or a list of its surroundings."
         )
-    if isinstance(leaf, np.ma.MaskedArray):
+    if is_masked(leaf):
         raise errors.UnsupportedError(f"{what} is a masked array; fill it first: x.filled(0)")
     if isinstance(leaf, type) or (
         not hasattr(leaf, "shape") and not hasattr(leaf, "__array__") and not _is_scalar(leaf)
