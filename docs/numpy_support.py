@@ -131,7 +131,8 @@ NOTES = """
   bound before (`from numpy import array`) is NumPy's own and fails, with a message that says so:
   write `numpy.array`, `transpile.numpy.array`, or `array([x, 1.0], like=x)`.
 * `numpy.zeros(n)` and its kin give plain arrays, which are constants of the traced function;
-  `transpile.numpy.zeros(n)` gives a traced one, that traced values can be assigned to.
+  `transpile.numpy.zeros(n)`, and so `array`, `asarray`, `arange`, `full`, `eye` and others there,
+  give traced ones, that traced values can be assigned to and traced numbers can index.
 * Results whose length depends on values (`nonzero`, `unique`, `trim_zeros`, masks as indices) need
   a length that is known while tracing: `size=`, or `total_repeat_length=` of `repeat`, as in JAX.
 * Functions that raise for some values (`average` with weights that sum to zero, `nanargmax` of

@@ -16,6 +16,7 @@ from transpile.numpy.operands import (
     as_array,
     broadcast_in_dim,
     broadcast_to,
+    cast,
     convert,
     device_argument,
     dispatching,
@@ -44,7 +45,7 @@ def _makes(function: Any, in_trace: bool = False) -> Callable[[Function], Functi
     """Register a function that NumPy dispatches by its argument `like=` only.
 
     `in_trace`: the function of our namespace gives a traced array in every traced function, so that
-    traced values can be assigned to it.
+    traced values can be assigned to it, and traced numbers can index it.
     """
 
     def decorate(implementation: Function) -> Function:
@@ -161,10 +162,12 @@ def full_like(
 # ------------------------------------------------------------------------------ from other values
 
 
-@_makes(np.asarray)
+@_makes(np.asarray, in_trace=True)
 def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> Any:
     """`numpy.asarray`; lists may have traced values in them."""
     x = as_array(a)
+    if not isinstance(x, Tracer):  # known, but an array of our namespace in a traced function
+        return bind(elementwise.copy, x if dtype is None else cast(x, dtype_argument(dtype)))
     if dtype is None:
         return strengthen(x)
     wanted = dtype_argument(dtype)
@@ -172,11 +175,11 @@ def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> An
     return strengthen(convert(x, wanted))
 
 
-@_makes(np.array)
+@_makes(np.array, in_trace=True)
 def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) -> Any:
     """`numpy.array`; lists may have traced values in them."""
     x = asarray(object, dtype)
-    if isinstance(x, Tracer) and kwargs.get("copy", True):
+    if isinstance(object, Tracer) and kwargs.get("copy", True):
         x = bind(elementwise.copy, x)
     missing = ndmin - x.ndim
     if missing <= 0:
@@ -197,7 +200,7 @@ def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
 # ---------------------------------------------------------------------------------------- ranges
 
 
-@_makes(np.arange)
+@_makes(np.arange, in_trace=True)
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwargs: Any) -> Any:
     """`numpy.arange` up to a runtime size; a traced bound would decide a shape and is an error."""
     if stop is None:
@@ -206,7 +209,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
         start, stop, step = (v if isinstance(v, Dim) else _known(v) for v in (start, stop, step))
     if not any(isinstance(v, Dim) for v in (start, stop, step)):
         numbers: list[Any] = [start, stop, step]
-        return np.arange(*numbers, dtype=dtype)
+        return bind(elementwise.copy, np.arange(*numbers, dtype=dtype))
     found = INT64 if dtype is None else dtype_argument(dtype)
     count = stop - start if step == 1 else (stop - start + step - 1) // step
     result = bind(rows.iota, shape=(count,), dimension=0, dtype=found)
@@ -274,13 +277,14 @@ def _triangle(shape: Any, k: int) -> Any:
     return apply(elementwise.greater_equal, (call(np.add, i, k) if k else i, j), (INT64, INT64))
 
 
-@_makes(np.tri)
+@_makes(np.tri, in_trace=True)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
     """`numpy.tri`."""
-    return convert(_triangle((N, N if M is None else M), index_of(k)), dtype_argument(dtype))
+    triangle = _triangle((N, N if M is None else M), index_of(k))
+    return bind(elementwise.convert, triangle, dtype=dtype_argument(dtype))
 
 
-@_makes(np.eye)
+@_makes(np.eye, in_trace=True)
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
     """`numpy.eye`."""
     shape = (N, N if M is None else M)
@@ -288,7 +292,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
     return convert(call(np.equal, call(np.add, i, k) if k else i, j), dtype_argument(dtype))
 
 
-@_makes(np.identity)
+@_makes(np.identity, in_trace=True)
 def identity(n: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """`numpy.identity`."""
     return eye(n, dtype=dtype or float)
