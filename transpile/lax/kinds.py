@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any, NamedTuple
 
+from transpile.source import user_source
+
 __all__ = [
     "AccuracyMode",
     "DotDimensionNumbers",
@@ -83,7 +85,7 @@ class GatherScatterMode(enum.Enum):
             return GatherScatterMode.FILL_OR_DROP
         if s == "promise_in_bounds":
             return GatherScatterMode.PROMISE_IN_BOUNDS
-        raise ValueError(f'Unknown gather mode "{s}"')
+        raise ValueError(f'{user_source()}: Unknown gather mode "{s}"')
 
 
 class RoundingMethod(enum.IntEnum):
