@@ -5,6 +5,7 @@ first, and the values that it runs them on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from transpile import tree
 from transpile.executable import Executable, Lowering
 from transpile.extended import flatten_arrays
-from transpile.graph import Graph
+from transpile.graph import Atom, Const, Graph, Var
 from transpile.leaves import result_leaf
 from transpile.options import Options
 from transpile.parameters import parameters
@@ -23,7 +24,7 @@ from transpile.source import function_source, user_source
 from transpile.trace import current_trace, trace_nested
 from transpile.tracer import Tracer
 from transpile.transforms.closed import Closed
-from transpile.transforms.interpret import interpret
+from transpile.transforms.interpret import interpret, interpret_up_to
 from transpile.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
 from transpile.wrapped import BoundWrapped, Wrapped
 
@@ -54,9 +55,11 @@ class Flat:
 
     def run(self, closed: Closed, values: Sequence[Any]) -> list[Any]:
         """The results of a closed graph made from this one; a jitted function's is compiled."""
-        if current_trace() is not None or not isinstance(self.function, Wrapped | BoundWrapped):
+        if current_trace() is not None:
             return closed(*values)
-        return list(_compiled(closed.graph, self.function.options)(values))
+        if isinstance(self.function, Wrapped | BoundWrapped):
+            return list(_compiled(closed.graph, self.function.options)(values))
+        return run_outside(closed.graph, values)
 
 
 def flatten_function(
@@ -129,11 +132,6 @@ def _traced_leaves(aux: Any) -> tuple[list[Any], list[tuple[bool, Any]], tree.Tr
     return [x for is_traced, x in marked if is_traced], marked, structure
 
 
-def run_graph(graph: Graph, values: Sequence[Any]) -> list[Any]:
-    """The outputs of a graph outside of all traces."""
-    return interpret(graph, values)
-
-
 _executables: dict[tuple[str, Options], Executable] = {}
 MOST_EXECUTABLES = 256
 
@@ -146,6 +144,53 @@ def _compiled(graph: Graph, options: Options) -> Executable:
             del _executables[next(iter(_executables))]
         _executables[key] = Lowering(graph, options).build()
     return _executables[key]
+
+
+# Equations that NumPy computes in less time than it takes to compile them.
+MOST_INTERPRETED = 10_000
+
+
+def run_outside(graph: Graph, values: Sequence[Any]) -> list[Any]:
+    """The outputs of a graph outside of all traces: NumPy computes them; a program does, where
+    loops go around often."""
+    if not _has_loop(graph):
+        return interpret(graph, values)
+    graph, constants = lifted(graph)
+    values = [*[c.value for c in constants], *values]
+    options = Options()
+    if (graph.fingerprint(), options) not in _executables:
+        found = interpret_up_to(graph, values, MOST_INTERPRETED)
+        if found is not None:
+            return found
+    return list(_compiled(graph, options)(values))
+
+
+def _has_loop(graph: Graph) -> bool:
+    is_loop = any(
+        e.primitive.kind == "control" and e.primitive.name != "cond" for e in graph.equations
+    )
+    return is_loop or any(map(_has_loop, graph.subgraphs()))
+
+
+def lifted(graph: Graph) -> tuple[Graph, list[Const]]:
+    """The graph with its constant arrays as further inputs in front, and these arrays."""
+    constants = graph.constants()
+    if not constants:
+        return graph, []
+    inputs: dict[Atom, Atom] = {c: Var(c.type, c.name) for c in constants}
+
+    def read(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(inputs.get(a, a) for a in atoms)
+
+    equations = tuple(replace(e, inputs=read(e.inputs)) for e in graph.equations)
+    leading = tuple(v for v in inputs.values() if isinstance(v, Var))
+    found = replace(
+        graph,
+        inputs=(*leading, *graph.inputs),
+        equations=equations,
+        outputs=read(graph.outputs),
+    )
+    return found, constants
 
 
 # ---------------------------------------------------------------------------------------- values

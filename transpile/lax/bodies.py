@@ -18,10 +18,11 @@ from transpile.functional.flat import (
     argument_names,
     as_value,
     flatten_function,
-    run_graph,
+    lifted,
+    run_outside,
     value_type,
 )
-from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.graph import Const, Graph, Var
 from transpile.leaves import result_leaf
 from transpile.numpy.operands import convert
 from transpile.records import dataclass
@@ -128,31 +129,6 @@ def trace_body(
     return Body(function, graph, [*constants, *captured], out_tree)
 
 
-def lifted(graph: Graph) -> tuple[Graph, list[Const]]:
-    """The graph with its constant arrays as further inputs in front, and these arrays."""
-    constants = graph.constants()
-    if not constants:
-        return graph, []
-    inputs: dict[Atom, Atom] = {c: Var(c.type, c.name) for c in constants}
-
-    def read(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
-        return tuple(inputs.get(a, a) for a in atoms)
-
-    equations = tuple(_reading(e, read(e.inputs)) for e in graph.equations)
-    leading = tuple(v for v in inputs.values() if isinstance(v, Var))
-    found = replace(
-        graph,
-        inputs=(*leading, *graph.inputs),
-        equations=equations,
-        outputs=read(graph.outputs),
-    )
-    return found, constants
-
-
-def _reading(equation: Equation, inputs: tuple[Atom, ...]) -> Equation:
-    return equation if inputs == equation.inputs else replace(equation, inputs=inputs)
-
-
 def merged(bodies: Sequence[Body]) -> tuple[list[Graph], list[Any]]:
     """The graphs of bodies of the same arguments, all with the same captured values first, each of
     them once."""
@@ -190,6 +166,4 @@ def as_atom(value: Any) -> Any:
 def outside(function: Callable[..., Any], *arguments: Any) -> Any:
     """The result of a function of pytrees outside of all traces, as arrays."""
     flat, leaves = flatten_function(function, arguments, known=False)
-    graph, constants = lifted(flat.closed.graph)
-    values = run_graph(graph, [*[c.value for c in constants], *leaves])
-    return flat.out_tree.unflatten(values)
+    return flat.out_tree.unflatten(run_outside(flat.closed.graph, leaves))

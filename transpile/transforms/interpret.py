@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,30 @@ from transpile.trace import evaluate
 def interpret(graph: Graph, values: Sequence[Any]) -> list[Any]:
     """The outputs of the graph for these inputs, as arrays."""
     return Interpreter(graph)(values)
+
+
+def interpret_up_to(graph: Graph, values: Sequence[Any], most: int) -> list[Any] | None:
+    """As `interpret`; None where loops make more than so many equations of it."""
+    before, _limit.left = _limit.left, most
+    try:
+        return interpret(graph, values)
+    except _TooLongError:
+        return None
+    finally:
+        _limit.left = before
+
+
+class _TooLongError(Exception):
+    """There are more equations to compute than were allowed."""
+
+
+class _Limit(threading.local):
+    """How many equations this thread may compute; None: as many as there are."""
+
+    left: int | None = None
+
+
+_limit = _Limit()
 
 
 class Interpreter:
@@ -35,6 +60,10 @@ class Interpreter:
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs, as arrays."""
+        if _limit.left is not None:
+            _limit.left -= 1 + len(self._equations)
+            if _limit.left < 0:
+                raise _TooLongError
         environment: dict[Var, Any] = {
             v: np.asarray(x, v.type.dtype) for v, x in zip(self.graph.inputs, values, strict=True)
         }
