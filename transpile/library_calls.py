@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from transpile.convolutions import Convolution
 from transpile.dims import Dim, Index, Symbol
 from transpile.errors import InternalError
 from transpile.fourier import Transform, transform_calls, transform_flops, transform_function
@@ -37,6 +38,8 @@ class Calls:
             yield from self._transform(stage, stage.transform)
         elif stage.sorted:
             yield from self._sort(stage)
+        elif isinstance(stage.product, Convolution):
+            yield self._convolution(stage, stage.product)
         elif stage.product is not None:
             yield from self._product(stage, stage.product)
         else:
@@ -63,6 +66,16 @@ class Calls:
         arguments += [out.load((*where, *inner)), found.n, scratch.first]
         function = f"matmul_{SHORT_NAMES[out.dtype]}"
         yield from looped(batch, (Call(function, tuple(arguments), (out.name, scratch.name)),))
+
+    def _convolution(self, stage: Stage, found: Convolution) -> Statement:
+        out, suffix = self.stored(stage.var), SHORT_NAMES[stage.var.type.dtype]
+        scratch = self.memory.scratch(found.workspace)
+        plan = self.memory.constant(Const(found.plan, name="plan"))
+        operands = (self.stored(o.base).at(o.offset) for o in found.operands)
+        arguments: tuple[Index | Load, ...]
+        arguments = (plan.first, found.flops, *operands, out.first, scratch.first)
+        writes = (out.name, scratch.name)
+        return Call(f"conv_{suffix}", arguments, writes, flops=found.flops)
 
     def _transform(self, stage: Stage, found: Transform) -> Iterator[Statement]:
         """A call for each axis; all but the first work in the memory of the result."""

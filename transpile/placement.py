@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from transpile.bodies import Bodies, Control, NoBodies
+from transpile.convolutions import Convolution, as_convolution
 from transpile.dims import (
     Dim,
     Index,
@@ -60,7 +61,7 @@ class Stage:
     index: Shape
     body: Expr | None
     combine: str = ""
-    product: Product | None = None
+    product: Product | Convolution | None = None
     sorted: tuple[Atom, ...] = ()  # the keys of a sort, which it reads as wholes
     reads: dict[str, list[Load]] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
@@ -120,7 +121,7 @@ class Placement(Elements):
         self.updates = updates_in_place(graph, self.producers, bodies.is_body)
         self.controls: dict[Equation, Control] = {}
         self.costs = inline_costs(graph, self.producers, self.updates)
-        self.products: dict[Var, Product] = {}
+        self.products: dict[Var, Product | Convolution] = {}
         self.transforms: dict[Var, Transform] = {}
         self.tangled = tangled(graph)
         self.staged = self._decide()
@@ -160,7 +161,7 @@ class Placement(Elements):
             var = equation.output
             if var not in staged and self._deserves_stage(var, equation, uses, var in spread):
                 staged.add(var)
-            if is_library_product(equation):
+            if equation.primitive.kind == "convolve" or is_library_product(equation):
                 staged |= self._place_operands(equation)
             if equation.primitive.kind == "fft":
                 staged |= self._place_transform(equation)
@@ -182,9 +183,10 @@ class Placement(Elements):
             return var in self.tangled
         if self.bodies.is_body and kind == "elementwise" and self._is_index(equation):
             return False
-        if (kind in ("scan", "composite", "scatter", "sort", "fft") or var in self.updates) or (
-            kind in ("reduce", "contract") and not is_unrolled(equation)
-        ):
+        if (
+            kind in ("scan", "composite", "scatter", "sort", "fft", "convolve")
+            or var in self.updates
+        ) or (kind in ("reduce", "contract") and not is_unrolled(equation)):
             return True
         if var in self.recompute:
             return False
@@ -203,13 +205,12 @@ class Placement(Elements):
         return isinstance(value, Literal) or as_index(value) is not None
 
     def _place_operands(self, equation: Equation) -> set[Var]:
-        """A library product reads its operands from memory: the views of them that it can step
-        through with strides stay views, anything else becomes a stage."""
+        """A library product, or a convolution, reads its operands from memory: the views of them
+        that it can step through with strides stay views, anything else becomes a stage."""
         forced: set[Var] = set()
-        accesses = []
-        for atom in equation.inputs:
-            accesses.append(self._views(atom))
-        found = as_product(equation, accesses)
+        accesses = [self._views(atom) for atom in equation.inputs]
+        as_call = as_convolution if equation.primitive.kind == "convolve" else as_product
+        found = as_call(equation, accesses)
         for position, (base, _) in enumerate(accesses):
             if found.operands[position].base is not base:
                 base = equation.inputs[position]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.convolutions import elements
 from transpile.dims import Atom, Dim, Index, Shape, Symbol, bounds, evaluate, product
 from transpile.errors import InternalError
 from transpile.fourier import KINDS
@@ -307,6 +308,9 @@ class _KernelRun:
         if call.function.startswith(("sort_", "argsort_")):
             self.sort(call)
             return
+        if call.function.startswith("conv_"):
+            self.convolution(call)
+            return
         if call.function.startswith("fft_"):
             self.transform(call)
             return
@@ -321,6 +325,20 @@ class _KernelRun:
         first = self.position(c.buffer, c.index)
         for (i, j), value in np.ndenumerate(np.matmul(left, right)):
             self.memories[c.buffer].write(first + i * c_row + j, value)
+        self.memories[scratch.buffer].fill(0)
+
+    def convolution(self, call: Call) -> None:
+        """conv_T(&plan, operations, &x, &w, &out, &scratch)."""
+        plan, *places, scratch = (a for a in call.args if isinstance(a, Load))
+        x, w, out = (self.memories[a.buffer] for a in places)
+        first, second, to = (self.position(a.buffer, a.index) for a in places)
+        found = elements(
+            self.memories[plan.buffer].data,
+            lambda place: x.read(first + place),
+            lambda place: w.read(second + place),
+        )
+        for place, value in found:
+            out.write(to + place, value)
         self.memories[scratch.buffer].fill(0)
 
     def transform(self, call: Call) -> None:

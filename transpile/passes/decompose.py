@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.passes.convolutions import simpler_convolution
 from transpile.passes.rewrite import Builder, rewrite
+from transpile.passes.windows import without_windows
 from transpile.primitives import axes, elementwise, reductions
 from transpile.types import INT64
 
@@ -27,7 +29,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         return [_complex_sum(builder, equation)]
     if equation.primitive is elementwise.power:
         return _power(builder, equation)
-    return None
+    return without_windows(builder, equation) or simpler_convolution(builder, equation)
 
 
 def _position(builder: Builder, equation: Equation) -> Var:

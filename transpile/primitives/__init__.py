@@ -6,6 +6,7 @@ from transpile.primitives import (
     calls,
     checkpoint,
     control,
+    convolution,
     decompositions,
     elementwise,
     fft,
@@ -15,6 +16,7 @@ from transpile.primitives import (
     reductions,
     sorting,
     special,
+    windows,
 )
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "calls",
     "checkpoint",
     "control",
+    "convolution",
     "decompositions",
     "elementwise",
     "fft",
@@ -32,4 +35,5 @@ __all__ = [
     "reductions",
     "sorting",
     "special",
+    "windows",
 ]
