@@ -26,7 +26,8 @@ DATA_FLOW = """
     schedule
     dialect expression blas lapack layout render
     directories compilers toolchain entry cache load pipeline identity executable
-    written stages leaves wrapped platforms arrays typing settings functional lax random nn flatten_util ops test_util api
+    written stages leaves wrapped platforms arrays typing settings functional lax random nn
+    flatten_util ops test_util api
     __init__ __main__
 """
 ORDER = DATA_FLOW.split()
@@ -51,6 +52,7 @@ LATER = {
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("toolchain", "subprocess"): RARE,
     ("toolchain", "tempfile"): RARE,
+    ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }
 
 LONGEST_FILE = 500

@@ -3,48 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-try:
-    import ml_dtypes
-except ImportError:  # the extra `bfloat16` is not installed; then no array has that dtype
-    ml_dtypes = None  # type: ignore[assignment, unused-ignore]
-
 from transpile.dims import Dim, Index, Shape, product
 from transpile.errors import UnsupportedError
+from transpile.on_demand import Later
 from transpile.records import dataclass
 
 # -------------------------------------------------------------------------------------- dtypes
 
+# bfloat16 is the dtype of a package that takes 5 ms to import: where a program has none of it, that
+# is not done. These three are made when they are asked for, by `__getattr__`.
+if TYPE_CHECKING:
+    import ml_dtypes
+
+    BFLOAT16: np.dtype[Any] | None  # None where the extra `bfloat16` is not installed
+    # Kept in memory; computed in FLOAT32, and rounded after each operation.
+    HALVES: tuple[np.dtype[Any], ...]
+    DTYPES: tuple[np.dtype[Any], ...]
+else:
+    ml_dtypes = Later("ml_dtypes")
+
+
+def __getattr__(name: str) -> Any:
+    """BFLOAT16, HALVES and DTYPES."""
+    if name not in ("BFLOAT16", "HALVES", "DTYPES"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        bfloat16 = np.dtype(ml_dtypes.bfloat16)
+    except ImportError:
+        bfloat16 = None
+    halves = (FLOAT16,) if bfloat16 is None else (FLOAT16, bfloat16)
+    integers, others = [np.dtype(n) for n in _NUMBERS[:8]], [np.dtype(n) for n in _NUMBERS[9:]]
+    every = (BOOL, *integers, *halves, *others)
+    globals().update(BFLOAT16=bfloat16, HALVES=halves, DTYPES=every)
+    return globals()[name]
+
+
+def is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    """Tell whether a dtype is bfloat16."""
+    return dtype.char == "E" and dtype.name == "bfloat16"
+
+
+def is_half(dtype: np.dtype[Any]) -> bool:
+    """Tell whether a dtype is float16 or bfloat16."""
+    return dtype == FLOAT16 or is_bfloat16(dtype)
+
+
+def as_dtype(dtype: Any) -> np.dtype[Any]:
+    """`numpy.dtype(dtype)`, which knows the name `bfloat16` once its package is imported."""
+    if isinstance(dtype, str) and dtype == "bfloat16" and __getattr__("BFLOAT16") is None:
+        raise TypeError("bfloat16 needs the package ml_dtypes: pip install transpile[bfloat16]")
+    return np.dtype(dtype)
+
+
+class _ShortNames(dict[np.dtype[Any], str]):
+    """What the text of graphs calls dtypes; bfloat16 is among them once there is one."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> str:
+        if not is_bfloat16(dtype):
+            raise KeyError(dtype)
+        return self.setdefault(dtype, "bf16")
+
+
 FLOAT16 = np.dtype("float16")
-BFLOAT16: np.dtype[Any] | None = None if ml_dtypes is None else np.dtype(ml_dtypes.bfloat16)
-# Kept in memory; computed in FLOAT32, and rounded after each operation.
-HALVES = (FLOAT16,) if BFLOAT16 is None else (FLOAT16, BFLOAT16)
-DTYPES = tuple(
-    np.dtype(name)
-    for name in (
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        *HALVES,
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    )
-)
-SHORT_NAMES = {
-    d: "bf16" if d == BFLOAT16 else d.name if d.kind == "b" else f"{d.kind}{d.itemsize * 8}"
-    for d in DTYPES
-}
+_NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+SHORT_NAMES = _ShortNames({np.dtype(n): f"{n[0]}{int(n[1:]) * 8}" for n in _NUMBERS})
+SHORT_NAMES[np.dtype("bool")] = "bool"
 BOOL = np.dtype("bool")
 INT64 = np.dtype("int64")
 FLOAT32 = np.dtype("float32")
@@ -56,34 +83,34 @@ FLOAT0 = np.dtype([("float0", np.void, 0)])
 
 def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
     """The dtype in native byte order, or an UnsupportedError that names it."""
-    found: np.dtype[Any] = np.dtype(dtype)
+    found = as_dtype(dtype)
     dtype = found if found.isnative else found.newbyteorder("=")
-    if dtype in SHORT_NAMES:
+    if dtype in SHORT_NAMES or (is_bfloat16(dtype) and SHORT_NAMES[dtype]):
         return found if found.isnative else np.dtype(dtype.type)
     # A platform's second name for the same integers (`longlong`) is the same thing here.
     if dtype.kind in "iu" and dtype.itemsize <= 8:
         return np.dtype(f"{dtype.kind}{dtype.itemsize}")
     raise UnsupportedError(
         f"dtype {dtype.name!r} of {what} is not supported; the supported dtypes are "
-        f"{', '.join(d.name for d in DTYPES)}. Convert it first, for example with "
+        f"{', '.join(d.name for d in __getattr__('DTYPES'))}. Convert it first, for example with "
         f".astype('float64')."
     )
 
 
 def kind_letter(dtype: np.dtype[Any]) -> str:
     """NumPy's letter for the kind of a dtype, and `f` for bfloat16, to which NumPy gives none."""
-    return "f" if dtype == BFLOAT16 else dtype.kind
+    return "f" if is_bfloat16(dtype) else dtype.kind
 
 
 def computed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which values of a dtype are computed: float32 for float16 and bfloat16."""
-    return FLOAT32 if dtype in HALVES else dtype
+    return FLOAT32 if is_half(dtype) else dtype
 
 
 def finfo(dtype: Any) -> Any:
     """`numpy.finfo`, for bfloat16 as well."""
     found = dtype if isinstance(dtype, type) else getattr(dtype, "dtype", dtype)
-    if BFLOAT16 is not None and found in (BFLOAT16, BFLOAT16.type, BFLOAT16.name):
+    if getattr(found, "name", getattr(found, "__name__", found)) == "bfloat16":
         return ml_dtypes.finfo(found)  # type: ignore[no-untyped-call, unused-ignore]
     return np.finfo(dtype)
 
@@ -143,7 +170,7 @@ class ShapeDtypeStruct:
 
     def __init__(self, shape: Iterable[int], dtype: Any) -> None:
         object.__setattr__(self, "shape", tuple(shape))
-        object.__setattr__(self, "dtype", np.dtype(dtype))
+        object.__setattr__(self, "dtype", as_dtype(dtype))
 
     @property
     def ndim(self) -> int:

@@ -27,7 +27,7 @@ from transpile.trace import bind, current_trace, trace_function
 from transpile.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
 from transpile.tree import flatten, unflatten
-from transpile.types import BFLOAT16, BOOL, PYTHON_SCALARS, check_dtype, kind_letter, type_of
+from transpile.types import BOOL, PYTHON_SCALARS, check_dtype, kind_letter, type_of
 
 Array = Any  # a Tracer, an ndarray, or a Python scalar
 DType = np.dtype[Any]
@@ -198,8 +198,6 @@ def of_dtype(value: Any, dtype: DType) -> Any:
 
 def dtype_argument(dtype: Any) -> DType:
     """The dtype that a user asks for; `int` and `float` have 64 bits."""
-    if BFLOAT16 is not None and dtype in ("bfloat16", BFLOAT16):
-        return BFLOAT16
     return check_dtype(dtype, "the result")
 
 

@@ -30,7 +30,7 @@ from transpile.primitive import Primitive
 from transpile.primitives import bits
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
-from transpile.types import HALVES
+from transpile.types import is_half
 
 Unary = Callable[[Array], Any]
 Binary = Callable[[Array, Array], Any]
@@ -93,7 +93,7 @@ def _conjugate(x: Any) -> Any:
 
 def _check_has_complex(name: str, x: Any) -> None:
     """There are no complex numbers of halves."""
-    if x.type.dtype in HALVES:
+    if is_half(x.type.dtype):
         raise located(
             TypeError,
             f"{name} does not accept dtype {x.type.dtype.name}. Accepted dtypes are subtypes of "

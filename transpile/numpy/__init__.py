@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as _numpy
 
+from transpile import types
 from transpile.numpy import (
     arrays_of_lists,
     assignment,
@@ -52,7 +53,7 @@ from transpile.numpy.at import at
 from transpile.numpy.inspection import NamespaceInfo as __array_namespace_info__
 from transpile.numpy.operands import EXPORTS
 from transpile.numpy.ranges import c_, r_
-from transpile.types import BFLOAT16, finfo
+from transpile.types import finfo
 
 _MODULES = (
     arrays_of_lists,
@@ -115,8 +116,6 @@ def _names() -> dict[str, Any]:
     names = {name: getattr(_numpy, name) for name in _SHARED}
     names |= {"at": at, "c_": c_, "r_": r_, "__array_namespace_info__": __array_namespace_info__}
     names["finfo"] = finfo
-    if BFLOAT16 is not None:
-        names["bfloat16"] = BFLOAT16.type
     for name, value in vars(_numpy).items():
         if isinstance(value, _numpy.ufunc):
             names[name] = value
@@ -132,8 +131,10 @@ __all__ = sorted(_names())
 
 
 def __getattr__(name: str) -> Any:
-    """Name what is missing."""
+    """bfloat16, where its package is installed; or name what is missing."""
     if name == "bfloat16":
+        if types.BFLOAT16 is not None:
+            return types.BFLOAT16.type
         raise AttributeError(
             "transpile.numpy.bfloat16 is the dtype of the package ml_dtypes, which is not "
             "installed: pip install transpile[bfloat16]"

@@ -32,7 +32,7 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-from transpile.types import BFLOAT16, BOOL, FLOAT32, kind_letter
+from transpile.types import BOOL, FLOAT32, is_bfloat16, kind_letter
 
 
 @implements(np.where)
@@ -87,7 +87,7 @@ def clip(
     bounds = [as_operand(v) for v in (low, high) if v is not None]
     if len(bounds) == 1:
         return call(np.maximum if high is None else np.minimum, x, bounds[0], dtype=dtype)
-    if x.dtype == BFLOAT16:  # of which numpy.clip has no loop
+    if is_bfloat16(x.dtype):  # of which numpy.clip has no loop
         x = convert(x, FLOAT32)
     found = np.dtype(dtype) if dtype is not None else result_dtype(x, *bounds)
     values = fit_all((x, *bounds), (found,) * 3)

@@ -15,7 +15,7 @@ import numpy as np
 from transpile.primitive import Axis, Primitive, register
 from transpile.primitives.indexing import PROMISED
 from transpile.primitives.rules import apply, batch_first, in_front
-from transpile.types import BFLOAT16, INT64, ArrayType
+from transpile.types import INT64, ArrayType, is_bfloat16
 
 
 def along_axis(x: Any, indices: Any, axis: int) -> Any:
@@ -31,7 +31,7 @@ def along_axis(x: Any, indices: Any, axis: int) -> Any:
 
 def _ordered(x: Any) -> Any:
     """An array that NumPy sorts in our order: of bfloat16, NaN would come first there."""
-    return x.astype(np.float32) if x.dtype == BFLOAT16 else x
+    return x.astype(np.float32) if is_bfloat16(x.dtype) else x
 
 
 def _sort_jvp(tangents: Sequence[Any], _: Any, x: Any, *, axis: int) -> Any:

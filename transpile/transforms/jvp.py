@@ -24,7 +24,7 @@ from transpile.transforms.closed import (
     rewritten,
     tangent_type,
 )
-from transpile.types import BFLOAT16
+from transpile.types import is_bfloat16
 
 Tangents = list[Any]
 
@@ -102,8 +102,9 @@ def _checked(tangent: Any, var: Var, equation: Equation) -> Any:
 
     Beside a Python float a bfloat16 is a float32: what rules compute with one is rounded.
     """
-    if var.type.dtype == BFLOAT16 and getattr(tangent, "dtype", BFLOAT16) != BFLOAT16:
-        tangent = tangent.astype(BFLOAT16)
+    dtype = var.type.dtype
+    if is_bfloat16(dtype) and getattr(tangent, "dtype", dtype) != dtype:
+        tangent = tangent.astype(dtype)
     if not isinstance(tangent, Tracer) or tangent.type.strong != var.type.strong:
         raise InternalError(
             f"the derivative of {equation.primitive.name} gives {tangent!r} as the tangent of a "

@@ -14,7 +14,7 @@ from transpile.primitives.meanings.wide import (
     where_true,
     wide,
 )
-from transpile.types import BFLOAT16
+from transpile.types import is_bfloat16
 
 
 @wide
@@ -122,12 +122,12 @@ def ndtri(p: Any) -> Any:
 def _inverted(x: Any, approximate: Any, improve: Any) -> Any:
     wide_one = x.dtype == LONG and np.finfo(LONG).nmant > 52
     with np.errstate(all="ignore"):
-        y = (x.astype(np.float32) if x.dtype == BFLOAT16 else x).astype(LONG if wide_one else "f8")
+        y = (x.astype(np.float32) if is_bfloat16(x.dtype) else x).astype(LONG if wide_one else "f8")
         found = approximate(y)
         if wide_one:
             better = improve(y, found)
             found = np.where(np.isfinite(better), better, found)
-        if x.dtype == BFLOAT16:
+        if is_bfloat16(x.dtype):
             found = found.astype(np.float32)
         return found.astype(x.dtype)
 
