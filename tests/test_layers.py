@@ -52,6 +52,7 @@ LATER = {
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("toolchain", "subprocess"): RARE,
     ("toolchain", "tempfile"): RARE,
+    ("tree_prefixes", "difflib"): "for error messages",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }
 

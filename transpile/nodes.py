@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from transpile.records import dataclass
 
 KeyEntry = Any  # one of the four below, or what a registered class calls its children
 KeyPath = tuple[KeyEntry, ...]

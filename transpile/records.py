@@ -61,7 +61,7 @@ def _write(cls: Any, frozen: bool, eq: bool) -> None:
         cls.__doc__ = cls.__name__
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)
-    given = {"__repr__": _representation([f.name for f in fields if f.repr])}
+    given: dict[str, Any] = {"__repr__": _representation([f.name for f in fields if f.repr])}
     if eq:
         given |= _comparison([f.name for f in fields if f.compare])
         if not frozen:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transpile.nodes import KeyPath, keystr, simple_key
+from transpile.on_demand import Later
 from transpile.pytrees import IsLeaf, TreeDef, flatten
+from transpile.records import dataclass
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = Later("difflib")
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,9 @@ def __getattr__(name: str) -> Any:
     return globals()[name]
 
 
-def is_bfloat16(dtype: np.dtype[Any]) -> bool:
+def is_bfloat16(dtype: Any) -> bool:
     """Tell whether a dtype is bfloat16."""
-    return dtype.char == "E" and dtype.name == "bfloat16"
+    return bool(dtype.char == "E" and dtype.name == "bfloat16")
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
@@ -56,7 +56,8 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     """`numpy.dtype(dtype)`, which knows the name `bfloat16` once its package is imported."""
     if isinstance(dtype, str) and dtype == "bfloat16" and __getattr__("BFLOAT16") is None:
         raise TypeError("bfloat16 needs the package ml_dtypes: pip install transpile[bfloat16]")
-    return np.dtype(dtype)
+    found: np.dtype[Any] = np.dtype(dtype)
+    return found
 
 
 class _ShortNames(dict[np.dtype[Any], str]):
