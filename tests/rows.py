@@ -162,7 +162,7 @@ def accepted(row, dtype):
 
 def arity(row):
     """How many operands an elementwise row has."""
-    return len(set(re.findall(r"\b[xyz]\b", " ".join(row.c.values()))))
+    return len(set(re.findall(r"\b[xyzw]\b", " ".join(row.c.values()))))
 
 
 def elementwise_program(dtype):
@@ -193,6 +193,11 @@ def elementwise_program(dtype):
         elif row.name in NON_NEGATIVE and dtype.kind in "iu":
             exponents = np.where(batch.value(y) < 0, 3, batch.value(y)).astype(dtype)
             batch.case(row.name, x, batch.input(exponents, "exponent"))
+        elif arity(row) > 2:
+            for known in (edges(dtype), drawn(dtype, count, random, row.domain)):
+                drawn_ones = [random.choice(known, count) for _ in range(arity(row))]
+                names = [f"{row.name}_{len(known)}_{k}" for k in range(arity(row))]
+                batch.case(row.name, *map(batch.input, drawn_ones, names))
         else:
             batch.case(row.name, *(x, y)[: arity(row)])
             if row.domain is not None:

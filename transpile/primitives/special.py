@@ -13,7 +13,13 @@ import numpy as np
 from transpile.primitive import NoRule, Primitive
 from transpile.primitives import special_derivatives as d
 from transpile.primitives.kinds import elementwise
-from transpile.primitives.meanings import bessel, errors, gamma
+from transpile.primitives.meanings import (
+    bessel,
+    errors,
+    gamma,
+    incomplete_beta,
+    incomplete_gamma,
+)
 from transpile.primitives.rules import Rule, apply
 
 
@@ -106,3 +112,47 @@ bessel_i0e = _special(
     jvp=lambda t, out, x: t * (apply("bessel_i1e", x) - np.sign(x) * out),
 )
 bessel_i1e = _special("bessel_i1e", bessel.bessel_i1e, domain=(-20, 20), jvp=d.bessel_i1e)
+
+# ----------------------------------------------------------------- incomplete gamma and beta
+igamma = _special(
+    "igamma",
+    incomplete_gamma.igamma,
+    arity=2,
+    domain=(0.1, 20),
+    jvp=(
+        lambda t, out, a, x: t * apply("igamma_grad_a", a, x),
+        lambda t, out, a, x: t * d.gamma_density(a, x),
+    ),
+)
+igammac = _special(
+    "igammac",
+    incomplete_gamma.igammac,
+    arity=2,
+    domain=(0.1, 20),
+    jvp=(
+        lambda t, out, a, x: t * -apply("igamma_grad_a", a, x),
+        lambda t, out, a, x: t * -d.gamma_density(a, x),
+    ),
+)
+igamma_grad_a = _special(
+    "igamma_grad_a",
+    incomplete_gamma.igamma_grad_a,
+    arity=2,
+    domain=(0.1, 20),
+    jvp=NoRule("the derivative of igamma in its parameter a has no derivative itself"),
+)
+random_gamma_grad = _special(
+    "random_gamma_grad",
+    incomplete_gamma.random_gamma_grad,
+    arity=2,
+    domain=(0.1, 20),
+    jvp=NoRule("the derivative of a sample of the gamma distribution has no derivative itself"),
+)
+_BETAINC = NoRule("Betainc gradient with respect to a and b not supported.")
+betainc = _special(
+    "betainc",
+    incomplete_beta.betainc,
+    arity=3,
+    domain=(0.1, 0.9),
+    jvp=(_BETAINC, _BETAINC, lambda t, out, a, b, x: t * d.beta_density(a, b, x)),
+)

@@ -51,3 +51,14 @@ def zeta_by_order(s: Any, q: Any) -> Any:
             factor = factor * ((s + j) / a)
             rate = rate + np.reciprocal(s + j)
     return -total
+
+
+def gamma_density(a: Any, x: Any) -> Any:
+    """The derivative of igamma in x."""
+    return np.exp((a - 1) * np.log(x) - x - apply("lgamma", a))
+
+
+def beta_density(a: Any, b: Any, x: Any) -> Any:
+    """The derivative of betainc in x."""
+    logarithm = apply("lgamma", a) + apply("lgamma", b) - apply("lgamma", a + b)
+    return np.exp((b - 1) * np.log1p(-x) + (a - 1) * np.log(x) - logarithm)

@@ -1,8 +1,8 @@
 """Polynomials of the inverse error function, by rising powers, computed with mpmath (40 digits) by
 interpolation at Chebyshev points; runtime_c/erf_inv.h has the same ones.
 
-`CENTRAL` is erfinv(x) / x as a polynomial of x^2, up to x = 1/2. With
-erfc(y) = exp(-w^2), `NEAR` is y / w by (w - 3/2) / (w + 3/2) for w from sqrt(log(2)) to 6. `FAR` is the same by
+`CENTRAL` is erfinv(x) / x as a polynomial of x^2, up to x = 1/2. With erfc(y) = exp(-w^2), `NEAR`
+is y / w by (w - 3/2) / (w + 3/2) for w from sqrt(log(2)) to 6. `FAR` is the same by
 (w - 3) / (w + 3) - 9/16 from there to 27.5, beyond which exp(-w^2) is no number.
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.types import BFLOAT16
+from transpile.types import is_bfloat16
 
 LONG = np.longdouble
 PI = LONG("3.14159265358979323846264338327950288")
@@ -33,7 +33,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
         with np.errstate(all="ignore"):
             vectors = [_in_long(a).ravel() for a in arrays]
             found = function(*vectors).reshape(shape)
-            if dtype == BFLOAT16:
+            if is_bfloat16(dtype):
                 found = found.astype(np.float32)
             return found.astype(dtype)
 
@@ -41,7 +41,7 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_long(x: Any) -> Any:
-    return (x.astype(np.float32) if x.dtype == BFLOAT16 else x).astype(LONG)
+    return (x.astype(np.float32) if is_bfloat16(x.dtype) else x).astype(LONG)
 
 
 def where_true(mask: Any, function: Callable[..., Any], into: Any, *vectors: Any) -> None:
@@ -63,7 +63,8 @@ def bernoulli_numbers(count: int) -> tuple[Fraction, ...]:
     """B_2, B_4, ..., B_(2 count) (DLMF 24.5.3)."""
     numbers = [Fraction(1)]
     for n in range(1, 2 * count + 1):
-        numbers.append(-sum(comb(n + 1, k) * numbers[k] for k in range(n)) / (n + 1))
+        total = sum((comb(n + 1, k) * numbers[k] for k in range(n)), Fraction(0))
+        numbers.append(-total / (n + 1))
     return tuple(numbers[2::2])
 
 
