@@ -13,7 +13,7 @@ from typing import Any
 
 from transpile.cost import UNBOUNDED
 from transpile.dims import Dim, Index, Symbol, bounds
-from transpile.elements import Elements, as_index, convert
+from transpile.elements import Elements, convert
 from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.loops import Expr, IndexValue, Literal
 from transpile.primitives import control as rows
@@ -111,7 +111,7 @@ def _counter(around: Elements, found: Control, name: str) -> tuple[Symbol | None
     so that the user's number is the counter itself."""
     row = found.equation.primitive
     if row is rows.fori_loop:
-        lower, upper = (as_index(around.element(a, ())) for a in found.bounds)
+        lower, upper = (around.index_of(a, ()) for a in found.bounds)
         low = None if lower is None else bounds(lower)[0]
         high = None if upper is None else bounds(upper)[1]
         low, high = -UNBOUNDED if low is None else low, UNBOUNDED if high is None else high
@@ -136,7 +136,7 @@ def _number(around: Elements, x: Atom, where: Index) -> Index | None:
     """The part of an operand that an iteration reads, where that is arithmetic on indices."""
     if x.type.ndim != 1 or x.type.dtype.kind not in "iu":
         return None
-    return as_index(around.element(x, (where,)))
+    return around.index_of(x, (where,))
 
 
 def _given(
@@ -169,8 +169,7 @@ def _scalar(around: Elements, atom: Atom) -> Expr | None:
         return Literal(atom.value[()], atom.type.dtype)
     if atom.type.dtype.kind not in "iu":
         return None
-    value = around.element(atom, ())
-    index = as_index(value)
+    index = around.index_of(atom, ())
     if isinstance(index, int):
         return Literal(atom.type.dtype.type(index), atom.type.dtype)
     return None if index is None else convert(IndexValue(index), atom.type.dtype)

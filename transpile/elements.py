@@ -47,6 +47,7 @@ class Elements:
         self.bound: dict[Expr, Symbol] = {}
         self._guards: list[Expr] = []  # what holds wherever the present expression is evaluated
         self._symbols = 0
+        self._arithmetic: dict[Atom, bool] = {}
 
     def key(self, atom: Atom) -> str:
         """The name by which expressions refer to a value until it has a buffer."""
@@ -73,6 +74,28 @@ class Elements:
         if equation is None or atom in self.staged:
             return Load(self.key(atom), index, atom.type.dtype)
         return self.compute(equation, index)
+
+    def arithmetic(self, atom: Atom, index: Shape) -> Expr | None:
+        """An element that is arithmetic on known numbers and on indices of loops, or a comparison
+        of such; None for any other."""
+        return self.element(atom, index) if self._is_arithmetic(atom) else None
+
+    def _is_arithmetic(self, atom: Atom) -> bool:
+        if isinstance(atom, Const) or atom in self.given:
+            return isinstance(atom, Var) or atom.is_scalar
+        equation = self.producers.get(atom)
+        if equation is None or atom in self.staged:
+            return False
+        if atom not in self._arithmetic:
+            row = equation.primitive
+            fits = row.kind == "view" or row is axis_rows.iota or row.name in _ARITHMETIC
+            self._arithmetic[atom] = fits and all(map(self._is_arithmetic, equation.inputs))
+        return self._arithmetic[atom]
+
+    def index_of(self, atom: Atom, index: Shape) -> Index | None:
+        """An element as an index, if it is arithmetic on indices."""
+        value = self.arithmetic(atom, index)
+        return None if value is None else as_index(value)
 
     def compute(self, equation: Equation, index: Shape) -> Expr:
         """The expression of one element of an equation's result."""
@@ -304,6 +327,9 @@ _COMPARISONS: dict[str, tuple[int | None, int | None]] = {
     "greater_equal": (0, None),
     "equal": (0, 0),
 }
+_ARITHMETIC = frozenset(
+    ("add", "subtract", "multiply", "negative", "convert_element_type", "select", "copy")
+) | frozenset(_COMPARISONS)
 # Arithmetic on indices of loops stays below this in size, whatever their ranges.
 LARGEST_INDEX = 1 << 62
 
@@ -359,7 +385,7 @@ def _as_index(value: Expr) -> Index | None:
             return int(number)
         case IndexValue(index=index):
             return index
-        case Apply(op="convert_element_type", args=(inner,)):
+        case Apply(op="convert_element_type" | "copy", args=(inner,)):
             return as_index(inner)
         case Apply(op="negative", args=(inner,)):
             negated = as_index(inner)

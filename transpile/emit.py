@@ -87,7 +87,7 @@ class Emitter:
             for x, result in self.sharing.pairs[stage]:
                 wanted = self._wanted(stage, x, result)
                 is_free = x not in self.places and self.sharing.may_take(stage, x)
-                if is_free and (isinstance(wanted, Place) or self._is_control(x)):
+                if is_free and (isinstance(wanted, Place) or self._may_be(x, wanted, stage)):
                     self.places[x] = wanted
                 if stage.scatter is not None and self.places.get(x) == wanted:
                     found.add(stage)
@@ -98,9 +98,12 @@ class Emitter:
         repeat = self.repeats.get(stage)
         return self.place(result) if repeat is None else repeat.wanted(x, result)
 
-    def _is_control(self, atom: Atom) -> bool:
-        producer = self.placement.by_key.get(self.placement.keys.get(atom, ""))
-        return producer is not None and producer.control is not None
+    def _may_be(self, x: Atom, variable: Variable, stage: Stage) -> bool:
+        """Tell whether a number may live in the variable of the loop that goes on with it: in one
+        that is there before, and if it comes from a loop."""
+        producer = self.placement.by_key.get(self.placement.keys.get(x, ""))
+        is_there = variable not in self.repeats[stage].new
+        return is_there and producer is not None and producer.control is not None
 
     def _values_read_in_place(self) -> set[Stage]:
         found: set[Stage] = set()
@@ -144,11 +147,7 @@ class Emitter:
         """An element of a value, at an index in the program's own symbols."""
         if atom in self.places:
             return self.places[atom].load(index)
-        return self.resolved(self.placement.element(atom, index))
-
-    def resolved(self, expr: Expr) -> Expr:
-        """An expression of the graph, outside all its loops, in the names of the program."""
-        return self._resolved(expr, self.around, None)
+        return self._resolved(self.placement.element(atom, index), self.around, None)
 
     def child(
         self,
@@ -289,6 +288,13 @@ class Emitter:
         """The expression in the names of the program; `whole` is what the stage is a part of."""
         values = {**self.around, **self.symbols.get(stage, {})}
         return self._resolved(expr, values, whole or stage)
+
+    def number(self, stage: Stage, whole: Stage | None = None) -> tuple[list[Statement], Expr]:
+        """The value of a stage without loops, and the declarations of its subscripts."""
+        if stage.body is None:
+            raise InternalError(f"{stage.equation.primitive} has no expression")
+        declared = list(self.subscripts(stage, whole))
+        return declared, self.expression(stage, stage.body, whole)
 
     def _resolved(self, expr: Expr, values: Mapping[Symbol, Index], reader: Stage | None) -> Expr:
         def resolve(part: Expr) -> Expr:

@@ -174,7 +174,7 @@ def _fuse(placement: Placement) -> Fused:
             if key in placement.by_key:
                 readers.setdefault(placement.by_key[key], []).append(stage)
     outputs = set(placement.graph.outputs)
-    asked = {p.buffer for e in placement.results for p in subexpressions(e) if isinstance(p, Load)}
+    asked = {key for stage in placement.results for key in stage.reads}
     outputs |= {placement.by_key[key].var for key in asked if key in placement.by_key}
     homes = {s: _home(s, readers.get(s, []), paths, s.var in outputs) for s in placement.stages}
     if placement.bodies.is_body:  # it is one sequence of statements: a number is a variable of it

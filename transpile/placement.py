@@ -37,7 +37,7 @@ from transpile.inlining import (
 )
 from transpile.loops import Expr, Literal, Load
 from transpile.primitives import axes as axis_rows
-from transpile.primitives import indexing
+from transpile.primitives import elementwise, indexing
 from transpile.primitives.linalg import dot_general
 from transpile.products import Product, as_product
 from transpile.routines import Routine, routine_of
@@ -133,7 +133,9 @@ class Placement(Elements):
                 stage.sources = tuple(self.sources)
                 stage.bound = self._bound()
                 self.stages.append(stage)
-        self.results = [self.element(a, ()) for a in graph.outputs if bodies.is_condition]
+        self.results = (
+            [self._start(_copy(a), a) for a in graph.outputs] if bodies.is_condition else []
+        )
         self.stages = self._read_stages()
         self.position = {s: i for i, s in enumerate(self.stages)}
         self.by_key = {self.key(v): s for s in self.stages for v in s.results}
@@ -181,8 +183,10 @@ class Placement(Elements):
         kind = equation.primitive.kind
         if kind in ("view", "generate"):
             return var in self.tangled
-        if self.bodies.is_body and kind == "elementwise" and self._is_index(equation):
-            return False
+        if self.bodies.is_body and not var.type.shape:
+            value = self.arithmetic(var, ())
+            if value is not None and (isinstance(value, Literal) or as_index(value) is not None):
+                return False
         if (
             kind in ("scan", "composite", "scatter", "sort", "fft", "convolve")
             or var in self.updates
@@ -194,15 +198,6 @@ class Placement(Elements):
         if spread and cost > CHEAP:
             return True
         return uses.get(var, 0) > 1 or size > LARGEST_EXPRESSION
-
-    def _is_index(self, equation: Equation) -> bool:
-        """Tell whether a number is arithmetic on the indices of loops, or decided by their
-        ranges."""
-        kind = equation.output.type
-        if kind.shape or kind.dtype.kind not in "biu":
-            return False
-        value = self.compute(equation, ())
-        return isinstance(value, Literal) or as_index(value) is not None
 
     def _place_operands(self, equation: Equation) -> set[Var]:
         """A library product, or a convolution, reads its operands from memory: the views of them
@@ -400,8 +395,9 @@ class Placement(Elements):
         """The stages that a result needs. Others are left where the readers have no elements, or
         read other pieces only."""
         wanted = {self.key(v) for v in self.graph.outputs}
-        for expression in self.results:
-            wanted |= {p.buffer for p in subexpressions(expression) if isinstance(p, Load)}
+        for stage in self.results:
+            self._note_reads(stage)
+            wanted |= stage.reads.keys()
         kept: list[Stage] = []
         for stage in reversed(self.stages):
             if not wanted.isdisjoint(map(self.key, stage.results)):
@@ -428,3 +424,7 @@ class Placement(Elements):
         for part in parts:
             if isinstance(part, Load):
                 stage.reads.setdefault(part.buffer, []).append(part)
+
+
+def _copy(atom: Atom) -> Equation:
+    return Equation(elementwise.copy, (atom,), {}, (Var(atom.type.strong),))

@@ -17,7 +17,6 @@ from transpile.bodies import Control
 from transpile.cost import UNBOUNDED
 from transpile.dims import Dim, Index, Symbol, substitute
 from transpile.elements import as_index, convert
-from transpile.errors import InternalError
 from transpile.graph import Atom, Var
 from transpile.loops import Apply, Declare, Expr, For, If, Literal, Statement, Swap, While
 from transpile.names import LOOP_NAMES
@@ -222,8 +221,8 @@ class Loop(Repeat):
     def statements(self) -> Iterator[Statement]:
         """What comes before the loop, the loop, and what comes after it."""
         limits: list[Index] = []
-        for atom, name in zip(self.control.bounds, ("start", "stop"), strict=False):
-            limit, declared = self._limit(atom, name)
+        for k, name in enumerate(("start", "stop")[: len(self.control.bounds)]):
+            limit, declared = self._limit(k, name)
             limits.append(limit)
             yield from declared
         for c in self.carried:
@@ -245,27 +244,29 @@ class Loop(Repeat):
         condition = self.condition
         assert condition is not None
         condition.scope = self.emitter.scope.inner()
-        test = tuple(condition.items(condition.fused.items))
+        test = list(condition.items(condition.fused.items))
         (holds,) = condition.placement.results
-        return While(condition.resolved(holds), tuple(body), test)
+        declared, value = condition.number(holds)
+        return While(value, tuple(body), (*test, *declared))
 
-    def _limit(self, atom: Atom, name: str) -> tuple[Index, list[Statement]]:
+    def _limit(self, number: int, name: str) -> tuple[Index, list[Statement]]:
         """A bound of the loop as an index, and the declaration of its variable if it is one."""
         emitter = self.emitter
-        index = as_index(emitter.placement.element(atom, ()))
+        index = emitter.placement.index_of(self.control.bounds[number], ())
         if index is not None:
             return substitute(index, emitter.around), []
-        symbol = Symbol(emitter.scope.new(name), -UNBOUNDED, UNBOUNDED)
-        value = convert(emitter.read(atom, ()), INT64)
-        return Dim.of(symbol), [Declare(symbol.name, value, symbol=symbol)]
+        declared, value = emitter.number(self.stage.starts[number], self.stage)
+        symbol = Symbol(emitter.scope.new(name), -2 * UNBOUNDED, 2 * UNBOUNDED)
+        limit = Declare(symbol.name, convert(value, INT64), symbol=symbol)
+        return Dim.of(symbol), [*declared, limit]
 
     def _begin(self, c: Carried) -> Iterator[Statement]:
         if self.emitter.places.get(c.initial) == c.current:
             return
         current = c.current
         if isinstance(current, Variable) and current in self.new:
-            value = self.emitter.expression(c.start, _body(c.start), self.stage)
-            yield from self.emitter.subscripts(c.start, self.stage)
+            declared, value = self.emitter.number(c.start, self.stage)
+            yield from declared
             yield Declare(current.name, value, constant=False)
             return
         yield from self.emitter.nest(c.start, self.stage, lambda i, v: [current.store(i, v)])
@@ -298,12 +299,6 @@ def _hint(before: Var, after: Atom, result: Var) -> str:
     return before.name or result.name or getattr(after, "name", "") or "carry"
 
 
-def _body(stage: Stage) -> Expr:
-    if stage.body is None:
-        raise InternalError("a loop begins with nothing")
-    return stage.body
-
-
 class Choice(Repeat):
     """One of several branches."""
 
@@ -334,8 +329,8 @@ class Choice(Repeat):
         for branch in self.branches:
             branch.scope = self.emitter.scope.inner()
             bodies.append(tuple(branch.items(branch.fused.items)))
-        (atom,) = self.control.bounds
-        index = self.emitter.read(atom, ())
+        declared, index = self.emitter.number(self.stage.starts[0], self.stage)
+        yield from declared
         if len(bodies) == 1:
             yield from bodies[0]
         elif index.dtype == BOOL:

@@ -306,69 +306,87 @@ def is_independent(loop: For) -> bool:
 def check(program: Program) -> None:
     """Raise InternalError unless every name is known, every subscript has its buffer's rank, and
     every symbol belongs to a loop around its use."""
-    buffers = program.buffers()
+    for kernel in program.kernels:
+        _Scope(seen_by(program, kernel), frozenset(), frozenset(), {}).check(kernel.body)
 
-    def check_body(
-        body: tuple[Statement, ...],
-        around: frozenset[Symbol],
-        names: set[str],
+
+class _Scope:
+    """What statements may name: the buffers, the loops around them, the scalars and local arrays
+    declared before."""
+
+    def __init__(
+        self,
+        buffers: dict[str, Buffer],
+        symbols: frozenset[Symbol],
+        names: frozenset[str],
         local: dict[str, Buffer],
     ) -> None:
-        symbols = set(around)
-        own: set[str] = set()
+        self.buffers = buffers
+        self.symbols = set(symbols)
+        self.names = set(names)
+        self.local = dict(local)
+        self.own: set[str] = set()
 
-        def check_index(index: Index) -> None:
-            free = {s for s in symbols_of(index) if s.extent is not None} - symbols
-            if free:
-                raise InternalError(f"{', '.join(map(str, free))} is not a loop here: {index}")
+    def inner(self, *symbols: Symbol) -> _Scope:
+        """A scope inside this one."""
+        around = frozenset(self.symbols.union(symbols))
+        return _Scope(self.buffers, around, frozenset(self.names), self.local)
 
-        def check_load(load: Load) -> None:
-            buffer = local.get(load.buffer) or buffers.get(load.buffer)
-            if buffer is None:
-                raise InternalError(f"unknown buffer {load.buffer}")
-            if len(buffer.shape) != len(load.index):
-                raise InternalError(
-                    f"{load.buffer} has {len(buffer.shape)} axes, not {len(load.index)}"
-                )
-            for index in load.index:
-                check_index(index)
-
+    def check(self, body: tuple[Statement, ...]) -> None:
+        """Check statements, in order."""
         for statement in body:
             if isinstance(statement, While):
                 once = (*statement.test, If(statement.condition, statement.body))
-                check_body(once, frozenset(symbols), set(names), dict(local))
+                self.inner().check(once)
                 continue
-            for expr in expressions(statement):
-                for sub in subexpressions(expr):
-                    if isinstance(sub, Ref) and sub.name not in names:
-                        raise InternalError(f"{sub.name} is read before it is declared")
-            for load in loads(statement):
-                check_load(load)
+            self.check_reads(statement)
             match statement:
-                case Declare(name=name, symbol=symbol):
-                    if name in own:
-                        raise InternalError(f"{name} is declared twice")
-                    own.add(name)
-                    names.add(name)
-                    if symbol is not None:
-                        symbols.add(symbol)
+                case Declare():
+                    self.declare(statement)
                 case Alloc(buffer=buffer):
-                    local[buffer.name] = buffer
+                    self.local[buffer.name] = buffer
                 case Store(buffer=name, index=index):
-                    check_load(Load(name, index, BOOL))
+                    self.check_load(Load(name, index, BOOL))
                 case For(symbol=symbol):
-                    inside = frozenset(symbols | {symbol})
-                    check_body(statement.body, inside, set(names), dict(local))
+                    self.inner(symbol).check(statement.body)
                 case If():
-                    check_body(statement.body, frozenset(symbols), set(names), dict(local))
-                    check_body(statement.orelse, frozenset(symbols), set(names), dict(local))
+                    self.inner().check(statement.body)
+                    self.inner().check(statement.orelse)
                 case Swap(first=first, second=second):
-                    if {first, second} - buffers.keys() or (
-                        buffers[first].shape != buffers[second].shape
-                    ):
+                    one, other = self.buffers.get(first), self.buffers.get(second)
+                    if one is None or other is None or one.shape != other.shape:
                         raise InternalError(f"{first} and {second} cannot be exchanged")
                 case _:
                     pass
 
-    for kernel in program.kernels:
-        check_body(kernel.body, frozenset(), set(), seen_by(program, kernel))
+    def declare(self, statement: Declare) -> None:
+        """A new scalar."""
+        if statement.name in self.own:
+            raise InternalError(f"{statement.name} is declared twice")
+        self.own.add(statement.name)
+        self.names.add(statement.name)
+        if statement.symbol is not None:
+            self.symbols.add(statement.symbol)
+
+    def check_reads(self, statement: Statement) -> None:
+        """Check what a statement itself reads."""
+        for expr in expressions(statement):
+            for sub in subexpressions(expr):
+                if isinstance(sub, Ref) and sub.name not in self.names:
+                    raise InternalError(f"{sub.name} is read before it is declared")
+        for load in loads(statement):
+            self.check_load(load)
+
+    def check_load(self, load: Load) -> None:
+        """Check an element."""
+        buffer = self.local.get(load.buffer) or self.buffers.get(load.buffer)
+        if buffer is None:
+            raise InternalError(f"unknown buffer {load.buffer}")
+        if len(buffer.shape) != len(load.index):
+            raise InternalError(
+                f"{load.buffer} has {len(buffer.shape)} axes, not {len(load.index)}"
+            )
+        for index in load.index:
+            free = {s for s in symbols_of(index) if s.extent is not None} - self.symbols
+            if free:
+                raise InternalError(f"{', '.join(map(str, free))} is not a loop here: {index}")

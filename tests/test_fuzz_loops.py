@@ -1,0 +1,63 @@
+"""Random graphs with loops and branches: every step of the way to C computes what they mean."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from random import Random
+
+import pytest
+from graphs import assert_same_results, small_thresholds
+from loop_graphs import random_loops
+
+from transpile.executable import Lowering
+from transpile.lower import lower
+from transpile.options import Options
+from transpile.passes import PASSES, optimise
+from transpile.run_loops import run
+from transpile.schedule import SCHEDULE
+from transpile.transforms.interpret import interpret
+from transpile.walks import check
+
+BUNDLE = 50
+
+
+def assert_every_step_agrees(seed):
+    graph, values = random_loops(Random(seed))
+    expected = interpret(graph, values)
+    changed = graph
+    for transform, _ in PASSES:
+        changed = transform(changed)
+        changed.check()
+        assert_same_results(interpret(changed, values), expected, transform.__name__)
+    graph = optimise(graph)
+    assert_same_results(interpret(graph, values), expected, "optimise")
+    donated = tuple(range(len(values))) if seed % 3 == 0 else ()
+    program = lower(graph, donated)
+    assert_same_results(run(program, values), expected, "lower")
+    for step, _ in SCHEDULE:
+        before, program = program, step(program, Options())
+        check(program)
+        if program != before:
+            assert_same_results(run(program, values), expected, step.__name__)
+
+
+@pytest.mark.parametrize("first", range(0, 300, BUNDLE))
+def test_every_step_agrees_with_the_graph(first):
+    for seed in range(first, first + BUNDLE):
+        assert_every_step_agrees(seed)
+
+
+@pytest.mark.parametrize("first", range(300, 500, BUNDLE))
+def test_every_step_agrees_when_small_arrays_meet_it(first):
+    for seed in range(first, first + BUNDLE):
+        with ExitStack() as stack:
+            for patch in small_thresholds(seed):
+                stack.enter_context(patch)
+            assert_every_step_agrees(seed)
+
+
+@pytest.mark.parametrize("seed", range(1000, 1040))
+def test_c_agrees_with_the_graph(seed):
+    graph, values = random_loops(Random(seed))
+    found = Lowering(graph, Options(opt_level=1)).build()(values)
+    assert_same_results(found, interpret(graph, values), "C")
