@@ -17,6 +17,7 @@ from transpile.lax import (
     gather_scatter,
     joins,
     kinds,
+    linalg,
     loops,
     numbers,
     operators,
@@ -47,7 +48,7 @@ _MODULES: tuple[Any, ...] = (
 )
 _NAMES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 globals().update(_NAMES)
-__all__ = sorted(_NAMES)
+__all__ = sorted([*_NAMES, "linalg"])
 
 
 def __getattr__(name: str) -> Any:
