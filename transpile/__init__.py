@@ -90,7 +90,17 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
 
 __getattr__, __dir__ = on_demand(
     "transpile",
-    modules=("dtypes", "flatten_util", "nn", "ops", "scipy", "test_util", "tree_util", "typing"),
+    modules=(
+        "dtypes",
+        "flatten_util",
+        "nn",
+        "ops",
+        "random",
+        "scipy",
+        "test_util",
+        "tree_util",
+        "typing",
+    ),
     names={
         "transpile.functional.checkpoint": "checkpoint checkpoint_name checkpoint_policies remat",
         "transpile.functional.custom": (

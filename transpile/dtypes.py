@@ -13,6 +13,7 @@ from transpile.types import BFLOAT16, FLOAT0, finfo, kind_letter
 
 __all__ = [
     "KeyType",
+    "TypePromotionError",
     "canonicalize_dtype",
     "extended",
     "finfo",
@@ -30,6 +31,10 @@ iinfo = np.iinfo
 if BFLOAT16 is not None:
     bfloat16 = BFLOAT16.type
     __all__ += ["bfloat16"]
+
+
+class TypePromotionError(ValueError):
+    """A value does not fit into the dtype that it has to have."""
 
 
 class extended(np.generic):

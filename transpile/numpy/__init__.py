@@ -11,6 +11,7 @@ from typing import Any
 import numpy as _numpy
 
 from transpile import types
+from transpile.dtypes import issubdtype
 from transpile.numpy import (
     arrays_of_lists,
     assignment,
@@ -103,7 +104,7 @@ _SHARED = [
     "intp", "ubyte", "ushort", "uintc", "uint", "ulong", "ulonglong", "uintp", "half", "single",
     "double", "csingle", "cdouble", "dtype", "ndarray", "generic", "number", "integer",
     "signedinteger", "unsignedinteger", "inexact", "floating", "complexfloating", "promote_types",
-    "issubdtype", "isdtype", "iinfo", "typename", "mintypecode", "broadcast_shapes", "errstate",
+    "isdtype", "iinfo", "typename", "mintypecode", "broadcast_shapes", "errstate",
     "set_printoptions", "printoptions", "isscalar", "iterable", "ndindex", "index_exp", "s_",
     "mgrid", "ogrid", "bartlett", "blackman", "hamming", "hanning", "kaiser", "tril_indices",
     "triu_indices", "diag_indices", "mask_indices", "indices", "fromfunction",
@@ -115,7 +116,7 @@ _SHARED = [
 def _names() -> dict[str, Any]:
     names = {name: getattr(_numpy, name) for name in _SHARED}
     names |= {"at": at, "c_": c_, "r_": r_, "__array_namespace_info__": __array_namespace_info__}
-    names["finfo"] = finfo
+    names |= {"finfo": finfo, "issubdtype": issubdtype}
     for name, value in vars(_numpy).items():
         if isinstance(value, _numpy.ufunc):
             names[name] = value

@@ -1,4 +1,4 @@
-"""Rows of `transpile.random`: random bits.
+"""Rows of `transpile.random`: random bits, and samples that are drawn until one is accepted.
 
 A key is a number of 64 bits, so that arrays of keys are arrays of numbers; what stands for two
 words of 32 bits in the literature are its halves, the first word the upper one.
@@ -10,37 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.kinds import elementwise, same_type
-from transpile.primitives.rules import flat
-from transpile.types import ArrayType
-
-UINT32 = np.dtype("uint32")
-UINT64 = np.dtype("uint64")
-
-# Random123's rotations of four rounds, and of the next four; its parity word.
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = np.uint32(0x1BD11BDA)
-
-
-def _threefry(key: Any, counter: Any) -> Any:
-    """Threefry-2x32 with 20 rounds; see runtime_c/threefry.h."""
-    key, counter = np.asarray(key, UINT64), np.asarray(counter, UINT64)
-    first, second = _words(key)
-    schedule = (first, second, first ^ second ^ _PARITY)
-    x, y = _words(counter)
-    with np.errstate(over="ignore"):  # NumPy warns where scalars wrap around
-        x, y = x + schedule[0], y + schedule[1]
-        for block in range(5):
-            for rotation in _ROTATIONS[block % 2]:
-                x = x + y
-                y = (y << np.uint32(rotation) | y >> np.uint32(32 - rotation)) ^ x
-            x = x + schedule[(block + 1) % 3]
-            y = y + schedule[(block + 2) % 3] + np.uint32(block + 1)
-    return x.astype(UINT64) << np.uint64(32) | y.astype(UINT64)
-
-
-def _words(x: Any) -> tuple[Any, Any]:
-    return (x >> np.uint64(32)).astype(UINT32), x.astype(UINT32)
+from transpile.primitive import Primitive
+from transpile.primitives.kinds import elementwise, first_type, same_type
+from transpile.primitives.meanings.random_gamma import random_gamma as _gamma
+from transpile.primitives.meanings.random_gamma import random_loggamma as _loggamma
+from transpile.primitives.meanings.threefry import UINT64, threefry
+from transpile.primitives.rules import Rule, apply, flat
+from transpile.types import ArrayType, finfo
 
 
 def _threefry_type(key: ArrayType, counter: ArrayType) -> ArrayType:
@@ -52,10 +28,51 @@ def _threefry_type(key: ArrayType, counter: ArrayType) -> ArrayType:
 
 threefry_2x32 = elementwise(
     "threefry_2x32",
-    _threefry,
+    threefry,
     "threefry_2x32(x, y)",
     dtypes="u",
     result=_threefry_type,
     cost=115,
     jvp=(flat, flat),
 )
+
+
+# ---------------------------------------------------------------------------------------- gamma
+
+
+def _gamma_type(alpha: ArrayType, key: ArrayType) -> ArrayType:
+    if key.dtype != UINT64:
+        raise TypeError(f"random_gamma takes keys of dtype uint64, not {key}")
+    return first_type(alpha, key)
+
+
+def _of_loggamma(t: Any, out: Any, alpha: Any, key: Any) -> Any:
+    """The derivative of the sample, over the sample, which is not zero however small it is."""
+    sample = np.exp(out)
+    tiny = sample.dtype.type(finfo(sample.dtype).tiny)
+    sample = np.where(np.equal(sample, 0), tiny, sample)
+    return t * (apply("random_gamma_grad", alpha, sample) / sample)
+
+
+def _sample(name: str, meaning: Any, derivative: Rule) -> Primitive:
+    """A sample of a parameter and a key: the loop that ends when one is accepted runs for each
+    element by itself."""
+    return elementwise(
+        name,
+        meaning,
+        f"{name}(x, y)",
+        dtypes="f",
+        result=_gamma_type,
+        transcendental=True,
+        cost=1000,
+        domain=(0.05, 20),
+        jvp=(derivative, flat),
+    )
+
+
+random_gamma = _sample(
+    "random_gamma",
+    _gamma,
+    lambda t, out, alpha, key: t * apply("random_gamma_grad", alpha, out),
+)
+random_loggamma = _sample("random_loggamma", _loggamma, _of_loggamma)

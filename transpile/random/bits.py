@@ -1,0 +1,108 @@
+"""Random bits: the generator, keys made of keys, and floats between 0 and 1.
+
+The bits of the element that comes n-th in row-major order are Threefry's of the key and n, so that
+each can be computed without the others. New keys are such bits, too. Keys are given here as their
+bits (`keys.py`), in a trace unless it is said otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Shape, product
+from transpile.graph import Const
+from transpile.numpy.operands import convert, reshape_to
+from transpile.primitives.meanings.threefry import PARITY, ROTATIONS, UINT64
+from transpile.primitives.random import threefry_2x32
+from transpile.primitives.rules import apply, spread
+from transpile.random.evaluation import sampled
+from transpile.trace import bind, current_trace
+from transpile.tracer import Tracer
+from transpile.types import finfo
+
+DType = np.dtype[Any]
+
+# So many keys are computed as Python's integers, and so many by NumPy.
+FEW, MANY = 6, 4096
+_HALF = np.uint64(32)
+_MASK = 0xFFFFFFFF
+
+
+def counters(shape: Shape) -> Any:
+    """The number of each element, in row-major order."""
+    flat = apply("iota", shape=(product(shape),), dimension=0, dtype=UINT64)
+    return reshape_to(flat, shape)
+
+
+def bits_64(key: Any, shape: Shape) -> Any:
+    """Two random words for each element, as one number."""
+    if not shape:
+        return bind(threefry_2x32, key, np.zeros((), UINT64))
+    scalar = key if isinstance(key, Tracer) else Const(np.asarray(key))
+    return bind(threefry_2x32, spread(scalar, shape, ()), counters(shape))
+
+
+def bits_of(key: Any, shape: Shape, width: int) -> Any:
+    """Unsigned integers of 8, 16, 32 or 64 random bits."""
+    found = bits_64(key, shape)
+    if width == 64:
+        return found
+    return convert(found ^ (found >> _HALF), np.dtype(f"u{width // 8}"))
+
+
+def unit_floats(key: Any, shape: Shape, dtype: DType) -> Any:
+    """Floats from [0, 1), all equally far apart: random fractions beside the exponent of 1."""
+    info = finfo(dtype)
+    own = 8 * dtype.itemsize
+    width = 8 if info.nmant < 8 else own  # bfloat16 takes no more
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    fraction = convert(bits_of(key, shape, width), unsigned) >> unsigned.type(width - info.nmant)
+    one = np.ones((), dtype).view(unsigned)[()]
+    return apply("float_from_bits", fraction | one, dtype=dtype) - np.ones((), dtype)
+
+
+# ------------------------------------------------------------------------------- keys out of keys
+
+
+def derived(key: Any, number: Any) -> Any:
+    """The key that Threefry makes of a key and a number; in a trace or not."""
+    if isinstance(key, Tracer) or isinstance(number, Tracer):
+        return bind(threefry_2x32, key, number)
+    return np.array(_threefry(int(key), int(number)), UINT64)
+
+
+def _threefry(key: int, counter: int) -> int:
+    """Threefry of Python's integers, which takes less time than NumPy's of arrays without axes."""
+    first, second = key >> 32, key & _MASK
+    schedule = (first, second, first ^ second ^ PARITY)
+    x, y = (counter >> 32) + first & _MASK, counter + second & _MASK
+    for block in range(5):
+        for left in ROTATIONS[block % 2]:
+            x = x + y & _MASK
+            y = (y << left & _MASK | y >> 32 - left) ^ x
+        x = x + schedule[(block + 1) % 3] & _MASK
+        y = y + schedule[(block + 2) % 3] + block + 1 & _MASK
+    return x << 32 | y
+
+
+def split_keys(key: Any, shape: Shape) -> Any:
+    """An array of keys made of one; in a trace or not."""
+    if isinstance(key, Tracer):
+        return bits_64(key, shape)
+    count = product(shape)
+    if not isinstance(count, int) or (count > MANY and current_trace() is not None):
+        return bits_64(key, shape)
+    if count > MANY:
+        return sampled(bits_64, key, shape=shape)
+    if count <= FEW:
+        numbers = [_threefry(int(key), k) for k in range(count)]
+        return np.array(numbers, UINT64).reshape(shape)
+    found = threefry_2x32.numpy(np.asarray(key), np.arange(count, dtype=UINT64))
+    return found.reshape(shape)
+
+
+def split(key: Any, count: int = 2) -> list[Any]:
+    """Several keys made of one, for the samplers."""
+    return [derived(key, np.array(k, UINT64)) for k in range(count)]

@@ -1,0 +1,224 @@
+"""Samples of given elements: permutations, choices, categories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.dims import Shape
+from transpile.numpy.operands import NumpyErrors, as_array, as_operand, convert, reshape_to
+from transpile.numpy.operands import error as located
+from transpile.numpy.taking import take
+from transpile.primitives.rules import apply
+from transpile.random.arguments import canonical_shape, inexact, joint_shape, sample_shape
+from transpile.random.bits import bits_of, split, unit_floats
+from transpile.random.evaluation import sampled
+from transpile.random.inverses import extremes, gumbel_mode
+from transpile.random.keys import key_bits
+from transpile.random.uniforms import randint
+from transpile.trace import current_trace
+from transpile.types import INT64, kind_letter
+
+# The keys that elements are sorted by have 32 bits. So many sorts leave no two elements with equal
+# keys in all of them, but for one chance in as many as there are elements.
+_EXPONENT = 3
+
+
+def _axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise located(ValueError, f"axis {axis} is out of bounds for array of dimension {rank}")
+    return axis % rank
+
+
+# ------------------------------------------------------------------------------------ permutations
+
+
+def permutation(
+    key: Any,
+    x: Any,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """`jax.random.permutation`: the elements along an axis in random order, or 0, ..., x - 1.
+
+    independent  each row along the axis has an order of its own
+    """
+    data, _ = key_bits("permutation", key)
+    array = as_array(x)
+    number = _axis(axis, array.ndim or 1)
+    if array.ndim == 0:
+        if array.dtype.kind not in "iu":
+            raise located(TypeError, "x must be an integer or at least 1-dimensional")
+        return sampled(_permuted_range, data, count=max(0, int(as_operand(x))))
+    return sampled(_permuted, data, array, axis=number, independent=bool(independent))
+
+
+def _permuted_range(key: Any, count: int) -> Any:
+    return _shuffled(key, apply("iota", shape=(count,), dimension=0, dtype=INT64), 0)
+
+
+def _permuted(key: Any, x: Any, axis: int, independent: bool) -> Any:
+    if independent or x.ndim == 1:
+        return _shuffled(key, x, axis)
+    return take(x, _permuted_range(key, x.shape[axis]), axis)
+
+
+def _shuffled(key: Any, x: Any, axis: int) -> Any:
+    """Sorted by random keys, again and again."""
+    size = math.prod(x.shape)
+    rounds = math.ceil(_EXPONENT * math.log(max(1, size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, own = split(key)
+        order = apply("argsort", bits_of(own, tuple(x.shape), 32), axis=axis)
+        x = np.take_along_axis(x, order, axis)
+    return x
+
+
+# ----------------------------------------------------------------------------------------- choices
+
+
+def choice(
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Any:
+    """`jax.random.choice`: elements of `a` along an axis, or integers below it.
+
+    replace  an element may be drawn several times
+    p        the probability of each element; by default they are equal
+    mode     as in `gumbel`, which finds elements that are drawn by p once at most
+    """
+    data, _ = key_bits("choice", key)
+    if not isinstance(shape, Sequence):
+        raise located(
+            TypeError, f"shape argument of jax.random.choice must be a sequence, got {shape}"
+        )
+    sizes = canonical_shape(shape)
+    array = as_array(a)
+    number = _axis(axis, array.ndim) if array.ndim else 0
+    count = int(array.shape[number] if array.ndim else as_operand(a))
+    draws: Any = math.prod(sizes)
+    if draws == 0:
+        return np.zeros(sizes, array.dtype)
+    if count <= 0:
+        raise located(ValueError, "a must be greater than 0 unless no samples are taken")
+    if not replace and draws > count:
+        raise located(
+            ValueError,
+            f"Cannot take a larger sample (size {draws}) than population (size {count}) when "
+            "'replace=False'",
+        )
+    whole = sizes if not array.ndim else _with(array.shape, number, sizes)
+    if p is None and not replace:
+        found = permutation(key, count if array.ndim == 0 else array, number)
+        return found[(slice(None),) * number + (slice(draws),)].reshape(whole)
+    places = _places(key, data, count, sizes, replace, p, mode)
+    if array.ndim == 0:
+        return places
+    function: Any = np.take if current_trace() is None else take
+    return function(array, places, number).reshape(whole)
+
+
+def _with(shape: Shape, axis: int, sizes: Shape) -> Shape:
+    return (*shape[:axis], *sizes, *shape[axis + 1 :])
+
+
+def _places(
+    key: Any, data: Any, count: int, sizes: Shape, replace: bool, p: Any, mode: str | None
+) -> Any:
+    """Which elements are drawn."""
+    if p is None:
+        return randint(key, sizes, 0, count)
+    (chances,) = inexact(p)
+    if tuple(chances.shape) != (count,):
+        raise located(
+            ValueError,
+            "p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "
+            f"{chances.shape} and a.shape[axis] is {count}.",
+        )
+    if replace:
+        return sampled(_by_sums, data, chances, shape=sizes)
+    return sampled(_largest_sums, data, chances, shape=sizes, mode=gumbel_mode(mode))
+
+
+def _by_sums(key: Any, p: Any, shape: Shape) -> Any:
+    """Where uniform numbers fall among the running sums of the probabilities."""
+    sums = np.cumsum(p)
+    return np.searchsorted(sums, sums[-1] * (1 - unit_floats(key, shape, p.dtype)))
+
+
+def _largest_sums(key: Any, p: Any, shape: Shape, mode: str) -> Any:
+    """The largest of log p plus Gumbel's samples: elements without repetition, by p (Vieira,
+    "Gumbel-max trick and weighted reservoir sampling", 2014)."""
+    found = extremes(key, tuple(p.shape), p.dtype, mode) + np.log(p)
+    order = apply("argsort", -found, axis=0)
+    return reshape_to(order[: math.prod(shape)], shape)
+
+
+# -------------------------------------------------------------------------------------- categories
+
+
+def categorical(
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """`jax.random.categorical`: integers with these logarithms of probabilities along an axis, up
+    to a constant.
+
+    shape    that of the samples: one that ends in that of the logits without the axis
+    replace  False: the samples along the leading axes of `shape` are all different
+    mode     as in `gumbel`
+    """
+    data, _ = key_bits("categorical", key)
+    array = as_array(logits)
+    with NumpyErrors():
+        head = tuple(int(d) for d in np.delete(array.shape, axis))
+    sizes = head if shape is None else canonical_shape(shape)
+    if joint_shape(sizes, head) != sizes:
+        sample_shape("categorical", sizes, np.broadcast_to(np.empty(()), head))
+    if kind_letter(array.dtype) != "f":
+        raise located(
+            ValueError, f"dtype argument to `gumbel` must be a float dtype, got {array.dtype}"
+        )
+    place = axis % array.ndim
+    chosen = gumbel_mode(mode)
+    if replace:
+        return sampled(_categories, data, array, shape=sizes, axis=place, mode=chosen)
+    draws = math.prod(sizes[: len(sizes) - len(head)])
+    if draws > array.shape[place]:
+        raise located(
+            ValueError,
+            f"Number of samples without replacement ({draws}) cannot exceed number of categories "
+            f"({array.shape[place]}).",
+        )
+    return sampled(_different, data, array, shape=sizes, axis=place, draws=draws, mode=chosen)
+
+
+def _categories(key: Any, logits: Any, shape: Shape, axis: int, mode: str) -> Any:
+    before = len(shape) - (logits.ndim - 1)
+    rest = list(shape[before:])
+    rest.insert(axis, logits.shape[axis])
+    noise = extremes(key, (*shape[:before], *rest), logits.dtype, mode)
+    return np.argmax(noise + logits, axis=before + axis)
+
+
+def _different(key: Any, logits: Any, shape: Shape, axis: int, draws: int, mode: str) -> Any:
+    found = logits + extremes(key, tuple(logits.shape), logits.dtype, mode)
+    order = apply("argsort", -np.moveaxis(found, axis, -1), axis=logits.ndim - 1)
+    places = np.moveaxis(order[..., :draws], -1, 0)
+    return reshape_to(convert(places, np.dtype("int32")), shape)

@@ -1,0 +1,65 @@
+"""How the functions of `transpile.random` are run: as part of the trace under way, or compiled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from transpile.parameters import parameters
+from transpile.trace import current_trace, trace_function
+from transpile.tracer import Tracer, named
+from transpile.transforms.interpret import interpret
+from transpile.types import type_of
+from transpile.wrapped import Config, Wrapped
+
+Sampler = Callable[..., Any]  # (*arrays, **static) -> an array, in a trace
+
+
+def sampled(sampler: Sampler, *operands: Any, **static: Hashable) -> Any:
+    """What a sampler makes of arrays: an equation in the trace under way, or else an array.
+
+    Outside a trace it is compiled, once for each signature and each set of static arguments.
+    """
+    if current_trace() is not None:
+        return named(_quietly(sampler, *operands, **static))
+    return _program(sampler, tuple(static.items()))(*map(_as_array, operands))
+
+
+def _quietly(sampler: Sampler, *operands: Any, **static: Hashable) -> Any:
+    """The samples, without warnings from what is computed of known parameters."""
+    with np.errstate(all="ignore"):
+        return sampler(*operands, **static)
+
+
+def _as_array(operand: Any) -> Any:
+    """An operand as an argument of a program: anything but a Python number."""
+    return operand if isinstance(operand, np.ndarray | Tracer) else np.asarray(operand)
+
+
+@functools.lru_cache(maxsize=1024)
+def _program(sampler: Sampler, static: tuple[tuple[str, Hashable], ...]) -> Callable[..., Any]:
+    """The compiled sampler with these static arguments."""
+    settings = dict(static)
+
+    def program(*operands: Any) -> Any:
+        if current_trace() is None:  # `disable_jit` is in force
+            return _interpreted(sampler, operands, settings)
+        return _quietly(sampler, *operands, **settings)
+
+    program.__name__ = sampler.__name__.lstrip("_")
+    return Wrapped(program, Config(parameters(program)))
+
+
+def _interpreted(sampler: Sampler, operands: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """The result computed with NumPy."""
+    graph, _ = trace_function(
+        lambda *tracers: ([_quietly(sampler, *tracers, **settings)], None),
+        [type_of(x) for x in operands],
+        [f"x{k}" for k in range(len(operands))],
+        name=sampler.__name__,
+    )
+    (result,) = interpret(graph, operands)
+    return result
