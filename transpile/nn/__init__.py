@@ -1,5 +1,6 @@
 """Neural networks: activations, softmax, attention and initial weights, as in `jax.nn`."""
 
+from transpile.nn import initializers
 from transpile.nn.activations import (
     celu,
     elu,
@@ -49,6 +50,7 @@ __all__ = [
     "hard_swish",
     "hard_tanh",
     "identity",
+    "initializers",
     "leaky_relu",
     "log1mexp",
     "log_sigmoid",
