@@ -43,7 +43,8 @@ def distances(p):
 
 
 def distance(p):
-    return jnp.min(distances(p))
+    each = distances(p)
+    return each[jnp.argmin(each)]
 
 
 def march(origin, direction):
