@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from transpile.dims import Index
 from transpile.records import dataclass
 from transpile.source import user_source
+from transpile.tables import Rest, Table
 from transpile.types import ArrayType
 
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
@@ -114,13 +115,15 @@ class Primitive:
         return self.name
 
 
-TABLE: dict[str, Primitive] = {}
-BY_UFUNC: dict[Any, Primitive] = {}
+# The families of rows that few programs need; `transpile.primitives` says which.
+RARE_ROWS = Rest()
+TABLE: Table[str, Primitive] = Table(RARE_ROWS)
+BY_UFUNC: Table[Any, Primitive] = Table(RARE_ROWS)
 
 
 def register(row: Primitive) -> Primitive:
     """Add a row to the table."""
-    if row.name in TABLE:
+    if TABLE.has(row.name):
         raise ValueError(f"there is a primitive {row.name!r} already")
     TABLE[row.name] = row
     if row.ufunc is not None:

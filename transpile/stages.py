@@ -14,7 +14,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -22,10 +22,10 @@ from transpile import primitives, tree
 from transpile.closures import Watch
 from transpile.dims import Dim
 from transpile.dot import to_dot
-from transpile.executable import Executable, Lowering, MemoryAnalysis
 from transpile.extended import flatten_arrays
 from transpile.graph import Donated, Graph, Var
 from transpile.keys import KEYWORDS, Rejected, concrete, describe
+from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
 from transpile.records import dataclass
@@ -33,6 +33,12 @@ from transpile.signature import TRACED, Signature, leaf_type, same_type, type_te
 from transpile.tracer import Tracer
 from transpile.types import ArrayType, ShapeDtypeStruct
 from transpile.written import given_up, writing
+
+if TYPE_CHECKING:
+    import transpile.executable as programs
+    from transpile.executable import Executable, Lowering, MemoryAnalysis
+else:
+    programs = Later("transpile.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
 
@@ -160,7 +166,7 @@ class Traced(_Stage):
                 places = dict(zip(self._graph.inputs, self._signature.traced, strict=True))
                 kept = tuple(places[v] for v in program.inputs)
                 donated = self._signature.donated
-                lowering = Lowering(
+                lowering = programs.Lowering(
                     program,
                     self._options,
                     given_up(kept, donated, self._signature.written, program),
@@ -214,7 +220,7 @@ class Lowered(_Stage):
         lowering = self._lowering
         if debug_info:
             options = dataclasses.replace(lowering.options, debug=True)
-            lowering = Lowering(lowering.graph, options, lowering.donated)
+            lowering = programs.Lowering(lowering.graph, options, lowering.donated)
         return _text(lowering, dialect)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -234,7 +240,7 @@ class Lowered(_Stage):
             if options not in self._compiled:
                 lowering = self._lowering
                 if options != lowering.options:
-                    lowering = Lowering(lowering.graph, options, lowering.donated)
+                    lowering = programs.Lowering(lowering.graph, options, lowering.donated)
                 self._compiled[options] = Compiled(
                     lowering.build(), lowering, self, self._kept, self._where
                 )
@@ -463,7 +469,7 @@ def _restored(
     kept: tuple[int, ...],
     where: str,
 ) -> Compiled:
-    lowering = Lowering(graph, options, donated)
+    lowering = programs.Lowering(graph, options, donated)
     stage = _Stage(signature, out_tree, out_types)
     return Compiled(lowering.build(), lowering, stage, kept, where)
 
@@ -480,4 +486,4 @@ def _dimension(terms: Any) -> Dim:
 copyreg.pickle(Primitive, lambda row: (_primitive, (row.name,)))
 copyreg.pickle(Dim, lambda dim: (_dimension, (dim.terms,)))
 copyreg.pickle(tree.NodeType, tree.reduce_node)
-_ROWS = primitives  # the table must be full before anything is unpickled
+_ROWS = primitives  # the table must know its rows before anything is unpickled

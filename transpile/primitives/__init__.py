@@ -1,25 +1,14 @@
-"""The rows, by family. Importing this package fills `transpile.primitive.TABLE`."""
+"""The rows, by family, in `transpile.primitive.TABLE`.
 
-from transpile.primitives import (
-    axes,
-    bits,
-    calls,
-    checkpoint,
-    control,
-    convolution,
-    decompositions,
-    elementwise,
-    fft,
-    indexing,
-    linalg,
-    random,
-    reductions,
-    sorting,
-    special,
-    windows,
-)
+Those that any trace uses are imported with the functions that use them. The others are imported by
+what makes such rows, or when the table is asked for one, or for all.
+"""
 
-__all__ = [
+from importlib import import_module
+
+from transpile.primitive import RARE_ROWS
+
+_FAMILIES = (
     "axes",
     "bits",
     "calls",
@@ -36,4 +25,12 @@ __all__ = [
     "sorting",
     "special",
     "windows",
-]
+)
+
+
+def _import_all() -> None:
+    for family in _FAMILIES:
+        import_module(f"{__name__}.{family}")
+
+
+RARE_ROWS.comes_from(_import_all)

@@ -1,0 +1,90 @@
+"""Tables that are filled by the modules that register something in them.
+
+The modules that most programs need are imported at once, the rest when something is looked for that
+is not there yet.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
+from typing import Any, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Rest:
+    """The modules that are not imported yet, of several tables."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._load: Callable[[], None] | None = None
+        self._is_loading = False
+
+    def comes_from(self, load: Callable[[], None]) -> None:
+        """What imports these modules."""
+        self._load = load
+
+    def complete(self) -> None:
+        """Import what is not imported yet. What is looked for meanwhile is there or not."""
+        if self._load is None:
+            return
+        with self._lock:
+            if self._load is not None and not self._is_loading:
+                self._is_loading = True
+                try:
+                    self._load()
+                    self._load = None
+                finally:
+                    self._is_loading = False
+
+
+class Table(dict[Key, Value]):
+    """A dict that is complete when something is looked for in vain, and when all of it is."""
+
+    def __init__(self, rest: Rest) -> None:
+        super().__init__()
+        self.rest = rest
+
+    def has(self, key: Any) -> bool:
+        """Tell whether the modules that are imported by now have registered a key."""
+        return super().__contains__(key)
+
+    def __missing__(self, key: Key) -> Value:
+        self.rest.complete()
+        if not self.has(key):
+            raise KeyError(key)
+        return self[key]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, or a default."""
+        return super().get(key, default) if key in self else default
+
+    def __contains__(self, key: object) -> bool:
+        if not super().__contains__(key):
+            self.rest.complete()
+        return super().__contains__(key)
+
+    def __iter__(self) -> Iterator[Key]:
+        self.rest.complete()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self.rest.complete()
+        return super().__len__()
+
+    def keys(self) -> KeysView[Key]:
+        """All keys."""
+        self.rest.complete()
+        return super().keys()
+
+    def values(self) -> ValuesView[Value]:
+        """All values."""
+        self.rest.complete()
+        return super().values()
+
+    def items(self) -> ItemsView[Key, Value]:
+        """All keys with their values."""
+        self.rest.complete()
+        return super().items()
