@@ -18,7 +18,18 @@ from transpile.options import Options
 from transpile.types import ShapeDtypeStruct
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
-    from transpile import dtypes, flatten_util, nn, ops, scipy, test_util, tree_util, typing
+    from transpile import (
+        dtypes,
+        flatten_util,
+        lax,
+        nn,
+        ops,
+        random,
+        scipy,
+        test_util,
+        tree_util,
+        typing,
+    )
     from transpile.arrays import (
         Array,
         block_until_ready,
@@ -93,6 +104,7 @@ __getattr__, __dir__ = on_demand(
     modules=(
         "dtypes",
         "flatten_util",
+        "lax",
         "nn",
         "ops",
         "random",
@@ -184,6 +196,7 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "lax",
     "legacy_prng_key",
     "linear_transpose",
     "linearize",
@@ -201,6 +214,7 @@ __all__ = [
     "process_count",
     "process_index",
     "process_indices",
+    "random",
     "remat",
     "scipy",
     "softmax_custom_jvp",
