@@ -39,7 +39,7 @@ static inline double erfcx_f64(double x)
     p = multiply_add_f64(p, t, 0x1.f7f5df66fd7bep-7);
     p = multiply_add_f64(p, t, -0x1.1df1ad154a28ep-3);
     p = multiply_add_f64(p, t, 0x1.3ba5916e9fd7fp+0);
-    double right = p / (1.0 + 2.0 * a);
+    double right = 0.5 * p / (0.5 + a);
     double b = a > 30.0 ? 30.0 : a;
     double square = b * b;
     double growth = exp_f64(square);

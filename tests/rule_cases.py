@@ -55,7 +55,7 @@ POINTS = 5  # the elements of an elementwise operand
 # Rows whose derivative is not that of their values: the factor between them.
 BY_DEFINITION = {"stop_gradient": 0}
 # Rows whose first operand is a whole number.
-WHOLE_ORDERS = ("polygamma",)
+WHOLE_ORDERS = ("polygamma", "expn")
 LARGEST = 200  # more elements test loops, not rules
 
 
@@ -164,7 +164,7 @@ def elementwise_operands(row, dtype, shape, random):
     if row.name == "power" and kind_letter(dtype) in "iu":
         operands[1] = np.abs(operands[1]) % dtype.type(5)
     if row.name in WHOLE_ORDERS:
-        operands[0] = random.integers(1, 4, shape).astype(dtype)
+        operands[0] = random.integers(2, 4, shape).astype(dtype)
     return operands
 
 
@@ -375,7 +375,7 @@ def examples(trial, random):
     found = []
     for k, (x, batched) in enumerate(zip(trial.operands, trial.moving, strict=True)):
         if batched and x.shape == () and k == 0 and trial.row.name in WHOLE_ORDERS:
-            x = (np.arange(BATCH) % 3 + 1).astype(x.dtype)
+            x = (np.arange(BATCH) % 2 + 2).astype(x.dtype)
         elif batched and trial.row.kind == "elementwise" and x.shape == ():
             x = np.stack([x, *_others(x, random)])
         elif batched:

@@ -19,6 +19,7 @@ from transpile.primitives.meanings import (
     gamma,
     incomplete_beta,
     incomplete_gamma,
+    integrals,
 )
 from transpile.primitives.rules import Rule, apply
 
@@ -70,7 +71,23 @@ ndtri = _special(
     jvp=lambda t, out, p: t * (np.exp(np.square(out) / 2) * math.sqrt(2 * math.pi)),
 )
 
+erfcx = _special(
+    "erfcx",
+    errors.erfcx,
+    domain=(-5, 100),
+    jvp=lambda t, out, x: t * (2 * x * out - 2 / math.sqrt(math.pi)),
+)
+dawsn = _special(
+    "dawsn", errors.dawsn, domain=(-10, 10), jvp=lambda t, out, x: t * (1 - 2 * x * out)
+)
+
 # ------------------------------------------------------------------------------ gamma functions
+gamma_function = _special(
+    "gamma",
+    gamma.gamma,
+    domain=(0.05, 30),
+    jvp=lambda t, out, x: t * (out * apply("digamma", x)),
+)
 lgamma = _special(
     "lgamma",
     gamma.lgamma,
@@ -156,3 +173,29 @@ betainc = _special(
     domain=(0.1, 0.9),
     jvp=(_BETAINC, _BETAINC, lambda t, out, a, b, x: t * d.beta_density(a, b, x)),
 )
+
+# ----------------------------------------------------------------------------------- integrals
+expn = _special(
+    "expn",
+    integrals.expn,
+    arity=2,
+    domain=(0.1, 20),
+    jvp=(
+        NoRule("expn has no derivative in its order, which is a whole number"),
+        lambda t, out, n, x: t * -apply("expn", n - 1, x),
+    ),
+)
+expi = _special("expi", integrals.expi, domain=(0.1, 20), jvp=lambda t, out, x: t * (np.exp(x) / x))
+sine_integral = _special(
+    "sine_integral",
+    integrals.sine_integral,
+    domain=(-40, 40),
+    jvp=lambda t, out, x: t * np.sinc(x / math.pi),
+)
+cosine_integral = _special(
+    "cosine_integral",
+    integrals.cosine_integral,
+    domain=(0.5, 40),
+    jvp=lambda t, out, x: t * (np.cos(x) / x),
+)
+spence = _special("spence", integrals.spence, domain=(0.05, 10), jvp=d.spence)

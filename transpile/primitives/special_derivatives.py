@@ -29,6 +29,13 @@ def bessel_i1e(t: Any, out: Any, x: Any) -> Any:
     return t * np.where(tiny, x.dtype.type(0.5), slope)
 
 
+def spence(t: Any, out: Any, x: Any) -> Any:
+    """-log(x) / (x - 1), which is -1 at 1."""
+    at_one = np.equal(x, 1)
+    safe = np.where(at_one, x.dtype.type(2), x)
+    return t * np.where(at_one, x.dtype.type(-1), -np.log(safe) / (safe - 1))
+
+
 def zeta_by_order(s: Any, q: Any) -> Any:
     """The derivative of Hurwitz' zeta function in its order: that of each part of the formula of
     Euler and Maclaurin (DLMF 25.11.5, with s (s + 1) ... in the place of its factorials)."""

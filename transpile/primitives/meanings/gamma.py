@@ -92,6 +92,16 @@ def log_gamma_above_one(a: Any) -> Any:
     return np.where(a < 0.5, regular - np.log1p(a), regular)
 
 
+@wide
+def gamma(x: Any) -> Any:
+    """The gamma function; NaN at the negative integers, infinite of the sign of x at zero."""
+    regular = np.exp(log_gamma_of_positive(np.abs(x)))
+    sine = sine_of_turns(x) * np.where(np.fmod(np.rint(x), 2) == 0, 1, -1)
+    product = x * sine
+    reflected = np.where(sine == 0, np.nan, -PI / product / regular)
+    return np.where(x < 0, reflected, np.where(x == 0, 1 / x, regular))
+
+
 # ------------------------------------------------------------------------ digamma and polygamma
 
 
