@@ -3,7 +3,7 @@
     python examples/fit_an_ode.py
 
 Hares and lynxes (Lotka and Volterra): four rates and two numbers at the start are unknown. The
-equation is solved by `scan`, a Runge-Kutta step at a time; the squared distance to what was measured
+equation is solved by `scan`, a Runge-Kutta step at a time; the squared distance to what was seen
 is differentiated backwards through all steps; and the search for the parameters is a `scan` too, so
 that the whole fit is one compiled function. At the end the curvature tells how well the
 measurements know each parameter; the program fails where one is further off than it should be.

@@ -46,15 +46,17 @@ def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
 _WHAT_TO_DO = {
     "bool": (
         "TracerBoolConversionError",
-        "For a choice between values use numpy.where(condition, a, b); for a choice that depends "
-        "on a Python value of the call, make that argument static (static_argnums or "
-        "static_argnames); `djit` (static=False) allows branches on values.",
+        "For a choice between values use numpy.where(condition, a, b), for one between functions "
+        "lax.cond, for a loop lax.while_loop; for a choice that depends on a Python value of the "
+        "call, make that argument static (static_argnums or static_argnames); `djit` "
+        "(static=False) allows branches on values.",
     ),
     "int": (
         "TracerIntegerConversionError",
         "A number that decides a shape, a loop count or an index must be known while tracing: make "
         "that argument static (static_argnums or static_argnames), take it from a shape, or use "
-        "`djit` (static=False).",
+        "`djit` (static=False). lax.fori_loop counts to a traced number, and a list becomes an "
+        "array that one can index by transpile.numpy.array.",
     ),
     "float": (
         "TracerFloatConversionError",
@@ -67,9 +69,10 @@ _WHAT_TO_DO = {
         "TracerArrayConversionError",
         "A NumPy function that has no traced form, or a library that is not NumPy, wanted the "
         "values. Use a function that transpile.numpy has (numpy.stack in the place of "
-        "numpy.array), or compute this outside the traced function. To assign to an array, make it "
-        "by numpy.zeros_like(x) or transpile.numpy.zeros(n): an array that plain numpy.zeros(n) "
-        "makes is not traced.",
+        "numpy.array), or compute this outside the traced function. To index an array that is not "
+        "traced by a traced number, write transpile.numpy.asarray(array)[i]. To assign to an "
+        "array, make it by numpy.zeros_like(x) or transpile.numpy.zeros(n): an array that plain "
+        "numpy.zeros(n) makes is not traced.",
     ),
 }
 
