@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -162,6 +162,22 @@ class Graph:
             for value in equation.params.values():
                 yield from _graphs_in(value)
 
+    @functools.cached_property
+    def has_effects(self) -> bool:
+        """Tell whether it does anything besides computing its results."""
+        return any(map(has_effect, self.equations))
+
+    def callbacks(self) -> list[Any]:
+        """What its effects call, and those of its sub-graphs: each once, in order."""
+        found: dict[Any, None] = {}
+        for equation in self.equations:
+            if equation.primitive.kind == "effect":
+                found.setdefault(equation.params["callback"])
+            for value in equation.params.values():
+                for graph in _graphs_in(value):
+                    found.update(dict.fromkeys(graph.callbacks()))
+        return list(found)
+
     def _atoms(self) -> Iterator[Atom]:
         for equation in self.equations:
             yield from equation.inputs
@@ -203,6 +219,7 @@ class Graph:
                 ",".join(self.output_names),
                 consts,
                 sources,
+                _effects_text(self),
                 to_text(self),
                 *(graph.fingerprint() for graph in self.subgraphs()),
             )
@@ -255,13 +272,46 @@ def _param_key(value: Any) -> Any:
     return tuple(map(_param_key, value)) if isinstance(value, tuple) else value
 
 
-def live_equations(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[Equation, ...]:
-    """The equations that the outputs depend on, in order; loops and branches without the results
-    that nothing depends on."""
+def has_effect(equation: Equation) -> bool:
+    """Tell whether an equation, or one in its graphs, does more than computing its results."""
+    if equation.primitive.kind == "effect":
+        return True
+    return any(g.has_effects for value in equation.params.values() for g in _graphs_in(value))
+
+
+def _effects_text(graph: Graph) -> str:
+    """Which effects call the same (they have equal numbers), and what they print by themselves."""
+    if not graph.has_effects:
+        return ""
+    callbacks = graph.callbacks()
+    numbers = {callback: k for k, callback in enumerate(callbacks)}
+    own = [e.params["callback"] for e in graph.equations if e.primitive.kind == "effect"]
+    inner = [c for part in graph.subgraphs() for c in part.callbacks()]
+    return f"{[numbers[c] for c in (*own, *inner)]} {callbacks}"
+
+
+def silenced(equation: Equation) -> Equation:
+    """A loop, branch or call without the effects in its graphs."""
+    params = {name: _silenced_param(value) for name, value in equation.params.items()}
+    return replace(equation, params=params) if has_effect(equation) else equation
+
+
+def _silenced_param(value: Any) -> Any:
+    if isinstance(value, Graph):
+        kept = [silenced(e) for e in value.equations if e.primitive.kind != "effect"]
+        return replace(value, equations=tuple(kept))
+    return tuple(map(_silenced_param, value)) if isinstance(value, tuple) else value
+
+
+def live_equations(
+    equations: Sequence[Equation], outputs: Sequence[Atom], effects: bool = True
+) -> tuple[Equation, ...]:
+    """The equations that the outputs depend on, and those that have effects (unless these are not
+    wanted), in order; loops and branches without the results that nothing depends on."""
     live = {a for a in outputs if isinstance(a, Var)}
     kept: list[Equation] = []
     for equation in reversed(equations):
-        if not live.isdisjoint(equation.outputs):
+        if not live.isdisjoint(equation.outputs) or (effects and has_effect(equation)):
             narrow = equation.primitive.narrow
             if narrow is not None:
                 equation = narrow(equation, [v in live for v in equation.outputs])
@@ -304,9 +354,8 @@ def to_text(graph: Graph, indent: str = "") -> str:
         arguments = " ".join(read(a) for a in equation.inputs)
         results = " ".join(define(v) for v in equation.outputs)
         params = _params_text(equation.params, indent + "    ")
-        lines.append(
-            f"{indent}    {results} = {equation.primitive.name}{params} {arguments}".rstrip()
-        )
+        given = f"{results} = " if results else ""
+        lines.append(f"{indent}    {given}{equation.primitive.name}{params} {arguments}".rstrip())
     outputs = ", ".join(read(a) for a in graph.outputs)
     comma = "," if len(graph.outputs) == 1 else ""
     return "\n".join([head, *lines, f"{indent}  in ({outputs}{comma}) }}"])

@@ -58,7 +58,8 @@ class Primitive:
                window: over the windows of an array; a pass makes views and simpler rows of it;
                sort: by runtime_c/sort.h, all rows along an axis;
                composite, call: a pass replaces it by simpler rows, or by the graph in its params;
-               control: loops and branches, whose graphs stand in its params
+               control: loops and branches, whose graphs stand in its params;
+               effect: it has no results, and calls the function in its params
     numpy      its meaning: (*arrays, **params) -> an array
     type_rule  (*types, **params) -> the result's type; raises TypeError or ValueError as NumPy does
     c          elementwise: the C expression over x, y, z, by dtype kind; `""` is every other kind

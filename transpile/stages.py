@@ -23,7 +23,7 @@ from transpile.closures import Watch
 from transpile.dims import Dim
 from transpile.dot import to_dot
 from transpile.extended import flatten_arrays
-from transpile.graph import Donated, Graph, Var
+from transpile.graph import Donated, Graph, Var, has_effect
 from transpile.keys import KEYWORDS, Rejected, concrete, describe
 from transpile.on_demand import Later
 from transpile.options import Options
@@ -182,8 +182,7 @@ class Traced(_Stage):
         live = {atom for atom in graph.outputs if isinstance(atom, Var)}
         equations = []
         for equation in reversed(graph.equations):
-            # Without results it is there for its effect.
-            if not equation.outputs or not live.isdisjoint(equation.outputs):
+            if has_effect(equation) or not live.isdisjoint(equation.outputs):
                 live.update(atom for atom in equation.inputs if isinstance(atom, Var))
                 equations.append(equation)
         # An input that defines a runtime size is needed for it.

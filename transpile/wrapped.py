@@ -237,7 +237,9 @@ class Wrapped:
         if any(value is not TRACED for value in fixed):
             known = dataclasses.replace(known, fixed=fixed)
         traced = self._trace_now(bound, known, leaves, watch=False)
-        key = (traced.jaxpr.fingerprint(), traced.in_tree, traced.out_tree, known.donated)
+        graph = traced.jaxpr
+        called = tuple(graph.callbacks()) if graph.has_effects else ()
+        key = (graph.fingerprint(), called, traced.in_tree, traced.out_tree, known.donated)
         with self._table.lock:
             if key not in self._table.traced and _explain[0]:
                 self._log_miss(known, "")

@@ -152,8 +152,8 @@ MOST_INTERPRETED = 10_000
 
 def run_outside(graph: Graph, values: Sequence[Any]) -> list[Any]:
     """The outputs of a graph outside of all traces: NumPy computes them; a program does, where
-    loops go around often."""
-    if not _has_loop(graph):
+    loops go around often and have no effects."""
+    if not _has_loop(graph) or graph.has_effects:
         return interpret(graph, values)
     graph, constants = lifted(graph)
     values = [*[c.value for c in constants], *values]

@@ -217,7 +217,7 @@ def bind_scan(
         ),
     )
     found: list[Any] = []
-    if body.outputs:
+    if body.outputs or body.has_effects:
         found = bind_call(
             control.scan,
             *consts,

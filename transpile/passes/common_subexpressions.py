@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transpile.graph import Atom, Equation, Graph
+from transpile.graph import Atom, Equation, Graph, has_effect
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import elementwise
 
 
 def common_subexpressions(graph: Graph) -> Graph:
-    """The graph in which no two equations have the same primitive, inputs and params."""
+    """The graph in which no two equations have the same primitive, inputs and params, but those
+    that have effects."""
     seen: dict[tuple[Any, ...], Equation] = {}
 
     def rule(_: Builder, equation: Equation) -> Sequence[Atom] | None:
+        if has_effect(equation):
+            return None
         key = equation.key()
         if equation.primitive in (elementwise.add, elementwise.multiply):  # x * y is y * x
             key = (equation.primitive.name, frozenset(equation.inputs))

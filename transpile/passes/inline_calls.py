@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 
-from transpile.graph import Atom, Equation, Graph, Var
+from transpile.graph import Atom, Equation, Graph, Var, has_effect
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import calls
 from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
@@ -27,7 +27,7 @@ def _read_parts(graph: Graph) -> Graph:
     kept: list[Equation] = []
     for equation in reversed(graph.equations):
         flags = [v in read for v in equation.outputs]
-        if any(flags):
+        if any(flags) or has_effect(equation):
             equation = _with_outputs(equation, flags)
             kept.append(equation)
             read.update(equation.inputs)

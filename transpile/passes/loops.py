@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from transpile.graph import Atom, Const, Equation, Graph, Var, live_equations
+from transpile.graph import Atom, Const, Equation, Graph, Var, has_effect, live_equations
 from transpile.passes.inline_calls import inlined
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import axes, elementwise
@@ -207,7 +207,7 @@ def _with_hoisted(builder: Builder, equation: Equation, number: int) -> Equation
     if not wanted:
         return equation
     values: dict[Var, Atom] = dict(zip(inputs.consts, given.consts, strict=True))
-    for part in live_equations(graph.equations, wanted):
+    for part in live_equations(graph.equations, wanted, effects=False):
         outputs = tuple(Var(v.type, v.name) for v in part.outputs)
         read = tuple(values.get(a, a) if isinstance(a, Var) else a for a in part.inputs)
         builder.add(replace(part, inputs=read, outputs=outputs))
@@ -238,6 +238,7 @@ def _worth_hoisting(graph: Graph, consts: Sequence[Var]) -> list[Var]:
             all(a in fixed for a in variables)
             and variables
             and equation.primitive is not rows.while_
+            and not has_effect(equation)
         ):
             fixed.update(equation.outputs)
             cost = sum(costs.get(a, 0) for a in equation.inputs) + _cost(equation)

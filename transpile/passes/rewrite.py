@@ -56,7 +56,8 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
     for equation in graph.equations:
         inputs = tuple(builder.read(a) for a in equation.inputs)
         current = equation if inputs == equation.inputs else replace(equation, inputs=inputs)
-        builder.source, builder.name = equation.source, equation.outputs[0].name
+        builder.source = equation.source
+        builder.name = equation.outputs[0].name if equation.outputs else ""
         results = rule(builder, current)
         if results is None:
             builder.add(current)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.graph import Atom, Const, Equation, Graph, Var, has_effect
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitive import TABLE, Primitive
 from transpile.primitives import axes, elementwise, indexing, linalg
@@ -29,7 +29,7 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
-    if len(equation.outputs) != 1:
+    if len(equation.outputs) != 1 or has_effect(equation):
         return None
     if equation.primitive.kind == "elementwise":
         equation = _with_scalar_constants(builder, equation)

@@ -11,6 +11,7 @@ from transpile.primitive import RARE_ROWS
 _FAMILIES = (
     "axes",
     "bits",
+    "callbacks",
     "calls",
     "checkpoint",
     "control",

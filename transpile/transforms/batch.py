@@ -69,7 +69,7 @@ def _apply_rule(
         )
     operands = [operand(v) for v in given]
     results, flags = row.batch(axis, batched, *operands, **equation.params)
-    if row.has_graphs or len(equation.outputs) > 1:
+    if row.has_graphs or len(equation.outputs) != 1:
         return results, flags
     return [results], [flags]
 
