@@ -114,8 +114,10 @@ def _counter(around: Elements, found: Control, name: str) -> tuple[Symbol | None
         lower, upper = (around.index_of(a, ()) for a in found.bounds)
         low = None if lower is None else bounds(lower)[0]
         high = None if upper is None else bounds(upper)[1]
-        low, high = -UNBOUNDED if low is None else low, UNBOUNDED if high is None else high
-        return Symbol(name, low, max(high, low + 1)), 0
+        low = -UNBOUNDED if low is None else low
+        if isinstance(upper, Dim) and high is not None:  # below what the counters around it allow
+            return Symbol(name, low, upper), 0
+        return Symbol(name, low, max(UNBOUNDED if high is None else high, low + 1)), 0
     if row is not rows.scan:
         return None, 0
     length = found.equation.params["length"]

@@ -261,7 +261,7 @@ def is_within(index: Index, extent: Index) -> bool:
     if low is None or low < 0:
         return False
     if isinstance(extent, int):
-        return high is not None and high < extent
+        return (high is not None and high < extent) or _is_below(index, extent)
     # Each symbol at the top of its range: decides `i < n` and `m*i + j < m*n` for a runtime n, m.
     largest = index
     for _ in range(4):
@@ -271,6 +271,30 @@ def is_within(index: Index, extent: Index) -> bool:
         largest = substitute(largest, ranged)
     slack = bounds(extent - largest)[0]
     return slack is not None and slack >= 1
+
+
+def _is_below(index: Index, limit: int) -> bool:
+    """Tell whether an index is below a limit because the range of a loop's index ends where that of
+    another one says: `i + d < n` for i in 0..n-d."""
+    for _ in range(4):
+        if isinstance(index, int):
+            return index < limit
+        linear = {m[0]: c for m, c in index.terms if len(m) == 1}
+        inside = [s for m, _ in index.terms if len(m) != 1 for a in m for s in _symbols_in(a)]
+        tops = {
+            s: s.extent - 1
+            for s, c in linear.items()
+            if isinstance(s, Symbol) and isinstance(s.extent, Dim) and c > 0 and s not in inside
+        }
+        if not tops:
+            break
+        index = substitute(index, tops)
+    high = bounds(index)[1]
+    return high is not None and high < limit
+
+
+def _symbols_in(atom: Atom) -> Iterable[Symbol]:
+    return symbols_of(Dim((((atom,), 1),)))
 
 
 def _split(index: Index, divisor: Index) -> tuple[Index, Index]:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Index, Shape, Symbol, bounds, is_within, product
+from transpile.dims import Dim, Index, Shape, Symbol, bounds, is_within, product, symbols_of
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
+from transpile.primitives.elementwise import copy
 from transpile.primitives.linalg import dot_general, free_axes
 from transpile.types import BOOL, INT64
 
@@ -39,6 +40,7 @@ class Elements:
         self.graph = graph
         self.given = dict(given or {})
         self.prefix = prefix
+        self.counters = {s for e in self.given.values() for s in symbols_of(as_index(e) or 0)}
         self.producers: dict[Var, Equation] = {v: e for e in graph.equations for v in e.outputs}
         self.keys: dict[Atom, str] = {}
         self.atoms: dict[str, Atom] = {}
@@ -67,6 +69,8 @@ class Elements:
         if isinstance(atom, Const):
             if atom.is_scalar:
                 return Literal(atom.value[()], atom.type.dtype)
+            if all(isinstance(i, int) for i in index):
+                return Literal(atom.value[index], atom.type.dtype)
             return Load(self.key(atom), index, atom.type.dtype)
         if atom in self.given:
             return self.given[atom]
@@ -103,6 +107,8 @@ class Elements:
         self.sources.setdefault(equation.source)
         if primitive.kind == "elementwise":
             args = tuple(self.element(a, index if a.type.shape else ()) for a in equation.inputs)
+            if primitive is copy:
+                return args[0]
             return of_indices(Apply(primitive.name, args, var.type.dtype))
         if primitive.kind == "view":
             if primitive.index is None:
@@ -216,13 +222,23 @@ class Elements:
         their subscript must be a variable.
         """
         known = as_index(value)
-        if known is not None and not (is_target and _may_repeat(known)):
+        if known is not None and not (is_target and self._may_repeat(known)):
             return known
         for test in reversed(self._guards):  # the variable is declared where they may not hold
             value = Apply("select", (test, value, Literal(0, INT64)), INT64)
         if value not in self.bound:
             self.bound[value] = self.symbol(extent)
         return Dim.of(self.bound[value])
+
+    def _may_repeat(self, index: Index) -> bool:
+        """Tell whether an index may be the same in different iterations of a loop that it depends
+        on: unless it is a multiple of one loop's index. The loops around a body do not count."""
+        if isinstance(index, int):
+            return False
+        moving = [atoms for atoms, _ in index.terms if not self.counters.issuperset(atoms)]
+        if not moving:
+            return False
+        return len(moving) != 1 or len(moving[0]) != 1 or not isinstance(moving[0][0], Symbol)
 
     def clipped(self, value: Expr, extent: Index, is_target: bool = False) -> Index:
         """The subscript next to a value that is at least 0 and below the extent."""
@@ -399,15 +415,6 @@ def _as_index(value: Expr) -> Index | None:
             return a + b if op == "add" else a - b
         case _:
             return None
-
-
-def _may_repeat(index: Index) -> bool:
-    """Tell whether an index may be the same in different iterations of a loop that it depends
-    on: unless it is a multiple of one loop's index."""
-    if isinstance(index, int):
-        return False
-    moving = [atoms for atoms, _ in index.terms if atoms]
-    return len(moving) != 1 or len(moving[0]) != 1 or not isinstance(moving[0][0], Symbol)
 
 
 def convert(expr: Expr, dtype: np.dtype[Any]) -> Expr:

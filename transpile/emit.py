@@ -7,6 +7,7 @@ from itertools import chain, count, islice
 
 from transpile import walks
 from transpile.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.effects import effect
 from transpile.errors import InternalError
 from transpile.graph import Atom, Const
 from transpile.library_calls import Calls
@@ -89,7 +90,7 @@ class Emitter:
                 is_free = x not in self.places and self.sharing.may_take(stage, x)
                 if is_free and (isinstance(wanted, Place) or self._may_be(x, wanted, stage)):
                     self.places[x] = wanted
-                if stage.scatter is not None and self.places.get(x) == wanted:
+                if stage.scatter is not None and self.known(x) == wanted:
                     found.add(stage)
         return found
 
@@ -119,6 +120,18 @@ class Emitter:
         return found
 
     # ------------------------------------------------------------------------------ places
+
+    def is_read(self, atom: Atom) -> bool:
+        """Tell whether anything reads a value, or gives it as a result."""
+        key = self.placement.keys.get(atom)
+        is_result = atom in self.placement.graph.outputs
+        return is_result or any(key in s.reads for s in self.placement.stages)
+
+    def known(self, atom: Atom) -> Place | Variable | None:
+        """Where a value is, if it has a place already."""
+        if atom not in self.places and atom in self.views:
+            return self.views[atom].known()
+        return self.places.get(atom)
 
     def place(self, atom: Atom) -> Place | Variable:
         """Where a value is; a temporary gets its place when first met."""
@@ -183,6 +196,8 @@ class Emitter:
                 yield from self.repeats[item].statements()
             elif item.kind == "call":
                 yield from self.calls.statements(item)
+            elif item.kind == "effect":
+                yield from effect(self, item)
             elif item.scatter is not None:
                 yield from self._scatter(item, item.scatter)
             else:

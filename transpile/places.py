@@ -86,10 +86,12 @@ class Variable:
 @dataclass(frozen=True)
 class View:
     """The value of the surrounding graph that an input of a body stands for: `read` gives its
-    elements, and `place` says where they are when they must be in memory."""
+    elements, `place` says where they are when they must be in memory, and `known` where they are
+    as matters stand."""
 
     read: Callable[[Shape], Expr]
     place: Callable[[], Place | Variable]
+    known: Callable[[], Place | Variable | None]
 
 
 class Memory:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:  # an Emitter makes these, and they make Emitters for the bodi
     from transpile.emit import Emitter
 
 
+# Arrays of no more elements than this are copied when an iteration hands them on.
+SMALL = 16
+
+
 @dataclass(frozen=True, eq=False)
 class Carried:
     """One value of a carry.
@@ -94,6 +98,7 @@ class Repeat:
         return View(
             lambda index: emitter.read(atom, (*prefix, *index)),
             lambda: emitter.stored(atom).part(prefix) if prefix else emitter.place(atom),
+            lambda: None if prefix else emitter.known(atom),
         )
 
     def _place_of_number(self, result: Var, hint: str) -> tuple[Variable, Place | Variable]:
@@ -104,7 +109,7 @@ class Repeat:
             return final, final
         variable = Variable(emitter.memory.names.new(hint), result.type.dtype)
         self.new.append(variable)
-        if final is None and emitter.is_body:
+        if final is None and (emitter.is_body or not emitter.is_read(result)):
             emitter.places[result] = final = variable
         return variable, final or emitter.stored(result)
 
@@ -159,7 +164,8 @@ class Loop(Repeat):
         taken = hint in emitter.memory.names or hint in emitter.loops
         if hint not in LOOP_NAMES or taken:
             hint = emitter.loop_name(0) if not hint or taken else emitter.memory.names.new(hint)
-        return Symbol(hint, symbol.lower, symbol.extent)
+        extent = None if symbol.extent is None else substitute(symbol.extent, emitter.around)
+        return Symbol(hint, symbol.lower, extent)
 
     def _counting_input(self) -> Var | None:
         """The input of the body that is the number of the iteration."""
@@ -208,7 +214,7 @@ class Loop(Repeat):
         if settled:
             return final, None, final
         spare = emitter.memory.temporary(result)
-        if length is None or final.prefix:
+        if length is None or final.prefix or _is_small(result):
             return spare, emitter.memory.temporary(result), final
         return (spare, final, final) if length % 2 else (final, spare, final)
 
@@ -261,7 +267,7 @@ class Loop(Repeat):
         return Dim.of(symbol), [*declared, limit]
 
     def _begin(self, c: Carried) -> Iterator[Statement]:
-        if self.emitter.places.get(c.initial) == c.current:
+        if self.emitter.known(c.initial) == c.current:
             return
         current = c.current
         if isinstance(current, Variable) and current in self.new:
@@ -277,6 +283,8 @@ class Loop(Repeat):
             return
         if isinstance(c.current, Variable):
             yield c.current.store((), self.body.read(c.after, ()))
+        elif c.following is not None and _is_small(c.result):
+            yield self._copied(c.following, c.current, self.body)
         elif c.following is not None:
             yield Swap(c.current.name, c.following.name)
 
@@ -287,12 +295,22 @@ class Loop(Repeat):
         elif c.following == c.final:
             yield Swap(c.current.name, c.following.name)
         elif isinstance(c.final, Place) and c.final != c.current:
-            loops = [Symbol(self.emitter.loop_name(d), 0, e) for d, e in enumerate(c.final.shape)]
-            index = tuple(Dim.of(s) for s in loops)
-            copy: Statement = c.final.store(index, c.current.load(index))
-            for symbol in reversed(loops):
-                copy = For(symbol, symbol.extent or 0, (copy,))
-            yield copy
+            yield self._copied(c.current, c.final, self.emitter)
+
+    def _copied(self, source: Place, target: Place, emitter: Emitter) -> Statement:
+        loops = [Symbol(emitter.loop_name(d), 0, e) for d, e in enumerate(source.shape)]
+        index = tuple(Dim.of(s) for s in loops)
+        copy: Statement = target.store(index, source.load(index))
+        for symbol in reversed(loops):
+            copy = For(symbol, symbol.extent or 0, (copy,))
+        return copy
+
+
+def _is_small(var: Var) -> bool:
+    """Tell whether an array is so small that it is copied rather than exchanged by pointers: its
+    elements can then live in registers."""
+    size = var.type.size
+    return isinstance(size, int) and size <= SMALL
 
 
 def _hint(before: Var, after: Atom, result: Var) -> str:

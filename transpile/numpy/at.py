@@ -195,11 +195,28 @@ class Places:
         chosen = check_mode(mode)
 
         def change(x: Any, v: Any) -> Any:
+            if x.dtype.kind in "fc" and _meets_once(self.key):
+                value = convert(as_operand(v), x.dtype)
+                before = get_item(x, self.key, chosen if chosen != "drop" else "fill")
+                return set_item(x, self.key, call(ufunc, before, value), chosen, unique)
             ones = fill(1, x.shape, x.dtype)
             factors = update_item(ones, self.key, v, "multiply", chosen, unique)
             return call(ufunc, x, factors)
 
         return _computed(change, self.array, values, key=self.key)
+
+
+def _meets_once(key: Any) -> bool:
+    """Tell whether an index meets each element once at most: it holds no arrays of indices."""
+    entries = key if isinstance(key, tuple) else (key,)
+    return all(
+        e is None
+        or e is Ellipsis
+        or isinstance(e, slice | int | np.integer)
+        or (isinstance(e, Tracer) and not e.shape and e.dtype.kind in "iu")
+        for e in entries
+        if not isinstance(e, bool)
+    ) and not any(isinstance(e, bool) for e in entries)
 
 
 def _computed(function: Callable[..., Any], x: Any, *values: Any, key: Any = None) -> Any:

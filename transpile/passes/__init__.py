@@ -16,6 +16,7 @@ from transpile.passes.common_subexpressions import common_subexpressions
 from transpile.passes.components import components
 from transpile.passes.dead_code import dead_code
 from transpile.passes.decompose import decompose
+from transpile.passes.formulas import formulas
 from transpile.passes.halves import halves
 from transpile.passes.inline_calls import inline_calls
 from transpile.passes.loops import loops
@@ -27,6 +28,7 @@ from transpile.primitives.control_operands import graphs_of, operands_of, rebuil
 PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (inline_calls, "what a call computes is optimised and fused with what stands around it"),
     (dead_code, "what nothing reads would only cost time in the passes that follow"),
+    (formulas, "constant arrays of one number, or that count, are no tables in memory"),
     (loops, "what a loop computes again and again is computed before it; some are no loops at all"),
     (dead_code, "what a loop does without is not computed either"),
     (halves, "float16 and bfloat16 are computed in float32, and rounded"),

@@ -13,6 +13,7 @@ from transpile.schedule.columns import columns
 from transpile.schedule.donation import donation
 from transpile.schedule.flatten import flatten
 from transpile.schedule.hoist import hoist
+from transpile.schedule.local_arrays import local_arrays
 from transpile.schedule.repeated import repeated
 from transpile.schedule.scalars import scalars
 from transpile.schedule.simd import simd
@@ -20,6 +21,7 @@ from transpile.schedule.split import split
 from transpile.schedule.threads import threads
 from transpile.schedule.tiles import tiles
 from transpile.schedule.unravel import unravel
+from transpile.schedule.unused import unused
 from transpile.schedule.versions import versions
 from transpile.walks import check
 
@@ -30,12 +32,14 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     ),
     (flatten, "reshaped arrays are walked by one plain subscript instead of quotients"),
     (unravel, "merged axes are walked by a loop each, where quotients would keep it out of lanes"),
+    (unused, "what only other pieces of a loop read is not computed"),
     (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
     (tiles, "arrays that are read along rows and along columns are walked a tile at a time"),
     (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),
     (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
     (donation, "a result takes the memory of an argument that the caller gives up"),
     (scalars, "a number that only one kernel uses lives in a variable"),
+    (local_arrays, "small arrays of one kernel with loops in it live in its registers"),
     (repeated, "a scalar used twice gets a name"),
     (threads, "outer loops with enough work run on several threads"),
     (hoist, "the subscript of a row is read once, before the loop over its elements"),

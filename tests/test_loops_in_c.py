@@ -1,0 +1,281 @@
+"""Loops and branches come out as one would write them in C."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+import pytest
+from helpers import trace_to_graph
+
+from transpile import jit, lax, tree
+from transpile.transforms.interpret import interpret
+
+RANDOM = np.random.default_rng(0)
+
+
+def kernel(f, *args):
+    """The body of the only kernel of a function, without its outer braces."""
+    text = jit(f).lower(*args).as_text()
+    text = text[text.rindex("\nstatic void ") :]
+    body = text[text.index("\n{\n") + 3 : text.index("\n}\n")]
+    return textwrap.dedent(body).strip() + "\n"
+
+
+def assert_as_interpreted(f, *args):
+    found = tree.leaves(jit(f)(*args))
+    expected = interpret(trace_to_graph(f, *args), args)
+    for x, y in zip(found, expected, strict=True):
+        assert x.dtype == np.asarray(y).dtype
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
+
+
+def assert_c(f, args, expected):
+    assert kernel(f, *args) == textwrap.dedent(expected).strip() + "\n"
+    assert_as_interpreted(f, *args)
+
+
+def test_numbers_of_a_carry_are_variables():
+    def fibonacci(a, b):
+        return lax.fori_loop(0, 50, lambda i, c: (c[1], c[0] + c[1]), (a, b))[0]
+
+    assert_c(
+        fibonacci,
+        (0, 1),
+        """
+        int64_t c_0 = a;
+        int64_t c_1 = b;
+        for (int64_t i = 0; i < 50; i++) {
+            const int64_t t = add_i64(c_0, c_1);
+            c_0 = c_1;
+            c_1 = t;
+        }
+        *out = c_0;
+        """,
+    )
+
+
+def test_an_average_over_a_series_is_one_loop_with_its_mean_in_a_variable():
+    def average(x):
+        def step(mean, value):
+            mean = 0.9 * mean + 0.1 * value
+            return mean, mean
+
+        return lax.scan(step, x[0], x)[1]
+
+    assert_c(
+        average,
+        (RANDOM.random(100),),
+        """
+        double mean = x[0];
+        for (int64_t i = 0; i < 100; i++) {
+            mean = 0.9 * mean + 0.1 * x[i];
+            out[i] = mean;
+        }
+        """,
+    )
+
+
+def test_elimination_changes_the_matrix_where_it_lies():
+    def lu(a):
+        n = a.shape[0]
+
+        def eliminate(k, a):
+            def row(i, a):
+                a = a.at[i, k].divide(a[k, k])
+                return lax.fori_loop(k + 1, n, lambda j, a: a.at[i, j].add(-a[i, k] * a[k, j]), a)
+
+            return lax.fori_loop(k + 1, n, row, a)
+
+        return lax.fori_loop(0, n - 1, eliminate, a)
+
+    assert_c(
+        lu,
+        (RANDOM.random((5, 5)) + 5 * np.eye(5),),
+        """
+        for (int64_t i = 0; i < 5; i++) {
+            #pragma omp simd
+            for (int64_t j = 0; j < 5; j++)
+                out[i][j] = a[i][j];
+        }
+        for (int64_t k = 0; k < 4; k++) {
+            const int64_t first = k + 1;
+            for (int64_t i = first; i < 5; i++) {
+                out[i][k] = out[i][k] / out[k][k];
+                for (int64_t j = first; j < 5; j++)
+                    out[i][j] += -out[i][k] * out[k][j];
+            }
+        }
+        """,
+    )
+
+
+def test_subscripts_that_loops_keep_in_range_are_not_clipped():
+    def fold(letters):
+        n = letters.shape[0]
+
+        def cell(i, d, best):
+            j = i + d
+            most = best[i + 1, j - 1] + (letters[i] + letters[j] == 3)
+            most = lax.fori_loop(
+                i, j, lambda k, m: np.maximum(m, best[i, k] + best[k + 1, j]), most
+            )
+            return best.at[i, j].set(most)
+
+        def diagonal(d, best):
+            return lax.fori_loop(0, n - d, lambda i, best: cell(i, d, best), best)
+
+        return lax.fori_loop(1, n, diagonal, np.zeros((n, n), np.int64))
+
+    text = kernel(fold, RANDOM.integers(0, 4, 12))
+    assert "for (int64_t k = i; k < d + i; k++)" in text
+    assert "out[i][d + i] = m;" in text
+    assert "minimum" not in text.replace("maximum", "")
+    assert_as_interpreted(fold, RANDOM.integers(0, 4, 12))
+
+
+def test_a_step_that_reads_its_neighbours_exchanges_two_arrays():
+    def heat(u):
+        def step(_, u):
+            return u.at[1:-1].set(u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2]))
+
+        return lax.fori_loop(0, 4, step, u)
+
+    assert_c(
+        heat,
+        (RANDOM.random(40),),
+        """
+        #pragma omp simd
+        for (int64_t i = 0; i < 40; i++)
+            out[i] = u[i];
+        for (int64_t i = 0; i < 4; i++) {
+            t[0] = out[0];
+            #pragma omp simd
+            for (int64_t j = 1; j < 39; j++)
+                t[j] = out[j] + 0.1 * (out[j + 1] - 2.0 * out[j] + out[j - 1]);
+            t[39] = out[39];
+            double *previous = out;
+            out = t;
+            t = previous;
+        }
+        """,
+    )
+
+
+def test_a_condition_over_arrays_shares_the_loop_of_the_step():
+    def solve(a):
+        def step(state):
+            x, _ = state
+            change = (x * x - a) / (2 * x)
+            return x - change, np.max(np.abs(change))
+
+        return lax.while_loop(lambda s: s[1] > 1e-9, step, (a, np.inf))[0]
+
+    assert_c(
+        solve,
+        (RANDOM.random(30) + 1,),
+        """
+        #pragma omp simd
+        for (int64_t i = 0; i < 30; i++)
+            out[i] = a[i];
+        double state_1 = INFINITY;
+        while (state_1 > 1e-09) {
+            double acc = -INFINITY;
+            #pragma omp simd reduction(maximum_f64:acc)
+            for (int64_t i = 0; i < 30; i++) {
+                const double change = (out[i] * out[i] - a[i]) / (2.0 * out[i]);
+                out[i] = out[i] - change;
+                acc = maximum_f64(acc, fabs(change));
+            }
+            state_1 = acc;
+        }
+        """,
+    )
+
+
+def test_what_no_iteration_changes_is_computed_before_the_loop():
+    def f(x, y):
+        return lax.fori_loop(0, 9, lambda i, c: c + np.exp(x) * np.sqrt(y).sum(), x)
+
+    text = kernel(f, RANDOM.random(20), RANDOM.random(20))
+    loop = text[text.index("i < 9") :]
+    assert "exp" not in loop
+    assert "sqrt" not in loop
+
+
+def test_a_choice_between_cheap_numbers_is_an_expression():
+    def collatz(n):
+        def step(c):
+            n, steps = c
+            return lax.cond(n % 2 == 0, lambda n: n // 2, lambda n: 3 * n + 1, n), steps + 1
+
+        return lax.while_loop(lambda c: c[0] != 1, step, (n, 0))[1]
+
+    text = kernel(collatz, 27)
+    assert "if" not in text
+    assert "while (c_0 != 1)" in text
+    assert jit(collatz)(27) == 111
+
+
+def test_a_branch_that_changes_an_array_leaves_it_in_its_place():
+    def f(x, flags):
+        def step(i, x):
+            return lax.cond(flags[i], lambda x: x.at[i].multiply(2.0), lambda x: x, x)
+
+        return lax.fori_loop(0, 30, step, x)
+
+    x, flags = RANDOM.random(30), RANDOM.random(30) < 0.5
+    assert_c(
+        f,
+        (x, flags),
+        """
+        #pragma omp simd
+        for (int64_t i = 0; i < 30; i++)
+            out[i] = x[i];
+        for (int64_t i = 0; i < 30; i++) {
+            if (flags[i]) {
+                out[i] *= 2.0;
+            }
+        }
+        """,
+    )
+
+
+def test_several_branches_are_a_chain():
+    def f(k, x):
+        return lax.switch(k, [np.sin, np.cos, lambda x: -x], x)
+
+    text = kernel(f, 1, RANDOM.random(8))
+    assert "if (k <= 0) {" in text
+    assert "} else if (k == 1) {" in text
+    for k in (-1, 0, 1, 2, 5):
+        x = RANDOM.random(8)
+        np.testing.assert_allclose(
+            jit(f)(k, x), [np.sin, np.cos, np.negative][min(max(k, 0), 2)](x)
+        )
+
+
+def test_a_loop_of_one_iteration_is_none():
+    text = kernel(lambda x: lax.fori_loop(3, 4, lambda i, x: x * i, x), RANDOM.random(8))
+    assert text.count("for") == 1
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 7])
+def test_scans_of_any_length_stack_what_they_give(length):
+    def f(c, x):
+        return lax.scan(lambda c, x: (c + x.sum(), c * x), c, x, reverse=True)
+
+    assert_as_interpreted(f, 2.0, RANDOM.random((length, 3)))
+
+
+def test_small_states_live_in_local_arrays():
+    def orbit(y):
+        def step(y, _):
+            y = y + 0.01 * np.stack([y[1], -y[0]])
+            return y, y[0]
+
+        return lax.scan(step, y, None, length=100)[1]
+
+    text = kernel(orbit, np.array([1.0, 0.0]))
+    assert "double t[2];" in text
+    assert_as_interpreted(orbit, np.array([1.0, 0.0]))
