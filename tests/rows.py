@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from window_rows import window_cases
 
 from transpile.graph import Const, Equation, Graph, Var
 from transpile.primitive import TABLE
@@ -418,6 +419,16 @@ def array_program(dtype):
         for kind, shape, lengths, over in TRANSFORMS[dtype.kind]:
             params = {"fft_type": kind, "fft_lengths": lengths, "axes": over, "scale": 0.5}
             batch.case("fft", operand(shape), **params)
+    for row in TABLE.values():
+        if (row.kind in ("window", "convolve") or row.name == "windows") and accepted(row, dtype):
+            for shapes, params in window_cases(row, large=True):
+                parts = [operand(s, f"part{k}") for k, s in enumerate(shapes)]
+                if row.kind == "convolve":  # gaps are left out, which are zero but for 0 * NaN
+                    plain = (small(dtype, s, random) for s in shapes)
+                    finite = [np.where(x == x, x, 1).astype(dtype) for x in plain]
+                    names = ["_".join(["finite", *map(str, s)]) for s in shapes]
+                    parts = list(map(batch.input, finite, names))
+                batch.case(row.name, *parts, **params)
     indexing_cases(batch, dtype, operand)
     return batch
 

@@ -38,6 +38,7 @@ from rows import (
     small,
     taken_shape,
 )
+from window_rows import window_cases
 
 from transpile import numpy as jnp
 from transpile.graph import Const, Equation, Graph, Var
@@ -236,6 +237,8 @@ def array_cases(row, dtype):
                 ((0, 3), (3, 2), (((1,), (0,)), ((), ()))),
             ]
             found = [([x, y], {"dimension_numbers": n}) for x, y, n in [*PRODUCTS, *more]]
+        case _ if row.kind in ("window", "convolve") or row.name == "windows":
+            found = window_cases(row)
         case _:
             found = _cases_of_kind(row)
     return [c for c in found if all(np.prod(s) <= LARGEST for s in c[0])]

@@ -18,7 +18,7 @@ from transpile.graph import Const
 from transpile.primitive import TABLE, Axis, Linear, Primitive, register
 from transpile.primitives.reductions import identity
 from transpile.primitives.rules import apply, in_front, linear, zeros_like
-from transpile.types import ArrayType
+from transpile.types import ArrayType, computed_dtype
 
 Pairs = tuple[tuple[int, int], ...]
 Ints = tuple[int, ...]
@@ -278,7 +278,7 @@ def _extreme_jvp(select: str) -> Callable[..., Any]:
 reduce_window_sum = _window_reduction(
     "reduce_window_sum",
     "add",
-    np.sum,
+    lambda x, *, axis: np.sum(x, axis=axis, dtype=computed_dtype(x.dtype)),
     dtypes="iufc",
     jvp=lambda tangents, _, x, **params: apply("reduce_window_sum", tangents[0], **params),
     transpose=_sum_transpose,
@@ -315,9 +315,9 @@ def _scatter_add(ct: Any, x: Any, *, select: str, **params: Any) -> Any:
     inside = np.arange(1, x.size + 1).reshape(x.shape)
     places = taps_of(inside, 0, **params)
     chosen = np.take_along_axis(places, _chosen(x, select, params)[..., None], -1).ravel()
-    wide = np.zeros(x.size + 1, ct.dtype)
-    np.add.at(wide, chosen, ct.ravel())
-    return wide[1:].reshape(x.shape)
+    wide = np.zeros(x.size + 1, computed_dtype(ct.dtype))
+    np.add.at(wide, chosen, ct.ravel().astype(wide.dtype))
+    return wide[1:].reshape(x.shape).astype(ct.dtype)
 
 
 def _gather_type(t: ArrayType, x: ArrayType, *, select: str, **params: Any) -> ArrayType:
