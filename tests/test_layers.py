@@ -20,7 +20,7 @@ DATA_FLOW = """
     signature surroundings
     transforms primitives numpy scipy
     passes
-    routines products convolutions fourier loops walks run_loops runtime names cost places sorts
+    routines products convolutions fourier loops walks checked_memory run_loops runtime names cost places sorts
     tangles elements
     inlining bodies placement updates nest sharing library_calls repeats emit lower
     schedule
@@ -41,6 +41,7 @@ HIDDEN = {
 # Modules that are imported when one of their names is used, by `Later`, each with its reason.
 RARE = "a program from the cache does without it"
 LATER = {
+    ("arrays_of_lists", "transpile.numpy.ranges"): "it is one of those that few traces use",
     ("cache", "shutil"): RARE,
     ("cache", "tempfile"): RARE,
     ("compilers", "subprocess"): RARE,

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from transpile.checked_memory import Memory, Team, Workspace
 from transpile.convolutions import elements
 from transpile.dims import Atom, Dim, Index, Shape, Symbol, bounds, evaluate, product
 from transpile.errors import InternalError
 from transpile.fourier import KINDS
+from transpile.graph import Site
 from transpile.loops import (
     Alloc,
     Apply,
@@ -44,70 +46,8 @@ from transpile.primitive import TABLE
 from transpile.routines import Routine
 from transpile.walks import seen_by
 
-UNWRITTEN = 0
 # What the functions of ordinary angles give for others: anything that will be noticed.
 FUNCTIONS, LARGEST_ANGLE, FAR = ("sin", "cos", "tan"), 2.0**40, -777.0
-
-
-class Memory:
-    """The elements of one buffer, and for each of them which buffer wrote it last."""
-
-    def __init__(
-        self, buffer: Buffer, sizes: dict[str, int], place: Workspace, offset: int
-    ) -> None:
-        self.name = buffer.name
-        self.dtype = buffer.dtype
-        self.mark = place.new_mark()
-        count = evaluate(product(buffer.shape), sizes)
-        end = offset + count * buffer.dtype.itemsize
-        if offset < 0 or end > place.bytes.size:
-            raise InternalError(f"{self.name} does not fit into its workspace")
-        self.data = place.bytes[offset:end].view(buffer.dtype)
-        self.owners = place.owners[offset:end].reshape(count, buffer.dtype.itemsize)
-
-    def fill(self, value: Any) -> None:
-        """Write every element."""
-        self.data[:] = np.asarray(value, self.dtype).ravel()
-        self.owners[:] = self.mark
-
-    def read(self, position: int) -> Any:
-        """An element, in row-major order."""
-        owners = self.owners[position]
-        if owners[0] != self.mark or owners[-1] != self.mark:
-            raise InternalError(f"{self.name}: element {position} is read before it is written")
-        return self.data[position]
-
-    def write(self, position: int, value: Any) -> None:
-        """Change an element."""
-        self.data[position] = value
-        self.owners[position] = self.mark
-
-
-class Team:
-    """The threads of a parallel loop: which iteration has written which element."""
-
-    def __init__(self) -> None:
-        self.iteration = 0
-        self.writers: dict[tuple[Memory, int], int] = {}
-
-    def note(self, memory: Memory, position: int) -> None:
-        """Raise unless an access of the present iteration is none of another one's business."""
-        if self.writers.get((memory, position), self.iteration) != self.iteration:
-            raise InternalError(f"two iterations of a parallel loop meet at {memory.name}")
-
-
-class Workspace:
-    """Bytes that buffers share."""
-
-    def __init__(self, size: int) -> None:
-        self.bytes = np.zeros(size, np.uint8)
-        self.owners = np.full(size, UNWRITTEN, np.int64)
-        self._marks = UNWRITTEN
-
-    def new_mark(self) -> int:
-        """A number by which another buffer knows its own elements."""
-        self._marks += 1
-        return self._marks
 
 
 def run(program: Program, values: Sequence[Any]) -> list[Any]:
@@ -305,6 +245,9 @@ class _KernelRun:
         if call.routine is not None:
             self.library(call, call.routine)
             return
+        if call.site is not None:
+            self.call_back(call, call.site)
+            return
         if call.function.startswith(("sort_", "argsort_")):
             self.sort(call)
             return
@@ -326,6 +269,20 @@ class _KernelRun:
         for (i, j), value in np.ndenumerate(np.matmul(left, right)):
             self.memories[c.buffer].write(first + i * c_row + j, value)
         self.memories[scratch.buffer].fill(0)
+
+    def call_back(self, call: Call, site: Site) -> None:
+        """The callback of a site, with copies of the arrays."""
+        values = []
+        for kind, address in zip(site.types, call.args, strict=True):
+            shape = kind.static_shape()
+            if isinstance(address, Load):
+                first = self.position(address.buffer, address.index)
+                memory = self.memories[address.buffer]
+                cells = [memory.read(first + k) for k in range(int(np.prod(shape)))]
+                values.append(np.array(cells, kind.dtype).reshape(shape))
+            else:
+                values.append(np.empty(shape, kind.dtype))
+        site.callback(*values)
 
     def convolution(self, call: Call) -> None:
         """conv_T(&plan, operations, &x, &w, &out, &scratch)."""
