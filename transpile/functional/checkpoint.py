@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from transpile import tree
+from transpile.extended import flatten_arrays
 from transpile.functional.custom import bind_function, finished, traced_call
 from transpile.parameters import parameters
 from transpile.primitive import Primitive
@@ -234,6 +235,6 @@ def _guards(
     return [
         flag
         for flag, value in zip(flags, values, strict=True)
-        for leaf in tree.leaves(value)
+        for leaf in flatten_arrays(value)[0]
         if isinstance(leaf, Tracer)
     ]

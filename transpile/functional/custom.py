@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from transpile import errors, tree
+from transpile.extended import flatten_arrays
 from transpile.functional.custom_rules import Call, JvpRule, VjpRule
 from transpile.functional.flat import flatten_function, is_inexact, value_type, zero
 from transpile.functional.stand_ins import Parts, zero_like
@@ -369,7 +370,7 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
     @functools.wraps(fun)
     def converted(*args: Any) -> Any:
         count = len(args) - len(hoisted)
-        leaves, structure = tree.flatten(tuple(args[:count]))
+        leaves, structure = flatten_arrays(tuple(args[:count]))
         if structure != flat.in_tree:
             raise TypeError(
                 f"{user_source()}: The inputs to the closure produced by closure_convert must have "

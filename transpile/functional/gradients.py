@@ -11,6 +11,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.functional.differentiate import linear_map, linearized_graph
+from transpile.extended import flatten_arrays
 from transpile.functional.flat import (
     Flat,
     argument_names,
@@ -109,7 +110,7 @@ class _Gradient:
         """The value (None where it is not wanted), the auxiliary result, and the gradient."""
         partial, chosen, places = chosen_arguments(self.fun, self.argnums, args, kwargs)
         names = argument_names(self.fun, chosen, places)
-        for leaf, name in zip(tree.leaves(chosen), names, strict=True):
+        for leaf, name in zip(flatten_arrays(chosen)[0], names, strict=True):
             check_input("grad", as_value(leaf, repr(name)), self.holomorphic, self.allow_int)
         flat, leaves = flatten_function(partial, chosen, has_aux=self.has_aux, argnums=places)
         kind = _scalar_type(flat, self.holomorphic)

@@ -16,6 +16,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.functional.differentiate import linearized_graph
+from transpile.extended import flatten_arrays
 from transpile.functional.flat import (
     Flat,
     argument_names,
@@ -190,7 +191,7 @@ def _jacobian_function(
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         partial, chosen, places = chosen_arguments(fun, argnums, args, kwargs)
         names = argument_names(fun, chosen, places)
-        for leaf, name in zip(tree.leaves(chosen), names, strict=True):
+        for leaf, name in zip(flatten_arrays(chosen)[0], names, strict=True):
             check_argument(value_type(as_value(leaf, repr(name))).dtype)
         flat, leaves = flatten_function(partial, chosen, has_aux=has_aux, argnums=places)
         for kind in flat.out_types:

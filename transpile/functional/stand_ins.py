@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.extended import flatten_arrays
 from transpile.functional.flat import is_inexact, value_type, zero
 from transpile.primitives.rules import spread
 from transpile.records import dataclass
@@ -80,7 +81,7 @@ class Parts:
     @staticmethod
     def of(value: Any) -> tuple[list[Tracer], Parts]:
         """The traced leaves of a pytree, and the rest of it."""
-        leaves, structure = tree.flatten(value)
+        leaves, structure = flatten_arrays(value)
         rest = tuple(_HOLE if isinstance(x, Tracer) else x for x in leaves)
         return [x for x in leaves if isinstance(x, Tracer)], Parts(structure, rest)
 
