@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.functional.differentiate import linearized_graph
 from transpile.extended import flatten_arrays
+from transpile.functional.differentiate import linearized_graph
 from transpile.functional.flat import (
     Flat,
     argument_names,
