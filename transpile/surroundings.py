@@ -27,7 +27,7 @@ T = TypeVar("T")
 FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionError)
 _FEW = 64  # items of a container that is looked into
 _DEEP = 4  # containers in containers
-_NOT_USERS = ("transpile", "numpy")  # packages whose functions stay as they are
+_NOT_USERS = ("transpile", "numpy")  # packages whose functions name no arrays of users
 
 
 class Surroundings:
@@ -90,11 +90,12 @@ class Surroundings:
         if id(function) in self._copies:
             return self._copies[id(function)]  # type: ignore[no-any-return]
         self._copies[id(function)] = function  # it may call itself
-        if (function.__module__ or "").split(".")[0] in _NOT_USERS:
-            return function
         cells = [_content(cell) for cell in function.__closure__ or ()]
         new_cells = [self.of(value) for value in cells]
-        names = [n for n in global_names(function.__code__) if n in function.__globals__]
+        is_users = (function.__module__ or "").split(".")[0] not in _NOT_USERS
+        names = [
+            n for n in global_names(function.__code__) if n in function.__globals__ and is_users
+        ]
         values = [function.__globals__[n] for n in names]
         new_values = [self.of(value) for value in values]
         defaults = self.of(function.__defaults__)
@@ -108,8 +109,8 @@ class Surroundings:
         scope = {**function.__globals__, **dict(zip(names, new_values, strict=True))}
         copy = FunctionType(function.__code__, scope, function.__name__, defaults, closure)
         copy.__kwdefaults__ = function.__kwdefaults__
-        functools.update_wrapper(copy, function)
-        del copy.__dict__["__wrapped__"]
+        copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+        copy.__dict__.update(function.__dict__)
         self._copies[id(function)] = copy
         return copy
 
@@ -121,13 +122,14 @@ def _content(cell: CellType) -> Any:
         return None
 
 
-def retried(attempt: Callable[[Callable[[], Any]], T], function: Any) -> T:
-    """The result of `attempt(give)`, which traces the function that `give()` is in its trace; of
-    one more attempt, with tracers for arrays, where that failed for an array that is not traced."""
+def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
+    """The result of `attempt(give, False)`, which traces the function that `give()` is in its
+    trace; where that failed for an array that is not traced, of `attempt(give, True)`, with tracers
+    for arrays. Python may ask for the values of these, if the trace knows any values."""
     try:
-        return attempt(lambda: function)
+        return attempt(lambda: function, False)
     except FAILURES as problem:
         try:
-            return attempt(lambda: Surroundings().of(function))
+            return attempt(lambda: Surroundings().of(function), True)
         except FAILURES:
             raise problem from None

@@ -27,10 +27,10 @@ from transpile.leaves import result_leaf
 from transpile.numpy.operands import convert
 from transpile.records import dataclass
 from transpile.signature import function_name, inner, unique_identifiers
-from transpile.source import function_source
+from transpile.source import function_source, user_source
 from transpile.surroundings import retried
 from transpile.trace import constant, trace_nested
-from transpile.tracer import Tracer, named
+from transpile.tracer import UNKNOWN, Tracer, named
 from transpile.types import PYTHON_SCALARS, ArrayType
 
 
@@ -107,7 +107,9 @@ def trace_body(
         count += structure.num_leaves
     names = argument_names(function, arguments, None) if names is None else names
 
-    def attempt(give: Callable[[], Any]) -> tuple[Graph, list[Tracer], tree.TreeDef]:
+    def attempt(
+        give: Callable[[], Any], is_again: bool
+    ) -> tuple[Graph, list[Tracer], tree.TreeDef]:
         def on_leaves(*tracers: Tracer) -> tuple[list[Any], tree.TreeDef]:
             given = iter(tracers)
             values = [t.unflatten([next(given) for _ in range(t.num_leaves)]) for t in trees]
@@ -122,6 +124,7 @@ def trace_body(
             unique_identifiers(names),
             name=function_name(function),
             source=function_source(inner(function)),
+            known=[UNKNOWN] * len(types) if is_again else None,
         )
 
     graph, captured, out_tree = retried(attempt, function)
@@ -165,5 +168,9 @@ def as_atom(value: Any) -> Any:
 
 def outside(function: Callable[..., Any], *arguments: Any) -> Any:
     """The result of a function of pytrees outside of all traces, as arrays."""
+    names = argument_names(function, arguments, None)
+    for leaf, name in zip(flatten_arrays(arguments)[0], names, strict=True):
+        as_value(leaf, f"{name!r} of lax.{function_name(function)}")
     flat, leaves = flatten_function(function, arguments, known=False)
-    return flat.out_tree.unflatten(run_outside(flat.closed.graph, leaves))
+    graph = replace(flat.closed.graph, source=user_source())
+    return flat.out_tree.unflatten(run_outside(graph, leaves))

@@ -11,6 +11,7 @@ import numpy as np
 from transpile.graph import Atom, Graph
 from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, outside, trace_body
 from transpile.lax.carries import check_branches
+from transpile.lax.loops import under_name
 from transpile.primitives import control
 from transpile.primitives.calls import bind_call
 from transpile.source import user_source
@@ -59,7 +60,7 @@ def cond(
         return _choose("cond", pred, [true_fun, false_fun], names, operands)
 
     if current_trace() is None:
-        return outside(chosen, pred, *operands)
+        return outside(under_name("cond", chosen), pred, *operands)
     return chosen(pred, *operands)
 
 
@@ -139,7 +140,7 @@ def switch(
         return _choose("switch", index, functions, names, operands)
 
     if current_trace() is None:
-        return outside(chosen, index, *operands)
+        return outside(under_name("switch", chosen), index, *operands)
     return chosen(index, *operands)
 
 
@@ -192,7 +193,7 @@ def _bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> lis
         for graph in graphs
     ]
     found: list[Any] = []
-    if any(place is None for place in same):
+    if any(place is None for place in same) or any(graph.has_effects for graph in left):
         found = bind_call(control.cond, index, *operands, branches=tuple(left))
     given = iter(found)
     return [next(given) if place is None else operands[place] for place in same]

@@ -67,7 +67,8 @@ def component_named(name: str) -> Callable[[KeyPath], str]:
     def component(path: KeyPath) -> str:
         place = keystr(path)
         if name:
-            return f"the input carry {'component ' if place else ''}{name}{place}"
+            is_part = place or name.endswith("]")
+            return f"the input carry {'component ' if is_part else ''}{name}{place}"
         return f"the input carry{f' at path {place}' if place else ''}"
 
     return component

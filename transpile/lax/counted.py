@@ -109,7 +109,7 @@ def _bounds_type(types: Sequence[ArrayType]) -> ArrayType:
 
 def _of_type(value: Any, kind: ArrayType) -> Any:
     if not isinstance(value, Tracer):
-        return as_atom(np.asarray(value, kind.dtype))
+        return np.asarray(value, kind.dtype)
     if value.dtype == kind.dtype:
         return value
     return bind(elementwise.convert, value, dtype=kind.dtype)
@@ -194,7 +194,7 @@ def _fori(
     if init.values:
         results = bind_call(
             control.fori_loop,
-            *limits,
+            *builtins.map(as_atom, limits),
             *body.captured,
             *builtins.map(as_atom, init.values),
             graph=replace(body.graph, inputs=(number, *leading, *carry)),

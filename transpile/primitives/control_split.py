@@ -11,11 +11,20 @@ one for each iteration, but for those that the second scan can have otherwise:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from transpile.graph import Atom, Const, Equation, Graph, Var, live_equations
+from transpile.graph import (
+    Atom,
+    Const,
+    Equation,
+    Graph,
+    Var,
+    has_effect,
+    live_equations,
+    silenced,
+)
 from transpile.primitives.control_graphs import (
     Flags,
     Outputs,
@@ -32,116 +41,15 @@ from transpile.primitives.control_narrow import (
     smaller,
     while_narrow,
 )
-from transpile.records import dataclass
 from transpile.transforms.linearize import free_variables, partition
-from transpile.types import ArrayType, kind_letter
+from transpile.transforms.residuals import residuals
+from transpile.types import ArrayType
 
 Parts = tuple[list[Equation], list[Equation]]  # the known equations, and the others
-
-# How many float operations are done again to save the memory of a residual.
-MOST_REPEATED = 3
-
-_MOVING = ("view", "generate")  # kinds of rows that compute nothing
 
 
 def _fresh(atoms: Sequence[Atom]) -> tuple[Var, ...]:
     return tuple(Var(a.type.strong, a.name) for a in atoms)
-
-
-# ------------------------------------------------------------------------------------- residuals
-
-
-@dataclass(frozen=True, eq=False)
-class Residuals:
-    """What the unknown part of a graph reads of its known part.
-
-    kept       the values that are handed over
-    repeated   the equations that make the others from these, inputs and constants again
-    """
-
-    kept: list[Var]
-    repeated: list[Equation]
-
-
-def residuals(
-    known: Sequence[Equation], wanted: Iterable[Var], free: set[Var], fixed: set[Var]
-) -> Residuals:
-    """The residuals for values that the unknown part wants. It costs nothing to hand over `free`
-    ones, and little to hand over `fixed` ones, which are not computed again but for views."""
-    producers = {v: e for e in known for v in e.outputs}
-    cut = _Cut(producers, free, fixed)
-    kept = [v for v in wanted if not cut.is_repeated(v)]
-    needed = dict.fromkeys(kept)
-    repeated = [e for e in known if id(e) in cut.repeated]
-    for equation in repeated:
-        for atom in equation.inputs:
-            if isinstance(atom, Var) and id(producers.get(atom)) not in cut.repeated:
-                needed[atom] = None
-    return Residuals(list(needed), repeated)
-
-
-class _Cut:
-    """Decides which values are computed again: those that cheap equations make of free values."""
-
-    def __init__(self, producers: dict[Var, Equation], free: set[Var], fixed: set[Var]) -> None:
-        self.producers = producers
-        self.free = free
-        self.fixed = fixed
-        self.repeated: set[int] = set()
-
-    def is_repeated(self, var: Var) -> bool:
-        """Tell whether a value is computed again; then mark the equations that do so."""
-        found = None if var in self.free else self._equations(var)
-        if found is None:
-            return False
-        if var in self.fixed and any(e.primitive.kind not in _MOVING for e in found.values()):
-            return False
-        if sum(_is_float_operation(e) for e in found.values()) > MOST_REPEATED:
-            return False
-        self.repeated.update(found)
-        return True
-
-    def _equations(self, var: Var) -> dict[int, Equation] | None:
-        """The cheap equations that make a value out of free ones, and of no more bytes of others
-        than it has itself; None where there are none such."""
-        equation = self.producers.get(var)
-        if equation is None or not _is_cheap(equation):
-            return None
-        found = {id(equation): equation}
-        stacked = []
-        for atom in equation.inputs:
-            if isinstance(atom, Const) or atom in self.free:
-                continue
-            inner = self._equations(atom)
-            if inner is None:
-                stacked.append(atom)
-            else:
-                found.update(inner)
-        if not stacked:
-            return found
-        if equation.primitive.kind == "view" and _bytes(stacked[0]) <= _bytes(var):
-            return found
-        return None
-
-
-def _bytes(atom: Atom) -> float:
-    size = atom.type.size
-    return size * atom.type.dtype.itemsize if isinstance(size, int) else float("inf")
-
-
-def _is_cheap(equation: Equation) -> bool:
-    """Tell whether an equation takes no more work than reading its result from memory."""
-    row = equation.primitive
-    if row.kind in _MOVING:
-        return True
-    if row.name in ("dynamic_slice", "gather"):
-        return True
-    return row.kind == "elementwise" and not row.transcendental and row.cost <= 1
-
-
-def _is_float_operation(equation: Equation) -> bool:
-    is_float = kind_letter(equation.outputs[0].type.dtype) in "fc"
-    return equation.primitive.kind == "elementwise" and is_float
 
 
 # ----------------------------------------------------------------------------------------- scan
@@ -210,7 +118,7 @@ class _ScanParts:
         if not values:
             return
         atoms: dict[Atom, Atom] = dict(self.atoms)
-        for equation in live_equations(self.known, values):
+        for equation in live_equations(self.known, values, effects=False):
             inputs = tuple(atoms.get(a, a) for a in equation.inputs)
             outputs = _fresh(equation.outputs)
             self.outer.append(replace(equation, inputs=inputs, outputs=outputs))
@@ -227,7 +135,7 @@ class _ScanParts:
         of_carry, of_ys = split(self.results, self.carry)
         last, given = others(carried, of_carry), others(ys, of_ys)
         further = [v for v in stacked if v not in given]
-        if not last and not given and not further:
+        if not last and not given and not further and not any(map(has_effect, self.known)):
             return [], []
         old_last, old_ys = split(self.equation.outputs, self.carry)
         length = self.equation.params["length"]
@@ -306,7 +214,8 @@ def _known_and_whole(equation: Equation, narrow: Any, marks: Flags) -> Parts:
         v if is_unknown else Var(v.type, v.name)
         for v, is_unknown in zip(equation.outputs, marks, strict=True)
     ]
-    return [known], [narrow(replace(equation, outputs=tuple(outputs)), marks)]
+    whole = silenced(replace(equation, outputs=tuple(outputs)))
+    return [known], [narrow(whole, marks)]
 
 
 # ------------------------------------------------------------------------------------------ cond
@@ -344,7 +253,11 @@ def cond_split(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
         equation.source,
     )
     everything = [True] * len(rest.outputs)
-    parts = [cond_narrow(known, [True] * len(known.outputs))] if known.outputs else []
+    parts = (
+        [cond_narrow(known, [True] * len(known.outputs))]
+        if known.outputs or has_effect(known)
+        else []
+    )
     return parts, [cond_narrow(rest, everything)]
 
 

@@ -15,6 +15,7 @@ from transpile.graph import Atom, Equation, Graph, Var, live_equations
 from transpile.records import dataclass
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
+from transpile.transforms.residuals import residuals
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,8 @@ def linearize(
     known, linear = partition(graph, tangents)
     results, moved = graph.outputs[: len(flags)], graph.outputs[len(flags) :][: sum(flags)]
     linear = live_equations(linear, moved)
-    residuals = free_variables(linear, moved, tangents)
-    outputs = (*results, *residuals)
+    kept = residuals(known, free_variables(linear, moved, tangents), set(), set())
+    outputs = (*results, *kept.kept)
     forward = replace(
         graph,
         inputs=graph.inputs[:first_tangent],
@@ -74,7 +75,12 @@ def linearize(
     )
     return Linearized(
         Closed(forward, both.captured),
-        replace(graph, inputs=(*residuals, *tangents), equations=linear, outputs=moved),
+        replace(
+            graph,
+            inputs=(*kept.kept, *tangents),
+            equations=(*kept.repeated, *linear),
+            outputs=moved,
+        ),
         flags,
         len(flags),
     )

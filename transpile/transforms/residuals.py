@@ -1,0 +1,109 @@
+"""What the linear part of a derivative reads of the other part: values that are handed over, and
+values that it takes less to compute again than to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from transpile.graph import Atom, Const, Equation, Var
+from transpile.records import dataclass
+from transpile.types import kind_letter
+
+# How many float operations are done again to save the memory of a residual.
+MOST_REPEATED = 3
+
+_MOVING = ("view", "generate")  # kinds of rows that compute nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What the unknown part of a graph reads of its known part.
+
+    kept       the values that are handed over
+    repeated   the equations that make the others from these, inputs and constants again
+    """
+
+    kept: list[Var]
+    repeated: list[Equation]
+
+
+def residuals(
+    known: Sequence[Equation], wanted: Iterable[Var], free: set[Var], fixed: set[Var]
+) -> Residuals:
+    """The residuals for values that the unknown part wants. It costs nothing to hand over `free`
+    ones, and little to hand over `fixed` ones, which are not computed again but for views."""
+    producers = {v: e for e in known for v in e.outputs}
+    cut = _Cut(producers, free, fixed)
+    kept = [v for v in wanted if not cut.is_repeated(v)]
+    needed = dict.fromkeys(kept)
+    repeated = [e for e in known if id(e) in cut.repeated]
+    for equation in repeated:
+        for atom in equation.inputs:
+            if isinstance(atom, Var) and id(producers.get(atom)) not in cut.repeated:
+                needed[atom] = None
+    return Residuals(list(needed), repeated)
+
+
+class _Cut:
+    """Decides which values are computed again: those that cheap equations make of free values."""
+
+    def __init__(self, producers: dict[Var, Equation], free: set[Var], fixed: set[Var]) -> None:
+        self.producers = producers
+        self.free = free
+        self.fixed = fixed
+        self.repeated: set[int] = set()
+
+    def is_repeated(self, var: Var) -> bool:
+        """Tell whether a value is computed again; then mark the equations that do so."""
+        found = None if var in self.free else self._equations(var)
+        if found is None:
+            return False
+        if var in self.fixed and any(e.primitive.kind not in _MOVING for e in found.values()):
+            return False
+        if sum(_is_float_operation(e) for e in found.values()) > MOST_REPEATED:
+            return False
+        self.repeated.update(found)
+        return True
+
+    def _equations(self, var: Var) -> dict[int, Equation] | None:
+        """The cheap equations that make a value out of free ones, and of no more bytes of others
+        than it has itself; None where there are none such."""
+        equation = self.producers.get(var)
+        if equation is None or not _is_cheap(equation):
+            return None
+        found = {id(equation): equation}
+        stacked = []
+        for atom in equation.inputs:
+            if isinstance(atom, Const) or atom in self.free or atom in self.fixed:
+                continue
+            inner = self._equations(atom)
+            if inner is None:
+                stacked.append(atom)
+            else:
+                found.update(inner)
+        if not stacked:
+            return found
+        if equation.primitive.kind == "view" and _bytes(stacked[0]) <= _bytes(var):
+            return found
+        return None
+
+
+def _bytes(atom: Atom) -> float:
+    size = atom.type.size
+    return size * atom.type.dtype.itemsize if isinstance(size, int) else float("inf")
+
+
+def _is_cheap(equation: Equation) -> bool:
+    """Tell whether an equation takes no more work than reading its result from memory."""
+    row = equation.primitive
+    if row.kind in _MOVING:
+        return True
+    if row.name in ("dynamic_slice", "gather"):
+        return True
+    return row.kind == "elementwise" and not row.transcendental and row.cost <= 1
+
+
+def _is_float_operation(equation: Equation) -> bool:
+    is_float = kind_letter(equation.outputs[0].type.dtype) in "fc"
+    return equation.primitive.kind == "elementwise" and is_float
