@@ -43,7 +43,8 @@ def _poisson(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
     rate = broadcast_to(rate, shape)
     is_small = np.logical_or(np.isnan(rate), np.less(rate, 10))
     small = _by_gaps(key, np.where(is_small, rate, np.float32(0)), shape, dtype)
-    large = _by_rejection(key, np.where(is_small, np.float32(1e5), rate), shape, dtype)
+    is_used = np.any(np.logical_not(is_small))
+    large = _by_rejection(key, np.where(is_small, np.float32(1e5), rate), is_used, shape, dtype)
     found = np.where(is_small, small, large)
     return np.where(np.equal(rate, 0), dtype.type(0), found)
 
@@ -63,7 +64,7 @@ def _by_gaps(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
     return state[1] - dtype.type(1)
 
 
-def _by_rejection(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
+def _by_rejection(key: Any, rate: Any, is_used: Any, shape: Shape, dtype: DType) -> Any:
     """Hörmann, "The transformed rejection method for generating Poisson random variables" (1993):
     algorithm PTRS."""
     log = np.log(rate)
@@ -81,13 +82,14 @@ def _by_rejection(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
         is_out = np.logical_or(k < 0, np.logical_and(distance < 0.013, v > distance))
         return k, np.logical_or(is_sure, np.logical_and(np.logical_not(is_out), s <= t))
 
-    return convert(_accepted(key, propose, shape, FLOAT32), dtype)
+    return convert(_accepted(key, propose, is_used, shape, FLOAT32), dtype)
 
 
-def _accepted(key: Any, propose: Any, shape: Shape, dtype: DType) -> Any:
+def _accepted(key: Any, propose: Any, is_used: Any, shape: Shape, dtype: DType) -> Any:
     """What was proposed last that was accepted, when something has been for every element.
 
     propose  (uniform from [-1/2, 1/2), uniform from [0, 1)) -> (proposal, whether it is accepted)
+    is_used  whether any of it is needed
     """
 
     def body(state: Any) -> Any:
@@ -98,7 +100,11 @@ def _accepted(key: Any, propose: Any, shape: Shape, dtype: DType) -> Any:
         return key, np.where(is_accepted, proposal, found), np.logical_or(is_done, is_accepted)
 
     start = (_traced(key), _all(-1, shape, dtype), _all(False, shape, BOOL))
-    return while_loop(lambda s: np.any(np.logical_not(s[2])), body, start)[1]
+
+    def goes_on(state: Any) -> Any:
+        return np.logical_and(is_used, np.any(np.logical_not(state[2])))
+
+    return while_loop(goes_on, body, start)[1]
 
 
 def _traced(key: Any) -> Any:
@@ -138,7 +144,9 @@ def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     n = np.floor(n)
     short = _by_geometric_gaps(key, np.where(is_short, n, own(0)), chance, shape, dtype)
     counts, chances = np.where(is_short, own(1e4), n), np.where(is_short, own(0.5), chance)
-    found = np.where(is_short, short, _by_steps(key, counts, chances, shape, dtype))
+    is_used = np.any(np.logical_not(is_short))
+    long = _by_steps(key, counts, chances, is_used, shape, dtype)
+    found = np.where(is_short, short, long)
     is_invalid = np.logical_or(is_no_count, is_no_chance)
     found = np.where(is_invalid, dtype.type(np.nan), found)
     is_endless = np.logical_and(is_infinite, np.logical_not(is_invalid))
@@ -163,7 +171,7 @@ def _by_geometric_gaps(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> 
     return convert(state[1] - 1, dtype)
 
 
-def _by_steps(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+def _by_steps(key: Any, n: Any, p: Any, is_used: Any, shape: Shape, dtype: DType) -> Any:
     """Hörmann, "The generation of binomial random variates" (1993): algorithm BTRS."""
     deviation = np.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
@@ -192,7 +200,7 @@ def _by_steps(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
         is_below = np.logical_and(np.logical_not(is_out), height <= bound)
         return k, np.logical_or(is_sure, is_below)
 
-    return convert(_accepted(key, propose, shape, p.dtype), dtype)
+    return convert(_accepted(key, propose, is_used, shape, p.dtype), dtype)
 
 
 # What Stirling's formula for log(k!) leaves, for k = 0 to 9.

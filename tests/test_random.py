@@ -1,0 +1,188 @@
+"""Random numbers: the bits and the samples are JAX's, in a program and interpreted with NumPy."""
+
+import functools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_facts import FACTS
+
+import transpile
+from transpile import random
+from transpile.primitives.meanings.threefry import threefry
+from transpile.random.bits import FEW, MANY
+
+COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])
+# In units of the precision: JAX's elementary functions are off by some, in single precision more.
+ULPS = {"float16": 2, "float32": 40, "float64": 120, "complex64": 40, "complex128": 40}
+# Both are the roots of a matrix of rounded numbers.
+LOOSE = {"random.orthogonal": 500, "random.multivariate_normal": 200}
+
+
+def call(text, key):
+    """The result of a fact's call."""
+    names = {"random": random, "np": np, "k": key, "COVARIANCE": COVARIANCE}
+    return eval(text, names)
+
+
+@functools.cache
+def compiled():
+    """The results of all facts from one program."""
+    return transpile.jit(lambda k: [call(text, k) for text, _, _ in FACTS])(random.key(42))
+
+
+def assert_fact(found, text, dtype, values):
+    want = np.asarray(values, dtype)
+    found = np.asarray(found)
+    assert (found.dtype, found.shape) == (want.dtype, want.shape)
+    if want.dtype.kind not in "fc":
+        np.testing.assert_array_equal(found, want)
+        return
+    ulps = next((n for name, n in LOOSE.items() if text.startswith(name)), ULPS[dtype])
+    limit = ulps * np.finfo(dtype).eps
+    np.testing.assert_allclose(found, want, rtol=limit, atol=limit * 1e-6)
+
+
+@pytest.mark.parametrize(("text", "dtype", "values"), FACTS, ids=[f[0] for f in FACTS])
+def test_samples_are_those_that_jax_prints(text, dtype, values):
+    with transpile.disable_jit():
+        assert_fact(call(text, random.key(42)), text, dtype, values)
+
+
+@pytest.mark.parametrize("number", range(len(FACTS)), ids=[f[0] for f in FACTS])
+def test_samples_of_a_program_are_those_that_jax_prints(number):
+    assert_fact(compiled()[number], *FACTS[number])
+
+
+# -------------------------------------------------------------------------------------- generator
+
+
+@pytest.mark.parametrize(
+    ("key", "counter", "words"),
+    [  # the known answers that come with Random123, for 20 rounds
+        (0, 0, 0x6B20015999BA4EFE),
+        (2**64 - 1, 2**64 - 1, 0x1CB996FCBB002BE7),
+        (0x13198A2E03707344, 0x243F6A8885A308D3, 0xC4923A9C483DF7A0),
+    ],
+)
+def test_threefry_gives_the_known_answers(key, counter, words):
+    assert int(threefry(key, counter)) == words
+    # In JAX's terms: a key of these words, and what `fold_in` of small numbers makes of it.
+    if counter < 2**32:
+        raw = np.array([key >> 32, key & 0xFFFFFFFF], "uint32")
+        found = random.fold_in(random.wrap_key_data(raw), counter)
+        assert random.key_data(found).tolist() == [words >> 32, words & 0xFFFFFFFF]
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2 * FEW))
+@settings(max_examples=30)
+def test_few_keys_and_many_are_the_same(bits, count):
+    raw = np.array([bits >> 32, bits & 0xFFFFFFFF], "uint32")
+    key = random.wrap_key_data(raw)
+    many = random.key_data(random.split(key, 3 * FEW))
+    np.testing.assert_array_equal(random.key_data(random.split(key, count)), many[:count])
+    np.testing.assert_array_equal(random.split(raw, count), many[:count])
+    np.testing.assert_array_equal(threefry(bits, np.arange(3 * FEW)) >> np.uint64(32), many[:, 0])
+
+
+def test_very_many_keys_are_the_same_by_a_program():
+    key = random.key(3)
+    found = random.key_data(random.split(key, MANY + 1))
+    inside = transpile.jit(lambda k: random.split(k, (MANY + 1,)))(key)
+    np.testing.assert_array_equal(found[:9], random.key_data(random.split(key, 9)))
+    np.testing.assert_array_equal(found, random.key_data(inside))
+
+
+SHAPES = st.lists(st.integers(0, 5), max_size=3).map(tuple)
+
+
+@given(SHAPES, st.sampled_from([8, 16, 32, 64]), st.integers(0, 2**32))
+@settings(max_examples=40)
+def test_bits_of_an_element_depend_on_its_number_alone(shape, width, seed):
+    """Each element has the bits of a key and a counter of 64 bits, in the order of memory."""
+    key = random.key(seed)
+    with transpile.disable_jit():
+        found = random.bits(key, shape, f"uint{width}")
+    words = threefry(int(seed), np.arange(int(np.prod(shape))))
+    expected = words if width == 64 else (words ^ words >> np.uint64(32)).astype(f"uint{width}")
+    np.testing.assert_array_equal(found, expected.reshape(shape), strict=True)
+
+
+def test_counters_have_64_bits():
+    """Elements beyond the first 2**32 have bits of their own, with no array that large in memory:
+    the counter is computed where it is used."""
+
+    found = transpile.jit(lambda k: random.bits(k, (2**33,))[-2:])(random.key(5))
+    np.testing.assert_array_equal(found, threefry(5, np.arange(2**33 - 2, 2**33)))
+
+
+# ---------------------------------------------------------------------------------------- programs
+
+
+def test_random_bits_fuse_into_the_loop_that_uses_them():
+    """Ten million samples are summed without an array of them."""
+
+    def mean(key):
+        return random.normal(key, (10_000_000,), "float32").mean()
+
+    lowered = transpile.jit(mean).lower(random.key(0))
+    assert lowered.compile().memory_analysis().temp_size_in_bytes < 10**6
+    assert "threefry_2x32" in lowered.as_text()
+    assert abs(float(transpile.jit(mean)(random.key(0)))) < 1e-3
+
+
+def test_samples_in_a_program_and_outside_are_equal():
+    key = random.key(8)
+    inside = transpile.jit(lambda k: random.normal(k, (5, 3)))(key)
+    np.testing.assert_array_equal(inside, random.normal(key, (5, 3)))
+    known = transpile.jit(lambda: random.normal(random.key(8), (5, 3)))()
+    np.testing.assert_array_equal(inside, known)
+
+
+def test_a_second_call_traces_nothing(caplog):
+    key = random.key(0)
+    random.normal(key, (3, 4))
+    with transpile.explain_cache_misses():
+        random.normal(random.key(1), (3, 4))
+        random.normal(random.PRNGKey(1), [3, 4], np.float64)
+    assert not caplog.records
+
+
+def test_halves_and_single_precision_keep_their_dtypes():
+    samplers = (random.uniform, random.normal, random.exponential, random.gumbel)
+
+    @transpile.jit
+    def everything(key):
+        return {
+            dtype: [f(key, (2,), dtype) for f in samplers] + [random.gamma(key, 2, (2,), dtype)]
+            for dtype in ("float16", "float32", "float64")
+        }
+
+    for dtype, found in everything(random.key(1)).items():
+        assert {x.dtype.name for x in found} == {dtype}
+        assert all(np.isfinite(x).all() for x in found)
+
+
+def test_bfloat16_has_eight_bits_of_the_generator():
+    pytest.importorskip("ml_dtypes")
+    found = random.uniform(random.key(42), (5,), "bfloat16")
+    assert found.dtype.name == "bfloat16"
+    # As JAX prints them.
+    assert found.astype(float).tolist() == [0.6328125, 0.84375, 0.96875, 0.8359375, 0.078125]
+
+
+def test_equal_seeds_give_equal_samples_in_another_process():
+    code = (
+        "from transpile import random; print(random.normal(random.key(5), (3,)).tolist(), "
+        "random.key_data(random.split(random.key(5)))[1].tolist())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    key = random.key(5)
+    again = random.normal(key, (3,)).tolist(), random.key_data(random.split(key))[1].tolist()
+    assert found.stdout.strip() == f"{again[0]} {again[1]}"
