@@ -12,6 +12,8 @@ from transpile.lax import (
     associative,
     barriers,
     branches,
+    convolution,
+    convolution_shapes,
     counted,
     custom_solves,
     gather_scatter,
@@ -26,12 +28,15 @@ from transpile.lax import (
     shapes,
     slicing,
     sorting,
+    windows,
 )
 
 _MODULES: tuple[Any, ...] = (
     associative,
     barriers,
     branches,
+    convolution,
+    convolution_shapes,
     counted,
     custom_solves,
     gather_scatter,
@@ -45,6 +50,7 @@ _MODULES: tuple[Any, ...] = (
     shapes,
     slicing,
     sorting,
+    windows,
 )
 _NAMES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 globals().update(_NAMES)
