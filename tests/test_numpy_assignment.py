@@ -11,6 +11,7 @@ import transpile
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
 from transpile.test_util import check_grads
+from transpile.transforms.interpret import interpret
 
 RANDOM = np.random.default_rng(5)
 X, Y = RANDOM.normal(size=(6, 5)), RANDOM.normal(size=(6, 5))
@@ -229,7 +230,7 @@ def test_views_of_views_see_what_is_assigned(steps):
     x = np.arange(12.0).reshape(4, 3)
     wanted = f(x)
     graph = transpile.make_jaxpr(f)(x)
-    found = transpile.transforms.interpret.interpret(graph, [x])
+    found = interpret(graph, [x])
     for a, b in zip(wanted, found, strict=False):
         np.testing.assert_array_equal(b, a)
 

@@ -26,18 +26,21 @@ class Rest:
         """What imports these modules."""
         self._load = load
 
-    def complete(self) -> None:
-        """Import what is not imported yet. What is looked for meanwhile is there or not."""
+    def complete(self) -> bool:
+        """Import what is not imported yet, and tell whether there was something. What is looked
+        for meanwhile is there or not."""
         if self._load is None:
-            return
+            return False
         with self._lock:
-            if self._load is not None and not self._is_loading:
-                self._is_loading = True
-                try:
-                    self._load()
-                    self._load = None
-                finally:
-                    self._is_loading = False
+            if self._load is None or self._is_loading:
+                return False
+            self._is_loading = True
+            try:
+                self._load()
+                self._load = None
+            finally:
+                self._is_loading = False
+            return True
 
 
 class Table(dict[Key, Value]):
@@ -74,17 +77,17 @@ class Table(dict[Key, Value]):
         self.rest.complete()
         return super().__len__()
 
-    def keys(self) -> KeysView[Key]:
+    def keys(self) -> KeysView[Key]:  # type: ignore[override]
         """All keys."""
         self.rest.complete()
         return super().keys()
 
-    def values(self) -> ValuesView[Value]:
+    def values(self) -> ValuesView[Value]:  # type: ignore[override]
         """All values."""
         self.rest.complete()
         return super().values()
 
-    def items(self) -> ItemsView[Key, Value]:
+    def items(self) -> ItemsView[Key, Value]:  # type: ignore[override]
         """All keys with their values."""
         self.rest.complete()
         return super().items()

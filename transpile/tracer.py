@@ -17,13 +17,17 @@ from transpile.dims import Dim
 from transpile.extended import has_extended_type
 from transpile.graph import Atom, Var
 from transpile.source import assigned_name, user_source
+from transpile.tables import Rest, Table
 from transpile.types import ArrayType
 
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
     from transpile.trace import Trace
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
+# What few programs need of NumPy; `transpile.numpy` says what that is.
+RARE_FUNCTIONS = Rest()
+FUNCTIONS: Table[Any, Callable[..., Any]] = Table(RARE_FUNCTIONS)
+UFUNC_METHODS: Table[str, Callable[..., Any]] = Table(RARE_FUNCTIONS)
+_RARE_PROTOCOLS = ("__array_namespace__", "__dlpack__", "__dlpack_device__")
 UNKNOWN: Any = object()  # in the place of a value that is not known while tracing
 
 
@@ -156,6 +160,13 @@ class Tracer:
         if not self.shape:
             raise TypeError(f"{user_source()}: iteration over a 0-d array")
         return (self[i] for i in range(len(self)))
+
+    def __getattr__(self, name: str) -> Any:
+        """A method of a module that is not imported yet."""
+        is_public = not name.startswith("_") or name in _RARE_PROTOCOLS
+        if is_public and RARE_FUNCTIONS.complete():
+            return getattr(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # NumPy hands its calls over here.
 

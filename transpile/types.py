@@ -61,12 +61,19 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 class _ShortNames(dict[np.dtype[Any], str]):
-    """What the text of graphs calls dtypes; bfloat16 is among them once there is one."""
+    """What the text of graphs calls dtypes; bfloat16 is listed once somebody asked for it."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> str:
         if not is_bfloat16(dtype):
             raise KeyError(dtype)
         return self.setdefault(dtype, "bf16")
+
+    def __contains__(self, dtype: object) -> bool:
+        return super().__contains__(dtype) or is_bfloat16(dtype)
+
+    def get(self, dtype: Any, default: Any = None) -> Any:
+        """The name of a dtype, or something else for one that is not supported."""
+        return self[dtype] if dtype in self else default  # noqa: SIM401
 
 
 FLOAT16 = np.dtype("float16")
@@ -86,7 +93,7 @@ def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
     """The dtype in native byte order, or an UnsupportedError that names it."""
     found = as_dtype(dtype)
     dtype = found if found.isnative else found.newbyteorder("=")
-    if dtype in SHORT_NAMES or (is_bfloat16(dtype) and SHORT_NAMES[dtype]):
+    if dtype in SHORT_NAMES:
         return found if found.isnative else np.dtype(dtype.type)
     # A platform's second name for the same integers (`longlong`) is the same thing here.
     if dtype.kind in "iu" and dtype.itemsize <= 8:

@@ -6,6 +6,7 @@ arguments, and graph equations when there is one. `numpy.f(...)` on traced value
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as _numpy
@@ -15,85 +16,71 @@ from transpile.dtypes import issubdtype
 from transpile.numpy import (
     arrays_of_lists,
     assignment,
-    bits,
-    calculus,
     contraction,
-    convolutions,
     creation,
     elementwise,
-    fft,
-    histograms,
-    in_place,
     indexing,
-    inspection,
     joins,
-    linalg,
-    mapping,
-    missing,
-    norms,
-    order_statistics,
-    padding,
-    placing,
-    polynomials,
     products,
-    ranges,
     reductions,
-    scans,
-    searching,
-    sets,
     shapes,
-    sorting,
-    special,
-    statistics,
-    taking,
-    trimming,
-    ufunc_methods,
     ufuncs,
 )
 from transpile.numpy.at import at
-from transpile.numpy.inspection import NamespaceInfo as __array_namespace_info__
 from transpile.numpy.operands import EXPORTS
-from transpile.numpy.ranges import c_, r_
+from transpile.tracer import RARE_FUNCTIONS
 from transpile.types import finfo
 
 _MODULES = (
     arrays_of_lists,
     assignment,
-    bits,
-    calculus,
     contraction,
-    convolutions,
     creation,
     elementwise,
-    fft,
-    histograms,
-    in_place,
     indexing,
-    inspection,
     joins,
-    linalg,
-    mapping,
-    missing,
-    norms,
-    order_statistics,
-    padding,
-    placing,
-    polynomials,
     products,
-    ranges,
     reductions,
-    scans,
-    searching,
-    sets,
     shapes,
-    sorting,
-    special,
-    statistics,
-    taking,
-    trimming,
-    ufunc_methods,
     ufuncs,
 )
+
+# The modules that are imported when a trace, or somebody else, uses one of their functions.
+_FURTHER = (
+    "bits",
+    "calculus",
+    "convolutions",
+    "fft",
+    "histograms",
+    "in_place",
+    "inspection",
+    "linalg",
+    "mapping",
+    "missing",
+    "norms",
+    "order_statistics",
+    "padding",
+    "placing",
+    "polynomials",
+    "ranges",
+    "scans",
+    "searching",
+    "sets",
+    "sorting",
+    "special",
+    "statistics",
+    "taking",
+    "trimming",
+    "ufunc_methods",
+)
+
+
+def _import_further() -> None:
+    for module in _FURTHER:
+        import_module(f"{__name__}.{module}")
+
+
+RARE_FUNCTIONS.comes_from(_import_further)
 
 # NumPy's own: constants, dtypes, and functions that ask only for shapes, dtypes or Python numbers.
 # fmt: off
@@ -113,26 +100,49 @@ _SHARED = [
 # fmt: on
 
 
-def _names() -> dict[str, Any]:
-    names = {name: getattr(_numpy, name) for name in _SHARED}
-    names |= {"at": at, "c_": c_, "r_": r_, "__array_namespace_info__": __array_namespace_info__}
-    names |= {"finfo": finfo, "issubdtype": issubdtype}
-    for name, value in vars(_numpy).items():
-        if isinstance(value, _numpy.ufunc):
-            names[name] = value
-        elif callable(value) and getattr(value, "__name__", None) in EXPORTS:
-            same = EXPORTS[value.__name__]  # an alias, such as `concat`
-            if same.__wrapped__ is value:
-                names[name] = same
-    return names
+# Names that are no functions of NumPy's: where they are, and what they are called there.
+_OWN = {
+    "c_": ("ranges", "c_"),
+    "r_": ("ranges", "r_"),
+    "__array_namespace_info__": ("inspection", "NamespaceInfo"),
+}
+_PLACED = {"at": at, "finfo": finfo, "issubdtype": issubdtype}
 
 
-globals().update(_names())
-__all__ = sorted(_names())
+def _named(name: str) -> Any:
+    """The function, ufunc, dtype or constant of that name, or None."""
+    if name in _PLACED:
+        return _PLACED[name]
+    if name in _OWN:
+        module, own = _OWN[name]
+        return getattr(import_module(f"{__name__}.{module}"), own)
+    value = arrays_of_lists.of_numpy(name)
+    if name in _SHARED or isinstance(value, _numpy.ufunc):
+        return value
+    if callable(value) and getattr(value, "__name__", "") in EXPORTS:
+        same = EXPORTS[value.__name__]  # an alias, such as `concat`
+        return same if same.__wrapped__ is value else None
+    return None
+
+
+def _all() -> list[str]:
+    names = {n for n in list(vars(_numpy)) if not n.startswith("_") and _named(n) is not None}
+    return sorted({*names, *_SHARED, *_OWN, *_PLACED})
+
+
+def __dir__() -> list[str]:
+    """What there is, imported or not."""
+    return sorted({*globals(), *_all()})
 
 
 def __getattr__(name: str) -> Any:
-    """bfloat16, where its package is installed; or name what is missing."""
+    """A name that is used for the first time; or say what is missing."""
+    if name in ("fft", "linalg"):
+        return import_module(f"{__name__}.{name}")
+    found = _all() if name == "__all__" else _named(name)
+    if found is not None or name == "newaxis":
+        globals()[name] = found
+        return found
     if name == "bfloat16":
         if types.BFLOAT16 is not None:
             return types.BFLOAT16.type

@@ -10,18 +10,24 @@ were.
 
 from __future__ import annotations
 
+import functools
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.numpy.inspection import broadcast, ndenumerate
-from transpile.numpy.mapping import vectorize
-from transpile.numpy.operands import dispatching
-from transpile.numpy.ranges import c_, r_
+from transpile.numpy import creation
+from transpile.numpy.operands import EXPORTS, dispatching
+from transpile.on_demand import Later
 from transpile.trace import AROUND_TRACES
 from transpile.tracer import FUNCTIONS
 
+if TYPE_CHECKING:
+    from transpile.numpy import ranges
+else:
+    ranges = Later("transpile.numpy.ranges")
+
+_IMPLEMENTED = creation  # where these are registered
 _FUNCTIONS = (
     np.array,
     np.asarray,
@@ -32,10 +38,40 @@ _FUNCTIONS = (
     np.require,
     np.full,
 )
+
+
+def _called_late(name: str) -> Any:
+    """Ours of that name, which is imported when it is called."""
+
+    @functools.wraps(getattr(np, name), updated=())
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return EXPORTS[name](*args, **kwargs)
+
+    return function
+
+
+class _IndexedLate:
+    """`numpy.r_` or `numpy.c_`, which is imported when it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getitem__(self, key: Any) -> Any:
+        return getattr(ranges, self._name)[key]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(np, self._name), name)
+
+
 _OURS: dict[str, Any] = {f.__name__: dispatching(f, FUNCTIONS[f]) for f in _FUNCTIONS}
-_OURS |= {"r_": r_, "c_": c_, "vectorize": vectorize}
-_OURS |= {"broadcast": broadcast, "ndenumerate": ndenumerate}
+_OURS |= {name: _called_late(name) for name in ("vectorize", "broadcast", "ndenumerate")}
+_OURS |= {name: _IndexedLate(name) for name in ("r_", "c_")}
 _NUMPYS: dict[str, Any] = {name: getattr(np, name) for name in _OURS}
+
+
+def of_numpy(name: str) -> Any:
+    """What NumPy itself has under a name, or None: also while a function is being traced."""
+    return _NUMPYS.get(name, getattr(np, name, None))
 
 
 class _Traces:

@@ -11,6 +11,7 @@ import numpy as np
 from transpile.numpy.elementwise import where
 from transpile.numpy.operands import (
     EXPORTS,
+    NUMPYS,
     Array,
     as_array,
     common_shape,
@@ -28,7 +29,7 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace import bind
 from transpile.tracer import FUNCTIONS, Tracer, add_method, add_property
-from transpile.types import DTYPES
+from transpile.types import SHORT_NAMES
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
@@ -52,7 +53,7 @@ for _function in (
     np.einsum_path,
     np.tril_indices_from,
     np.triu_indices_from,
-    np.broadcast,
+    NUMPYS.broadcast,
 ):
     _of_shapes(_function)
 
@@ -93,7 +94,7 @@ def _enumerated(a: Array) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 broadcast = EXPORTS["broadcast"]
-ndenumerate = EXPORTS["ndenumerate"] = dispatching(np.ndenumerate, _enumerated)
+ndenumerate = EXPORTS["ndenumerate"] = dispatching(NUMPYS.ndenumerate, _enumerated)
 
 
 @implements(np.array_equiv)
@@ -198,7 +199,7 @@ class NamespaceInfo:
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
         """The supported dtypes of the array API by name, those of some kinds where asked."""
         device_argument(device)
-        named = {d.name: d for d in DTYPES if d.name not in _BEYOND}
+        named = {d.name: d for d in SHORT_NAMES if d.name not in _BEYOND}
         if kind is None:
             return named
         kinds = kind if isinstance(kind, tuple) else (kind,)

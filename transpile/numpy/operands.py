@@ -10,7 +10,7 @@ import functools
 import operator
 import warnings
 from collections.abc import Callable, Sequence
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,8 +24,9 @@ from transpile.numpy.memory import GIVE_VIEWS, with_own_memory
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.source import user_source
+from transpile.tables import Table
 from transpile.trace import bind, current_trace
-from transpile.tracer import FUNCTIONS, UFUNC_METHODS, Tracer, add_method, named
+from transpile.tracer import FUNCTIONS, RARE_FUNCTIONS, UFUNC_METHODS, Tracer, add_method, named
 from transpile.types import (
     BOOL,
     COMPLEX128,
@@ -41,6 +42,11 @@ Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them
 DType = np.dtype[Any]
 NOTHING: Any = np._NoValue  # NumPy's mark of an argument left out
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# While a function is being traced, NumPy has ours under these names (`arrays_of_lists.py`).
+NUMPYS = SimpleNamespace(
+    broadcast=np.broadcast, c_=np.c_, ndenumerate=np.ndenumerate, r_=np.r_, vectorize=np.vectorize
+)
 
 # -------------------------------------------------------------------------------------- errors
 
@@ -87,7 +93,7 @@ class NumpyErrors:
 
 # -------------------------------------------------------------------------------- registration
 
-EXPORTS: dict[str, Any] = {}
+EXPORTS: Table[str, Any] = Table(RARE_FUNCTIONS)
 
 
 def has_tracer(value: Any) -> bool:

@@ -33,8 +33,9 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitive import BY_UFUNC, Primitive
 from transpile.primitives import elementwise as rows
+from transpile.tables import Table
 from transpile.trace import bind, current_trace
-from transpile.tracer import UFUNC_METHODS, Tracer
+from transpile.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
 from transpile.types import BOOL, INT64, PYTHON_SCALARS, check_dtype, computed_dtype, kind_letter
 
 Operands = Sequence[Any]
@@ -42,7 +43,8 @@ Loop = tuple[DType, ...]  # the dtypes of a ufunc's loop, inputs first
 Rule = Callable[[Any, Operands, Loop], Any]
 
 RULES: dict[Any, Rule] = {}
-SPECIAL: dict[Any, Callable[..., Any]] = {}  # generalized ufuncs: they have shapes of their own
+# Generalized ufuncs: they have a signature, and shapes of their own.
+SPECIAL: Table[Any, Callable[..., Any]] = Table(RARE_FUNCTIONS)
 
 
 def resolve(
@@ -94,7 +96,8 @@ def call(
     Where the mask `where` does not hold, NumPy's result is undefined, and this one 0.
     """
     name = ufunc.__name__
-    if ufunc not in SPECIAL:
+    special = None if ufunc.signature is None else SPECIAL.get(ufunc)
+    if special is None:
         refuse(name, **axes)
     given = out if isinstance(out, tuple) else (out,)
     if any(o is not None for o in given) or len(operands) > ufunc.nin:
@@ -108,10 +111,12 @@ def call(
             f"positional arguments but {len(operands)} were given",
         )
     values = [as_operand(v) for v in operands]
-    if ufunc in SPECIAL:
+    if special is not None:
         refuse(name, where=None if where is True else where)
-        return SPECIAL[ufunc](*values, dtype=dtype, **axes)
-    rule = RULES.get(ufunc, _row_rule if ufunc in BY_UFUNC else None)
+        return special(*values, dtype=dtype, **axes)
+    rule = RULES.get(ufunc)
+    if rule is None and ufunc in BY_UFUNC:
+        rule = _row_rule
     if rule is None:
         raise unsupported(f"numpy.{name} is not supported on traced arrays yet")
     loop = resolve(ufunc, values, dtype, casting, sig if signature is None else signature)
