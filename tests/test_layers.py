@@ -18,7 +18,7 @@ DATA_FLOW = """
     tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters closures
     signature surroundings
-    transforms primitives numpy scipy
+    transforms primitives numpy
     passes
     routines products convolutions fourier loops walks checked_memory run_loops runtime names cost places sorts
     tangles elements
@@ -27,7 +27,7 @@ DATA_FLOW = """
     dialect expression blas lapack layout render
     directories compilers toolchain entry cache load pipeline identity executable
     written stages leaves wrapped platforms arrays typing settings functional lax random nn
-    flatten_util ops test_util api
+    scipy flatten_util ops test_util api
     __init__ __main__
 """
 ORDER = DATA_FLOW.split()

@@ -182,7 +182,7 @@ expn = _special(
     domain=(0.1, 20),
     jvp=(
         NoRule("expn has no derivative in its order, which is a whole number"),
-        lambda t, out, n, x: t * -apply("expn", n - 1, x),
+        d.expn,
     ),
 )
 expi = _special("expi", integrals.expi, domain=(0.1, 20), jvp=lambda t, out, x: t * (np.exp(x) / x))

@@ -29,6 +29,13 @@ def bessel_i1e(t: Any, out: Any, x: Any) -> Any:
     return t * np.where(tiny, x.dtype.type(0.5), slope)
 
 
+def expn(t: Any, out: Any, n: Any, x: Any) -> Any:
+    """Minus the function of the order below, which for order 0 is exp(-x) (1 + 1 / x) / x."""
+    zero = np.equal(n, 0)
+    below = apply("expn", np.where(zero, n.dtype.type(0), n - 1), x)
+    return t * np.where(zero, out * (-1 - 1 / x), -below)
+
+
 def spence(t: Any, out: Any, x: Any) -> Any:
     """-log(x) / (x - 1), which is -1 at 1."""
     at_one = np.equal(x, 1)

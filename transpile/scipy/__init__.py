@@ -1,5 +1,12 @@
 """Functions of SciPy that traced functions can use, with jax.scipy's names and arguments."""
 
-from transpile.scipy import linalg
+from typing import TYPE_CHECKING
 
-__all__ = ["linalg"]
+from transpile.on_demand import on_demand
+
+if TYPE_CHECKING:  # each is imported when it is first used
+    from transpile.scipy import linalg, special
+
+__all__ = ["linalg", "special"]
+
+__getattr__, __dir__ = on_demand(__name__, __all__, {})

@@ -24,7 +24,7 @@ _ROOT, _ROOT_REST = LONG(0.37250741078136663), LONG("1.3140183414386028201e-17")
 
 @wide
 def expn(n: Any, x: Any) -> Any:
-    """The integral of exp(-x t) / t^n from 1 on; NaN for negative x, and where n is not 0, 1, ..."""
+    """The integral of exp(-x t) / t^n from 1 on; NaN for negative x or n, and n not whole."""
     result = np.full_like(x, np.nan)
     allowed = (n >= 0) & (x >= 0) & (np.floor(n) == n) & np.isfinite(n)
     plain = allowed & (x > 0) & np.isfinite(x) & (n > 0)

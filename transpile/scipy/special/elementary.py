@@ -1,0 +1,142 @@
+"""Entropies, logistic functions and what else takes logarithms with care at zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile import nn
+from transpile.functional.custom import custom_jvp
+from transpile.nn import logsumexp
+from transpile.scipy.special.operands import Array, promoted, public, real
+
+__all__ = ["logsumexp"]
+
+
+@custom_jvp
+def _logit(x: Any) -> Any:
+    return np.log(x / (1 - x))
+
+
+_logit.defjvps(lambda t, out, x: t / (x * (1 - x)))
+
+
+@public
+def logit(x: Array) -> Any:
+    """`scipy.special.logit`: log(x / (1 - x))."""
+    return _logit(*promoted("logit", x))
+
+
+@custom_jvp
+def _expit(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+_expit.defjvps(lambda t, out, x: t * (out * (1 - out)))
+
+
+@public
+def expit(x: Array) -> Any:
+    """`scipy.special.expit`: 1 / (1 + exp(-x))."""
+    return _expit(*promoted("expit", x))
+
+
+def _unless_zero(x: Any, y: Any, product: Any) -> Any:
+    """The product, but 0 where x is 0 and y a number."""
+    return np.where(np.not_equal(x, 0) | np.isnan(y), product, 0)
+
+
+@custom_jvp
+def _xlogy(x: Any, y: Any) -> Any:
+    return _unless_zero(x, y, x * np.log(y))
+
+
+_xlogy.defjvps(lambda t, out, x, y: t * np.log(y), lambda t, out, x, y: t * x / y)
+
+
+@public
+def xlogy(x: Array, y: Array) -> Any:
+    """`scipy.special.xlogy`: x log(y), which is 0 where x is 0."""
+    return _xlogy(*np.broadcast_arrays(*promoted("xlogy", x, y)))
+
+
+@custom_jvp
+def _xlog1py(x: Any, y: Any) -> Any:
+    return _unless_zero(x, y, x * np.log1p(y))
+
+
+_xlog1py.defjvps(lambda t, out, x, y: t * np.log1p(y), lambda t, out, x, y: t * x / (1 + y))
+
+
+@public
+def xlog1py(x: Array, y: Array) -> Any:
+    """`scipy.special.xlog1py`: x log(1 + y), which is 0 where x is 0."""
+    return _xlog1py(*np.broadcast_arrays(*promoted("xlog1py", x, y)))
+
+
+@custom_jvp
+def _xlogx(x: Any) -> Any:
+    return _unless_zero(x, x, x * np.log(x))
+
+
+_xlogx.defjvps(lambda t, out, x: t * (np.log(x) + 1))
+
+
+@public
+def entr(x: Array) -> Any:
+    """`scipy.special.entr`: -x log(x), which is 0 at 0 and minus infinity below."""
+    (value,) = real("entr", x)
+    return np.where(value < 0, -np.inf, -_xlogx(value))
+
+
+@public
+def rel_entr(p: Array, q: Array) -> Any:
+    """`scipy.special.rel_entr`: p log(p / q); 0 where p is 0, infinite outside of the domain."""
+    return _rel_entr(*real("rel_entr", p, q))
+
+
+def _rel_entr(p: Any, q: Any) -> Any:
+    x, y = np.broadcast_arrays(p, q)
+    inside = (x > 0) & (y > 0)
+    first, second = np.where(inside, x, 1), np.where(inside, y, 1)
+    value = _xlogx(first) - _xlogy(first, second)
+    outside = np.where(np.equal(x, 0) & (y >= 0), x.dtype.type(0), x.dtype.type(np.inf))
+    return np.where(inside, value, outside)
+
+
+@public
+def kl_div(p: Array, q: Array) -> Any:
+    """`scipy.special.kl_div`: p log(p / q) - p + q."""
+    x, y = real("kl_div", p, q)
+    return _rel_entr(x, y) - x + y
+
+
+@public
+def boxcox(x: Array, lmbda: Array) -> Any:
+    """`scipy.special.boxcox`: (x^lmbda - 1) / lmbda, and log(x) for lmbda = 0."""
+    value, power = promoted("boxcox", x, lmbda)
+    return _boxcox(np.log(value), power)
+
+
+@public
+def boxcox1p(x: Array, lmbda: Array) -> Any:
+    """`scipy.special.boxcox1p`: boxcox of 1 + x."""
+    value, power = promoted("boxcox1p", x, lmbda)
+    return _boxcox(np.log1p(value), power)
+
+
+def _boxcox(logarithm: Any, power: Any) -> Any:
+    zero = np.equal(power, 0)
+    safe = np.where(zero, 1, power)
+    return np.where(zero, logarithm, np.expm1(safe * logarithm) / safe)
+
+
+def softmax(x: Array, /, *, axis: Any = None) -> Any:
+    """`scipy.special.softmax`: exp(x), divided by its sum along axes."""
+    return nn.softmax(x, axis=axis)
+
+
+def log_softmax(x: Array, /, *, axis: Any = None) -> Any:
+    """`scipy.special.log_softmax`: the logarithm of softmax."""
+    return nn.log_softmax(x, axis=axis)

@@ -1,0 +1,51 @@
+"""The exponential, sine and cosine integrals, and the dilogarithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.scipy.special.operands import Array, applied, located, promoted, public, real
+from transpile.types import FLOAT32, FLOAT64
+
+
+@public
+def expi(x: Array) -> Any:
+    """`scipy.special.expi`: the exponential integral Ei."""
+    return applied("expi", *real("expi", x))
+
+
+@public
+def expn(n: Array, x: Array) -> Any:
+    """`scipy.special.expn`: the generalized exponential integral E_n(x)."""
+    return applied("expn", *real("expn", n, x))
+
+
+@public
+def exp1(x: Array) -> Any:
+    """`scipy.special.exp1`: the exponential integral E_1."""
+    (value,) = real("exp1", x)
+    return applied("expn", value.dtype.type(1), value)
+
+
+@public
+def sici(x: Array) -> tuple[Any, Any]:
+    """`scipy.special.sici`: the sine and the cosine integral."""
+    (value,) = promoted("sici", x)
+    if value.dtype.kind == "c":
+        text = f"Argument `x` to sici must be real-valued. Got dtype {value.dtype.name}."
+        raise located(ValueError, text)
+    return applied("sine_integral", value), applied("cosine_integral", value)
+
+
+@public
+def spence(x: Array) -> Any:
+    """`scipy.special.spence`: the dilogarithm of 1 - x, of a float32 or float64."""
+    dtype = np.asarray(x).dtype if isinstance(x, bool | int | float | list) else x.dtype
+    if dtype not in (FLOAT32, FLOAT64):
+        raise located(
+            TypeError,
+            f"x.dtype={dtype.name} is not supported, see docstring for supported types.",
+        )
+    return applied("spence", *promoted("spence", x))

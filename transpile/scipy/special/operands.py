@@ -1,0 +1,48 @@
+"""What the functions of `scipy.special` are made of: their operands, and rows applied to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.nn.operands import operand, public
+from transpile.numpy.operands import Array, convert, fit_all, has_tracer, result_dtype
+from transpile.numpy.operands import error as located
+from transpile.primitive import TABLE
+from transpile.trace import bind
+from transpile.types import FLOAT64, kind_letter
+
+__all__ = ["Array", "applied", "located", "promoted", "public", "real"]
+
+
+def promoted(function: str, *operands: Array) -> list[Any]:
+    """The operands in the floating-point or complex dtype that they have in common; that of
+    integers and bools is float64."""
+    values = [operand(function, v, k) for k, v in enumerate(operands)]
+    dtype = result_dtype(*values)
+    if kind_letter(dtype) not in "fc":
+        dtype = FLOAT64
+    return [_as(v, dtype) for v in values]
+
+
+def _as(value: Any, dtype: np.dtype[Any]) -> Any:
+    found = convert(value, dtype)
+    return found[()] if isinstance(found, np.ndarray) else found
+
+
+def real(function: str, *operands: Array) -> list[Any]:
+    """The same of a function of real numbers alone; else JAX's ValueError."""
+    values = promoted(function, *operands)
+    if values[0].dtype.kind == "c":
+        raise located(ValueError, f"{function} does not support complex-valued inputs.")
+    return values
+
+
+def applied(row: str, *operands: Any) -> Any:
+    """A row of the table of operands of one dtype, whose shapes broadcast: an equation, or what
+    NumPy computes."""
+    if has_tracer(operands):
+        dtype = result_dtype(*operands)
+        return bind(TABLE[row], *fit_all(operands, [dtype] * len(operands)))
+    return TABLE[row].numpy(*map(np.asarray, operands))[()]
