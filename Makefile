@@ -12,9 +12,9 @@ PEERS  ?=
 demo: compiler
 	@$(BIN)/python examples/demo.py
 
-# Networks, gradients and a Hessian at work, a few seconds each.
+# Networks, gradients, a Hessian, and loops with gradients at work, a few seconds each.
 examples: $(VENV)/.installed-examples compiler
-	@for name in digits per_example_gradients newton; do \
+	@for name in digits per_example_gradients newton fit_an_ode hamiltonian_monte_carlo; do \
 	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
 test: $(VENV)/.installed-test compiler

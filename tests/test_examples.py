@@ -117,3 +117,38 @@ def test_the_hessian_of_the_valley_is_tridiagonal_and_agrees_with_its_products(n
     )
     assert agreed == points > 10
     assert worst < 1e-13
+
+
+def test_the_rates_of_the_ode_are_found(tmp_path):
+    text = output("fit_an_ode.py", tmp_path)
+    losses = [float(loss) for loss in re.findall(r"^ +\d+ +([\d.]+)$", text, re.MULTILINE)]
+    assert len(losses) == 6
+    assert losses == sorted(losses, reverse=True)
+    # 120 measurements with noise of a known size, six parameters: 57 on average, give or take 8.
+    assert 30 < losses[-1] < 90
+    row = r"^(\w+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +(-?[\d.]+)$"
+    rows = re.findall(row, text, re.MULTILINE)
+    assert [name for name, *_ in rows] == ["births", "hunts", "deaths", "feeds", "hares", "lynxes"]
+    for _, *columns in rows:
+        true, guess, fitted, error, off = map(float, columns)
+        assert abs(guess - true) > 0.09
+        assert abs(fitted - true) < 4 * error
+        assert abs(off) < 4
+        assert error < 0.04 * true
+    assert numbers(r"within ([\d.]+) standard errors of the truth$", text)[0] < 4
+
+
+def test_the_moments_of_the_densities_are_found(tmp_path):
+    text = output("hamiltonian_monte_carlo.py", tmp_path)
+    accepted = [float(part) for part in re.findall(r"accepted ([\d.]+)", text)]
+    assert len(accepted) == 3
+    assert all(0.7 < part < 0.9 for part in accepted)  # the steps were adapted to 0.8
+    row = r"^  (\S.*?) +(-?[\d.]+) +(-?[\d.]+) +([\d.]+) +(-?[\d.]+) +(\d+)$"
+    rows = re.findall(row, text, re.MULTILINE)
+    assert len(rows) == 14
+    for what, *columns in rows:
+        known, found, error, off, worth = map(float, columns)
+        assert abs(found - known) < 4.5 * error + 1e-4, what
+        assert abs(off) < 4.5
+        assert error < 0.25
+        assert worth > 2000
