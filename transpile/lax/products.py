@@ -24,14 +24,22 @@ from transpile.lax.operands import (
     shape_of,
     spelled,
 )
-from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, result_dtype
+from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, reshape_to, result_dtype
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import linalg
 from transpile.trace import bind
 from transpile.types import INT64
 
-__all__ = ["batch_matmul", "dot", "dot_general", "fft", "ragged_dot", "ragged_dot_general"]
+__all__ = [
+    "batch_matmul",
+    "dot",
+    "dot_general",
+    "fft",
+    "ragged_dot",
+    "ragged_dot_general",
+    "scaled_dot",
+]
 
 Axes = tuple[int, ...]
 Numbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
@@ -181,6 +189,59 @@ def batch_matmul(lhs: Array, rhs: Array, precision: PrecisionLike = None) -> Any
         )
     batch = tuple(range(ranks[0] - 2))
     return dot_general(lhs, rhs, (((ranks[0] - 1,), (ranks[0] - 2,)), (batch, batch)))
+
+
+@public
+def scaled_dot(
+    lhs: Array,
+    rhs: Array,
+    *,
+    lhs_scale: Array | None = None,
+    rhs_scale: Array | None = None,
+    dimension_numbers: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The product of two arrays, each multiplied by its scales: a scale is for a block of
+    neighbours along the contracting axis. Computed in `preferred_element_type`, bfloat16 by
+    default."""
+    x, y = array(lhs, "scaled_dot"), array(rhs, "scaled_dot", 1)
+    if dimension_numbers is None:
+        if (x.ndim, y.ndim) not in ((2, 2), (3, 3)):
+            raise located(
+                ValueError,
+                "scaled_dot needs dimension_numbers for operands that are not both of 2 or 3 "
+                f"dimensions, got {x.ndim} and {y.ndim}",
+            )
+        batch = (0,) * (x.ndim - 2)
+        dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
+    numbers = _numbers(dimension_numbers)
+    dtype = dtype_argument("bfloat16" if preferred_element_type is None else preferred_element_type)
+    (cx, cy), _ = numbers
+    left = _scaled(of_dtype(x, dtype), lhs_scale, cx)
+    right = _scaled(of_dtype(y, dtype), rhs_scale, cy)
+    return _product(left, right, numbers, None)
+
+
+def _scaled(x: Any, scale: Any, contracting: Axes) -> Any:
+    """The array times its scales, which are repeated along the contracting axes."""
+    if scale is None:
+        return x
+    factors = of_dtype(array(scale, "scaled_dot"), x.dtype)
+    for axis, size in enumerate(x.shape):
+        count = factors.shape[axis]
+        if count == size:
+            continue
+        if axis not in contracting or size % count:
+            raise located(
+                TypeError,
+                f"the scales of shape {spelled(factors.shape)} do not fit an operand of shape "
+                f"{spelled(x.shape)} in scaled_dot",
+            )
+        wide = (*factors.shape[: axis + 1], size // count, *factors.shape[axis + 1 :])
+        spread = [a for a in range(len(wide)) if a != axis + 1]
+        repeated = broadcast_in_dim(factors, wide, spread)
+        factors = reshape_to(repeated, (*factors.shape[:axis], size, *factors.shape[axis + 1 :]))
+    return x * factors
 
 
 # ------------------------------------------------------------------------------- ragged products

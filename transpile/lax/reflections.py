@@ -17,9 +17,9 @@ from transpile.functional.vectorize import vmap
 from transpile.lax.counted import fori_loop
 from transpile.numpy.linalg.common import adjoint, identity
 from transpile.numpy.linalg.solving import triangular
-from transpile.numpy.operands import reshape_to
+from transpile.numpy.operands import fill, reshape_to
 from transpile.primitives.rules import apply
-from transpile.types import INT64, real_dtype
+from transpile.types import INT64
 
 
 def over_batch(function: Callable[..., Any], *ranks: int) -> Callable[..., Any]:
@@ -89,20 +89,25 @@ def multiplied(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> Any:
 # ------------------------------------------------------------------------------------ reductions
 
 
+def only(x: Any, where: Any) -> Any:
+    """The elements where a test holds, which may be repeated, and zeros elsewhere. A product, as
+    gcc 12 gets chains of choices between complex numbers wrong."""
+    return x * where.astype(x.dtype)
+
+
 def reflection(x: Any, first: Any) -> tuple[Any, Any, Any]:
     """(v, tau, beta) of the reflection that takes the elements of x from the place `first` on to
     (beta, 0, ...), as LAPACK's larfg has it."""
     place = places(x.shape[0])
-    is_rest = np.greater(place, first)
-    alpha = np.sum(np.where(np.equal(place, first), x, 0))
-    rest = np.where(is_rest, x, 0)
+    at_first = np.equal(place, first)
+    alpha = np.sum(only(x, at_first))
+    rest = only(x, np.greater(place, first))
     below = np.sum(np.real(rest) ** 2 + np.imag(rest) ** 2)
     size = np.sqrt(np.real(alpha) ** 2 + np.imag(alpha) ** 2 + below)
     beta = np.where(np.real(alpha) < 0, size, -size)
     nothing = np.logical_and(below == 0, np.imag(alpha) == 0)
     scale = np.where(nothing, 1, alpha - beta)
-    v = np.where(nothing, np.zeros_like(x), rest / scale)
-    v = np.where(np.equal(place, first), 1, v).astype(x.dtype)
+    v = rest * (1 / scale).astype(x.dtype) + at_first.astype(x.dtype)
     safe = np.where(beta == 0, 1, beta)
     tau = np.where(nothing, 0, (beta - alpha) / safe).astype(x.dtype)
     return v, tau, np.where(nothing, np.real(alpha), beta)
@@ -118,9 +123,9 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
     def step(k: Any, carry: Any) -> Any:
         h, vectors, taus = carry
         v, tau, _ = reflection(column(h, k), k + 1)
-        h = h - np.conjugate(tau) * v[:, None] * np.matmul(np.conjugate(v), h)[None, :]
-        h = h - tau * np.matmul(h, v)[:, None] * np.conjugate(v)[None, :]
-        kept = np.where(np.equal(place, k)[None, :], v[:, None], vectors)
+        h = h - v[:, None] * (np.conjugate(tau) * np.matmul(np.conjugate(v), h))[None, :]
+        h = h - (tau * np.matmul(h, v))[:, None] * np.conjugate(v)[None, :]
+        kept = vectors + v[:, None] * np.equal(place, k)[None, :].astype(v.dtype)
         return h, kept, np.where(np.equal(place[: n - 1], k), tau, taus)
 
     nothing = np.zeros_like(a)
@@ -144,7 +149,7 @@ def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
 
     def step(k: Any, carry: Any) -> Any:
         r, taus, order = carry
-        left = np.where(np.greater_equal(rows, k)[:, None], r, 0)
+        left = only(r, np.greater_equal(rows, k)[:, None])
         sizes = np.sum(np.real(left) ** 2 + np.imag(left) ** 2, axis=0)
         best = np.argmax(np.where(np.greater_equal(columns, k), sizes, -1), axis=0)
         exchanged = np.where(
@@ -152,14 +157,15 @@ def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
         )
         r, order = np.take(r, exchanged, axis=1), np.take(order, exchanged, axis=0)
         v, tau, beta = reflection(column(r, k), k)
-        turned = r - np.conjugate(tau) * v[:, None] * np.matmul(np.conjugate(v), r)[None, :]
-        after = np.greater(columns, k)[None, :]
-        own = np.where(np.greater(rows, k), v, np.where(np.equal(rows, k), beta, column(r, k)))
-        r = np.where(after, turned, np.where(np.equal(columns, k)[None, :], own[:, None], r))
+        turned = r - v[:, None] * (np.conjugate(tau) * np.matmul(np.conjugate(v), r))[None, :]
+        own = only(v, np.greater(rows, k)) + only(column(r, k), np.less(rows, k))
+        own = own + np.equal(rows, k) * beta
+        r = only(turned, np.greater(columns, k)[None, :]) + only(r, np.less(columns, k)[None, :])
+        r = r + own[:, None] * np.equal(columns, k)[None, :].astype(r.dtype)
         taus = np.where(np.equal(places(count), k), tau, taus)
         return r.astype(a.dtype), taus.astype(a.dtype), order
 
-    start = (a, np.zeros_like(a[0, :1] * places(count)) if m and n else a[:0, 0], columns)
+    start = (a, fill(0, (count,), a.dtype), columns)
     return fori_loop(0, count, step, start) if count else start
 
 
@@ -181,8 +187,3 @@ def updated_factor(r: Any, w: Any) -> Any:
         return np.where(at[:, None], turned[None, :], r), c * w - s * row
 
     return fori_loop(0, n, step, (r, w))[0] if n else r
-
-
-def real_part(x: Any) -> Any:
-    """The real parts, in the real dtype."""
-    return np.real(x).astype(real_dtype(x.dtype)) if x.dtype.kind == "c" else x
