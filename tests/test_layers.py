@@ -22,12 +22,12 @@ DATA_FLOW = """
     passes
     routines products convolutions fourier loops walks checked_memory run_loops runtime names cost places sorts
     tangles elements
-    inlining bodies placement updates nest sharing library_calls repeats emit lower
+    inlining bodies placement updates nest sharing library_calls repeats effects emit lower
     schedule
-    dialect expression blas lapack layout render
-    directories compilers toolchain entry cache load pipeline identity executable
+    dialect expression blas lapack layout sites render
+    directories compilers toolchain entry cache load called pipeline identity executable
     written stages leaves wrapped platforms arrays typing settings functional lax random nn
-    scipy flatten_util ops test_util api
+    scipy flatten_util ops debug test_util api
     __init__ __main__
 """
 ORDER = DATA_FLOW.split()

@@ -19,6 +19,7 @@ from transpile.types import ShapeDtypeStruct
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile import (
+        debug,
         dtypes,
         flatten_util,
         lax,
@@ -102,6 +103,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
 __getattr__, __dir__ = on_demand(
     "transpile",
     modules=(
+        "debug",
         "dtypes",
         "flatten_util",
         "lax",
@@ -163,6 +165,7 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "debug_infs",
     "debug_key_reuse",
     "debug_nans",

@@ -17,6 +17,7 @@ import numpy as np
 
 from transpile import toolchain
 from transpile.cache import Entry, default_cache
+from transpile.called import Calls
 from transpile.errors import InternalError
 from transpile.graph import Donated, Graph
 from transpile.identity import own_digest
@@ -157,8 +158,9 @@ class Executable:
     def _caller(self, library: Library) -> Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]]:
         """The function that runs the program, written out for its arguments: for small arrays a
         loop over them would take longer than the program."""
+        name, sites = self.entry.meta["function"], list(dict.fromkeys(self.lowering.graph.sites()))
         values: dict[str, Any] = {
-            "function": library.function(self.entry.meta["function"]),
+            "function": library.function(f"{name}_with_callback" if sites else name),
             "from_buffer": library.ffi.from_buffer,
             "call_safely": call_safely,
             "needs_safe_calls": needs_safe_calls,
@@ -171,11 +173,15 @@ class Executable:
             # A call takes a workspace from here and gives it back; list methods are atomic.
             "spare": [],
         }
+        if sites:
+            values["calls"] = Calls(library.ffi, sites)
         for position, (dtype, shape) in enumerate(self._types):
             values |= {f"dtype{position}": dtype, f"shape{position}": shape}
         for position, (shape, dtype) in enumerate(self._results):
             values |= {f"result_dtype{position}": dtype, f"result_shape{position}": shape}
-        text = _caller_text(len(self._types), len(self._results), self._aliases, self._workspace)
+        text = _caller_text(
+            len(self._types), len(self._results), self._aliases, self._workspace, bool(sites)
+        )
         exec(compile(text, f"<call of {self.entry.name}>", "exec"), values)
         run: Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]] = values["run"]
         return run
@@ -237,8 +243,11 @@ class Executable:
         return paths
 
 
-def _caller_text(inputs: int, outputs: int, aliases: Mapping[int, int], workspace: int) -> str:
-    """The Python text of `run(leaves)` for a program with so many inputs and outputs."""
+def _caller_text(
+    inputs: int, outputs: int, aliases: Mapping[int, int], workspace: int, has_sites: bool
+) -> str:
+    """The Python text of `run(leaves)` for a program with so many inputs and outputs; `has_sites`:
+    with callbacks."""
     lines = ["def run(leaves):"]
     if inputs:
         lines.append(f"    {', '.join(f'x{i}' for i in range(inputs))}, = leaves")
@@ -254,10 +263,12 @@ def _caller_text(inputs: int, outputs: int, aliases: Mapping[int, int], workspac
             new = f"x{aliases[i]} if x{aliases[i]}.flags.writeable else {new}"
         lines.append(f"    r{i} = {new}")
     names = [f"x{i}" for i in range(inputs)] + [f"r{i}" for i in range(outputs)]
-    arguments = ", ".join([*(f"from_buffer({n})" for n in names), "scratch"])
+    further = ["calls.function", "running.context"] if has_sites else []
+    arguments = ", ".join([*(f"from_buffer({n})" for n in names), "scratch", *further])
     taken = f"spare.pop() if spare else from_buffer(empty({workspace}, byte))"
     lines += [
         f"    scratch = {taken if workspace else 'workspace'}",
+        *(["    running = calls.begin()"] if has_sites else []),
         "    if needs_safe_calls():",
         f"        code = call_safely(function, {arguments})",
         "    else:",
@@ -265,6 +276,7 @@ def _caller_text(inputs: int, outputs: int, aliases: Mapping[int, int], workspac
         *(["    spare.append(scratch)"] if workspace else []),
         "    if code:",
         "        fail(code)",
+        *(["    running.finish()"] if has_sites else []),
         f"    return [{', '.join(f'r{i}' for i in range(outputs))}]",
     ]
     return "\n".join(lines)

@@ -167,16 +167,16 @@ class Graph:
         """Tell whether it does anything besides computing its results."""
         return any(map(has_effect, self.equations))
 
-    def callbacks(self) -> list[Any]:
-        """What its effects call, and those of its sub-graphs: each once, in order."""
-        found: dict[Any, None] = {}
-        for equation in self.equations:
+    def sites(self) -> list[Site]:
+        """Where its effects, and those of its sub-graphs, call what: in order, with repetitions."""
+        found: list[Site] = []
+        for equation in self.equations if self.has_effects else ():
             if equation.primitive.kind == "effect":
-                found.setdefault(equation.params["callback"])
+                found.append(site_of(equation))
             for value in equation.params.values():
                 for graph in _graphs_in(value):
-                    found.update(dict.fromkeys(graph.callbacks()))
-        return list(found)
+                    found += graph.sites()
+        return found
 
     def _atoms(self) -> Iterator[Atom]:
         for equation in self.equations:
@@ -279,15 +279,24 @@ def has_effect(equation: Equation) -> bool:
     return any(g.has_effects for value in equation.params.values() for g in _graphs_in(value))
 
 
+@dataclass(frozen=True)
+class Site:
+    """A callback, and the types of the arrays that it is called with."""
+
+    callback: Any
+    types: tuple[ArrayType, ...]
+
+
+def site_of(equation: Equation) -> Site:
+    """What an effect calls, with what."""
+    return Site(equation.params["callback"], tuple(a.type.strong for a in equation.inputs))
+
+
 def _effects_text(graph: Graph) -> str:
-    """Which effects call the same (they have equal numbers), and what they print by themselves."""
-    if not graph.has_effects:
-        return ""
-    callbacks = graph.callbacks()
-    numbers = {callback: k for k, callback in enumerate(callbacks)}
-    own = [e.params["callback"] for e in graph.equations if e.primitive.kind == "effect"]
-    inner = [c for part in graph.subgraphs() for c in part.callbacks()]
-    return f"{[numbers[c] for c in (*own, *inner)]} {callbacks}"
+    """Which effects are equal (they have one number), and what they print by themselves."""
+    sites = graph.sites()
+    numbers = {site: k for k, site in enumerate(dict.fromkeys(sites))}
+    return f"{[numbers[s] for s in sites]} {[s.callback for s in numbers]}" if sites else ""
 
 
 def silenced(equation: Equation) -> Equation:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from transpile.dims import Index, Shape, Symbol, product
-from transpile.graph import UNKNOWN_SOURCE, Source
+from transpile.graph import UNKNOWN_SOURCE, Site, Source
 from transpile.routines import Routine
 from transpile.types import BOOL, INT64, SHORT_NAMES
 
@@ -91,7 +91,8 @@ class For:
     `parallel`: the iterations are independent and may run on several threads.
     `simd`: they may run in vector lanes; `reductions` names the accumulators (with their operation)
     that are then combined across lanes. `near`: the angles in it are taken for ordinary ones.
-    `ordered`: an iteration builds on the one before, as the user's own loops do.
+    `ordered`: one of the user's own loops, around a sequence of nests, each iteration of which may
+    build on the one before; it does not where the loop is `independent` as well.
     """
 
     symbol: Symbol
@@ -105,6 +106,7 @@ class For:
     reductions: tuple[tuple[str, str], ...] = ()
     near: bool = False
     ordered: bool = False
+    independent: bool = False
 
     @property
     def extent(self) -> Index:
@@ -186,7 +188,8 @@ class Call:
     """A call of a runtime function; an operand is an Index or the address of a buffer's element.
 
     `writes` ends with the scratch memory. `routine` says what the call of a library means,
-    `flops` how many operations it is where the arguments do not.
+    `flops` how many operations it is where the arguments do not. `site` is that of an effect, whose
+    callback is called with the arrays at these addresses; 0 is the address of none.
     """
 
     function: str
@@ -194,6 +197,7 @@ class Call:
     writes: tuple[str, ...] = ()
     routine: Routine | None = None
     flops: Index | None = None
+    site: Site | None = None
 
 
 Statement = For | While | If | Declare | Update | Store | Alloc | Swap | Call
@@ -238,7 +242,8 @@ class Program:
     `donated` names the inputs whose memory may be taken, `written` the pairs (input, output) of
     arguments that are assigned to and what they hold then, `aliases` the pairs (output, input) that
     share memory; there the caller may pass the same array for both. `placements` says where each
-    value of the graph lives, and why; it is for people.
+    value of the graph lives, and why; it is for people. `sites` are those that effects may have, in
+    the order of their numbers.
     """
 
     name: str
@@ -253,6 +258,7 @@ class Program:
     donated: tuple[str, ...] = ()
     written: tuple[tuple[str, str], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
+    sites: tuple[Site, ...] = ()
 
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by its name, in a dictionary of the caller's."""
@@ -323,7 +329,7 @@ def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swa
             if statement.limit is not None:
                 stop = f"min({stop}, {statement.limit})"
             words = [f"for {statement.symbol} in {statement.start}..{stop}"]
-            words += ["ordered"] * statement.ordered
+            words += ["ordered"] * (statement.ordered and not statement.independent)
             words += ["parallel"] * statement.parallel + ["simd"] * statement.simd
             words += [f"{op}:{name}" for op, name in statement.reductions]
             return " ".join(words)

@@ -74,6 +74,7 @@ class _Lowering:
             tuple(self.memory.temporaries),
             tuple(place.buffer for place in self.memory.constants.values()),
             placements=tuple(explain(self.fused)),
+            sites=tuple(dict.fromkeys(self.graph.sites())),
             donated=tuple(self.inputs[p].name for p in donated if isinstance(p, int)),
             written=tuple(
                 (self.inputs[p[0]].name, self.outputs[p[1]].name)

@@ -36,7 +36,12 @@ isnan isinf isfinite strlen time clock""")
 )
 
 LOOP_NAMES = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s", "u", "v", "w")
-RESERVED = _C_WORDS | _LIBRARY | {"workspace"}
+# What else stands in the functions that the caller sees, and in the templates.
+_ENTRY = _words("""
+workspace callback_function callback_context callback_code callback_before callback_context_before
+stdin stdout stderr printf fputs
+""")
+RESERVED = _C_WORDS | _LIBRARY | _ENTRY
 
 
 def identifier(text: str) -> str:

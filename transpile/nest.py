@@ -28,7 +28,7 @@ from transpile.updates import updates_in_time
 from transpile.walks import subexpressions
 
 # Kinds of stages that stand between loops, and read their operands from memory.
-WHOLE = ("call", "control")
+WHOLE = ("call", "control", "effect")
 # The largest local array, in bytes: it lives on a thread's stack and should stay in its cache.
 LARGEST_ROW = 65536
 # How many of the latest loops a stage tries to join, and how many stages may share one.
@@ -265,7 +265,7 @@ def _bring_together(
 
 
 def _reads_any(placement: Placement, readers: list[Stage], producers: list[Stage]) -> bool:
-    keys = {placement.key(s.var) for s in producers}
+    keys = {placement.key(v) for s in producers for v in s.results}
     return any(not keys.isdisjoint(s.reads) for s in readers)
 
 

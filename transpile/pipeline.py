@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -43,7 +44,8 @@ class Steps:
     @cached_property
     def lowered(self) -> Program:
         """The fused loops before the schedule."""
-        return lower(self.optimised, self.donated)
+        program = lower(self.optimised, self.donated)
+        return replace(program, sites=tuple(dict.fromkeys(self.graph.sites())))
 
     @cached_property
     def program(self) -> Program:
@@ -115,9 +117,13 @@ class Steps:
         pointers = ", ".join(["void *"] * (len(program.inputs) + len(program.outputs) + 1))
         inputs = [b.name for b in program.inputs]
         outputs = [b.name for b in program.outputs]
+        declarations = f"int {program.name}({pointers});\n"
+        declarations += f"const char *{program.name}_error(int code);\n"
+        if program.sites:
+            further = "void (*)(void *, int, void **), void *"
+            declarations += f"int {program.name}_with_callback({pointers}, {further});\n"
         return {
-            "declarations": f"int {program.name}({pointers});\n"
-            f"const char *{program.name}_error(int code);\n",
+            "declarations": declarations,
             "function": program.name,
             "workspace": program.workspace,
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],

@@ -26,10 +26,11 @@ from transpile.dims import (
 )
 from transpile.elements import Elements, as_index, is_unrolled, merged_index
 from transpile.fourier import Transform, as_transform
-from transpile.graph import Atom, Equation, Graph, Source, Var
+from transpile.graph import Atom, Equation, Graph, Source, Var, has_effect
 from transpile.inlining import (
     CHEAP,
     LARGEST_EXPRESSION,
+    cost_of,
     inline_costs,
     is_library_product,
     spreads,
@@ -42,6 +43,7 @@ from transpile.primitives.linalg import dot_general
 from transpile.products import Product, as_product
 from transpile.routines import Routine, routine_of
 from transpile.tangles import tangled
+from transpile.types import BOOL, ArrayType
 from transpile.walks import subexpressions
 
 
@@ -70,7 +72,8 @@ class Stage:
     routine: Routine | None = None
     transform: Transform | None = None
     control: Control | None = None
-    starts: tuple[Stage, ...] = ()  # of a loop or branch: its bounds, or its index; its first carry
+    # Of a loop or branch: its bounds, or its index, and its first carry; of an effect: its values.
+    starts: tuple[Stage, ...] = ()
 
     @property
     def results(self) -> tuple[Var, ...]:
@@ -81,7 +84,7 @@ class Stage:
         """The stages that this one consists of."""
         if self.scatter is not None:
             return [self.scatter.first, self.scatter.then]
-        return [self] if self.control is None else list(self.starts)
+        return list(self.starts) if self.kind in ("control", "effect") else [self]
 
     @property
     def axes(self) -> list[Symbol]:
@@ -127,7 +130,8 @@ class Placement(Elements):
         self.staged = self._decide()
         self.stages: list[Stage] = []
         for equation in graph.equations:
-            if any(v in self.staged and v.type.size != 0 for v in equation.outputs):
+            is_value = any(v in self.staged and v.type.size != 0 for v in equation.outputs)
+            if is_value or has_effect(equation):
                 self.sources, self.bound = {equation.source: None}, {}
                 stage = self._stage(equation)
                 stage.sources = tuple(self.sources)
@@ -154,6 +158,10 @@ class Placement(Elements):
                 staged.update(equation.outputs)
                 read = (v for v in equation.inputs if isinstance(v, Var))
                 staged.update(v for v in read if v in self.producers)
+                continue
+            if equation.primitive.kind == "effect":
+                for atom in equation.inputs:
+                    uses[atom] = uses.get(atom, 0) + 1
                 continue
             if equation.primitive.kind == "control":
                 staged |= self._place_control(equation)
@@ -238,11 +246,26 @@ class Placement(Elements):
         forced = {*equation.outputs}
         for atom in found.fixed:
             base = atom if atom in found.wholes else self._views(atom)[0]
+            if isinstance(atom, Var) and base is atom and self._is_cheap_part(atom, found.xs):
+                read = (v for v in self.producers[atom].inputs if isinstance(v, Var))
+                forced.update(v for v in read if v in self.producers)
+                continue
             if isinstance(base, Var) and base in self.producers:
                 row = self.producers[base].primitive
                 if row.kind != "generate" or atom in found.wholes:
                     forced.add(base)
         return forced
+
+    def _is_cheap_part(self, atom: Var, xs: tuple[Atom, ...]) -> bool:
+        """Tell whether each iteration may as well compute its part of an operand itself."""
+        equation = self.producers.get(atom)
+        return (
+            atom in xs
+            and equation is not None
+            and equation.primitive.kind == "elementwise"
+            and cost_of(equation.primitive) <= CHEAP
+            and self.graph.uses()[atom] == 1
+        )
 
     def _in_memory(self, atom: Atom) -> Atom:
         """The value whose memory has the elements of a value in their order: it, or what it is a
@@ -269,10 +292,17 @@ class Placement(Elements):
         return loops, tuple(index)
 
     def _stage(self, equation: Equation) -> Stage:
-        primitive, var = equation.primitive, equation.outputs[0]
+        primitive = equation.primitive
+        var = equation.outputs[0] if equation.outputs else Var(ArrayType((), BOOL))
+        if primitive.kind == "effect":
+            starts = tuple(self._start(_copy(a), a) for a in equation.inputs)
+            return Stage(var, "effect", equation, [], 0, (), None, starts=starts)
         if primitive.kind == "control":
             found = self.controls[equation]
-            starts = tuple(self._start(equation, a) for a in (*found.bounds, *found.carry))
+            operands = (*found.bounds, *found.carry)
+            starts = tuple(
+                self._start(equation if equation.outputs else _copy(a), a) for a in operands
+            )
             return Stage(var, "control", equation, [], 0, (), None, control=found, starts=starts)
         if primitive.kind == "routine":
             called = routine_of(equation)
@@ -400,7 +430,8 @@ class Placement(Elements):
             wanted |= stage.reads.keys()
         kept: list[Stage] = []
         for stage in reversed(self.stages):
-            if not wanted.isdisjoint(map(self.key, stage.results)):
+            is_wanted = not wanted.isdisjoint(map(self.key, stage.results))
+            if is_wanted or has_effect(stage.equation):
                 self._note_reads(stage)
                 wanted |= stage.reads.keys()
                 kept.append(stage)

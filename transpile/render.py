@@ -42,6 +42,7 @@ from transpile.names import Names
 from transpile.options import Options
 from transpile.paths import data_directory
 from transpile.primitives.reductions import identity
+from transpile.sites import call_text, helpers_of, includes_of, site_text
 from transpile.types import BOOL, HALVES, INT64
 from transpile.walks import (
     expressions,
@@ -122,7 +123,8 @@ class _Renderer:
         dtypes = {b.dtype for b in self.buffers.values()}
         complex_ = self.dialect.complex_includes if any(d.kind == "c" for d in dtypes) else ()
         inside = self.dialect.complex_includes if walks.computes_complex(program) else ()
-        entry = self._entry()
+        entry = signature(program.name, parameters := self._parameters())
+        self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
         types = [
             f"{b.name}: {_type_text(b)}, {role}{shared.get(b.name, '')}"
@@ -135,7 +137,7 @@ class _Renderer:
             .render(
                 title=self.title,
                 description=types,
-                includes=(*self.dialect.includes, *(complex_ or inside)),
+                includes=(*self.dialect.includes, *includes_of(sites), *(complex_ or inside)),
                 header=header,
                 helpers=[*prototypes(self.libraries, self.used), *runtime.collect(self.used)],
                 reductions=list(self.reductions.values()),
@@ -145,6 +147,7 @@ class _Renderer:
                 workspace=program.workspace,
                 entry=entry,
                 setup=self._setup(),
+                sites=sites,
             )
         )
         needed = {"stddef.h"}
@@ -160,16 +163,17 @@ class _Renderer:
                 guard=f"{program.name.upper()}_H",
                 includes=sorted({*needed, *complex_}),
                 entry=entry,
+                sites=sites,
             )
         )
         return Text(source, text, bytes(self.binary))
 
     # ---------------------------------------------------------------------------------- entry
 
-    def _entry(self) -> str:
+    def _parameters(self) -> list[str]:
         pointers = [f"const {c_type(self.dialect, b.dtype)} *{b.name}" for b in self.program.inputs]
         pointers += [f"{c_type(self.dialect, b.dtype)} *{b.name}" for b in self.program.outputs]
-        return signature(self.program.name, [*pointers, "void *workspace"])
+        return [*pointers, "void *workspace"]
 
     def _setup(self) -> list[str]:
         program = self.program
@@ -316,13 +320,15 @@ class _Renderer:
             case Alloc(buffer=buffer):
                 shape = "".join(f"[{d}]" for d in buffer.shape)
                 return _line(f"{c_type(self.dialect, buffer.dtype)} {buffer.name}{shape};")
-            case Call(function=function, args=args):
-                if self.libraries[0] is not None and function.startswith("matmul_"):
-                    function = f"blas_{function}"
-                self.used.add(function)
+            case Call(function=function, args=args, site=site):
                 texts = [
                     _address(a, printer) if isinstance(a, Load) else printer.index(a) for a in args
                 ]
+                if site is not None:
+                    return _line(call_text(self.program, site, texts))
+                if self.libraries[0] is not None and function.startswith("matmul_"):
+                    function = f"blas_{function}"
+                self.used.add(function)
                 return _line(f"{function}({', '.join(texts)});")
         raise InternalError(f"no rule prints {statement}")
 
@@ -420,6 +426,8 @@ class _Renderer:
             if loop.parallel
             else self.dialect.simd
         ]
+        if loop.parallel and any(isinstance(s, While) for s in walk(loop.body)):
+            words.append("schedule(guided)")  # iterations take different times
         if loop.collapse > 1:
             words.append(f"collapse({loop.collapse})")
         if loop.parallel and self.options.num_threads:

@@ -238,8 +238,8 @@ class Wrapped:
             known = dataclasses.replace(known, fixed=fixed)
         traced = self._trace_now(bound, known, leaves, watch=False)
         graph = traced.jaxpr
-        called = tuple(graph.callbacks()) if graph.has_effects else ()
-        key = (graph.fingerprint(), called, traced.in_tree, traced.out_tree, known.donated)
+        sites = tuple(graph.sites())
+        key = (graph.fingerprint(), sites, traced.in_tree, traced.out_tree, known.donated)
         with self._table.lock:
             if key not in self._table.traced and _explain[0]:
                 self._log_miss(known, "")

@@ -20,7 +20,7 @@ from transpile.primitives import bits, elementwise, reductions
 from transpile.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, computed_dtype
 
 # Rows that read halves and write them without computing: by their kind, and by themselves.
-_MOVING_KINDS = ("view", "generate", "piecewise", "scan", "scatter", "control")
+_MOVING_KINDS = ("view", "generate", "piecewise", "scan", "scatter", "control", "effect")
 _MOVING = {
     elementwise.select,
     elementwise.copy,

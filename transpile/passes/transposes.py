@@ -137,6 +137,10 @@ class _Layouts:
 
     def _visit(self, equation: Equation) -> None:
         """Pass on what the readers of an equation's result want to its operands."""
+        if not equation.outputs:  # an effect, which is shown its operands as they are
+            for atom in equation.inputs:
+                self._want(atom, _identity(atom), None)
+            return
         var = equation.outputs[0]
         orders = self.wanted.get(var, {})
         order = next(iter(orders)) if len(orders) == 1 else None

@@ -1,0 +1,50 @@
+"""Effects in the loop language: what becomes of a row that calls Python.
+
+The values of its operands are put into memory of their own, and the program's caller is called with
+their addresses and the number of the site: which callback, with arrays of which types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from transpile.dims import Index, Shape
+from transpile.errors import UnsupportedError
+from transpile.graph import Var, site_of
+from transpile.loops import Call, Expr, Load, Statement
+from transpile.placement import Stage
+from transpile.places import Place
+
+if TYPE_CHECKING:  # an Emitter writes what these are
+    from transpile.emit import Emitter
+
+CALL = "call_back"  # the function of such a Call
+
+
+def effect(emitter: Emitter, stage: Stage) -> Iterator[Statement]:
+    """The statements of a stage that is an effect. Arrays without elements have no address."""
+    site = site_of(stage.equation)
+    if any(not isinstance(n, int) for kind in site.types for n in kind.shape):
+        source = stage.equation.source
+        raise UnsupportedError(f"{source}: a callback with arrays of a runtime size")
+    arguments: list[Index | Load] = []
+    for part, kind in zip(stage.starts, site.types, strict=True):
+        if kind.size == 0:
+            arguments.append(0)
+            continue
+        place = emitter.memory.temporary(Var(kind.with_shape(kind.shape or (1,)), "shown"))
+        yield from emitter.nest(part, stage, _Store(place))
+        arguments.append(place.first)
+    yield Call(CALL, tuple(arguments), flops=0, site=site)
+
+
+@dataclass(frozen=True)
+class _Store:
+    """What puts an element into its place; a number is the element of an array of one."""
+
+    place: Place
+
+    def __call__(self, index: Shape, value: Expr) -> list[Statement]:
+        return [self.place.store(index or (0,) * len(self.place.shape), value)]

@@ -1,0 +1,105 @@
+"""What a program with effects has besides: whom it calls, and what it prints by itself.
+
+Such a program has a second entry, which takes a function to call with the values of a site, and a
+context for it. Called by the first one it prints its messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transpile.graph import Site
+from transpile.layout import signature
+from transpile.loops import Program
+from transpile.types import SHORT_NAMES
+
+
+@dataclass(frozen=True)
+class SiteText:
+    """What the templates need for effects.
+
+    entry      the second entry without the return type
+    arguments  what it hands on to the first one
+    prints     for each site with a message the number and the statements that print it
+    helpers    the functions of runtime_c that these call
+    """
+
+    entry: str
+    arguments: str
+    prints: tuple[tuple[int, tuple[str, ...]], ...]
+    helpers: tuple[str, ...]
+
+
+def site_text(program: Program, parameters: Sequence[str]) -> SiteText | None:
+    """The texts of a program with these parameters; None where it has no effects."""
+    if not program.sites:
+        return None
+    prints = tuple(
+        (number, tuple(_message_lines(site)))
+        for number, site in enumerate(program.sites)
+        if site.callback.message
+    )
+    helpers = {
+        f"print_values_{SHORT_NAMES[site.types[part].dtype]}"
+        for site in program.sites
+        for part in site.callback.message or ()
+        if isinstance(part, int) and site.types[part].size != 0
+    }
+    names = [b.name for b in (*program.inputs, *program.outputs)]
+    further = [f"{program.name}_callback *callback_function", "void *callback_context"]
+    return SiteText(
+        signature(f"{program.name}_with_callback", [*parameters, *further]),
+        ", ".join([*names, "workspace"]),
+        prints,
+        tuple(sorted(helpers)),
+    )
+
+
+def helpers_of(text: SiteText | None) -> set[str]:
+    """The functions of runtime_c that print messages."""
+    return set() if text is None else set(text.helpers)
+
+
+def includes_of(text: SiteText | None) -> tuple[str, ...]:
+    """The headers that messages need."""
+    return ("stdio.h",) if text is not None and text.prints else ()
+
+
+def _message_lines(site: Site) -> list[str]:
+    lines = []
+    for part in site.callback.message:
+        if isinstance(part, str):
+            lines += [f"fputs({_quoted(part)}, stdout);"] if part else []
+            continue
+        kind = site.types[part]
+        if kind.size == 0:
+            lines.append('fputs("[]", stdout);')
+            continue
+        is_array = "true" if kind.shape else "false"
+        helper = f"print_values_{SHORT_NAMES[kind.dtype]}"
+        lines.append(f"{helper}(values[{part}], {kind.size}, {is_array});")
+    return lines
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "?": "\\?"}
+
+
+def _quoted(text: str) -> str:
+    """A C string literal; what is no ASCII stands there as the bytes of UTF-8."""
+    parts = [_ESCAPES.get(c, c) if " " <= c <= "~" or c in _ESCAPES else _bytes(c) for c in text]
+    return f'"{"".join(parts)}"'
+
+
+def _bytes(character: str) -> str:
+    """Three octal digits a byte: no digit that follows belongs to them."""
+    return "".join(f"\\{byte:03o}" for byte in character.encode())
+
+
+def call_text(program: Program, site: Site, addresses: Sequence[str]) -> str:
+    """The statement that calls whom the program was told to call."""
+    number = program.sites.index(site)
+    listed = ", ".join(addresses)
+    values = f"(const void *const[]){{{listed}}}" if addresses else "NULL"
+    called = f"{program.name}_called"
+    return f"{called}.callback({called}.context, {number}, {values});"
