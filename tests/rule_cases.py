@@ -421,6 +421,8 @@ def why_none(row, dtype, mode):
         return "calls a graph, whose rows have the rules: has tests of its own"
     if row.kind == "routine":
         return "is a library's, for matrices that have a decomposition: has tests of its own"
+    if row.kind == "effect":
+        return "has no results: has tests of its own"
     if row.kind == "generate":
         return "has no operands"
     if mode == "vmap":
