@@ -107,7 +107,10 @@ class Repeat:
         final = emitter.places.get(result)
         if isinstance(final, Variable):
             return final, final
-        variable = Variable(emitter.memory.names.new(hint), result.type.dtype)
+        name = emitter.memory.names.new(hint)
+        while name in emitter.loops:  # what the user calls `i` stands inside the loop over i
+            name = emitter.memory.names.new(hint)
+        variable = Variable(name, result.type.dtype)
         self.new.append(variable)
         if final is None and (emitter.is_body or not emitter.is_read(result)):
             emitter.places[result] = final = variable
