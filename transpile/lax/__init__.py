@@ -28,6 +28,7 @@ from transpile.lax import (
     shapes,
     slicing,
     sorting,
+    special,
     windows,
 )
 
@@ -50,6 +51,7 @@ _MODULES: tuple[Any, ...] = (
     shapes,
     slicing,
     sorting,
+    special,
     windows,
 )
 _NAMES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
