@@ -63,6 +63,11 @@ THRESHOLDS = {
     "schedule.tiles:FEWEST_TILES": [1],
     "schedule.threads:LEAST_WORK": [1, 200],
     "schedule.threads:SHORT": [2, 64],
+    "schedule.threads:FEWEST_TURNS": [1, 3],
+    "schedule.local_arrays:LARGEST": [0, 64, 4096],
+    "repeats:SMALL": [0, 4, 16],
+    "inlining:LARGEST_EXPRESSION": [2, 5, 40],
+    "inlining:CHEAP": [0, 2, 5],
     "schedule.simd:SHORTEST": [1, 4],
     "schedule.split:MOST_PIECES": [2, 6],
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers import trace_to_graph
 
-from transpile import jit, lax, tree
+from transpile import jit, lax, tree, vmap
 from transpile.transforms.interpret import interpret
 
 RANDOM = np.random.default_rng(0)
@@ -279,3 +279,46 @@ def test_small_states_live_in_local_arrays():
     text = kernel(orbit, np.array([1.0, 0.0]))
     assert "double t[2];" in text
     assert_as_interpreted(orbit, np.array([1.0, 0.0]))
+
+
+def test_loops_of_examples_that_differ_in_length_are_shared_out_among_threads():
+    def escape(c):
+        def step(state):
+            z, n = state
+            return z * z + c, n + 1
+
+        def goes_on(state):
+            return (state[1] < 100) & (abs(state[0]) < 2)
+
+        return lax.while_loop(goes_on, step, (c, 0))[1]
+
+    x, y = np.meshgrid(np.linspace(-2, 1, 90), np.linspace(-1, 1, 70))
+    assert_c(
+        vmap(vmap(escape)),
+        (x + 1j * y,),
+        """
+        for (int64_t i = 0; i < 70; i++) {
+            for (int64_t j = 0; j < 90; j++) {
+                double complex state_0 = c[i][j];
+                int64_t state_1 = 0;
+                while ((state_1 < 100) & (absolute_c128(state_0) < 2.0)) {
+                    state_0 = multiply_c128(state_0, state_0) + c[i][j];
+                    state_1 = add_i64(state_1, 1);
+                }
+                out[i][j] = state_1;
+            }
+        }
+        """,
+    )
+
+    text = kernel(vmap(vmap(escape)), np.zeros((700, 900), complex))
+    assert text.startswith("#pragma omp parallel for schedule(guided)\nfor (int64_t i = 0; i < 700")
+
+
+def test_a_map_of_numbers_is_a_parallel_loop():
+    def f(x):
+        return lax.map(lambda row: lax.fori_loop(0, 50, lambda i, s: np.sin(s + row[i]), 0.0), x)
+
+    text = kernel(f, RANDOM.random((2000, 50)))
+    assert text.startswith("#pragma omp parallel for\nfor (int64_t i = 0; i < 2000; i++) {")
+    assert_as_interpreted(f, RANDOM.random((7, 50)))

@@ -23,6 +23,7 @@ from transpile.loops import (
     Statement,
     Store,
     Update,
+    While,
 )
 from transpile.primitive import TABLE
 from transpile.walks import (
@@ -36,6 +37,8 @@ from transpile.walks import (
 
 # A loop with more iterations than this has bounds that are known at run time only.
 UNBOUNDED = 1 << 62
+# How often the body of a while is taken to run.
+TURNS = 10
 # How much longer than an addition these take in a vectorised loop, for the choice of threads.
 _WEIGHTS = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8}
 _TRANSCENDENTAL_WEIGHT = 10
@@ -180,5 +183,9 @@ def work(statement: Statement) -> int:
                     if TABLE[part.op].transcendental
                     else _WEIGHTS.get(part.op, 1)
                 )
-    times = trips(statement) if isinstance(statement, For) else 1
+    times = 1
+    if isinstance(statement, For):
+        times = trips(statement)
+    elif isinstance(statement, While):
+        times = TURNS
     return own + times * sum(map(work, children(statement)))

@@ -17,7 +17,7 @@ from transpile.bodies import Control
 from transpile.cost import UNBOUNDED
 from transpile.dims import Dim, Index, Symbol, substitute
 from transpile.elements import as_index, convert
-from transpile.graph import Atom, Var
+from transpile.graph import Atom, Graph, Var, has_effect
 from transpile.loops import Apply, Declare, Expr, For, If, Literal, Statement, Swap, While
 from transpile.names import LOOP_NAMES
 from transpile.nest import Fused
@@ -245,7 +245,8 @@ class Loop(Repeat):
         elif self.named is not None:
             symbol = self.named
             start, stop = limits or (symbol.lower, symbol.extent or 0)
-            yield For(symbol, stop, tuple(body), start=start, ordered=True)
+            alone = not self.carried and not _has_effects(self.part.placement.graph)
+            yield For(symbol, stop, tuple(body), start=start, ordered=True, independent=alone)
         for c in self.carried:
             yield from self._end(c)
 
@@ -307,6 +308,10 @@ class Loop(Repeat):
         for symbol in reversed(loops):
             copy = For(symbol, symbol.extent or 0, (copy,))
         return copy
+
+
+def _has_effects(graph: Graph) -> bool:
+    return any(map(has_effect, graph.equations))
 
 
 def _is_small(var: Var) -> bool:

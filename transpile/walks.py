@@ -278,7 +278,7 @@ def is_independent(loop: For) -> bool:
     """Tell whether the iterations of a loop do not depend on each other: none changes a scalar, or
     the same element of an array, that was declared outside. (Subscripts that depend on the loop are
     different ones in different iterations, by construction.)"""
-    if loop.ordered:
+    if loop.ordered and not loop.independent:
         return False
     inside = list(walk(loop.body))
     declared = {s.name for s in inside if isinstance(s, Declare)}

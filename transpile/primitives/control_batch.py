@@ -1,27 +1,27 @@
 """Batches of loops and branches.
 
 A carry is batched when the initial value is, or when an iteration makes it so. Where examples go
-around a loop differently often, it goes on until the last one is done, and the others keep what
-they have; where they take different branches, all branches are computed, and each example takes its
-own.
+around a loop differently often, each has a loop of its own; where they take different branches, all
+branches are computed, and each example takes its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Graph, Var
+from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.primitive import Axis
 from transpile.primitives.calls import bind_call
 from transpile.primitives.control_graphs import (
     Flags,
     Outputs,
     Values,
+    chosen,
     equation_of,
     fixpoint,
+    others,
     row,
     split,
     spread,
@@ -31,7 +31,7 @@ from transpile.primitives.rules import apply, in_front, transposed
 from transpile.primitives.rules import spread as broadcast
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, operand
-from transpile.types import BOOL, ArrayType
+from transpile.types import BOOL, type_of
 
 Batched = tuple[list[Any], list[bool]]
 
@@ -72,7 +72,10 @@ def scan_batch(
     length: int,
     reverse: bool,
 ) -> Batched:
-    """A scan whose body computes all examples."""
+    """A scan whose body computes all examples; a scan for each, where nothing is carried."""
+    if not carry:
+        params = {"consts": consts, "carry": 0, "length": length, "reverse": reverse}
+        return _each(axis, batched, operands, "scan", {"graph": graph, **params}, graph)
     of_consts, of_carry, of_xs = split(batched, consts, carry)
     marks = fixpoint(
         lambda marks: spread(graph, axis, [*of_consts, *marks, *of_xs])[1][:carry], of_carry
@@ -163,7 +166,8 @@ def _bounds_batched(
 def while_batch(
     axis: Axis, batched: Flags, *operands: Any, condition: Graph, body: Graph, consts: int
 ) -> Batched:
-    """A loop whose body computes all examples: while any of them goes on, where they differ."""
+    """A loop whose body computes all examples; a loop for each of them, where they differ in how
+    often they go around it."""
     of_consts, of_carry = split(batched, consts)
 
     def step(marks: list[bool]) -> Flags:
@@ -173,27 +177,44 @@ def while_batch(
 
     marks = fixpoint(step, of_carry)
     test, (differs,) = spread(condition, axis, [*of_consts, *marks])
+    if differs:
+        params = {"condition": condition, "body": body, "consts": consts}
+        return _each(axis, batched, operands, "while", params, body)
     closed, flags = spread(body, axis, [*of_consts, *marks])
     once = _alike(closed.graph, axis, flags, marks)
     (goes_on, once), captured = with_captures([test, Closed(once, closed.captured)])
     fixed, moving = split(operands, consts)
     given = [*captured, *fixed, *_carried(moving, marks, of_carry, axis)]
     count = len(captured) + consts
-    if not differs:
-        found = bind_call(row("while"), *given, condition=goes_on, body=once, consts=count)
-        return found, marks
-    first = the_trace()
-    (active,) = [operand(x) for x in _applied(first, goes_on, given)]
+    found = bind_call(row("while"), *given, condition=goes_on, body=once, consts=count)
+    return found, marks
+
+
+def _each(
+    axis: Axis, batched: Flags, operands: Values, name: str, params: dict[str, Any], body: Graph
+) -> Batched:
+    """A scan without a carry, over the examples: each runs a loop for itself."""
+    kinds = [type_of(x) for x in operands]
+    inputs = [
+        Var(k.with_shape(k.shape[1:]) if b else k, v.name)
+        for k, b, v in zip(kinds, batched, body.inputs, strict=True)
+    ]
+    found_types = row(name).result_types([v.type for v in inputs], params)
+    results = tuple(Var(kind.strong) for kind in found_types)
+    loop = Equation(row(name), tuple(inputs), params, results, body.source)
+    ordered = [*others(inputs, batched), *chosen(inputs, batched)]
+    graph = Graph(tuple(ordered), (loop,), results, body.name, source=body.source)
     found = bind_call(
-        row("while"),
-        *given[:count],
-        active,
-        *given[count:],
-        condition=_any(axis, goes_on, count),
-        body=_selecting(axis, goes_on, once, count),
-        consts=count,
+        row("scan"),
+        *others(operands, batched),
+        *chosen(operands, batched),
+        graph=graph,
+        consts=len(batched) - sum(batched),
+        carry=0,
+        length=axis.size,
+        reverse=False,
     )
-    return found[1:], marks
+    return found, [True] * len(found)
 
 
 def _applied(trace: Any, graph: Graph, values: Values) -> list[Any]:
@@ -203,42 +224,6 @@ def _applied(trace: Any, graph: Graph, values: Values) -> list[Any]:
         results = trace.copy(equation, [from_graph.get(a, a) for a in equation.inputs])
         from_graph.update(zip(equation.outputs, results, strict=True))
     return [from_graph.get(a, a) for a in graph.outputs]
-
-
-def _any(axis: Axis, condition: Graph, consts: int) -> Graph:
-    """The condition of a loop that goes on while one of the examples does: which do is the first
-    value of the carry."""
-    active = Var(ArrayType((axis.size,), BOOL))
-    inputs = (*condition.inputs[:consts], active, *condition.inputs[consts:])
-    found = equation_of("reduce_or", active, axes=(0,))
-    return Graph(inputs, (found,), found.outputs, condition.name, source=condition.source)
-
-
-def _selecting(axis: Axis, condition: Graph, body: Graph, consts: int) -> Graph:
-    """The body of such a loop: examples that are done keep their carries."""
-    active = Var(ArrayType((axis.size,), BOOL))
-    outputs = Outputs(body)
-    carry = body.inputs[consts:]
-    kept: list[Atom] = []
-    for before, after in zip(carry, body.outputs, strict=True):
-        mask: Atom = active
-        if before.type.ndim > 1:
-            shape = before.type.shape
-            mask = outputs.add(
-                equation_of("broadcast_in_dim", active, shape=shape, broadcast_dimensions=(0,))
-            )
-        kept.append(outputs.add(equation_of("select", mask, after, before)))
-    values: dict[Atom, Atom] = dict(
-        zip(condition.inputs, (*body.inputs[:consts], *kept), strict=True)
-    )
-    for equation in condition.equations:
-        results = tuple(Var(v.type, v.name) for v in equation.outputs)
-        given = tuple(values.get(a, a) for a in equation.inputs)
-        outputs.equations.append(replace(equation, inputs=given, outputs=results))
-        values.update(zip(equation.outputs, results, strict=True))
-    (goes_on,) = condition.outputs
-    inputs = (*body.inputs[:consts], active, *carry)
-    return outputs.finish(inputs, [values.get(goes_on, goes_on), *kept])
 
 
 def cond_batch(

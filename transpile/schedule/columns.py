@@ -60,7 +60,7 @@ def columns(program: Program, options: Options) -> Program:
 def _statement(statement: Statement, name: str) -> Statement:
     if not isinstance(statement, For):
         return with_bodies(statement, lambda body: tuple(_statement(s, name) for s in body))
-    if is_independent(statement) and _walks_columns(statement):
+    if not statement.ordered and is_independent(statement) and _walks_columns(statement):
         turned = _turn(statement, name)
         if turned is not None:
             return turned

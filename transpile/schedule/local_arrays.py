@@ -1,18 +1,24 @@
-"""Local arrays: a small temporary that one kernel uses is an array of that kernel.
+"""Local arrays: a small temporary that one kernel uses is an array of that kernel, in the innermost
+sequence of statements in which all its uses stand.
 
-Compilers keep the elements of a small array in registers when they see that nobody else can.
+Compilers keep the elements of a small array in registers when they see that nobody else can; and
+iterations that have arrays of their own may run on several threads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from transpile.loops import Alloc, For, Kernel, Program, Swap
+from transpile.loops import Alloc, Buffer, Kernel, Program, Statement, Swap
 from transpile.options import Options
-from transpile.walks import used_buffers, walk, written
+from transpile.schedule.scalars import has_one_body_with, touches
+from transpile.walks import is_sequence, used_buffers, walk, with_bodies, written
 
 # In bytes.
-LARGEST = 256
+LARGEST = 4096
+
+Body = tuple[Statement, ...]
 
 
 def local_arrays(program: Program, options: Options) -> Program:
@@ -21,10 +27,9 @@ def local_arrays(program: Program, options: Options) -> Program:
     for kernel in program.kernels:
         for name in used_buffers(kernel)[0]:
             users[name] = users.get(name, 0) + 1
-    fixed = {
-        n for k in program.kernels for s in walk(k.body) if isinstance(s, Swap) for n in written(s)
-    }
-    chosen = {
+    statements = (s for k in program.kernels for s in walk(k.body))
+    fixed = {n for s in statements if isinstance(s, Swap) for n in written(s)}
+    small = {
         b.name: b
         for b in program.temporaries
         if users.get(b.name) == 1
@@ -32,21 +37,43 @@ def local_arrays(program: Program, options: Options) -> Program:
         and isinstance(b.size_in_bytes, int)
         and b.size_in_bytes <= LARGEST
     }
+    gone: set[str] = set()
 
     def changed(kernel: Kernel) -> Kernel:
-        own = [chosen[n] for n in used_buffers(kernel)[0] if n in chosen]
-        is_sequence = any(isinstance(s, For) and s.ordered for s in walk(kernel.body))
-        if not own or not is_sequence:
+        if not any(map(is_sequence, walk(kernel.body))):
             return kernel
-        for buffer in own:
-            del chosen[buffer.name]
-            gone.add(buffer.name)
-        shapes = tuple((n, s) for n, s in kernel.shapes if n not in gone)
         seen = dict(kernel.shapes)
-        allocs = tuple(Alloc(replace(b, shape=seen.get(b.name, b.shape))) for b in own)
-        return replace(kernel, body=(*allocs, *kernel.body), shapes=shapes)
+        own = {
+            n: replace(small[n], shape=seen.get(n, small[n].shape))
+            for n in used_buffers(kernel)[0]
+            if n in small
+        }
+        gone.update(own)
+        shapes = tuple((n, s) for n, s in kernel.shapes if n not in own)
+        return replace(kernel, body=_declared(kernel.body, own), shapes=shapes)
 
-    gone: set[str] = set()
     kernels = tuple(map(changed, program.kernels))
     temporaries = tuple(b for b in program.temporaries if b.name not in gone)
     return replace(program, kernels=kernels, temporaries=temporaries)
+
+
+def _declared(body: Body, own: dict[str, Buffer]) -> Body:
+    """The statements with these arrays declared here, or in the only sequence that uses them."""
+    here = dict(own)
+    inside: dict[int, dict[str, Buffer]] = {}
+    for name in own:
+        places = [k for k, s in enumerate(body) if touches(s, name)]
+        if len(places) == 1 and has_one_body_with(body[places[0]], name):
+            inside.setdefault(places[0], {})[name] = here.pop(name)
+    changed = tuple(
+        with_bodies(s, _within(inside[k])) if k in inside else s for k, s in enumerate(body)
+    )
+    return (*map(Alloc, here.values()), *changed)
+
+
+def _within(own: dict[str, Buffer]) -> Callable[[Body], Body]:
+    def used(body: Body) -> Body:
+        found = {n: b for n, b in own.items() if any(touches(s, n) for s in body)}
+        return _declared(body, found)
+
+    return used

@@ -73,8 +73,8 @@ def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, 
     """The statements with those numbers as variables, of them or of a sequence inside."""
     here, inside = set(names), dict[int, set[str]]()
     for name in sorted(names):
-        places = [k for k, s in enumerate(body) if _touches(s, name)]
-        if len(places) == 1 and _has_one_body_with(body[places[0]], name):
+        places = [k for k, s in enumerate(body) if touches(s, name)]
+        if len(places) == 1 and has_one_body_with(body[places[0]], name):
             here.discard(name)
             inside.setdefault(places[0], set()).add(name)
     result: list[Statement] = []
@@ -85,7 +85,7 @@ def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, 
             deeper = inside[position]
             statement = with_bodies(statement, lambda b, deeper=deeper: _part(b, deeper))
         for name in sorted(here - declared):
-            if _touches(statement, name):
+            if touches(statement, name):
                 declared.add(name)
                 if not (isinstance(statement, Store) and statement.buffer == name):
                     result.append(_declared_empty(name, body))
@@ -96,7 +96,7 @@ def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, 
 
 
 def _part(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, ...]:
-    return _sequence(body, {n for n in names if any(_touches(s, n) for s in body)})
+    return _sequence(body, {n for n in names if any(touches(s, n) for s in body)})
 
 
 def _read(expr: Expr, values: dict[str, Expr]) -> Expr:
@@ -133,15 +133,16 @@ def _with_updates(statement: Statement, here: set[str], values: dict[str, Expr])
     return with_bodies(statement, lambda b: tuple(_with_updates(s, here, values) for s in b))
 
 
-def _touches(statement: Statement, name: str) -> bool:
+def touches(statement: Statement, name: str) -> bool:
+    """Tell whether a buffer is read or written in a statement."""
     return any(
         name in written(s) or any(load.buffer == name for load in loads(s))
         for s in walk((statement,))
     )
 
 
-def _has_one_body_with(statement: Statement, name: str) -> bool:
-    """Tell whether a number is used in one sequence inside a statement, and not by itself."""
+def has_one_body_with(statement: Statement, name: str) -> bool:
+    """Tell whether a buffer is used in one sequence inside a statement, and not by itself."""
     if not is_sequence(statement):
         return False
     own = (p for e in expressions(statement) for p in subexpressions(e))
@@ -155,7 +156,7 @@ def _has_one_body_with(statement: Statement, name: str) -> bool:
             bodies = (body, test)
         case For(body=body):
             bodies = (body,)
-    return sum(any(_touches(s, name) for s in b) for b in bodies) == 1
+    return sum(any(touches(s, name) for s in b) for b in bodies) == 1
 
 
 def _dtype(name: str, body: tuple[Statement, ...]) -> np.dtype[np.generic]:

@@ -13,6 +13,8 @@ from transpile.walks import is_independent, is_sequence, walk, with_bodies
 # thread waits for. What one thread does in 20 to 40 microseconds (in units of `cost.work`) is not
 # worth that.
 LEAST_WORK = 1_000_000
+# Of the user's loops those with as many iterations are shared out; of others, what is inside them.
+FEWEST_TURNS = 16
 # An outer loop shorter than this shares its iterations out together with the next one.
 SHORT = 64
 
@@ -26,8 +28,21 @@ def threads(program: Program, options: Options) -> Program:
     )
 
 
+def _may_share_out(statement: Statement) -> bool:
+    """Tell whether the iterations of one of the user's loops are worth threads of their own."""
+    return (
+        isinstance(statement, For)
+        and not any(isinstance(s, Call) for s in walk(statement.body))
+        and work(statement) >= LEAST_WORK
+        and trips(statement) >= FEWEST_TURNS
+        and is_independent(statement)
+    )
+
+
 def _mark(statement: Statement) -> Statement:
     if is_sequence(statement):
+        if _may_share_out(statement):
+            return replace(statement, parallel=True)
         return with_bodies(statement, lambda body: tuple(map(_mark, body)))
     if not isinstance(statement, For) or any(isinstance(s, Call) for s in walk(statement.body)):
         return statement
