@@ -292,13 +292,13 @@ def test_loops_of_examples_that_differ_in_length_are_shared_out_among_threads():
 
         return lax.while_loop(goes_on, step, (c, 0))[1]
 
-    x, y = np.meshgrid(np.linspace(-2, 1, 90), np.linspace(-1, 1, 70))
+    x, y = np.meshgrid(np.linspace(-2, 1, 12), np.linspace(-1, 1, 9))
     assert_c(
         vmap(vmap(escape)),
         (x + 1j * y,),
         """
-        for (int64_t i = 0; i < 70; i++) {
-            for (int64_t j = 0; j < 90; j++) {
+        for (int64_t i = 0; i < 9; i++) {
+            for (int64_t j = 0; j < 12; j++) {
                 double complex state_0 = c[i][j];
                 int64_t state_1 = 0;
                 while ((state_1 < 100) & (absolute_c128(state_0) < 2.0)) {
