@@ -10,7 +10,7 @@ compiles, and the most memory that the process ever had, in all and beyond what 
 first call. The numbers, and the machine they belong to, are kept in benchmarks/results/.
 
 Scripts of their own: benchmarks/matmul.py for matrix products, benchmarks/runtime_math.py for
-elementary functions.
+elementary functions, benchmarks/startup.py for imports and first calls.
 """
 
 import argparse
