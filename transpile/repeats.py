@@ -213,6 +213,9 @@ class Loop(Repeat):
         """Where an array is in an iteration, where the iteration writes the next one, and where it
         is when the loop has ended. With an even number of exchanges it ends where it began."""
         emitter, length = self.emitter, self.control.length
+        if not settled and not emitter.is_read(result) and emitter.places.get(result) is None:
+            current = emitter.memory.temporary(result)
+            return current, emitter.memory.temporary(result), current
         final = emitter.stored(result)
         if settled:
             return final, None, final
