@@ -16,7 +16,7 @@ from transpile.types import FLOAT0
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 REVERSIBLE = [p for p in [*PROGRAMS, *REVERSE_ONLY] if p.reverse]
-STRICT = {}
+STRICT = {"extra_cflags": ("-Werror",)}
 
 
 def together(functions, arguments):
