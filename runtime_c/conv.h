@@ -251,7 +251,7 @@ static void conv_planes_store_F(const int64_t *plan, int64_t features, int64_t c
 }
 
 /* Lanes are pixels. All threads of the team come here; the loops marked `omp for` share the work. */
-static void conv_planes_F(const int64_t *plan, const F *x, const F *w, F *out, char *workspace)
+static void conv_planes_team_F(const int64_t *plan, const F *x, const F *w, F *out, char *workspace)
 {
     const int64_t tall = MATMUL_ROWS, across = MATMUL_COLUMNS_F;
     const int64_t *copied = plan + CONV_COPY, *to = plan + CONV_TO;
@@ -346,7 +346,7 @@ static void conv_features_part_F(const int64_t *plan, int64_t images, int64_t co
 }
 
 /* Lanes are features. All threads of the team come here. */
-static void conv_features_F(const int64_t *plan, const F *x, const F *w, F *out, char *workspace)
+static void conv_features_team_F(const int64_t *plan, const F *x, const F *w, F *out, char *workspace)
 {
     const int64_t across = MATMUL_COLUMNS_F;
     const int64_t *weights = plan + CONV_WEIGHTS;
@@ -384,18 +384,21 @@ static void conv_features_F(const int64_t *plan, const F *x, const F *w, F *out,
     }
 }
 
-/* The convolution that a plan describes; `out` overlaps with neither operand. `workspace` is of any
-   alignment, and this call's alone while it runs. */
-static inline void conv_F(const int64_t *plan, int64_t operations, const F *x, const F *w, F *out,
-                          void *workspace)
+/* The convolution that a plan in the form of planes describes; `out` overlaps with neither operand.
+   `workspace` is of any alignment, and this call's alone while it runs. */
+static inline void conv_planes_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
+                                 F *out, void *workspace)
 {
     char *aligned = (char *)workspace + (-(uintptr_t)workspace & 63);
     #pragma omp parallel if (operations > CONV_SMALL)
-    {
-        if (plan[CONV_FORM]) {
-            conv_features_F(plan, x, w, out, aligned);
-        } else {
-            conv_planes_F(plan, x, w, out, aligned);
-        }
-    }
+    conv_planes_team_F(plan, x, w, out, aligned);
+}
+
+/* The same for a plan in the form of features. */
+static inline void conv_features_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
+                                   F *out, void *workspace)
+{
+    char *aligned = (char *)workspace + (-(uintptr_t)workspace & 63);
+    #pragma omp parallel if (operations > CONV_SMALL)
+    conv_features_team_F(plan, x, w, out, aligned);
 }

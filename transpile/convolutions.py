@@ -48,6 +48,11 @@ class Convolution:
     workspace: int
     flops: int
 
+    @property
+    def function(self) -> str:
+        """The helper for the form of the plan."""
+        return ("conv_planes", "conv_features")[self.plan[0]]
+
 
 @dataclass(frozen=True)
 class Axis:

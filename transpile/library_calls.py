@@ -75,7 +75,7 @@ class Calls:
         arguments: tuple[Index | Load, ...]
         arguments = (plan.first, found.flops, *operands, out.first, scratch.first)
         writes = (out.name, scratch.name)
-        return Call(f"conv_{suffix}", arguments, writes, flops=found.flops)
+        return Call(f"{found.function}_{suffix}", arguments, writes, flops=found.flops)
 
     def _transform(self, stage: Stage, found: Transform) -> Iterator[Statement]:
         """A call for each axis; all but the first work in the memory of the result."""

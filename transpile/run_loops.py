@@ -285,7 +285,7 @@ class _KernelRun:
         site.callback(*values)
 
     def convolution(self, call: Call) -> None:
-        """conv_T(&plan, operations, &x, &w, &out, &scratch)."""
+        """conv_FORM_T(&plan, operations, &x, &w, &out, &scratch)."""
         plan, *places, scratch = (a for a in call.args if isinstance(a, Load))
         x, w, out = (self.memories[a.buffer] for a in places)
         first, second, to = (self.position(a.buffer, a.index) for a in places)
