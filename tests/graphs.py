@@ -66,6 +66,8 @@ THRESHOLDS = {
     "schedule.threads:FEWEST_TURNS": [1, 3],
     "schedule.local_arrays:LARGEST": [0, 64, 4096],
     "repeats:SMALL": [0, 4, 16],
+    "products:FEWEST_OF_STACK": [1, 1 << 19],
+    "products:LARGEST_OF_STACK": [50, 1 << 22],
     "inlining:LARGEST_EXPRESSION": [2, 5, 40],
     "inlining:CHEAP": [0, 2, 5],
     "schedule.simd:SHORTEST": [1, 4],

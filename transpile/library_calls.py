@@ -12,7 +12,7 @@ from transpile.graph import Atom, Const
 from transpile.loops import Call, For, Load, Statement
 from transpile.placement import Stage
 from transpile.places import Memory, Place
-from transpile.products import Product, workspace_bytes
+from transpile.products import Product, stacked, workspace_bytes
 from transpile.routines import Routine
 from transpile.sorts import sort_calls, sort_workspace
 from transpile.types import SHORT_NAMES
@@ -51,21 +51,39 @@ class Calls:
         yield from sort_calls(stage.equation, keys, self.stored(stage.var), scratch)
 
     def _product(self, stage: Stage, found: Product) -> Iterator[Statement]:
+        """Loops over the leading axes around a product, or around a stack of small ones."""
         out = self.stored(stage.var)
-        batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(found.batch)]
+        stack = stacked(found)
+        loops = found.batch[: len(found.batch) - stack.axes]
+        batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(loops)]
         where: list[Index] = [0 if s.extent == 1 else Dim.of(s) for s in batch]
+        places = [self.stored(o.base) for o in found.operands]
         arguments: list[Index | Load] = [found.m, found.n, found.k]
-        for operand in found.operands:
+        for operand, place, step in zip(found.operands, places, stack.steps, strict=True):
             offset = operand.offset
-            for position, stride in zip(where, operand.batch_strides, strict=True):
+            for position, stride in zip(where, operand.batch_strides, strict=False):
                 offset = offset + position * stride
-            first = self.stored(operand.base).at(offset)
-            arguments += [first, operand.row_stride, operand.column_stride]
-        inner = (0,) * (len(out.shape) - len(where))
-        scratch = self.memory.scratch(workspace_bytes(found, out.dtype.itemsize))
-        arguments += [out.load((*where, *inner)), found.n, scratch.first]
-        function = f"matmul_{SHORT_NAMES[out.dtype]}"
-        yield from looped(batch, (Call(function, tuple(arguments), (out.name, scratch.name)),))
+            arguments.append(place.at(offset))
+            arguments += [step] * (stack.count > 1)
+            arguments += [operand.row_stride, operand.column_stride]
+        arguments.append(out.load((*where, *[0] * (len(out.shape) - len(where)))))
+        size = workspace_bytes(found, out.dtype.itemsize)
+        function, flops = "matmul", 2 * found.m * found.n * found.k
+        if stack.count > 1:
+            function, flops = "matmul_batch", flops * stack.count
+            arguments = [stack.count, *arguments, found.m * found.n, found.n, stack.places]
+            size = (size + 63) // 64 * 64 * stack.places
+        else:
+            arguments.append(found.n)
+        scratch = self.memory.scratch(size)
+        writes = (out.name, scratch.name)
+        call = Call(
+            f"{function}_{SHORT_NAMES[out.dtype]}",
+            (*arguments, scratch.first),
+            writes,
+            flops=flops,
+        )
+        yield from looped(batch, (call,))
 
     def _convolution(self, stage: Stage, found: Convolution) -> Statement:
         out, suffix = self.stored(stage.var), SHORT_NAMES[stage.var.type.dtype]

@@ -117,3 +117,46 @@ def workspace_bytes(found: Product, itemsize: int) -> int:
     m, n, k = (dim for dim in (found.m, found.n, found.k) if isinstance(dim, int))
     panels = min(m, 1024) + min(n, 1024) + 64
     return panels * min(k, 384) * itemsize + 128
+
+
+# Products with more multiplications than this have threads of their own; fewer than this in all of
+# a stack are not worth threads.
+LARGEST_OF_STACK = 1 << 22
+FEWEST_OF_STACK = 1 << 19
+MOST_PLACES = 16
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Small products that one call makes: the last `axes` of the batch, `count` products whose
+    operands are `steps` apart."""
+
+    axes: int
+    count: int
+    steps: tuple[Index, ...]
+
+    @property
+    def places(self) -> int:
+        """How many are made at a time."""
+        return min(self.count, MOST_PLACES)
+
+
+def stacked(found: Product) -> Stack:
+    """The products of a batch that one call can make, where they are small: those along its last
+    axes, as far as one step describes them."""
+    size = product((found.m, found.n, found.k))
+    alone = Stack(0, 1, (0, 0))
+    if not isinstance(size, int) or size > LARGEST_OF_STACK:
+        return alone
+    axes, count, steps = 0, 1, alone.steps
+    for axis in range(len(found.batch) - 1, -1, -1):
+        extent = found.batch[axis]
+        strides = tuple(o.batch_strides[axis] for o in found.operands)
+        if not isinstance(extent, int):
+            break
+        if extent > 1 and count > 1 and strides != tuple(s * count for s in steps):
+            break
+        if extent > 1 and count == 1:
+            steps = strides
+        axes, count = axes + 1, count * extent
+    return Stack(axes, count, steps) if count * size >= FEWEST_OF_STACK and count > 1 else alone

@@ -259,6 +259,9 @@ class _KernelRun:
             return
         if not call.function.startswith("matmul_"):
             raise InternalError(f"{call.function} has no meaning here")
+        if call.function.startswith("matmul_batch_"):
+            self.stack(call)
+            return
         m, n, k, a_row, a_column, b_row, b_column, c_row = (
             self.index(x) for x in call.args if not isinstance(x, Load)
         )
@@ -296,6 +299,21 @@ class _KernelRun:
         )
         for place, value in found:
             out.write(to + place, value)
+        self.memories[scratch.buffer].fill(0)
+
+    def stack(self, call: Call) -> None:
+        """matmul_batch_T(count, m, n, k, &a, step, row, column, &b, ..., &c, step, row, places,
+        &workspace)."""
+        sizes = [self.index(x) for x in call.args if not isinstance(x, Load)]
+        count, m, n, k = sizes[:4]
+        a_step, *a_steps, b_step, b_row, b_column, c_step, c_row, _ = sizes[4:]
+        a, b, c, scratch = (x for x in call.args if isinstance(x, Load))
+        begin = [self.position(x.buffer, x.index) for x in (a, b, c)]
+        for i in range(count):
+            left = self.matrix(a, (m, k), (a_steps[0], a_steps[1]), begin[0] + i * a_step)
+            right = self.matrix(b, (k, n), (b_row, b_column), begin[1] + i * b_step)
+            for (p, q), value in np.ndenumerate(np.matmul(left, right)):
+                self.memories[c.buffer].write(begin[2] + i * c_step + p * c_row + q, value)
         self.memories[scratch.buffer].fill(0)
 
     def transform(self, call: Call) -> None:

@@ -1,0 +1,32 @@
+"""Matrix products as a library sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from transpile import jit
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    ("subscripts", "shapes", "calls"),
+    [
+        ("bhik,bhkj->bhij", ((4, 8, 40, 32), (4, 8, 32, 50)), 1),
+        ("bihk,bjhk->bhij", ((4, 64, 8, 32), (4, 64, 8, 32)), 1),
+        ("bik,kj->bij", ((64, 24, 32), (32, 40)), 1),
+        ("bik,bkj->bij", ((3, 200, 300), (3, 300, 200)), 1),
+    ],
+)
+def test_stacks_of_small_products_are_one_call(subscripts, shapes, calls, dtype):
+    random = np.random.default_rng(0)
+    x, y = (random.standard_normal(shape).astype(dtype) for shape in shapes)
+
+    def f(x, y):
+        return np.einsum(subscripts, x, y)
+
+    found = jit(f)(x, y)
+    assert found.dtype == x.dtype
+    tolerance = 1e-4 if dtype == "f4" else 1e-11
+    np.testing.assert_allclose(found, f(x, y), rtol=tolerance, atol=tolerance)
+    assert jit(f).lower(x, y).as_text("loops").count("call matmul") == calls
