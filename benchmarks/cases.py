@@ -95,6 +95,25 @@ def small_call(xp, library):
     return line
 
 
+def normals(xp, library):
+    def normals(key):
+        return library.random.normal(key, (10_000_000,), np.float32)
+
+    return normals
+
+
+def monte_carlo(xp, library):
+    def quarter(key):
+        x, y = library.random.uniform(key, (2, 10_000_000), np.float32)
+        return (x * x + y * y < 1).mean()
+
+    return quarter
+
+
+def a_key(random):
+    return (random.integers(2**32, size=2, dtype=np.uint32),)
+
+
 def program(name):
     """A whole program: its `main`, which calls compiled functions."""
 
@@ -137,6 +156,13 @@ CASES = {
     ),
     "small_call": Case(
         "one call, x*2 + 1 of 4 float64", lambda random: (random.random(4),), small_call, 2000
+    ),
+    "normals": Case("10 million normal float32", a_key, normals, contestants=PROGRAMS),
+    "monte_carlo": Case(
+        "how many of 10 million random points are in a circle, float32",
+        a_key,
+        monte_carlo,
+        contestants=PROGRAMS,
     ),
     "mlp_training_step": Case(
         "a training step, dense layers 784-512-512-10, batch 128, float32",
