@@ -19,6 +19,7 @@ MAKERS = {
     "arange": lambda xp: xp.arange(3),
     "arange of floats": lambda xp: xp.arange(0.1, 0.4, 0.1),
     "arange with a step": lambda xp: xp.arange(7, 1, -2),
+    "linspace": lambda xp: xp.linspace(0, 1, 4),
     "eye": lambda xp: xp.eye(3, 4, 1),
     "identity": lambda xp: xp.identity(3),
     "tri": lambda xp: xp.tri(3),
@@ -71,3 +72,9 @@ def test_a_number_that_is_made_cannot_be_a_size():
     with pytest.raises(TracerIntegerConversionError):
         transpile.jit(lambda: jnp.zeros(int(jnp.array(3))))()
     assert transpile.jit(lambda: jnp.zeros(int(np.array(3))))().shape == (3,)
+
+
+def test_linspace_gives_its_step_too():
+    values, step = transpile.jit(lambda: jnp.linspace(1, 2, 5, retstep=True))()
+    assert values.tolist() == [1, 1.25, 1.5, 1.75, 2]
+    assert step == 0.25

@@ -36,7 +36,7 @@ from transpile.numpy.shapes import broadcast_to_shape, diagonal, moveaxis, shape
 from transpile.numpy.ufuncs import apply, call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
-from transpile.trace import bind
+from transpile.trace import bind, current_trace
 from transpile.tracer import FUNCTIONS, Tracer
 from transpile.types import BOOL, FLOAT64, INT64
 
@@ -263,6 +263,27 @@ def linspace(
         result = call(np.floor, result)
     result = convert(moveaxis(result, 0, axis) if axis != 0 else result, wanted)
     return (result, step) if retstep else result
+
+
+def _traced_in_traces(function: Any) -> Callable[..., Any]:
+    """The function of our namespace, whose known results are traced in a traced function."""
+    known_or_traced = EXPORTS[function.__name__]
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        result = known_or_traced(*args, **kwargs)
+        return result if current_trace() is None else _all_traced(result)
+
+    return public
+
+
+def _all_traced(result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(map(_all_traced, result))
+    return result if isinstance(result, Tracer) else bind(elementwise.copy, np.asarray(result))
+
+
+EXPORTS["linspace"] = _traced_in_traces(np.linspace)
 
 
 # ------------------------------------------------------------------------------------- triangles
