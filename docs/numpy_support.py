@@ -25,19 +25,16 @@ DATES = "of dates and times, which are no dtypes here"
 MATRICES = "makes a `numpy.matrix`, which NumPy discourages"
 SETTINGS = "a setting of NumPy's or of its installation, no computation"
 BUFFERS = "of memory: a traced array has no address while it is traced"
-OBJECTS = "of Python objects, which are no dtype here"
 TEXTS = "makes text of values, which are not known while tracing"
 ITERATORS = "walks over memory by hand; write array operations, or `ndindex` and `ndenumerate`"
 # What is not supported, by reason; names not listed here and not supported fail the test.
 REASONS = {
-    FILES: "frombuffer fromfile fromregex fromstring genfromtxt load loadtxt save savetxt savez "
-    "savez_compressed memmap",
+    FILES: "fromregex genfromtxt loadtxt savetxt savez_compressed memmap",
     DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday",
     MATRICES: "asmatrix bmat matrix",
-    SETTINGS: "get_include get_printoptions getbufsize geterr geterrcall info setbufsize seterr "
+    SETTINGS: "get_include getbufsize geterr geterrcall info setbufsize seterr "
     "seterrcall show_config show_runtime test",
     BUFFERS: "may_share_memory shares_memory isfortran",
-    OBJECTS: "frompyfunc fromiter",
     TEXTS: "format_float_positional format_float_scientific",
     ITERATORS: "nditer nested_iters flatiter",
     "a class of its own beside arrays": "poly1d recarray record",

@@ -95,7 +95,15 @@ _SHARED = [
     "set_printoptions", "printoptions", "isscalar", "iterable", "ndindex", "index_exp", "s_",
     "mgrid", "ogrid", "bartlett", "blackman", "hamming", "hanning", "kaiser", "tril_indices",
     "triu_indices", "diag_indices", "mask_indices", "indices", "fromfunction",
-    "binary_repr", "base_repr",
+    "binary_repr", "base_repr", "character", "flexible", "object_", "get_printoptions",
+    "frombuffer", "fromfile", "fromiter", "fromstring", "load", "save", "savez",
+]
+# Functions with further arguments that they have in jax.numpy, and those that only it has.
+_OF_JAX = [
+    "argsort", "delete", "digitize", "dot", "dstack", "einsum", "fill_diagonal", "frompyfunc",
+    "inner", "isin", "matmul", "place", "polydiv", "polymul", "polyval", "put", "put_along_axis",
+    "ravel_multi_index", "roots", "searchsorted", "take", "take_along_axis", "tensordot", "ufunc",
+    "vdot", *[name for name in ("matvec", "vecdot", "vecmat") if hasattr(_numpy, name)],
 ]
 # fmt: on
 
@@ -105,8 +113,16 @@ _OWN = {
     "c_": ("ranges", "c_"),
     "r_": ("ranges", "r_"),
     "__array_namespace_info__": ("inspection", "NamespaceInfo"),
+    **{name: ("of_jax", name) for name in _OF_JAX},
 }
-_PLACED = {"at": at, "finfo": finfo, "issubdtype": issubdtype}
+_PLACED = {
+    "at": at,
+    "finfo": finfo,
+    "issubdtype": issubdtype,
+    "ComplexWarning": _numpy.exceptions.ComplexWarning,
+    "float_": _numpy.float64,
+    "complex_": _numpy.complex128,
+}
 
 
 def _named(name: str) -> Any:

@@ -1,0 +1,128 @@
+"""What jax.numpy has beyond NumPy: arguments, copies in place of changes, functions of scalars."""
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import numpy as jnp
+
+X = np.arange(6.0).reshape(2, 3)
+
+
+def both_ways(function, *arguments):
+    """The result outside a trace, which is also the compiled one."""
+    outside = function(*arguments)
+    compiled = transpile.jit(function)(*arguments)
+    np.testing.assert_array_equal(compiled, outside)
+    assert compiled.dtype == np.asarray(outside).dtype
+    return outside
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x, **k: jnp.matmul(x, x.T, **k),
+        lambda x, **k: jnp.dot(x, x.T, **k),
+        lambda x, **k: jnp.inner(x, x, **k),
+        lambda x, **k: jnp.tensordot(x, x, ((1,), (1,)), **k),
+        lambda x, **k: jnp.einsum("ij,kj->ik", x, x, **k),
+    ],
+)
+def test_products_take_a_precision_and_a_wider_dtype(product, shared_cache):
+    np.testing.assert_array_equal(both_ways(lambda x: product(x, precision="highest"), X), X @ X.T)
+    small = np.full((2, 300), 100, np.int8)
+    found = both_ways(lambda x: product(x, preferred_element_type=jnp.int32), small)
+    np.testing.assert_array_equal(found, np.full((2, 2), 3000000, np.int32), strict=True)
+
+
+def test_take_in_the_modes_of_jax(shared_cache):
+    at = np.array([[0, 5], [-1, 2]])
+
+    def taken(x):
+        return jnp.stack(
+            [
+                jnp.take(x, at, 1, mode="fill"),
+                jnp.take(x, at, 1, mode="fill", fill_value=7),
+                jnp.take(x, at, 1, mode="clip"),
+                jnp.take(x, at, 1, mode="wrap"),
+            ]
+        )
+
+    found = both_ways(taken, X)
+    rows = [[[0, np.nan], [2, 2]], [[0, 7], [2, 2]], [[0, 2], [0, 2]], [[0, 2], [2, 2]]]
+    for got, row in zip(found, rows, strict=True):
+        np.testing.assert_array_equal(got[0], row)
+    np.testing.assert_array_equal(jnp.take(X, [4, 1], mode="promise_in_bounds"), [4, 1])
+    with pytest.raises(IndexError):
+        jnp.take(X, 9)
+
+
+def test_take_along_axis_in_the_modes_of_jax(shared_cache):
+    at = np.array([[2], [-1]])
+    found = both_ways(lambda x: jnp.take_along_axis(x, at, 1, mode="fill"), X)
+    np.testing.assert_array_equal(found, [[2], [5]])
+    far = both_ways(lambda x: jnp.take_along_axis(x, at + 9, 1, mode="fill", fill_value=-1), X)
+    np.testing.assert_array_equal(far, [[-1], [-1]])
+    kept = jnp.take_along_axis(X, at, 1, mode="fill", wrap_negative_indices=False)
+    np.testing.assert_array_equal(kept, [[2], [np.nan]])
+    flat = jnp.take_along_axis(X, np.array([5, 8]), None, mode="clip")
+    np.testing.assert_array_equal(flat, [5, 5])
+    np.testing.assert_array_equal(jnp.take_along_axis(X, at, 1), [[2], [5]])
+
+
+def test_changed_copies_leave_the_array(shared_cache):
+    def changed(x):
+        return jnp.stack(
+            [
+                jnp.fill_diagonal(x, -1.0, inplace=False),
+                jnp.put_along_axis(x, np.array([[2], [0]]), 9.0, 1, inplace=False),
+                jnp.put(x, [1, 5], 8.0, inplace=False),
+                x,
+            ]
+        )
+
+    expected = [
+        [[-1, 1, 2], [3, -1, 5]],
+        [[0, 1, 9], [9, 4, 5]],
+        [[0, 8, 2], [3, 4, 8]],
+        X,
+    ]
+    np.testing.assert_array_equal(both_ways(changed, X), expected)
+    own = X.copy()
+    assert jnp.fill_diagonal(own, 5.0) is None
+    np.testing.assert_array_equal(own, [[5, 1, 2], [3, 5, 5]])
+    np.testing.assert_array_equal(jnp.place(X, X > 3, [0.5], inplace=False)[1], [3, 0.5, 0.5])
+
+
+def test_arguments_that_change_nothing_or_the_dtype(shared_cache):
+    assert jnp.argsort(np.array([3, 1]), dtype=jnp.int32).dtype == np.int32
+    assert jnp.dstack([X, X], dtype=jnp.float32).dtype == np.float32
+    np.testing.assert_array_equal(
+        both_ways(lambda x: jnp.searchsorted(x, 2.5, method="scan"), np.arange(5.0)), 3
+    )
+    np.testing.assert_array_equal(jnp.polyval([1.0, 2.0], 3.0, unroll=4), 5)
+    np.testing.assert_array_equal(jnp.isin([1, 2], [2], method="sort"), [False, True])
+    np.testing.assert_array_equal(jnp.delete(X, 1, 1, assume_unique_indices=True), X[:, ::2])
+
+
+def test_functions_of_scalars_have_the_methods_of_ufuncs(shared_cache):
+    affine = jnp.frompyfunc(lambda x, y: 2 * x + y, 2, 1)
+    assert (affine.nin, affine.nout, affine.nargs, affine.identity) == (2, 1, 3, None)
+    a = np.arange(4.0)
+    np.testing.assert_array_equal(both_ways(affine, a, 1.0), 2 * a + 1)
+    assert both_ways(affine.reduce, a) == ((0 * 2 + 1) * 2 + 2) * 2 + 3
+    np.testing.assert_array_equal(both_ways(affine.accumulate, a), [0, 1, 4, 11])
+    np.testing.assert_array_equal(both_ways(affine.outer, a, a), 2 * a[:, None] + a)
+    table = np.arange(6.0).reshape(2, 3)
+    found = both_ways(lambda x: affine.reduce(x, axis=1, keepdims=True), table)
+    np.testing.assert_array_equal(found, [[4], [25]])
+    total = affine.reduce(table, None, initial=1.0)
+    assert total == np.dot(2.0 ** np.arange(5, -1, -1), np.arange(6)) + 64
+    masked = affine.reduce(a, initial=0.0, where=np.array([True, False, True, True]))
+    assert masked == (0 * 2 + 2) * 2 + 3
+    np.testing.assert_array_equal(affine.at(a, np.array([1]), 5.0, inplace=False), [0, 7, 2, 3])
+    with pytest.raises(ValueError, match="which has no identity"):
+        affine.reduce(np.zeros(0))
+    with pytest.raises(ValueError, match="only supported for binary functions"):
+        jnp.frompyfunc(np.sin, 1, 1).reduce(a)
+    assert jnp.frompyfunc(np.add, 2, 1, identity=0).reduce(np.zeros((0, 2))).shape == (2,)
