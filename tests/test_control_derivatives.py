@@ -6,9 +6,11 @@ from control_programs import IDS, PROGRAMS, REVERSE_ONLY, by, unrolled
 
 import transpile
 from transpile import lax, tree
+from transpile.functional.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
 from transpile.functional.differentiate import jvp, linearize, vjp
 from transpile.functional.flat import is_inexact, value_type
 from transpile.functional.vectorize import vmap
+from transpile.passes import optimise
 from transpile.types import FLOAT0
 
 REVERSIBLE = [p for p in [*PROGRAMS, *REVERSE_ONLY] if p.reverse]
@@ -171,3 +173,43 @@ def test_tangents_of_vmap_are_the_loop_over_examples(program):
         jvp(vmap(by(namespace, program)), args, tangents) for namespace in (lax, unrolled)
     )
     close(found, expected)
+
+
+def rows_of(graph, name):
+    """How many equations of a row there are in a graph, and in the graphs in it."""
+    own = sum(e.primitive.name == name for e in graph.equations)
+    return own + sum(rows_of(part, name) for part in graph.subgraphs())
+
+
+def programs_of(policy, wrap=checkpoint):
+    """The value and gradient of a network whose scan is computed again, but for what is kept."""
+
+    def loss(w, xs):
+        def step(c, x):
+            inner, _ = lax.scan(
+                lambda d, _: (np.tanh(checkpoint_name(w @ d, "d")), None), c, None, 2
+            )
+            return np.sin(inner) + x, None
+
+        return lax.scan(step, xs[0], xs)[0].sum()
+
+    return transpile.value_and_grad(wrap(loss, policy=policy) if wrap else loss, (0, 1))
+
+
+POLICIES = [  # the matrix products and the hyperbolic tangents: first, again, and on the way back
+    (None, 3 + 1, 1 + 1),
+    (checkpoint_policies.nothing_saveable, 3 + 1, 1 + 1),
+    (checkpoint_policies.dots_saveable, 3, 1 + 1),
+    (checkpoint_policies.save_only_these_names("d"), 3, 1 + 1),
+    (checkpoint_policies.save_any_names_but_these("d"), 3 + 1, 1 + 1),
+    (checkpoint_policies.everything_saveable, 3, 1),
+]
+
+
+@pytest.mark.parametrize(("policy", "products", "tangents"), POLICIES, ids=range(len(POLICIES)))
+def test_a_policy_keeps_values_inside_scans(policy, products, tangents):
+    args = (np.random.default_rng(2).normal(size=(3, 3)), np.ones((4, 3)))
+    function = programs_of(policy)
+    close(function(*args), programs_of(None, wrap=None)(*args))
+    graph = optimise(transpile.make_jaxpr(function)(*args))
+    assert (rows_of(graph, "dot_general"), rows_of(graph, "tanh")) == (products, tangents)

@@ -5,13 +5,14 @@ It does not keep them from the forward pass, but for those that a policy names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from transpile.graph import Equation, Graph, Var, live_equations
 from transpile.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.calls import Flags, Values, bind_call, call_type, call_value
+from transpile.primitives.control import scan
 from transpile.primitives.rules import apply
 from transpile.tracer import Tracer
 from transpile.transforms.batch import batch
@@ -38,16 +39,15 @@ def _checkpoint_jvp(
     moving = derivative.inputs[len(derivative.inputs) - sum(t is not None for t in tangents) :]
     fixed = derivative.inputs[: len(derivative.inputs) - len(moving)]
     known, rest = partition(derivative, moving)
-    derivative = replace(derivative, equations=(*known, *rest))
-    saveable = {v for e in known if _is_saved(policy, e) for v in e.outputs}
+    kept = _Kept(policy, known)
     moved = derivative.outputs[count:]
-    recomputed, read = _equations_from(derivative, moved, saveable)
-    saved = [v for e in known for v in e.outputs if v in saveable and v in read]
+    recomputed, read = _equations_from((*kept.again, *rest), moved, kept.values)
+    saved = [v for v in kept.values if v in read]
     values = dict(zip(fixed, (*both.captured, *operands), strict=True))
     guards = dict(zip(fixed, (*[True] * len(both.captured), *prevent_cse), strict=True))
 
     results = (*derivative.outputs[:count], *saved)
-    forwards = _part(derivative, fixed, live_equations(known, results), results)
+    forwards = _part(derivative, fixed, live_equations(kept.first, results), results)
     found = bind_call(
         checkpoint,
         *values.values(),
@@ -75,22 +75,71 @@ def _part(
     return Graph(tuple(inputs), equations, tuple(outputs), graph.name, source=graph.source)
 
 
-def _is_saved(policy: Policy | None, equation: Equation) -> bool:
-    if policy is None:
-        return False
-    types = [a.type for a in equation.inputs]
-    return bool(policy(equation.primitive, *types, **equation.params))
+class _Kept:
+    """What a policy keeps of some equations.
+
+    first    the equations as they are at first; a scan also stacks what is kept in its body
+    again    the equations that compute the other values again; a scan reads these stacks
+    values   the values that are kept
+    """
+
+    def __init__(self, policy: Policy | None, equations: Sequence[Equation]) -> None:
+        self.first: list[Equation] = []
+        self.again: list[Equation] = []
+        self.values: dict[Any, None] = {}
+        for equation in equations:
+            first, again = equation, equation
+            if policy is None:
+                kept: Sequence[Var] = ()
+            elif policy(equation.primitive, *[a.type for a in equation.inputs], **equation.params):
+                kept = equation.outputs
+            elif equation.primitive is scan:
+                first, again, kept = _scan_keeping(policy, equation)
+            else:
+                kept = ()
+            self.first.append(first)
+            self.again.append(again)
+            self.values.update(dict.fromkeys(kept))
+
+
+def _scan_keeping(policy: Policy, equation: Equation) -> tuple[Equation, Equation, list[Var]]:
+    """The scan that stacks what is kept in its body, the scan that reads it, and the stacks."""
+    body: Graph = equation.params["graph"]
+    kept = _Kept(policy, body.equations)
+    if not kept.values:
+        return equation, equation, []
+    values, length = list(kept.values), equation.params["length"]
+    stacks = [Var(v.type.strong.with_shape((length, *v.type.shape)), v.name) for v in values]
+    first = replace(body, equations=tuple(kept.first), outputs=(*body.outputs, *values))
+    recomputed, _ = _equations_from(kept.again, body.outputs, kept.values)
+    again = replace(body, inputs=(*body.inputs, *values), equations=recomputed)
+    return (
+        replace(
+            equation,
+            params={**equation.params, "graph": first},
+            outputs=(*equation.outputs, *stacks),
+        ),
+        replace(
+            equation,
+            inputs=(*equation.inputs, *stacks),
+            params={**equation.params, "graph": again},
+        ),
+        stacks,
+    )
 
 
 def _equations_from(
-    graph: Graph, outputs: Sequence[Any], saved: set[Var]
+    equations: Sequence[Equation], outputs: Sequence[Any], saved: Container[Var]
 ) -> tuple[tuple[Equation, ...], set[Any]]:
     """The equations that make the outputs out of the inputs and the saved values, and all that they
     and the outputs read."""
     read = set(outputs)
     kept: list[Equation] = []
-    for equation in reversed(graph.equations):
-        if any(v in read and v not in saved for v in equation.outputs):
+    for equation in reversed(equations):
+        flags = [v in read and v not in saved for v in equation.outputs]
+        if any(flags):
+            narrow = equation.primitive.narrow
+            equation = equation if narrow is None else narrow(equation, flags)
             kept.append(equation)
             read.update(equation.inputs)
     return tuple(reversed(kept)), read
