@@ -16,12 +16,15 @@ from transpile.test_util import check_grads
 ROWS = ("random_gamma", "random_loggamma")
 PARAMETERS = [1e-300, 1e-8, 0.01, 0.3, 0.99, 1.0, 1.01, 2.5, 30.0, 1e5, 1e30]
 SPECIAL = [0.0, -0.0, -0.5, -1.0, -7.0, np.inf, -np.inf, np.nan]
+STRICT = {"extra_cflags": ("-Wall", "-Wextra", "-Wconversion", "-Werror")}
 EPS = {"float32": 1.2e-7, "float64": 2.2e-16}
 
 
 def rows_on(alpha, keys):
     """The results of both rows in a program, and by their meaning."""
-    jitted = transpile.jit(lambda a, k: [apply(name, a, k) for name in ROWS])
+    jitted = transpile.jit(
+        lambda a, k: [apply(name, a, k) for name in ROWS], compiler_options=STRICT
+    )
     return jitted(alpha, keys), [TABLE[name].numpy(alpha, keys) for name in ROWS]
 
 
