@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import transpile as tp
-from transpile import errors, random, typing
+from transpile import errors, lax, random, typing
+from transpile import numpy as jnp
 
 TREE = {"a": 1, "b": np.ones(2), "c": (np.float32(2), None)}
 
@@ -149,3 +150,31 @@ def test_scopes_stand_in_error_messages():
 def test_a_scope_has_a_string_for_a_name():
     with pytest.raises(TypeError, match="named_scope name argument must be a string"):
         tp.named_scope(3)
+
+
+# ------------------------------------------------------------------- constants while tracing
+
+
+def test_constants_are_computed_while_tracing():
+    seen = []
+
+    @tp.jit
+    def function(x):
+        with tp.ensure_compile_time_eval():
+            total = jnp.arange(4).sum()
+            largest = lax.max(np.array([1.0, 5.0]), np.array([2.0, 3.0]))
+        seen.append((int(total), largest.tolist()))
+        return x + total
+
+    assert function(1.0) == 7.0 and seen == [(6, [2.0, 5.0])]
+
+
+def test_traced_values_are_not():
+    @tp.jit
+    def function(x):
+        with tp.ensure_compile_time_eval():
+            return x + 1
+
+    with pytest.raises(errors.UnexpectedTracerError):
+        function(1.0)
+    assert tp.jit(lambda x: x + 1)(1.0) == 2.0

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile as tp
-from transpile import nn
+from transpile import errors, nn
 
 SHAPES = [(2, 3, 4, 6, 2, 5), (1, 4, 2, 4, 1, 3), (3, 2, 2, 5, 2, 1)]  # B, T, N, S, K, H
 
@@ -180,3 +180,17 @@ def test_scaled_matmul_scales_blocks():
         nn.scaled_matmul(a, b, a_scales[:, :2], b_scales)
     with pytest.raises(ValueError, match="3-dimensional"):
         nn.scaled_matmul(a[0], b, a_scales, b_scales)
+
+
+def test_scaled_dot_general_without_a_scale_is_dot_general():
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(2, 3, 4)), random.normal(size=(2, 5, 4))
+    numbers = (((2,), (2,)), ((0,), (0,)))
+    found = nn.scaled_dot_general(a, b, numbers, np.float64)
+    np.testing.assert_allclose(found, np.einsum("bmk,bnk->bmn", a, b), rtol=1e-13)
+    with pytest.raises(errors.UnsupportedError, match="8 bits"):
+        nn.scaled_dot_general(a, b, numbers, configs=[None])
+    with pytest.raises(errors.UnsupportedError, match="numbers of 4 bits"):
+        nn.get_scaled_dot_general_config("nvfp4")
+    with pytest.raises(ValueError, match="Unsupported mode: x"):
+        nn.get_scaled_dot_general_config("x")

@@ -99,6 +99,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         transfer_guard_host_to_device,
     )
     from transpile.source import named_scope
+    from transpile.trace import ensure_compile_time_eval
 
 __getattr__, __dir__ = on_demand(
     "transpile",
@@ -143,6 +144,7 @@ __getattr__, __dir__ = on_demand(
             "transfer_guard_device_to_host transfer_guard_host_to_device"
         ),
         "transpile.source": "named_scope",
+        "transpile.trace": "ensure_compile_time_eval",
     },
 )
 
@@ -184,6 +186,7 @@ __all__ = [
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
+    "ensure_compile_time_eval",
     "errors",
     "eval_shape",
     "explain_cache_misses",

@@ -226,6 +226,19 @@ class _Stack(threading.local):
 _stack = _Stack()
 
 
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """In this context no trace is under way: what has no traced operands is computed at once.
+
+    What has some is an UnexpectedTracerError.
+    """
+    before, _stack.traces = _stack.traces, []
+    try:
+        yield
+    finally:
+        _stack.traces = before
+
+
 def current_trace() -> Trace | None:
     """The trace under way in this thread, or None."""
     return _stack.traces[-1] if _stack.traces else None

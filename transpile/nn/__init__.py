@@ -37,13 +37,18 @@ from transpile.nn.normalization import (
     softmax,
     standardize,
 )
-from transpile.nn.scaled_products import scaled_matmul
+from transpile.nn.scaled_products import (
+    get_scaled_dot_general_config,
+    scaled_dot_general,
+    scaled_matmul,
+)
 
 __all__ = [
     "celu",
     "dot_product_attention",
     "elu",
     "gelu",
+    "get_scaled_dot_general_config",
     "glu",
     "hard_sigmoid",
     "hard_silu",
@@ -61,6 +66,7 @@ __all__ = [
     "one_hot",
     "relu",
     "relu6",
+    "scaled_dot_general",
     "scaled_matmul",
     "selu",
     "sigmoid",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from transpile.errors import UnsupportedError
+from transpile.lax.kinds import DotDimensionNumbers
+from transpile.lax.products import dot_general
 from transpile.nn.operands import public
 from transpile.numpy.operands import Array, as_array
 from transpile.numpy.operands import error as located
@@ -57,3 +60,30 @@ def scaled_matmul(
 def _scaled(x: Any, scales: Any, dtype: np.dtype[Any]) -> Any:
     size = x.shape[2] // max(scales.shape[2], 1)
     return x.astype(dtype) * np.repeat(scales.astype(dtype), size, axis=2)
+
+
+def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> NoReturn:
+    """Refuse: the modes of `jax.nn.get_scaled_dot_general_config` are floats of 4 and 8 bits.
+
+    Raises ValueError for another mode, and UnsupportedError for these.
+    """
+    if mode not in ("nvfp4", "mxfp8"):
+        raise located(ValueError, f"Unsupported mode: {mode}")
+    raise located(UnsupportedError, f"the mode {mode} has numbers of {mode[-1]} bits")
+
+
+def scaled_dot_general(
+    lhs: Array,
+    rhs: Array,
+    dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: Any = np.float32,
+    configs: Any = None,
+    implementation: str | None = None,
+) -> Any:
+    """`lax.dot_general` with a result of a dtype; `configs`, for floats of 4 and 8 bits, is None.
+
+    `implementation` changes nothing. Raises UnsupportedError for configs.
+    """
+    if configs is not None:
+        raise located(UnsupportedError, "scaled_dot_general with configs, which are for 8 bits")
+    return dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)
