@@ -256,7 +256,7 @@ class Loop(Repeat):
     def _while(self, body: Sequence[Statement]) -> While:
         condition = self.condition
         assert condition is not None
-        condition.scope = self.emitter.scope.inner()
+        condition.scope = self.body.scope.inner()  # they are declared side by side
         test = list(condition.items(condition.fused.items))
         (holds,) = condition.placement.results
         declared, value = condition.number(holds)

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.custom import custom_jvp
-from transpile.scipy.special.operands import Array, applied, located, promoted, public, real
-from transpile.types import FLOAT32, FLOAT64
+from transpile.scipy.special.operands import (
+    Array,
+    applied,
+    located,
+    promoted,
+    public,
+    real,
+    single_or_double,
+)
 
 
 @public
@@ -92,28 +99,17 @@ def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
 # ---------------------------------------------------------------------- the normal distribution
 
 
-def _single_or_double(x: Array) -> Any:
-    """The operand, of float32 or float64; else JAX's TypeError."""
-    dtype = np.asarray(x).dtype if isinstance(x, bool | int | float | list) else x.dtype
-    if dtype not in (FLOAT32, FLOAT64):
-        raise located(
-            TypeError,
-            f"x.dtype={dtype.name} is not supported, see docstring for supported types.",
-        )
-    return promoted("ndtr", x)[0]
-
-
 @public
 def ndtr(x: Array) -> Any:
     """`scipy.special.ndtr`: the distribution function of the normal distribution, of a float32 or
     float64."""
-    return 0.5 * applied("erfc", _single_or_double(x) * -math.sqrt(0.5))
+    return 0.5 * applied("erfc", single_or_double("ndtr", x) * -math.sqrt(0.5))
 
 
 @public
 def ndtri(p: Array) -> Any:
     """`scipy.special.ndtri`: the inverse of ndtr."""
-    return applied("ndtri", _single_or_double(p))
+    return applied("ndtri", single_or_double("ndtri", p))
 
 
 @custom_jvp
@@ -142,7 +138,7 @@ def log_ndtr(x: Array, series_order: int = 3) -> Any:
         raise located(ValueError, "series_order must be non-negative.")
     if series_order > 30:
         raise located(ValueError, "series_order must be <= 30.")
-    return _log_ndtr(_single_or_double(x))
+    return _log_ndtr(single_or_double("log_ndtr", x))
 
 
 # ---------------------------------------------------------------------------------- Owen's T

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.custom import custom_jvp
+from transpile.nn.operands import operand
 from transpile.primitives.meanings.wide import bernoulli_numbers
 from transpile.scipy.special.complex_gamma import complex_gamma, complex_loggamma
 from transpile.scipy.special.operands import Array, applied, located, promoted, public, real
-from transpile.types import kind_letter
+from transpile.types import PYTHON_SCALARS, kind_letter
 
 
 @public
@@ -147,7 +148,8 @@ def digamma(x: Array) -> Any:
 @public
 def polygamma(n: Array, x: Array) -> Any:
     """`scipy.special.polygamma`: the n-th derivative of digamma, n being of an integer dtype."""
-    dtype = np.asarray(n).dtype if isinstance(n, int) else n.dtype
+    order = operand("polygamma", n)
+    dtype = np.asarray(order).dtype if type(order) in PYTHON_SCALARS else order.dtype
     if kind_letter(dtype) not in "iu":
         text = f"Argument `n` to polygamma must be of integer type. Got dtype {dtype.name}."
         raise located(ValueError, text)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from transpile.scipy.special.operands import Array, applied, located, promoted, public, real
-from transpile.types import FLOAT32, FLOAT64
+from transpile.scipy.special.operands import (
+    Array,
+    applied,
+    located,
+    promoted,
+    public,
+    real,
+    single_or_double,
+)
 
 
 @public
@@ -42,10 +47,4 @@ def sici(x: Array) -> tuple[Any, Any]:
 @public
 def spence(x: Array) -> Any:
     """`scipy.special.spence`: the dilogarithm of 1 - x, of a float32 or float64."""
-    dtype = np.asarray(x).dtype if isinstance(x, bool | int | float | list) else x.dtype
-    if dtype not in (FLOAT32, FLOAT64):
-        raise located(
-            TypeError,
-            f"x.dtype={dtype.name} is not supported, see docstring for supported types.",
-        )
-    return applied("spence", *promoted("spence", x))
+    return applied("spence", single_or_double("spence", x))

@@ -11,9 +11,9 @@ from transpile.numpy.operands import Array, convert, fit_all, has_tracer, result
 from transpile.numpy.operands import error as located
 from transpile.primitive import TABLE
 from transpile.trace import bind
-from transpile.types import FLOAT64, kind_letter
+from transpile.types import FLOAT32, FLOAT64, PYTHON_SCALARS, kind_letter
 
-__all__ = ["Array", "applied", "located", "promoted", "public", "real"]
+__all__ = ["Array", "applied", "located", "promoted", "public", "real", "single_or_double"]
 
 
 def promoted(function: str, *operands: Array) -> list[Any]:
@@ -37,6 +37,18 @@ def real(function: str, *operands: Array) -> list[Any]:
     if values[0].dtype.kind == "c":
         raise located(ValueError, f"{function} does not support complex-valued inputs.")
     return values
+
+
+def single_or_double(function: str, x: Array) -> Any:
+    """The operand of a function of float32 and float64 alone; else JAX's TypeError."""
+    value = operand(function, x)
+    dtype = PYTHON_SCALARS.get(type(value)) or value.dtype
+    if dtype not in (FLOAT32, FLOAT64):
+        raise located(
+            TypeError,
+            f"x.dtype={np.dtype(dtype).name} is not supported, see docstring for supported types.",
+        )
+    return promoted(function, value)[0]
 
 
 def applied(row: str, *operands: Any) -> Any:
