@@ -7,15 +7,13 @@ for the rows over arrays. All of them are compiled with warnings as errors.
 import os
 import platform
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from programs import run_sanitized
 from rows import (
     Batch,
     accepted,
@@ -25,7 +23,6 @@ from rows import (
     small,
 )
 
-from transpile import toolchain
 from transpile.executable import Lowering
 from transpile.graph import Const
 from transpile.options import Options
@@ -52,7 +49,14 @@ ULPS_OF = {
 }
 # The largest size at which an ulp counts where the terms of a sum are as large.
 WHOLE = {"betainc", "cosine_integral"}
-SIZES = {"lgamma": 4.0, "digamma": 4.0, "polygamma": 1.0, "zeta": 1.0, "betainc": 1.0, "cosine_integral": 1.0}
+SIZES = {
+    "lgamma": 4.0,
+    "digamma": 4.0,
+    "polygamma": 1.0,
+    "zeta": 1.0,
+    "betainc": 1.0,
+    "cosine_integral": 1.0,
+}
 # Halves are computed in float32: what they are off by is one rounding.
 ULPS_OF_HALVES = 1
 # Relative errors of complex results, in units of the precision of their parts.
@@ -396,24 +400,7 @@ def run_everything(options):
 
 
 def test_no_row_has_undefined_behaviour(shared_cache):
-    compiler = toolchain.find_compiler(SANITIZED)
-    environment = toolchain.sanitizer_environment(compiler)
-    if not Path(environment["LD_PRELOAD"]).is_absolute():
-        pytest.skip(f"{compiler.command[0]} has no address sanitizer library")
-    # The compiler itself need not be run under the sanitizer.
-    code = (
-        "import os; os.environ.pop('LD_PRELOAD'); import test_primitives as t; "
-        "t.run_everything(t.SANITIZED); print('ran everything')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        cwd=Path(__file__).parent,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0 and "ran everything" in done.stdout, done.stderr[-4000:]
-    assert "runtime error" not in done.stderr, done.stderr[-4000:]
+    run_sanitized("import test_primitives as t; t.run_everything(t.SANITIZED)")
 
 
 def test_rows_compile_without_warnings_in_clang(shared_cache):

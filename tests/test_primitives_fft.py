@@ -1,17 +1,14 @@
 """The row of Fourier transforms: derivatives, batches, operands read in place, saved programs."""
 
-import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import ordinary
+from programs import run_main, run_sanitized
 
 import transpile
-from transpile import toolchain
 from transpile.dims import Dim
 from transpile.errors import UnsupportedError
 from transpile.loops import Call
@@ -198,19 +195,7 @@ def test_a_c_program_finds_the_tones_of_a_signal(tmp_path):
         return abs(np.fft.rfft(signal, norm="forward")) ** 2
 
     transpile.jit(spectrum).lower(np.zeros(6000)).compile().save(tmp_path, "spectrum")
-    (tmp_path / "main.c").write_text(C_PROGRAM)
-    cc = toolchain.find_compiler(Options()).command
-    strict = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-    sources = ["main.c", "spectrum.so", f"-Wl,-rpath,{tmp_path}", "-lm", "-o", "main"]
-    subprocess.run([*cc, *strict, *sources], cwd=tmp_path, check=True)
-    done = subprocess.run(
-        [str(tmp_path / "main")],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PATH": os.environ["PATH"]},
-    )
-    lines = [line.split() for line in done.stdout.splitlines()]
+    lines = [line.split() for line in run_main(tmp_path, "spectrum", C_PROGRAM)]
     assert [int(i) for i, _ in lines] == [600, 1500]
     np.testing.assert_allclose([float(p) for _, p in lines], [1.0, 0.25], rtol=1e-9)
 
@@ -230,7 +215,7 @@ def everything():
     return f, ordinary("complex64", (5, 17), 1)
 
 
-def run_sanitized():
+def run_sanitized_transforms():
     """Run all with the sanitizers, as the test below does in a process that has them loaded."""
     f, x = everything()
     found = transpile.jit(f, compiler_options={"sanitize": True, "opt_level": 1})(x)
@@ -240,23 +225,7 @@ def run_sanitized():
 
 
 def test_no_transform_has_undefined_behaviour():
-    compiler = toolchain.find_compiler(SANITIZED)
-    environment = toolchain.sanitizer_environment(compiler)
-    if not Path(environment["LD_PRELOAD"]).is_absolute():
-        pytest.skip(f"{compiler.command[0]} has no address sanitizer library")
-    code = (
-        "import os; os.environ.pop('LD_PRELOAD'); import test_primitives_fft as t; "
-        "t.run_sanitized(); print('ran everything')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        cwd=Path(__file__).parent,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0 and "ran everything" in done.stdout, done.stderr[-4000:]
-    assert "runtime error" not in done.stderr, done.stderr[-4000:]
+    run_sanitized("import test_primitives_fft; test_primitives_fft.run_sanitized_transforms()")
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

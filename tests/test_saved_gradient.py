@@ -1,15 +1,12 @@
 """A gradient as a C library: a C program without Python fits a curve by gradient descent."""
 
-import os
-import subprocess
 from itertools import pairwise
 
 import numpy as np
+from programs import run_main
 
 import transpile
-from transpile import toolchain
 from transpile.loops import Call
-from transpile.options import Options
 from transpile.walks import walk
 
 TIMES = np.linspace(0, 4, 50)
@@ -71,19 +68,7 @@ def test_a_c_program_descends_along_a_saved_gradient(tmp_path):
     measured = TRUTH["height"] * np.exp(-TRUTH["rate"] * TIMES) + TRUTH["offset"]
     step = transpile.jit(transpile.value_and_grad(loss))
     step.lower(start, TIMES, measured).compile().save(tmp_path, "fit")
-    (tmp_path / "main.c").write_text(C_PROGRAM)
-    cc = toolchain.find_compiler(Options()).command
-    strict = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-    sources = ["main.c", "fit.so", f"-Wl,-rpath,{tmp_path}", "-lm", "-o", "main"]
-    subprocess.run([*cc, *strict, *sources], cwd=tmp_path, check=True)
-    done = subprocess.run(
-        [str(tmp_path / "main")],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PATH": os.environ["PATH"]},
-    )
-    *losses, last = done.stdout.splitlines()
+    *losses, last = run_main(tmp_path, "fit", C_PROGRAM)
     found = curve_of(*map(float, last.split()))
     assert float(losses[1]) < 1e-3 * float(losses[0]) and float(losses[-1]) < 1e-20
     np.testing.assert_allclose(list(found.values()), list(TRUTH.values()), atol=1e-6)
