@@ -13,38 +13,25 @@ import numpy as _numpy
 
 from transpile import types
 from transpile.dtypes import issubdtype
-from transpile.numpy import (
-    arrays_of_lists,
-    assignment,
-    contraction,
-    creation,
-    elementwise,
-    indexing,
-    joins,
-    products,
-    reductions,
-    shapes,
-    ufuncs,
-)
+from transpile.numpy import arrays_of_lists
 from transpile.numpy.at import at
 from transpile.numpy.operands import EXPORTS
 from transpile.tracer import RARE_FUNCTIONS
 from transpile.types import finfo
 
-_MODULES = (
-    arrays_of_lists,
-    assignment,
-    contraction,
-    creation,
-    elementwise,
-    indexing,
-    joins,
-    products,
-    reductions,
-    shapes,
-    ufuncs,
+# The modules of the functions that most programs use.
+_USUAL = (
+    "assignment",
+    "contraction",
+    "creation",
+    "elementwise",
+    "indexing",
+    "joins",
+    "products",
+    "reductions",
+    "shapes",
+    "ufuncs",
 )
-
 # The modules that are imported when a trace, or somebody else, uses one of their functions.
 _FURTHER = (
     "bits",
@@ -75,12 +62,13 @@ _FURTHER = (
 )
 
 
-def _import_further() -> None:
-    for module in _FURTHER:
+def _import_all(modules: tuple[str, ...]) -> None:
+    for module in modules:
         import_module(f"{__name__}.{module}")
 
 
-RARE_FUNCTIONS.comes_from(_import_further)
+_import_all(_USUAL)
+RARE_FUNCTIONS.comes_from(lambda: _import_all(_FURTHER))
 
 # NumPy's own: constants, dtypes, and functions that ask only for shapes, dtypes or Python numbers.
 # fmt: off
