@@ -365,3 +365,42 @@ static inline void pivots_to_permutation_i64(int64_t count, int64_t size, const 
         permutation[other] = moved;
     }
 }
+
+/* What real and complex matrices have in common of scipy.linalg.schur; w has 2 n elements. */
+static inline lapack_int schur_form_F(lapack_int n, F *a, F *z, F *w, F *work, lapack_int length,
+                                      F *rwork)
+{
+    lapack_int none = 0, unused = 0, info = 0;
+    (void)rwork;
+    lapack_gees_F("V", "N", NULL, &n, a, &n, &none, w, w + n, z, &n, work, &length, &unused, &info,
+                  1, 1);
+    return info;
+}
+
+static inline lapack_int schur_form_C(lapack_int n, C *a, C *z, C *w, C *work, lapack_int length,
+                                      R *rwork)
+{
+    lapack_int none = 0, unused = 0, info = 0;
+    lapack_gees_C("V", "N", NULL, &n, a, &n, &none, w, z, &n, work, &length, rwork, &unused, &info,
+                  1, 1);
+    return info;
+}
+
+/* scipy.linalg.schur(x) of (n, n): t and z with x = z t z^H; NaN where LAPACK did not come to an
+   end. */
+static inline void schur_T(int64_t n, int64_t length, const T *x, T *t, T *z, void *workspace)
+{
+    char *place = workspace;
+    T *a = carve(&place, n * n * (int64_t)sizeof(T));
+    T *vectors = carve(&place, n * n * (int64_t)sizeof(T));
+    T *values = carve(&place, 2 * n * (int64_t)sizeof(T));
+    T *work = carve(&place, length * (int64_t)sizeof(T));
+    R *rwork = carve(&place, n * (int64_t)sizeof(R));
+    turned_T(n, n, x, a);
+    if (schur_form_T((lapack_int)n, a, vectors, values, work, (lapack_int)length, rwork) != 0) {
+        fill_nan_T(n * n, a);
+        fill_nan_T(n * n, vectors);
+    }
+    turned_T(n, n, a, t);
+    turned_T(n, n, vectors, z);
+}

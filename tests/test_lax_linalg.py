@@ -180,6 +180,23 @@ def test_lu_eig_eigh_svd(dtype, shared_cache):
     assert is_finite
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_schur_form(dtype, shared_cache):
+    a = drawn((2, 6, 6), dtype)
+    for t, z in (linalg.schur(a), transpile.jit(linalg.schur)(a)):
+        near(z @ t @ adjoint(z), a, dtype)
+        assert not np.tril(t, -2).any()
+        assert np.dtype(dtype).kind == "f" or not np.tril(t, -1).any()
+    (alone,) = linalg.schur(a, compute_schur_vectors=False)
+    np.testing.assert_array_equal(alone, linalg.schur(a)[0])
+    with pytest.raises(NotImplementedError, match="no derivative"):
+        transpile.grad(lambda a: linalg.schur(a)[0].real.sum())(drawn((3, 3)))
+    with pytest.raises(NotImplementedError, match="sort_eig_vals"):
+        linalg.schur(a, sort_eig_vals=True)
+    found = linalg.schur(np.full((2, 2), np.nan))
+    assert np.isnan(found[0]).any()
+
+
 @pytest.mark.parametrize("left_side", [True, False])
 @pytest.mark.parametrize("transpose_a", [True, False])
 @pytest.mark.parametrize("dtype", ["f8", "c16"])

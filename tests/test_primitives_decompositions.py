@@ -70,6 +70,7 @@ def calls():
     for vectors in (False, True):
         yield "eig", {"vectors": vectors}, [regular], [(3, 3), (2, 4, 4), (1, 1), (30, 30)]
     yield "sqrtm", {}, [positive], [(3, 3), (2, 4, 4), (1, 1)]
+    yield "schur", {}, [matrix], [(3, 3), (2, 4, 4), (1, 1), (20, 20)]
 
 
 CALLS = list(calls())
@@ -108,6 +109,22 @@ def same_up_to_phases(got, want, tolerance):
     return bool(np.all(np.abs(want * along - got) <= 10 * scale))
 
 
+def check_schur_form(x, t, z, limit):
+    """What makes it one: the eigenvalues may stand in any order."""
+    n = x.shape[-1]
+    assert (t.dtype, z.dtype, t.shape, z.shape) == (x.dtype, x.dtype, x.shape, x.shape)
+    np.testing.assert_allclose(z @ t @ adjoint(z), x, atol=limit)
+    np.testing.assert_allclose(z @ adjoint(z), np.broadcast_to(np.eye(n), x.shape), atol=limit)
+    below = np.diagonal(t, -1, -2, -1)
+    assert not np.tril(t, -2).any()
+    assert x.dtype.kind == "f" or not below.any()
+    assert not (below[..., 1:] * below[..., :-1]).any()  # blocks of two rows at most
+    main, above = np.diagonal(t, 0, -2, -1), np.diagonal(t, 1, -2, -1)
+    blocks = below != 0
+    assert (abs(main[..., 1:] - main[..., :-1])[blocks] <= limit).all()
+    assert (np.real(below * above)[blocks] < 0).all()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_as_c_equal_numpy(dtype, shared_cache):
     everything, operands, cases = batch_of(dtype)
@@ -116,6 +133,10 @@ def test_rows_as_c_equal_numpy(dtype, shared_cache):
         wanted = results(TABLE[name].numpy(*given, **params))
         assert len(got) == len(wanted)
         limit = TOLERANCE[dtype] * given[0].shape[-1] * 10
+        if name == "schur":
+            for t, z in (got, wanted):
+                check_schur_form(given[0], t, z, limit)
+            continue
         for part, (a, b) in enumerate(zip(got, wanted, strict=True)):
             what = f"{name} {params} {given[0].shape}: result {part}"
             assert (a.dtype, a.shape) == (b.dtype, b.shape), what

@@ -92,6 +92,7 @@ _USED = {
     "svd": ("gesdd",),
     "svdvals": ("gesdd",),
     "sqrtm": ("gees",),
+    "schur": ("gees",),
 }
 # Names of routines where real and complex ones differ: (real, complex).
 _NAMES = {"heevd": ("syevd", "heevd"), "orgqr": ("orgqr", "ungqr")}
@@ -115,7 +116,7 @@ _PARAMETERS = {
     "orgqr": "i i i T i t T i I",
     "heevd": "c c i T i R T i |R |i I i I",
     "geev": "c c i T i &R &R |T T i T i T i |R I",
-    "gees": "c c s i T i I T T i T i R I I",
+    "gees": "c c s i T i I &R &R |T T i T i |R I I",
     "gesdd": "c i i T i R T i T i T i |R I I",
 }
 
@@ -142,12 +143,12 @@ def notes(libraries: Libraries) -> list[str]:
 
 def _of_lapack(lapack: Lapack, used: set[str]) -> list[str]:
     wanted = {
-        (routine, suffix)
+        # The square root of a real matrix is complex, and so is the Schur form that it is made of.
+        (routine, _COMPLEX.get(suffix, suffix) if helper == "sqrtm" else suffix)
         for helper, _, suffix in (name.rpartition("_") for name in used)
         if suffix in _LETTERS
         for routine in _USED.get(helper, ())
     }
-    wanted = {(r, _COMPLEX.get(s, s) if r == "gees" else s) for r, s in wanted}
     found = [f"typedef {lapack.integer} lapack_int;"] if wanted else []
     for routine, suffix in sorted(wanted):
         own = _NAMES.get(routine, (routine, routine))[suffix[0] == "c"]

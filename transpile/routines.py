@@ -30,6 +30,7 @@ _FLOPS = {
     "eig": 25,
     "svd": 20,
     "sqrtm": 30,
+    "schur": 25,
 }
 
 
@@ -183,6 +184,12 @@ def _sqrtm(_: int, n: int, is_complex: bool) -> _Sizes:
     return _Sizes((n, length), own=pieces, real=(n,))
 
 
+def _schur(_: int, n: int, __: bool) -> _Sizes:
+    """gees."""
+    length = max(1, n) * (3 + BLOCK)
+    return _Sizes((n, length), own=(n * n, n * n, 2 * n, length), real=(n,))
+
+
 def _svd(m: int, n: int, is_complex: bool, full_matrices: bool, vectors: bool) -> _Sizes:
     """gesdd."""
     k, most = min(m, n), max(m, n)
@@ -212,4 +219,5 @@ _SIZES: dict[str, Callable[..., _Sizes]] = {
     "eig": _eig,
     "svd": _svd,
     "sqrtm": _sqrtm,
+    "schur": _schur,
 }

@@ -43,6 +43,7 @@ __all__ = [
     "ormqr",
     "qdwh",
     "qr",
+    "schur",
     "svd",
     "symmetric_product",
     "triangular_solve",
@@ -368,6 +369,25 @@ def eig(
     if compute_right_eigenvectors:
         found.append(v)
     return found
+
+
+@public
+def schur(
+    x: Array,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> tuple[Any, ...]:
+    """The Schur form T and the vectors Z with Z T Z^H = x, or T alone. T is upper triangular, but
+    for blocks of two rows where a real matrix has complex eigenvalues."""
+    if sort_eig_vals or select_callable is not None:
+        raise located(
+            NotImplementedError,
+            "The function sort_eig_vals of lax.linalg.schur is not supported, as in JAX",
+        )
+    t, z = bind(rows.schur, _matrix("schur", x, square=True))
+    return (t, z) if compute_schur_vectors else (t,)
 
 
 def _left_vectors(v: Any) -> Any:

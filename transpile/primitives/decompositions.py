@@ -15,6 +15,7 @@ import numpy as np
 from transpile.primitive import Axis, NoRule, Primitive, TypeRule, register
 from transpile.primitives import decomposed
 from transpile.primitives.indexing import PROMISED
+from transpile.primitives.meanings import schur as meaning
 from transpile.primitives.rules import apply, in_front, transposed, zeros
 from transpile.types import INT64, ArrayType, real_dtype
 
@@ -407,3 +408,9 @@ def _sqrtm_jvp(tangents: Any, root: Any, x: Any) -> Any:
 
 
 sqrtm = _routine("sqrtm", decomposed.sqrtm, _sqrtm_type, _sqrtm_jvp)
+schur = _routine(
+    "schur",
+    meaning.schur,
+    lambda x: (_check_matrix(x, square=True), (x.strong, x.strong))[1],
+    NoRule("the Schur form has no derivative here, as in JAX"),
+)
