@@ -44,7 +44,7 @@ enum { CONV_FORM, CONV_INNER, CONV_BATCH, CONV_GROUPS, CONV_FEATURES, CONV_CHANN
        CONV_ORDER = 27, CONV_WALK = 33, CONV_WEIGHTS = 36, CONV_TO = 39, CONV_X_TAPS = 45,
        CONV_W_TAPS = 48, CONV_PARTS = 51 };
 
-enum { CONV_BLOCK = 16, CONV_DEPTH = 512, CONV_ACROSS = 4, CONV_SMALL = 1 << 18 };
+enum { CONV_BLOCK = 16, CONV_DEPTH = 512, CONV_ACROSS = 4, CONV_FEW = 2, CONV_SMALL = 1 << 18 };
 
 /* The offsets of the terms first .. first + count of a sum over channels and taps, in the operand
    or the weights, of which `taps` are the places of the tables. */
@@ -200,6 +200,22 @@ static void conv_planes_tile_F(int64_t count, const int64_t *at, const F *x, con
     memcpy(tile, sum, sizeof sum);
 }
 
+/* tile[lane] = sum over k of panel[k][0] * x[at[k] + lane], for a whole band: where there are few
+   features, more pixels keep the processor busy. */
+static void conv_band_F(int64_t count, const int64_t *at, const F *x, const F *panel,
+                        F tile[CONV_ACROSS * MATMUL_COLUMNS_F])
+{
+    matmul_vector_F sum[2 * CONV_ACROSS] = {{0}};
+    for (int64_t k = 0; k < count; k++) {
+        const matmul_vector_F *pixels = (const matmul_vector_F *)(x + at[k]);
+        #pragma GCC unroll 8
+        for (int i = 0; i < 2 * CONV_ACROSS; i++) {
+            sum[i] = matmul_multiply_add_F(panel[k * MATMUL_ROWS], pixels[i], sum[i]);
+        }
+    }
+    memcpy(tile, sum, sizeof sum);
+}
+
 /* tile[i][lane] = sum over k of row[i][at[k]] * panel[k][lane]. */
 static void conv_features_tile_F(int64_t count, const int64_t *at, const F *const row[MATMUL_ROWS],
                                  const F *panel, bool wide, F tile[MATMUL_ROWS * MATMUL_COLUMNS_F])
@@ -237,7 +253,7 @@ static void conv_planes_store_F(const int64_t *plan, int64_t features, int64_t c
         int64_t kept = y < plan[CONV_OUT + 1] ? matmul_smaller(run, plan[CONV_OUT + 2] - x) : 0;
         F *first = out + z * to[3] + y * to[4] + x * to[5];
         for (int64_t i = 0; i < features && kept > 0; i++) {
-            const F *row = tile + i * MATMUL_COLUMNS_F + lane;
+            const F *row = tile + i * MATMUL_COLUMNS_F + lane;  /* a band has one feature */
             if (to[5] == 1) {
                 memcpy(first + i * to[2], row, (size_t)kept * sizeof(F));
             } else {
@@ -286,14 +302,20 @@ static void conv_planes_team_F(const int64_t *plan, const F *x, const F *w, F *o
                 int64_t n = band / bands / groups, g = band / bands % groups;
                 int64_t start = band % bands * CONV_ACROSS * across;
                 int64_t end = matmul_smaller(last, start + CONV_ACROSS * across);
-                for (int64_t place = start; place < end; place += across) {
-                    F tile[MATMUL_ROWS * MATMUL_COLUMNS_F];
+                F tile[MATMUL_ROWS * MATMUL_COLUMNS_F];
+                const F *source = copy + n * copied[0] + g * copied[1];
+                const F *weights = panels + g * panel + i * terms;
+                F *target = out + (begin + n) * to[0] + g * to[1] + i * to[2];
+                for (int64_t j = 0; j < features && features <= CONV_FEW; j++) {
+                    conv_band_F(terms, at, source + start, weights + j, tile);
+                    conv_planes_store_F(plan, 1, end - start, start, tile, target + j * to[2]);
+                }
+                for (int64_t place = start; place < end && features > CONV_FEW; place += across) {
                     int64_t columns = matmul_smaller(across, end - place);
-                    conv_planes_tile_F(terms, at, copy + n * copied[0] + g * copied[1] + place,
-                                       panels + g * panel + i * terms,
+                    conv_planes_tile_F(terms, at, source + place, weights,
                                        columns > MATMUL_LANES_F, tile);
-                    conv_planes_store_F(plan, matmul_smaller(tall, features - i), columns, place, tile,
-                                        out + (begin + n) * to[0] + g * to[1] + i * to[2]);
+                    conv_planes_store_F(plan, matmul_smaller(tall, features - i), columns, place,
+                                        tile, target);
                 }
             }
         }

@@ -229,6 +229,14 @@ def test_results_do_not_depend_on_the_batch():
 
 # ------------------------------------------------------------------------------------- derivatives
 
+GROUPED = [
+    ((2, 3, 12, 11), (3, 1, 3, 3), {"padding": "SAME", "groups": 3}),
+    ((2, 12, 11, 3), (3, 3, 1, 6), {"padding": "SAME", "groups": 3, "dimension_numbers": NHWC}),
+    ((2, 4, 13), (8, 2, 5), {"padding": ((2, 3),), "groups": 2, "strides": (2,)}),
+    ((1, 3, 12, 11), (3, 1, 7, 7), {"padding": "SAME", "groups": 3}),
+]
+
+
 DERIVED = [
     ((1, 2, 4), (3, 2, 2), {"padding": "SAME"}),
     ((2, 2, 5), (2, 2, 3), {"padding": ((2, 1),), "strides": (2,), "base": (3,)}),
@@ -246,7 +254,7 @@ def test_derivatives_are_those_of_finite_differences(case, dtype):
     check_grads(lambda x, w: convolved(x, w, **case[2]), (x, w), 2)
 
 
-@pytest.mark.parametrize("case", [LARGE[0], LARGE[1], LARGE[3], LARGE[5], LARGE[9]], ids=str)
+@pytest.mark.parametrize("case", [*GROUPED, LARGE[1], LARGE[3], LARGE[5], LARGE[9]], ids=str)
 def test_compiled_gradients_equal_those_outside_jit(case):
     random = np.random.default_rng(12)
     x, w = (drawn(random, shape, "float64") for shape in case[:2])

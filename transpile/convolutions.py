@@ -21,7 +21,7 @@ from transpile.products import Access, strides_in
 PLANES, FEATURES = range(2)
 # Axes of space, and the places in a plan, as runtime_c/conv.h has them.
 SPACE, FIELDS = 3, 54
-DEPTH = 512
+DEPTH, FEW, BAND = 512, 2, 4
 # Rows and bytes of the largest tiles of runtime_c/matmul.h.
 _ROWS, _VECTOR = 8, 64
 # As many bytes of copied images stay in the cache; and as many pixels repay new panels.
@@ -220,7 +220,7 @@ def _workspace(sizes: Sizes, form: int, copy: _Copy, itemsize: int) -> int:
     panels = sizes.groups * (sizes.features + _ROWS)
     if form == FEATURES:
         panels = sizes.features + width
-    numbers = panels * terms + copy.together * copy.image + 2 * width
+    numbers = panels * terms + copy.together * copy.image + BAND * width
     return 16 * (terms + 8) + numbers * itemsize + 2 * _VECTOR
 
 
@@ -237,7 +237,7 @@ def _form(sizes: Sizes, itemsize: int) -> int:
     *_, y, x = (a.out + (a.window - 1) * a.dilation // a.stride for a in sizes.axes)
     z, rows, width = (a.out for a in sizes.axes)
     walked = ((z - 1) * y + rows - 1) * x + width
-    tall = -(-sizes.features // _ROWS) * _ROWS
+    tall = sizes.features if sizes.features <= FEW else -(-sizes.features // _ROWS) * _ROWS
     planes = sizes.batch * sizes.groups * tall * _lanes(walked, lanes) / lanes * sizes.terms
     planes += result * (_NEAR if sizes.out[-1] == 1 else _FAR)
     planes += operand * (_NEAR if sizes.x[-1] == 1 else _FAR)

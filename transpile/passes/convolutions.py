@@ -14,7 +14,7 @@ from transpile.dims import Index, product
 from transpile.graph import Atom, Const, Equation
 from transpile.passes.rewrite import Builder
 from transpile.passes.windows import MOST_PHASES, in_phases, phase_shifts, shifted
-from transpile.primitives import axes, elementwise, linalg, windows
+from transpile.primitives import axes, elementwise, linalg, reductions, windows
 from transpile.primitives.convolution import conv_general_dilated
 from transpile.types import FLOAT32, FLOAT64
 
@@ -133,8 +133,13 @@ def _placed(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
     terms = product(w.type.shape) // w.type.shape[rhs[0]]
     features = w.type.shape[rhs[0]] // groups
     is_few = isinstance(terms, int) and terms <= WRITTEN_OUT
-    if is_few and isinstance(features, int) and features <= FEW_FEATURES:
+    has_few_features = isinstance(features, int) and features <= FEW_FEATURES
+    if is_few and has_few_features:
         return _written_out(builder, x, w, params)
+    found = _Grouped(builder, x, w, params)
+    places = product(found.sizes[a] for a in found.space)
+    if has_few_features and groups > 1 and isinstance(places, int) and places <= WRITTEN_OUT:
+        return _place_by_place(found, places)
     output = builder.apply(conv_general_dilated, x, w, **params)
     if _is_library_convolution(builder.producers[output]):
         return output
@@ -241,6 +246,40 @@ class _Grouped:
         found = self._reshaped(found, [self.sizes["g"], self.sizes["o"]])
         return self.placed(found, "go")
 
+    def window(self, place: Sequence[int]) -> tuple[Atom, str]:
+        """The products of what one place of the result sees with the weights, and the letters of
+        their axes."""
+        zero = Const(np.zeros((), self.x.type.dtype))
+        window = dict(zip(self.w_letters, self.w.type.shape, strict=True))
+        shifts, counts, steps = [], [], []
+        for letter, size in zip(self.x_letters, self.x.type.shape, strict=True):
+            k = self.space.index(letter) if letter in self.space else None
+            shifts.append(0 if k is None else place[k] * self.strides[k] - self.low[k])
+            steps.append(1 if k is None else self.apart[k])
+            counts.append(size if k is None else window[letter])
+        seen = shifted(self.builder, self.x, zero, shifts, counts, steps)
+        letters = self.x_letters + "o"
+        shape = (*counts, self.sizes["o"])
+        factors = []
+        for value, own in ((seen, self.x_letters), (self.w, self.w_letters)):
+            kept = [letter for letter in letters if letter in own]
+            order = tuple(map(own.index, kept))
+            if order != tuple(range(len(order))):
+                value = self.builder.apply(axes.transpose, value, permutation=order)
+            places = tuple(map(letters.index, kept))
+            spread = {"shape": shape, "broadcast_dimensions": places}
+            factors.append(self.builder.apply(axes.broadcast_in_dim, value, **spread))
+        return self.builder.apply(elementwise.multiply, *factors), letters
+
+    def at_one_place(self, x: Atom, letters: str) -> Atom:
+        """An array without axes of space as a result of one place."""
+        kept = [letter for letter in self.out_letters if letter in letters]
+        order = tuple(map(letters.index, kept))
+        if order != tuple(range(len(order))):
+            x = self.builder.apply(axes.transpose, x, permutation=order)
+        shape = [1 if a in self.space else self.sizes[a] for a in self.out_letters]
+        return self._reshaped(x, shape)
+
     def windows(self) -> tuple[Atom, str]:
         """All windows of the operand, and the letters of their axes: capital ones for taps."""
         own = [self.space.index(a) if a in self.space else None for a in self.x_letters]
@@ -277,6 +316,28 @@ def _written_out(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> 
     if total is None:
         return _zeros(builder, found.shape, x.type.dtype)
     return found.result(total)
+
+
+def _place_by_place(found: _Grouped, places: int) -> Atom:
+    """For every place of the result the sum over its window: where windows are large and places are
+    few, as in the gradient of weights of which each sees one feature."""
+    builder = found.builder
+    letters = "".join(a for a in found.x_letters if a not in (*found.space, "c")) + "o"
+    parts = []
+    for place in np.ndindex(*(int(str(found.sizes[a])) for a in found.space)):
+        product_, order = found.window(place)
+        over = tuple(k for k, a in enumerate(order) if a not in letters)
+        total = builder.apply(reductions.reduce_sum, product_, axes=over)
+        parts.append(found.at_one_place(total, letters))
+    for axis in reversed(range(len(found.space))):
+        size = int(str(found.sizes[found.space[axis]]))
+        position = found.out_letters.index(found.space[axis])
+        groups = [parts[k : k + size] for k in range(0, len(parts), size)]
+        parts = [
+            builder.apply(axes.concatenate, *group, dimension=position) if size > 1 else group[0]
+            for group in groups
+        ]
+    return found.result(parts[0])
 
 
 def _as_product(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
