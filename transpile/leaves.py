@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from transpile import tree
@@ -21,8 +21,16 @@ class OnLeaves:
     they make a result: its structure, the outputs' paths, which output each leaf is, and the leaves
     of the arguments that are assigned to."""
 
-    def __init__(self, function: Any, bound: Bound, known: Signature, leaves: list[Any]) -> None:
+    def __init__(
+        self,
+        function: Any,
+        bound: Bound,
+        known: Signature,
+        leaves: list[Any],
+        give: Callable[[], Any],
+    ) -> None:
         self._function = function
+        self._give = give  # what is called in its place, once the trace has begun
         self._bound = bound
         self._known = known
         self._leaves = leaves
@@ -37,7 +45,7 @@ class OnLeaves:
         for place, tracer in zip(self._known.traced, tracers, strict=True):
             leaves[place] = tracer
         args, kwargs = self._bound.join(*self._known.in_tree.unflatten(leaves))
-        results, out_tree = flatten_arrays(self._function(*args, **kwargs))
+        results, out_tree = flatten_arrays(self._give()(*args, **kwargs))
         paths = out_tree.paths("")
         found = [
             result_leaf(leaf, path, self._function)

@@ -87,9 +87,15 @@ class Surroundings:
         return dict(zip(value, found, strict=True)) if type(value) is dict else type(value)(found)
 
     def _function(self, function: FunctionType) -> FunctionType:
-        if id(function) in self._copies:
-            return self._copies[id(function)]  # type: ignore[no-any-return]
-        self._copies[id(function)] = function  # it may call itself
+        key = id(function)
+        if key in self._copies:
+            return self._copies[key]  # type: ignore[no-any-return]
+
+        @functools.wraps(function)
+        def later(*args: Any, **kwargs: Any) -> Any:  # it may call itself
+            return self._copies[key](*args, **kwargs)
+
+        self._copies[key] = later
         cells = [_content(cell) for cell in function.__closure__ or ()]
         new_cells = [self.of(value) for value in cells]
         is_users = (function.__module__ or "").split(".")[0] not in _NOT_USERS
@@ -101,6 +107,7 @@ class Surroundings:
         defaults = self.of(function.__defaults__)
         pairs = [*zip(cells, new_cells, strict=True), *zip(values, new_values, strict=True)]
         if all(a is b for a, b in pairs) and defaults is function.__defaults__:
+            self._copies[key] = function
             return function
         closure = tuple(
             cell if new is old else CellType(new)
@@ -111,7 +118,7 @@ class Surroundings:
         copy.__kwdefaults__ = function.__kwdefaults__
         copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
         copy.__dict__.update(function.__dict__)
-        self._copies[id(function)] = copy
+        self._copies[key] = copy
         return copy
 
 
@@ -128,8 +135,6 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
     for arrays. Python may ask for the values of these, if the trace knows any values."""
     try:
         return attempt(lambda: function, False)
-    except FAILURES as problem:
-        try:
-            return attempt(lambda: Surroundings().of(function), True)
-        except FAILURES:
-            raise problem from None
+    except FAILURES:
+        pass  # what remains of the problem is raised again
+    return attempt(lambda: Surroundings().of(function), True)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from transpile import tree
 from transpile.closures import Watch
+from transpile.graph import Graph
 from transpile.keys import Rejected, abstract, ndarray
 from transpile.leaves import OnLeaves, output_names
 from transpile.log import Log
@@ -30,6 +31,7 @@ from transpile.signature import (
 )
 from transpile.source import user_source
 from transpile.stages import Fast, Lowered, Traced
+from transpile.surroundings import retried
 from transpile.trace import current_trace, trace_function
 from transpile.types import PYTHON_SCALARS
 
@@ -251,13 +253,18 @@ class Wrapped:
         values = [leaves[place] for place in places]
         concrete = not self._config.static and all(isinstance(v, ndarray) for v in values)
         surroundings = Watch(inner(self._function), self._objects(bound)) if watch else None
-        graph, (out_tree, out_paths, positions, written) = trace_function(
-            cast(Any, OnLeaves(self._function, bound, known, leaves)),
-            [known.types[place] for place in places],
-            [names[place] for place in places],
-            name=function_name(self._function),
-            known=values if concrete else None,
-        )
+
+        def attempt(give: Callable[[], Any], _: bool) -> tuple[Graph, Any]:
+            return trace_function(
+                cast(Any, OnLeaves(self._function, bound, known, leaves, give)),
+                [known.types[place] for place in places],
+                [names[place] for place in places],
+                name=function_name(self._function),
+                known=values if concrete else None,
+            )
+
+        found = retried(attempt, self._function)
+        graph, (out_tree, out_paths, positions, written) = found
         known = dataclasses.replace(known, written=written, places=positions)
         return Traced(
             dataclasses.replace(graph, output_names=output_names(graph, out_paths)),

@@ -21,6 +21,7 @@ from transpile.primitives.rules import zeros
 from transpile.records import dataclass
 from transpile.signature import describe, function_name, inner, unique_identifiers
 from transpile.source import function_source, user_source
+from transpile.surroundings import retried
 from transpile.trace import current_trace, trace_nested
 from transpile.tracer import Tracer
 from transpile.transforms.closed import Closed
@@ -88,26 +89,30 @@ def flatten_function(
     ]
     kinds = [value_type(x) for x in leaves] if types is None else types
 
-    def on_leaves(*tracers: Tracer) -> tuple[list[Any], Any]:
-        result = function(*in_tree.unflatten(tracers))
-        aux: Any = None
-        if has_aux:
-            result, aux = _pair(result)
-        found, out_tree = flatten_arrays(result)
-        found = [
-            result_leaf(x, path, function) for x, path in zip(found, out_tree.paths(), strict=True)
-        ]
-        kept, aux_leaves, aux_tree = _traced_leaves(aux)
-        return found + kept, (out_tree, aux_leaves, aux_tree)
+    def attempt(give: Callable[[], Any], _: bool) -> tuple[Graph, list[Tracer], Any]:
+        def on_leaves(*tracers: Tracer) -> tuple[list[Any], Any]:
+            result = give()(*in_tree.unflatten(tracers))
+            aux: Any = None
+            if has_aux:
+                result, aux = _pair(result)
+            found, out_tree = flatten_arrays(result)
+            found = [
+                result_leaf(x, path, function)
+                for x, path in zip(found, out_tree.paths(), strict=True)
+            ]
+            kept, aux_leaves, aux_tree = _traced_leaves(aux)
+            return found + kept, (out_tree, aux_leaves, aux_tree)
 
-    graph, captured, (out_tree, aux_leaves, aux_tree) = trace_nested(
-        on_leaves,
-        kinds,
-        unique_identifiers(names),
-        name=function_name(function),
-        source=function_source(inner(function)),
-        known=(leaves if known else None) if isinstance(known, bool) else known,
-    )
+        return trace_nested(
+            on_leaves,
+            kinds,
+            unique_identifiers(names),
+            name=function_name(function),
+            source=function_source(inner(function)),
+            known=(leaves if known else None) if isinstance(known, bool) else known,
+        )
+
+    graph, captured, (out_tree, aux_leaves, aux_tree) = retried(attempt, function)
 
     def rebuild(values: Sequence[Any]) -> Any:
         given = iter(values)

@@ -170,8 +170,9 @@ class _Examples:
 
     def function(self, axis: Axis) -> Callable[..., Any]:
         """The user's function of the mapped leaves of one example."""
+        fun = self.fun
 
-        @functools.wraps(self.fun)
+        @functools.wraps(fun)
         def of_example(*values: Any) -> Any:
             given = iter(values)
             leaves = [
@@ -179,7 +180,7 @@ class _Examples:
             ]
             args, kwargs = self.in_tree.unflatten(leaves)
             with bound(axis):
-                result = self.fun(*args, **kwargs)
+                result = fun(*args, **kwargs)
             return self._without_float0(result)
 
         return of_example
