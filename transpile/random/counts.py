@@ -21,7 +21,7 @@ from transpile.random.arguments import canonical_shape, inexact, own_dtype, para
 from transpile.random.bits import DType, split, split_keys, unit_floats
 from transpile.random.evaluation import sampled
 from transpile.random.keys import key_bits
-from transpile.types import BOOL, FLOAT32, INT64
+from transpile.types import FLOAT32, INT64
 
 # ----------------------------------------------------------------------------------------- Poisson
 
@@ -97,12 +97,14 @@ def _accepted(key: Any, propose: Any, is_used: Any, shape: Shape, dtype: DType) 
         key, first, second = split(key, 3)
         u = unit_floats(first, shape, dtype) - 0.5
         proposal, is_accepted = propose(u, unit_floats(second, shape, dtype))
-        return key, np.where(is_accepted, proposal, found), np.logical_or(is_done, is_accepted)
+        return key, np.where(is_accepted, proposal, found), is_done | convert(is_accepted, flags)
 
-    start = (_traced(key), _all(-1, shape, dtype), _all(False, shape, BOOL))
+    # Of the size of the samples, so that both fill vectors alike.
+    flags = np.dtype(f"i{dtype.itemsize}")
+    start = (_traced(key), _all(-1, shape, dtype), _all(0, shape, flags))
 
     def goes_on(state: Any) -> Any:
-        return np.logical_and(is_used, np.any(np.logical_not(state[2])))
+        return np.logical_and(is_used, np.any(np.equal(state[2], 0)))
 
     return while_loop(goes_on, body, start)[1]
 
