@@ -348,6 +348,11 @@ def test_patches_are_windows_and_local_weights_multiply_them():
     weights = drawn(random, (4, 18, 3, 3), "float64")
     got = lax.conv_general_dilated_local(x, weights, (2, 1), ((1, 0), (0, 0)), (2, 3))
     near(got, np.einsum("nkyx,okyx->noyx", patches, weights), 10)
+    mixed = ("NCHW", "OIHW", "NHWC")
+    got = lax.conv_general_dilated_local(
+        x, weights, (2, 1), ((1, 0), (0, 0)), (2, 3), dimension_numbers=mixed
+    )
+    near(got, np.einsum("nkyx,okyx->nyxo", patches, weights), 10)
     last = lax.conv_general_dilated_patches(
         x.transpose(0, 2, 3, 1), (2, 3), (2, 1), ((1, 0), (0, 0)), dimension_numbers=NHWC
     )

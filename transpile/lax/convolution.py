@@ -430,7 +430,9 @@ def conv_general_dilated_local(
         precision,
     )
     numbers = conv_dimension_numbers(patches.shape, w.shape, dimension_numbers)
-    left, right, out = (tuple(map(int, part)) for part in numbers)
-    found = dot_general(w, patches, (((right[1],), (left[1],)), (right[2:], left[2:])), precision)
-    place = dict(zip((*out[2:], out[1], out[0]), range(len(out)), strict=True))
+    _, right, out = (tuple(map(int, part)) for part in numbers)  # patches lie as the result does
+    found = dot_general(
+        patches, w, (((out[1],), (right[1],)), (out[2:], right[2:])), precision=precision
+    )
+    place = dict(zip((*out[2:], out[0], out[1]), range(len(out)), strict=True))
     return transpose_to(found, [place[a] for a in range(len(out))])
