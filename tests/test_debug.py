@@ -364,6 +364,19 @@ def test_dynamic_tracing_calls_what_this_trace_has():
     assert [v for _, v in seen] == [1.0, 2.0]
 
 
+def test_values_that_python_asks_for_call_nothing():
+    seen = []
+
+    def function(x):
+        y = lax.fori_loop(0, 3, lambda i, c: (debug.callback(seen.append, c), c + 1)[1], x)
+        return y * 2 if y > 2 else y
+
+    for way in (tp.djit(function), tp.grad(function)):  # both know the values
+        seen.clear()
+        way(np.float64(0.0))
+        assert seen == [0.0, 1.0, 2.0]
+
+
 def test_pytrees_and_keywords_arrive_as_they_were():
     seen = []
     tp.jit(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from transpile import errors
-from transpile.graph import Atom, Const, Equation, Graph, Source, Var
+from transpile.graph import Atom, Const, Equation, Graph, Source, Var, silenced
 from transpile.primitive import Primitive
 from transpile.records import dataclass
 from transpile.source import function_source, user_source
@@ -160,7 +160,7 @@ class Trace:
             if any(v is UNKNOWN for v in values):
                 results: list[Any] = [UNKNOWN] * len(equation.outputs)
             else:
-                results = evaluate(equation, values)
+                results = evaluate(silenced(equation), values)
             self.known.update(zip(equation.outputs, results, strict=True))
         return self.known[var]
 
