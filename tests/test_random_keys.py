@@ -97,6 +97,43 @@ def test_keys_are_moved_like_numbers():
     assert [words(k) for k in np.split(KEYS, 3)] == [[w] for w in WORDS]
 
 
+def test_keys_are_moved_by_lax():
+    square = random.split(KEY, (2, 3))
+    data = random.key_data(square)
+
+    def everything(ks, i):
+        return {
+            "index": lax.dynamic_index_in_dim(ks, i, axis=1, keepdims=False),
+            "slice": lax.dynamic_slice(ks, (0, i), (2, 2)),
+            "update": lax.dynamic_update_slice(ks, ks[:1, :1], (1, i)),
+            "select": lax.select(np.full((2, 3), i == 1), ks, ks[::-1]),
+            "reshape": lax.reshape(ks, (3, 2)),
+            "concatenate": lax.concatenate([ks, ks], 0),
+            "squeeze": lax.squeeze(lax.expand_dims(ks, (0,)), (0,)),
+            "stopped": lax.stop_gradient(ks),
+            "taken": jnp.take(ks, i, axis=1),
+            "known": jnp.take(square, i, axis=1),
+        }
+
+    expected = {
+        "index": data[:, 1],
+        "slice": data[:, 1:],
+        "update": np.where(np.arange(6).reshape(2, 3, 1) == 4, data[0, 0], data),
+        "select": data,
+        "reshape": data.reshape(3, 2, 2),
+        "concatenate": np.concatenate([data, data]),
+        "squeeze": data,
+        "stopped": data,
+        "taken": data[:, 1],
+        "known": data[:, 1],
+    }
+    for found in (everything(square, 1), jax.jit(lambda ks, i: everything(ks, i))(square, 1)):
+        for name, keys in found.items():
+            np.testing.assert_array_equal(random.key_data(keys), expected[name], err_msg=name)
+    with pytest.raises(TypeError, match="sort does not accept dtype key<fry>"):
+        lax.sort(KEYS)
+
+
 def test_keys_are_no_numbers():
     for operation, text in [
         (lambda: KEY + 1, "add does not accept dtypes key<fry>, int"),

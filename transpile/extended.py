@@ -62,3 +62,25 @@ def _with_parts(treedef: TreeDef, parts: Iterator[TreeDef]) -> TreeDef:
         return next(parts)
     subtrees = tuple([_with_parts(child, parts) for child in treedef.subtrees])
     return TreeDef(treedef.node, treedef.data, subtrees, tuple(treedef.keys))
+
+
+def opened(value: Any) -> Any:
+    """Arguments with the arrays of numbers in the places of those that hold them."""
+    node = EXTENDED.get(type(value))
+    if node is not None:
+        return node.flatten(value)[0][0]
+    if isinstance(value, list | tuple):
+        return type(value)(map(opened, value))
+    return {k: opened(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def moved(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a function that moves elements makes of arrays of an own dtype."""
+    (cls,) = {type(x) for x in pytrees.flatten((args, kwargs))[0] if type(x) in EXTENDED}
+    return _closed(function(*opened(args), **opened(kwargs)), EXTENDED[cls])
+
+
+def _closed(value: Any, node: NodeType) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)([_closed(x, node) for x in value])
+    return node.unflatten(None, [value])

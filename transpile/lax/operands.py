@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.dims import Shape
+from transpile.extended import has_extended, moved
 from transpile.graph import Const
 from transpile.numpy.operands import (
     PYTHON_TYPES,
@@ -40,11 +41,45 @@ def public(implementation: Function) -> Function:
 
     @functools.wraps(implementation)
     def function(*args: Any, **kwargs: Any) -> Any:
+        if has_extended(args):
+            return _moved(function, args, kwargs)
         if current_trace() is not None:
             return named(implementation(*args, **kwargs))
         return computed(implementation, args, kwargs)
 
     return function  # type: ignore[return-value]
+
+
+# Functions that ask no more of elements than that they can be moved.
+_MOVES = {
+    "broadcast",
+    "broadcast_in_dim",
+    "concatenate",
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "expand_dims",
+    "index_in_dim",
+    "reshape",
+    "rev",
+    "select",
+    "select_n",
+    "slice",
+    "slice_in_dim",
+    "squeeze",
+    "transpose",
+}
+
+
+def _moved(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a function makes of arrays of an own dtype, such as keys, if it only moves elements."""
+    if function.__name__ not in _MOVES:
+        (dtype, *_) = (x.dtype for x in flatten(args)[0] if has_extended([x]))
+        raise located(TypeError, f"{function.__name__} does not accept dtype {dtype}.")
+    return moved(function, args, kwargs)
 
 
 def computed(implementation: Callable[..., Any], args: Any, kwargs: Any) -> Any:

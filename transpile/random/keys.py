@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from transpile.dtypes import KeyType
-from transpile.extended import register_extended
+from transpile.extended import moved, opened, register_extended
 from transpile.numpy.at import at as updates_of
-from transpile.numpy.operands import NumpyErrors, as_array, convert, has_tracer
+from transpile.numpy.operands import EXPORTS, NumpyErrors, as_array, convert, has_tracer
 from transpile.numpy.operands import error as located
-from transpile.numpy.taking import take
 from transpile.primitives.meanings.threefry import UINT32, UINT64
 from transpile.primitives.rules import spread
 from transpile.random.arguments import canonical_shape
@@ -125,8 +124,8 @@ class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def take(self, indices: Any, axis: Any = None, mode: str | None = None) -> KeyArray:
         """The keys at indices along an axis, or in the row of all keys."""
-        function: Any = take if has_tracer((indices,)) else np.take
-        return KeyArray(_whole(function(self._data, indices, axis, mode=mode or "raise")))
+        take = EXPORTS["take"]
+        return KeyArray(_whole(take(self._data, indices, axis, mode=mode or "raise")))
 
     def copy(self) -> KeyArray:
         """The same keys."""
@@ -154,10 +153,10 @@ class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_function__(self, func: Any, _: Any, args: Any, kwargs: Any) -> Any:
         if func in _QUESTIONS:
-            return func(*_opened(args), **_opened(kwargs))
+            return func(*opened(args), **opened(kwargs))
         if func not in _MOVES:
             raise located(TypeError, f"{func.__name__} does not accept dtype {KEY}.")
-        return _closed(func(*_opened(args), **_opened(kwargs)))
+        return moved(EXPORTS.get(func.__name__, func), args, kwargs)
 
     def __repr__(self) -> str:
         if isinstance(self._data, np.ndarray):
@@ -181,22 +180,6 @@ _MOVING = """
 """
 _MOVES = {getattr(np, name) for name in _MOVING.split() if hasattr(np, name)}
 _QUESTIONS = {np.shape, np.ndim, np.size, np.array_equal}
-
-
-def _opened(value: Any) -> Any:
-    """Arguments with the numbers in the place of keys."""
-    if isinstance(value, KeyArray):
-        return value._data
-    if isinstance(value, list | tuple):
-        return type(value)(map(_opened, value))
-    return {k: _opened(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def _closed(value: Any) -> Any:
-    """A result with keys in the place of numbers."""
-    if isinstance(value, list | tuple):
-        return type(value)(map(_closed, value))
-    return KeyArray(_whole(value))
 
 
 def _whole(data: Any) -> Any:
