@@ -106,6 +106,23 @@ def test_a_change_of_the_array_is_noticed():
     assert f(2) == 7.0
 
 
+def test_an_array_of_the_surroundings_is_not_assigned_to():
+    table = np.zeros(3)
+
+    def body(i, c):
+        table[i] = 1.0
+        return c + table[i]
+
+    for call in (
+        lambda: lax.fori_loop(0, 3, body, 0.0),
+        lambda: transpile.jit(lambda i: body(i, 1.0))(2),
+        lambda: vmap(body)(np.arange(3), np.ones(3)),
+    ):
+        with pytest.raises(errors.UnsupportedError, match="array of its surroundings"):
+            call()
+    assert not table.any()
+
+
 def test_what_remains_of_errors_is_raised():
     class Library:
         """Wants a number, as code outside of NumPy does."""

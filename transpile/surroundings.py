@@ -19,6 +19,8 @@ from transpile import errors
 from transpile.closures import global_names
 from transpile.graph import Const
 from transpile.primitive import TABLE
+from transpile.signature import function_name
+from transpile.source import user_source
 from transpile.trace import bind
 from transpile.types import SHORT_NAMES
 
@@ -57,6 +59,22 @@ class Surroundings:
             found = self.of(inner)
             return value if found is inner else found
         return value
+
+    def called(self, function: Any) -> Any:
+        """The copy of a function, which assigns to none of the arrays."""
+        copy = self.of(function)
+
+        def unchanging(*args: Any, **kwargs: Any) -> Any:
+            result = copy(*args, **kwargs)
+            if any(t.variable is not t.original for t in self.tracers.values()):
+                raise errors.UnsupportedError(
+                    f"{user_source()}: {function_name(function)} assigns at a traced index into an "
+                    f"array of its surroundings, which stays what it is until the program runs. "
+                    f"Return the new values, and assign them there."
+                )
+            return result
+
+        return unchanging
 
     def _tracer(self, array: np.ndarray[Any, Any]) -> Any:
         if id(array) not in self.tracers:
@@ -137,4 +155,4 @@ def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T
         return attempt(lambda: function, False)
     except FAILURES:
         pass  # what remains of the problem is raised again
-    return attempt(lambda: Surroundings().of(function), True)
+    return attempt(lambda: Surroundings().called(function), True)
