@@ -98,6 +98,23 @@ assert np.vectorize.__module__ == "numpy" and type(np.r_).__module__ != "transpi
     """)
 
 
+def test_no_module_is_forgotten():
+    run("""
+        import pkgutil
+        from importlib import import_module
+        from transpile import primitives
+        from transpile.primitive import TABLE
+        from transpile.tracer import FUNCTIONS, UFUNC_METHODS, Tracer
+
+        before = len(TABLE), len(FUNCTIONS), len(UFUNC_METHODS), len(vars(Tracer))
+        for package in (jnp, primitives):
+            for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+                import_module(module.name)
+        after = len(TABLE), len(FUNCTIONS), len(UFUNC_METHODS), len(vars(Tracer))
+        assert before == after, "list it in the __init__.py of its package"
+    """)
+
+
 def test_names_are_there_before_they_are_imported():
     run("""
         names = dir(jnp)

@@ -23,6 +23,7 @@ from transpile.graph import Const, Var
 from transpile.numpy.memory import GIVE_VIEWS, with_own_memory
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
+from transpile.primitives.rules import reshaped, transposed
 from transpile.source import user_source
 from transpile.tables import Table
 from transpile.trace import bind, current_trace
@@ -339,6 +340,8 @@ def weaken(value: Any) -> Any:
 
 # ---------------------------------------------------------------------------- shapes and views
 
+reshape_to, transpose_to = reshaped, transposed
+
 
 def common_shape(*operands: Any) -> Shape:
     """The shape that operands broadcast to, or NumPy's ValueError."""
@@ -412,20 +415,6 @@ def _recent_broadcast(value: Any) -> Any:
         if equation is not None and equation.primitive is rows.broadcast_in_dim:
             return equation
     return None
-
-
-def reshape_to(value: Any, shape: Sequence[Any]) -> Any:
-    """The elements in row-major order in another shape of the same size."""
-    shape = tuple(shape)
-    return value if shape_of(value) == shape else bind(rows.reshape, value, shape=shape)
-
-
-def transpose_to(value: Any, permutation: Sequence[int]) -> Any:
-    """The array with axis k of the result being axis permutation[k]."""
-    permutation = tuple(permutation)
-    if permutation == tuple(range(len(permutation))):
-        return value
-    return bind(rows.transpose, value, permutation=permutation)
 
 
 def slice_axis(value: Any, axis: int, start: Any, limit: Any, stride: int = 1) -> Any:

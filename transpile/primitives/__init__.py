@@ -21,6 +21,7 @@ _FAMILIES = (
     "fft",
     "indexing",
     "linalg",
+    "linear_solve",
     "random",
     "reductions",
     "sorting",

@@ -104,7 +104,8 @@ def in_front(x: Any, axis: Axis, batched: bool = False) -> Any:
 
 def reshaped(x: Any, shape: Sequence[Any]) -> Any:
     """The elements in row-major order in another shape of the same size."""
-    return x if tuple(x.shape) == tuple(shape) else apply("reshape", x, shape=tuple(shape))
+    own = tuple(getattr(x, "shape", ()))  # a Python number has none
+    return x if own == tuple(shape) else apply("reshape", x, shape=tuple(shape))
 
 
 def transposed(x: Any, permutation: Sequence[int]) -> Any:
