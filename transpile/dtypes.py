@@ -5,11 +5,13 @@ An extended dtype is that of arrays whose elements are no numbers. Keys of rando
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
-from transpile.types import BFLOAT16, FLOAT0, finfo, kind_letter
+from transpile import types
+from transpile.types import FLOAT0, as_dtype, finfo, kind_letter
 
 __all__ = [
     "KeyType",
@@ -28,9 +30,13 @@ __all__ = [
 
 float0 = FLOAT0
 iinfo = np.iinfo
-if BFLOAT16 is not None:
-    bfloat16 = BFLOAT16.type
-    __all__ += ["bfloat16"]
+
+
+def __getattr__(name: str) -> Any:
+    """bfloat16, where its package is installed."""
+    if name == "bfloat16" and types.BFLOAT16 is not None:
+        return types.BFLOAT16.type
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class TypePromotionError(ValueError):
@@ -51,6 +57,7 @@ class KeyType:
     type = prng_key
     name = "key<fry>"
     itemsize = 8
+    abstract: ClassVar[Callable[[KeyType, tuple[int, ...]], Any]]  # the class of keys says
 
     def __repr__(self) -> str:
         return self.name
@@ -65,7 +72,7 @@ class KeyType:
 def issubdtype(a: Any, b: Any) -> bool:
     """`numpy.issubdtype`, where `a` and `b` can be extended dtypes and their kinds, or bfloat16."""
     first, second = _kind(a), _kind(b)
-    if BFLOAT16 is not None and first is BFLOAT16.type:
+    if first.__name__ == "bfloat16":
         return issubclass(np.floating, second) or second is first
     return issubclass(first, second)
 
@@ -75,7 +82,7 @@ def _kind(dtype: Any) -> Any:
     if isinstance(dtype, KeyType):
         return dtype.type
     is_kind = isinstance(dtype, type) and issubclass(dtype, np.generic)
-    return dtype if is_kind else np.dtype(dtype).type
+    return dtype if is_kind else as_dtype(dtype).type
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
@@ -87,7 +94,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
                 f"{dtype} with allow_extended_dtype=False"
             )
         return dtype
-    return np.dtype(dtype)
+    return as_dtype(dtype)
 
 
 def result_type(*args: Any) -> Any:
@@ -97,7 +104,7 @@ def result_type(*args: Any) -> Any:
 
 def itemsize_bits(dtype: Any) -> int:
     """How many bits an element has."""
-    return 8 * int((dtype if isinstance(dtype, KeyType) else np.dtype(dtype)).itemsize)
+    return 8 * int((dtype if isinstance(dtype, KeyType) else as_dtype(dtype)).itemsize)
 
 
 def scalar_type_of(x: Any) -> type:
