@@ -266,6 +266,27 @@ def test_gradients_through_loops_show_the_values_once(capsys, wrap):
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, tp.jit], ids=["outside", "jit"])
+def test_what_is_the_same_in_all_iterations_is_shown_in_each(wrap):
+    seen = []
+
+    def loss(c, a):
+        def step(c, v):
+            def inner(_, pq):
+                debug.callback(lambda p: seen.append(("p", float(p))), pq[0])
+                return np.sqrt(pq[0]), pq[1] * 2
+
+            p, q = lax.fori_loop(0, 2, inner, (a, a))
+            debug.callback(lambda q: seen.append(("q", float(q))), q)
+            return c * p, v
+
+        return lax.scan(step, c, np.arange(3.0))[0]
+
+    once = [("p", 16.0), ("p", 4.0), ("q", 64.0)]
+    assert wrap(tp.grad(loss))(1.0, 16.0) == 8.0  # p = 2 is a residual, computed once
+    assert seen == once * 3
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tp.jit], ids=["outside", "jit"])
 def test_vmap_calls_once_for_each_example(capsys, wrap):
     wrap(tp.vmap(lambda x, y: debug.print("{} {}", x, y), in_axes=(0, None)))(np.arange(3.0), 7)
     assert lines(capsys) == ["0.0 7", "1.0 7", "2.0 7"]

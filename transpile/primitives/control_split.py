@@ -121,13 +121,17 @@ class _ScanParts:
         for equation in live_equations(self.known, values, effects=False):
             inputs = tuple(atoms.get(a, a) for a in equation.inputs)
             outputs = _fresh(equation.outputs)
-            self.outer.append(replace(equation, inputs=inputs, outputs=outputs))
+            self.outer.append(replace(silenced(equation), inputs=inputs, outputs=outputs))
             atoms.update(zip(equation.outputs, outputs, strict=True))
         for var in values:
             self.atoms[var] = atoms[var]
         self.fixed += values
         hoisted = set(values)
-        self.known = tuple(e for e in self.known if hoisted.isdisjoint(e.outputs))
+        self.known = tuple(
+            _without(e, hoisted)
+            for e in self.known
+            if has_effect(e) or not hoisted.issuperset(e.outputs)
+        )
 
     def _known(self, stacked: Sequence[Var]) -> tuple[list[Equation], list[Atom]]:
         """The scan of what is known, if it gives anything, and the stacks of residuals."""
@@ -182,6 +186,14 @@ class _ScanParts:
             operands = [self.atoms[v] for v in inputs]
         params = {**self.equation.params, "graph": body, "consts": consts, "carry": carry}
         return replace(self.equation, inputs=tuple(operands), params=params, outputs=tuple(outputs))
+
+
+def _without(equation: Equation, values: set[Var]) -> Equation:
+    """The equation with other results in the places of these values, which nothing reads."""
+    if values.isdisjoint(equation.outputs):
+        return equation
+    outputs = [Var(v.type, v.name) if v in values else v for v in equation.outputs]
+    return replace(equation, outputs=tuple(outputs))
 
 
 # ------------------------------------------------------------------------------ while, fori_loop
