@@ -90,6 +90,8 @@ def test_keys_are_moved_like_numbers():
         (jnp.broadcast_to(KEY, (2,)), np.zeros((2, 2))),
         (jnp.where(np.array([True, False, True]), KEYS, KEY), [WORDS[0], [0, 0], WORDS[2]]),
         (jnp.zeros_like(KEYS), np.zeros((3, 2))),
+        (jnp.asarray(square), data),
+        (jnp.array([square, square]), np.stack([data, data])),
     ]:
         np.testing.assert_array_equal(random.key_data(moved), expected)
     assert jnp.shape(square) == (2, 3)
@@ -168,6 +170,16 @@ def test_keys_are_copied_and_pickled():
     assert KEYS.block_until_ready() is KEYS
 
 
+def test_keys_are_permuted_and_chosen():
+    order = random.permutation(KEY, 3)
+    assert words(random.permutation(KEY, KEYS)) == [WORDS[n] for n in order]
+    places = random.choice(KEY, 3, (5,))
+    assert words(random.choice(KEY, KEYS, (5,))) == [WORDS[n] for n in places]
+    inside = jax.jit(lambda k, ks: (random.permutation(k, ks), jnp.array([ks[0], k])))(KEY, KEYS)
+    assert words(inside[0]) == [WORDS[n] for n in order]
+    assert words(inside[1]) == [WORDS[0], [0, 0]]
+
+
 # ----------------------------------------------------------------------------------------- seeds
 
 
@@ -235,6 +247,12 @@ def test_shapes_of_keys_are_known_without_values():
     found = jax.eval_shape(random.split, KEY)
     assert (found.shape, found.dtype) == ((2,), KEY.dtype)
     assert repr(found) == "ShapeDtypeStruct(shape=(2,), dtype=key<fry>)"
+    given = jax.ShapeDtypeStruct((2,), KEY.dtype)
+    assert repr(given) == repr(found)
+    lowered = jax.jit(lambda ks: random.normal(ks[0])).lower(given)
+    assert lowered.compile()(KEYS[:2]) == random.normal(KEYS[0])
+    plain = jax.ShapeDtypeStruct((2,), "float32")
+    assert copy.copy(plain) == pickle.loads(pickle.dumps(plain)) == plain
     samples = jax.eval_shape(lambda k: random.normal(k, (4,)), KEY)
     assert (samples.shape, samples.dtype) == ((4,), np.float64)
 

@@ -176,6 +176,12 @@ class ShapeDtypeStruct:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
+    def __new__(cls, shape: Iterable[int] = (), dtype: Any = None) -> ShapeDtypeStruct:
+        """A dtype that is not NumPy's has structs of its own."""
+        own: Any = getattr(dtype, "abstract", None)
+        found: ShapeDtypeStruct = super().__new__(cls) if own is None else own(tuple(shape))
+        return found
+
     def __init__(self, shape: Iterable[int], dtype: Any) -> None:
         object.__setattr__(self, "shape", tuple(shape))
         object.__setattr__(self, "dtype", as_dtype(dtype))

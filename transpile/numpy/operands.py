@@ -18,7 +18,7 @@ from numpy.exceptions import AxisError, ComplexWarning
 
 from transpile.dims import Dim, Shape, product
 from transpile.errors import TracerError, TranspileError, UnsupportedError
-from transpile.extended import has_extended
+from transpile.extended import has_extended, moved
 from transpile.graph import Const, Var
 from transpile.numpy.memory import GIVE_VIEWS, with_own_memory
 from transpile.primitives import axes as rows
@@ -106,6 +106,9 @@ def has_tracer(value: Any) -> bool:
     return isinstance(value, dict) and any(map(has_tracer, value.values()))
 
 
+_CONVERSIONS = (np.array, np.asarray)  # as NumPy has them: in traces they are ours
+
+
 def dispatching(
     function: Any, implementation: Callable[..., Any], in_trace: bool = False
 ) -> Callable[..., Any]:
@@ -115,7 +118,10 @@ def dispatching(
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:
         is_traced = in_trace and current_trace() is not None
-        if (is_traced or has_tracer(args) or has_tracer(kwargs)) and not has_extended(args):
+        if has_extended(args):  # such as keys, which NumPy asks what to do, but for conversions
+            moves = function in _CONVERSIONS
+            return moved(public, args, kwargs) if moves else function(*args, **kwargs)
+        if is_traced or has_tracer(args) or has_tracer(kwargs):
             return named(implementation(*args, **kwargs))
         return function(*args, **kwargs)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.dims import Shape
+from transpile.extended import has_extended, moved
 from transpile.numpy.operands import NumpyErrors, as_array, as_operand, convert, reshape_to
 from transpile.numpy.operands import error as located
 from transpile.numpy.taking import take
@@ -48,6 +49,8 @@ def permutation(
 
     independent  each row along the axis has an order of its own
     """
+    if has_extended((x,)):
+        return moved(lambda keys: permutation(key, keys, axis, independent), (x,), {})
     data, _ = key_bits("permutation", key)
     array = as_array(x)
     number = _axis(axis, array.ndim or 1)
@@ -97,6 +100,8 @@ def choice(
     p        the probability of each element; by default they are equal
     mode     as in `gumbel`, which finds elements that are drawn by p once at most
     """
+    if has_extended((a,)):
+        return moved(lambda keys: choice(key, keys, shape, replace, p, axis, mode), (a,), {})
     data, _ = key_bits("choice", key)
     if not isinstance(shape, Sequence):
         raise located(

@@ -23,6 +23,7 @@ from transpile.random.arguments import canonical_shape
 from transpile.random.bits import derived, split_keys
 from transpile.source import user_source
 from transpile.tracer import Tracer
+from transpile.types import ShapeDtypeStruct
 
 KEY = KeyType()
 IMPLEMENTATION = "threefry2x32"
@@ -196,6 +197,8 @@ def _holding(data: Any) -> Any:
 
 
 register_extended(KeyArray, lambda keys: keys._data, _holding)
+# A `ShapeDtypeStruct` of the dtype of keys.
+KeyType.abstract = lambda _, shape: KeyArray(ShapeDtypeStruct(shape, UINT64))
 
 
 class _Places:
