@@ -58,6 +58,14 @@ def test_an_error_of_one_ulp_counts_as_one():
     np.testing.assert_allclose(accuracy.errors(got, exact, 0), 1, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("dtype", "limit"), [("f4", 0.6), ("f8", accuracy.SPECIAL_ALLOWED)])
+def test_special_functions_are_within_the_limit(dtype, limit):
+    found = accuracy.measure_special(np.dtype(dtype), COUNT)
+    assert {name: error for name, (error, _) in found.items() if error > limit} == {}
+    assert len(found) == len(accuracy.SPECIAL)
+
+
 def test_page_has_every_function():
     text = accuracy.PAGE.read_text(encoding="utf-8")
+    assert all(f"| `{name}` |" in text for name, *_ in accuracy.SPECIAL)
     assert all(f"| `{case.name}` |" in text for case in accuracy.CASES)

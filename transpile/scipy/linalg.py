@@ -34,12 +34,61 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import decompositions as rows
 from transpile.primitives.rules import apply, spread
 from transpile.scipy.exponential import exponential
+from transpile.scipy.factorizations import (
+    eigh_tridiagonal,
+    expm_frechet,
+    funm,
+    hessenberg,
+    qr_multiply,
+    rsf2csf,
+    schur,
+    solve_sylvester,
+)
+from transpile.scipy.matrices import (
+    circulant,
+    companion,
+    convolution_matrix,
+    dft,
+    fiedler,
+    fiedler_companion,
+    hadamard,
+    hankel,
+    helmert,
+    hilbert,
+    invhilbert,
+    invpascal,
+    leslie,
+    pascal,
+)
 from transpile.trace import bind, trace_function
 from transpile.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
 from transpile.types import INT64, real_dtype
 
-__all__: list[str] = []
+__all__ = [
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "dft",
+    "eigh_tridiagonal",
+    "expm_frechet",
+    "fiedler",
+    "fiedler_companion",
+    "funm",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hessenberg",
+    "hilbert",
+    "invhilbert",
+    "invpascal",
+    "leslie",
+    "pascal",
+    "qr_multiply",
+    "rsf2csf",
+    "schur",
+    "solve_sylvester",
+]
 
 
 def _public(implementation: Function) -> Function:

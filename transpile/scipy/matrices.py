@@ -1,0 +1,241 @@
+"""Matrices of a known form: those of scipy.linalg that vectors or sizes say all about.
+
+Leading axes of vectors are a batch. Matrices of sizes alone are exact where their numbers fit.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from transpile.nn.operands import operand, public
+from transpile.numpy.operands import Array, result_dtype
+from transpile.numpy.operands import error as located
+from transpile.types import kind_letter
+
+_MODES = ("full", "valid", "same")
+_KINDS = ("symmetric", "lower", "upper")
+
+
+def _vector(function: str, value: Array) -> Any:
+    return np.atleast_1d(operand(function, value))
+
+
+def _inexact(x: Any) -> Any:
+    return x if kind_letter(x.dtype) in "fc" else x.astype(np.float64)
+
+
+def _counted(function: str, n: Any) -> int:
+    count = operator.index(n)
+    if count < 1:
+        raise located(ValueError, f"n must be a positive integer; got {count}.")
+    return count
+
+
+@public
+def circulant(c: Array) -> Any:
+    """`scipy.linalg.circulant`: c, and in each further column c one step down, around its end."""
+    x = _vector("circulant", c)
+    place = np.arange(x.shape[-1])
+    return x[..., (place[:, None] - place) % x.shape[-1]]
+
+
+@public
+def hankel(c: Array, r: Array | None = None) -> Any:
+    """`scipy.linalg.hankel`: with the first column c and the last row r, whose first element does
+    not count; zeros by default."""
+    column = _vector("hankel", c)
+    row = np.zeros_like(column) if r is None else _vector("hankel", r)
+    dtype = result_dtype(column, row)
+    head = np.broadcast_shapes(column.shape[:-1], row.shape[:-1])
+    m, n = column.shape[-1], row.shape[-1]
+    column = np.broadcast_to(column.astype(dtype), (*head, m))
+    row = np.broadcast_to(row.astype(dtype), (*head, n))
+    values = np.concatenate([column, row[..., 1:]], -1)
+    return values[..., np.arange(m)[:, None] + np.arange(n)]
+
+
+@public
+def companion(a: Array) -> Any:
+    """`scipy.linalg.companion`: the matrix whose eigenvalues are the roots of a polynomial."""
+    x = _inexact(_vector("companion", a))
+    n = x.shape[-1] - 1
+    if n < 1:
+        raise located(
+            ValueError,
+            f"The length of `a` along the last axis must be at least 2; got shape {x.shape}.",
+        )
+    first = -x[..., 1:] / x[..., :1]
+    below = np.broadcast_to(np.eye(n - 1, n, dtype=x.dtype), (*x.shape[:-1], n - 1, n))
+    return np.concatenate([first[..., None, :], below], -2)
+
+
+@public
+def fiedler_companion(a: Array) -> Any:
+    """`scipy.linalg.fiedler_companion`: a matrix of five diagonals with these eigenvalues."""
+    x = _inexact(_vector("fiedler_companion", a))
+    n = x.shape[-1] - 1
+    if n < 1:
+        return np.zeros((*x.shape[:-1], 0, 0), x.dtype)
+    c = -x / x[..., :1]
+    if n == 1:
+        return c[..., 1:, None]
+    rows = []
+    zero, one = np.zeros_like(c[..., 0]), np.ones_like(c[..., 0])
+    for i in range(n):
+        entries = [zero] * n
+        for j, value in _fiedler_row(i, n, c, one):
+            entries[j] = value
+        rows.append(np.stack(entries, -1))
+    return np.stack(rows, -2)
+
+
+def _fiedler_row(i: int, n: int, c: Any, one: Any) -> list[tuple[int, Any]]:
+    """The elements of a row: M. Fiedler, A note on companion matrices, 2003."""
+    found: list[tuple[int, Any]] = []
+    if i == 0:
+        found = [(0, c[..., 1]), (1, c[..., 2])]
+        return found + ([(2, one)] if n > 2 else [])
+    if i == 1:
+        return [(0, one)]
+    if i % 2 == 0:
+        found = [(i - 1, c[..., i + 1])]
+        if i + 1 < n:
+            found.append((i + 1, c[..., i + 2]))
+        if i + 2 < n:
+            found.append((i + 2, one))
+        return found
+    return [(i - 2, one)]
+
+
+@public
+def fiedler(a: Array) -> Any:
+    """`scipy.linalg.fiedler`: |a_i - a_j|."""
+    x = _vector("fiedler", a)
+    return np.absolute(x[..., :, None] - x[..., None, :])
+
+
+@public
+def leslie(f: Array, s: Array) -> Any:
+    """`scipy.linalg.leslie`: births f in the first row, survivals s below the diagonal."""
+    births, survivals = _vector("leslie", f), _vector("leslie", s)
+    n = births.shape[-1]
+    if survivals.shape[-1] != n - 1:
+        raise located(
+            ValueError,
+            "Incorrect lengths for f and s. The length of s along the last axis must be one less "
+            f"than the length of f; got f shape {births.shape} and s shape {survivals.shape}.",
+        )
+    if n < 2:
+        raise located(
+            ValueError,
+            f"The length of f along the last axis must be at least 2; got shape {births.shape}.",
+        )
+    dtype = result_dtype(births, survivals)
+    head = np.broadcast_shapes(births.shape[:-1], survivals.shape[:-1])
+    first = np.broadcast_to(births.astype(dtype), (*head, n))[..., None, :]
+    below = survivals.astype(dtype)[..., :, None] * np.eye(n - 1, n, dtype=dtype)
+    return np.concatenate([first, np.broadcast_to(below, (*head, n - 1, n))], -2)
+
+
+@public
+def convolution_matrix(a: Array, n: int, mode: str = "full") -> Any:
+    """`scipy.linalg.convolution_matrix`: the matrix A with A v = convolve(a, v, mode), v of n."""
+    x = _vector("convolution_matrix", a)
+    count = _counted("convolution_matrix", n)
+    if mode not in _MODES:
+        raise located(ValueError, f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
+    m = x.shape[-1]
+    padded = np.concatenate([x, np.zeros_like(x[..., :1])], -1)
+    place = np.arange(m + count - 1)[:, None] - np.arange(count)
+    full = padded[..., np.where((place >= 0) & (place < m), place, m)]
+    size = {"full": m + count - 1, "same": max(m, count), "valid": abs(m - count) + 1}[mode]
+    start = (m + count - 1 - size) // 2
+    return full[..., start : start + size, :]
+
+
+@public
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+    """`scipy.linalg.dft`: the matrix of the discrete Fourier transform."""
+    if scale not in (None, "sqrtn", "n"):
+        raise located(ValueError, f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    count = operator.index(n)
+    turns = np.outer(np.arange(count), np.arange(count)) % max(count, 1)
+    matrix = np.exp(-2j * np.pi / max(count, 1) * turns)
+    factor = {None: 1, "sqrtn": math.sqrt(count), "n": count}[scale]
+    return (matrix / factor).astype(np.complex128 if dtype is None else dtype)
+
+
+@public
+def hadamard(n: int, dtype: Any = int) -> Any:
+    """`scipy.linalg.hadamard`: a matrix of 1 and -1 with orthogonal rows."""
+    count = operator.index(n)
+    if count < 1 or count & (count - 1):
+        raise located(ValueError, f"n must be a positive power of 2; got {count}.")
+    matrix = np.ones((1, 1), int)
+    while len(matrix) < count:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix.astype(dtype)
+
+
+@public
+def helmert(n: int, full: bool = False) -> Any:
+    """`scipy.linalg.helmert`: an orthogonal matrix of contrasts; the row of equals with `full`."""
+    count = _counted("helmert", n)
+    matrix = np.tril(np.ones((count, count)), -1) - np.diag(np.arange(count))
+    matrix[0] = 1
+    steps = np.arange(count)
+    sizes = np.where(steps == 0, count, steps * (steps + 1))
+    matrix = matrix / np.sqrt(sizes)[:, None]
+    return matrix if full else matrix[1:]
+
+
+@public
+def hilbert(n: int) -> Any:
+    """`scipy.linalg.hilbert`: 1 / (i + j + 1)."""
+    place = np.arange(operator.index(n), dtype=np.float64)
+    return 1 / (place[:, None] + place + 1)
+
+
+@public
+def invhilbert(n: int) -> Any:
+    """`scipy.linalg.invhilbert`: the inverse of hilbert(n), whose numbers are whole."""
+    count = operator.index(n)
+
+    def element(i: int, j: int) -> float:
+        product = math.comb(count + i, count - j - 1) * math.comb(count + j, count - i - 1)
+        return float((-1) ** (i + j) * (i + j + 1) * product * math.comb(i + j, i) ** 2)
+
+    found = [element(i, j) for i in range(count) for j in range(count)]
+    return np.array(found, np.float64).reshape(count, count)
+
+
+def _pascal(n: Any, kind: str | None, inverse: bool) -> Any:
+    count, chosen = operator.index(n), kind or "symmetric"
+    if chosen not in _KINDS:
+        word = "one" if inverse else "on"
+        text = f"Expected kind to be {word} of: {list(_KINDS)}; got {kind}"
+        raise located(ValueError, text)
+    sign = -1 if inverse else 1
+    lower = [[sign ** (i + j) * math.comb(i, j) for j in range(count)] for i in range(count)]
+    exact = np.array(lower, object).reshape(count, count)
+    if chosen == "symmetric":
+        exact = exact.T @ exact if inverse else exact @ exact.T
+    elif chosen == "upper":
+        exact = exact.T
+    return exact.astype(np.float64)
+
+
+@public
+def pascal(n: int, kind: str | None = None) -> Any:
+    """`scipy.linalg.pascal`: binomial coefficients; kind is symmetric, lower or upper."""
+    return _pascal(n, kind, False)
+
+
+@public
+def invpascal(n: int, kind: str | None = None) -> Any:
+    """`scipy.linalg.invpascal`: the inverse of pascal(n, kind)."""
+    return _pascal(n, kind, True)
