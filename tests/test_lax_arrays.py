@@ -176,6 +176,20 @@ def test_top_k_prefers_the_first_of_equal_ones(row):
     assert places.dtype == np.int32
 
 
+def test_the_largest_element_is_found_without_a_sort(shared_cache):
+    x = np.array([[2.0, np.nan, np.nan], [5.0, 7.0, 7.0]])
+
+    def largest(x):
+        return lax.top_k(x, 1), lax.top_k(x, 1, axis=0)
+
+    for found in (largest(x), transpile.jit(largest)(x)):
+        np.testing.assert_array_equal(found[0][0], [[np.nan], [7]])
+        np.testing.assert_array_equal(found[0][1], [[1], [1]])
+        np.testing.assert_array_equal(found[1][1], [[1, 0, 0]])
+    graph = transpile.make_jaxpr(largest)(x)
+    assert not any(e.primitive.kind == "sort" for e in graph.equations)
+
+
 def test_positions_of_extremes(shared_cache):
     x = np.array([[2.0, np.nan, 7.0], [5.0, 1.0, 5.0]])
     found = transpile.jit(lambda x: (lax.argmax(x, 1, jnp.int32), lax.argmin(x, 0, jnp.uint8)))(x)

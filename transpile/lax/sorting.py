@@ -12,8 +12,8 @@ import numpy as np
 
 from transpile.lax.operands import Array, array, dtype_argument, of_dtype, public, spelled
 from transpile.lax.shapes import axis_in
+from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, slice_axis, strengthen
 from transpile.numpy.operands import error as located
-from transpile.numpy.operands import fill, is_empty, slice_axis, strengthen
 from transpile.numpy.sorting import argsort_along, reverse, sort_along
 from transpile.primitives import reductions
 from transpile.primitives.sorting import along_axis
@@ -98,6 +98,10 @@ def _largest(x: Any, k: Any, axis: int) -> tuple[Any, Any]:
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     if is_empty(shape):
         return fill(0, shape, x.dtype), fill(0, shape, INT32)
+    if k == 1:  # without a sort
+        first = bind(reductions.argmax, x, axis=axis)
+        order = broadcast_in_dim(first, shape, [a for a in range(x.ndim) if a != axis])
+        return along_axis(x, order, axis), of_dtype(order, INT32)
     # Backwards twice: so the sort, which is stable, keeps equal elements in their order.
     backwards = reverse(argsort_along(axis, reverse(x, axis)), axis)
     order = np.subtract(x.shape[axis] - 1, slice_axis(backwards, axis, 0, k))
