@@ -58,6 +58,10 @@ class Place:
         return Place(self.buffer, (*self.prefix, *prefix))
 
 
+# Operations whose operands may change places: of a maximum of two NaNs either one will do.
+_COMMUTING = ("add", "multiply", "maximum", "minimum")
+
+
 @dataclass(frozen=True)
 class Variable:
     """A number in a variable that loops change."""
@@ -70,13 +74,12 @@ class Variable:
         return Ref(self.name, self.dtype)
 
     def store(self, _: Shape, value: Expr) -> Statement:
-        """What gives it a value: `x += y` where that is `x + y` or, of numbers that add up in any
-        order, `y + x`."""
+        """What gives it a value: `x += y` where that is `x + y` or `y + x`, and so on."""
         match value:
-            case Apply(op="add" | "multiply" as op, args=(left, right)) if right == self.load():
+            case Apply(op=op, args=(left, right)) if op in _COMMUTING and right == self.load():
                 return Update(self.load(), op, left)
-            case Apply(op="add" | "multiply" | "subtract" as op, args=(left, right)) if (
-                left == self.load()
+            case Apply(op=op, args=(left, right)) if (
+                op in (*_COMMUTING, "subtract") and left == self.load()
             ):
                 return Update(self.load(), op, right)
             case _:

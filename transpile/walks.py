@@ -18,6 +18,7 @@ from transpile.loops import (
     If,
     IndexValue,
     Kernel,
+    Literal,
     Load,
     Program,
     Ref,
@@ -232,6 +233,32 @@ def accesses(statement: Statement) -> Iterator[tuple[str, Shape]]:
         yield load.buffer, load.index
     if isinstance(statement, Store):
         yield statement.buffer, statement.index
+
+
+# What changes no largest or smallest number.
+_LEAST = {"maximum": -float("inf"), "minimum": float("inf")}
+
+
+def without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Statements without those that store an element where it is, or take the larger of a number
+    and -inf; and without loops around nothing else."""
+    kept: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Store(buffer=buffer, index=index, value=Load() as value):
+                if (value.buffer, value.index) == (buffer, index):
+                    continue
+            case Update(op=op, value=Literal(value=value)) if op in _LEAST and value == _LEAST[op]:
+                continue
+            case For():
+                inner = without_copies(statement.body)
+                if not inner:
+                    continue
+                statement = replace(statement, body=inner)
+            case _:
+                statement = with_bodies(statement, without_copies)
+        kept.append(statement)
+    return tuple(kept)
 
 
 def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Statement:

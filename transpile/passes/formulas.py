@@ -1,8 +1,9 @@
-"""Formulas: a constant array of equal numbers is one number, and one that counts is a counter.
+"""Formulas: a constant array of equal numbers is one number, one that counts is a counter, and a
+triangle or a diagonal is a comparison of two counters.
 
-`np.zeros(n)` and `np.arange(n)` in a traced function are arrays, whose elements a program would
-read from a table; as a number and as the index of a loop they cost nothing, and subscripts made of
-them are known to be in range.
+`np.zeros(n)`, `np.arange(n)` and `np.tri(n)` in a traced function are arrays, whose elements a
+program would read from a table; as a number and as indices of loops they cost nothing, subscripts
+made of them are known to be in range, and loops are cut where such a comparison changes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 
 from transpile.graph import Atom, Const, Equation, Graph
 from transpile.passes.rewrite import Builder, rewrite
+from transpile.primitive import TABLE
 from transpile.primitives import axes, elementwise
-from transpile.types import INT64
+from transpile.types import BOOL, INT64
 
 # A table of less than this is as good as a formula.
 SHORTEST = 4
@@ -40,8 +42,9 @@ def _formula(builder: Builder, atom: Atom, known: dict[Const, Atom]) -> Atom:
     if not isinstance(atom, Const) or atom.value.size < SHORTEST:
         return atom
     if atom not in known:
-        found = _uniform(builder, atom)
-        known[atom] = found if found is not None else _counting(builder, atom) or atom
+        rules = (_uniform, _counting, _triangle, _diagonal)
+        found = (made for rule in rules if (made := rule(builder, atom)) is not None)
+        known[atom] = next(found, atom)
     return known[atom]
 
 
@@ -75,3 +78,46 @@ def _counting(builder: Builder, const: Const) -> Atom | None:
     if value.dtype != INT64:
         result = builder.apply(elementwise.convert, result, dtype=value.dtype)
     return result
+
+
+def _triangle(builder: Builder, const: Const) -> Atom | None:
+    """One number below a diagonal, and on it, and another one above it."""
+    value = const.value
+    if value.ndim != 2 or value[-1, 0] == value[0, -1]:
+        return None
+    inside, outside = value[-1, 0], value[0, -1]
+    in_row, in_column = np.flatnonzero(value[0] != outside), np.flatnonzero(value[:, 0] != outside)
+    offset = int(in_row[-1]) if len(in_row) else -int(in_column[0])
+    return _chosen(builder, const, "less_equal", offset, inside, outside)
+
+
+def _diagonal(builder: Builder, const: Const) -> Atom | None:
+    """One number on a diagonal, and another one elsewhere."""
+    value = const.value
+    if value.ndim != 2 or min(value.shape) < 2:
+        return None
+    other = value[0, -1] if value[0, 1] != value[0, -1] else value[0, 1]
+    places = np.argwhere(value != other)
+    if not len(places):
+        return None
+    row, column = (int(k) for k in places[0])
+    return _chosen(builder, const, "equal", column - row, value[row, column], other)
+
+
+def _chosen(
+    builder: Builder, const: Const, test: str, offset: int, inside: Any, outside: Any
+) -> Atom | None:
+    """`inside` where `column - row TEST offset` holds, and `outside` elsewhere; None if the array
+    is something else."""
+    rows, columns = np.indices(const.value.shape, sparse=True)
+    holds = getattr(np, test)(columns - rows, offset)
+    expected = np.where(holds, inside, outside).astype(const.value.dtype)
+    if expected.tobytes() != const.value.tobytes():
+        return None
+    shape = const.value.shape
+    row, column = (builder.apply(axes.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
+    limit = builder.apply(elementwise.add, row, Const(np.int64(offset))) if offset else row
+    mask = builder.apply(TABLE[test], column, limit)
+    if const.value.dtype == BOOL and inside and not outside:
+        return mask
+    return builder.apply(elementwise.select, mask, Const(inside), Const(outside))

@@ -20,6 +20,7 @@ from transpile.schedule.simd import simd
 from transpile.schedule.split import split
 from transpile.schedule.threads import threads
 from transpile.schedule.tiles import tiles
+from transpile.schedule.triangles import triangles
 from transpile.schedule.unravel import unravel
 from transpile.schedule.unused import unused
 from transpile.schedule.versions import versions
@@ -30,6 +31,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         split,
         "loops over padded or joined arrays run piece by piece, without a test in each iteration",
     ),
+    (triangles, "loops over masked arrays run up to the diagonal, and from there"),
     (flatten, "reshaped arrays are walked by one plain subscript instead of quotients"),
     (unravel, "merged axes are walked by a loop each, where quotients would keep it out of lanes"),
     (unused, "what only other pieces of a loop read is not computed"),

@@ -22,7 +22,6 @@ from transpile.loops import (
     Load,
     Program,
     Statement,
-    Store,
     Swap,
     While,
 )
@@ -32,7 +31,7 @@ from transpile.walks import (
     loads,
     map_statement,
     used_buffers,
-    with_bodies,
+    without_copies,
     written,
 )
 
@@ -163,23 +162,4 @@ def _in_place(kernel: Kernel, donated: str, output: str) -> Kernel:
 
     shapes = tuple((n, s) for n, s in kernel.shapes if n != donated)
     body = tuple(map_statement(s, swap, lambda i: i) for s in kernel.body)
-    return replace(kernel, body=_without_copies(body) or body, shapes=shapes)
-
-
-def _without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Statements without those that store an element where it is, and loops around nothing else."""
-    kept: list[Statement] = []
-    for statement in body:
-        match statement:
-            case Store(buffer=buffer, index=index, value=Load() as value):
-                if (value.buffer, value.index) == (buffer, index):
-                    continue
-            case For():
-                inner = _without_copies(statement.body)
-                if not inner:
-                    continue
-                statement = replace(statement, body=inner)
-            case _:
-                statement = with_bodies(statement, _without_copies)
-        kept.append(statement)
-    return tuple(kept)
+    return replace(kernel, body=without_copies(body) or body, shapes=shapes)

@@ -29,6 +29,7 @@ from transpile.loops import (
 from transpile.options import Options
 from transpile.walks import expressions, subexpressions, walk, with_bodies
 
+_EXACT = ("maximum", "minimum", "logical_or", "logical_and")
 # Shorter loops are unrolled by the compiler.
 SHORTEST = 4
 
@@ -44,12 +45,26 @@ def _mark(statement: Statement) -> Statement:
     nested = isinstance(statement, For) and any(
         isinstance(s, (For, If, While, Call)) for s in statement.body
     )
-    if not isinstance(statement, For) or nested or statement.ordered:
+    if not isinstance(statement, For) or nested or not _may_change_order(statement):
         return with_bodies(statement, lambda body: tuple(map(_mark, body)))
     reductions = _reductions(statement)
     if reductions is None or _may_meet(statement) or trips(statement) < SHORTEST:
         return statement
     return replace(statement, simd=True, reductions=reductions)
+
+
+def _may_change_order(loop: For) -> bool:
+    """Tell whether iterations may run in another order: those of a loop of the user's only where
+    all that they do is to collect numbers by operations that give the same in any order."""
+    return not loop.ordered or all(
+        isinstance(s, Declare)
+        or (
+            isinstance(s, Update)
+            and isinstance(s.target, Ref)
+            and (s.op in _EXACT or (s.op in ("add", "multiply") and s.target.dtype.kind in "iu"))
+        )
+        for s in loop.body
+    )
 
 
 def _may_meet(loop: For) -> bool:

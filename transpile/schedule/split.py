@@ -146,11 +146,12 @@ def _loop(loop: For) -> Iterator[Statement]:
     ends = [*cuts, loop.stop]
     start = loop.start
     for end in ends:
-        yield from _piece(loop, start, end)
+        yield from pieces(loop, start, end)
         start = end
 
 
-def _piece(loop: For, start: Index, end: Index) -> Iterator[Statement]:
+def pieces(loop: For, start: Index, end: Index) -> Iterator[Statement]:
+    """The iterations of a loop from a start to an end: a loop, or the only one."""
     if end - start == 1:
         inner = tuple(substitute_index(s, loop.symbol, start) for s in loop.body)
         yield from _body(tuple(_simplified(s) for s in inner))
@@ -208,10 +209,11 @@ def _changes(condition: Within, symbol: Symbol) -> set[int]:
 
 def _simplified(statement: Statement) -> Statement:
     """The statement with every condition that is decided by the ranges resolved."""
-    return map_statement(statement, _decide, lambda index: index)
+    return map_statement(statement, decided, lambda index: index)
 
 
-def _decide(expr: Expr) -> Expr:
+def decided(expr: Expr) -> Expr:
+    """An expression without conditions that the ranges of indices decide."""
     if isinstance(expr, Within):
         low, high = bounds(expr.index - expr.low)[0], bounds(expr.high - expr.index)[0]
         if low is not None and high is not None and low >= 0 and high >= 1:

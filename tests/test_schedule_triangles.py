@@ -1,0 +1,99 @@
+"""Triangles: masked loops are cut at the diagonal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, statements_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transpile import jit
+from transpile.loops import Apply
+from transpile.options import Options
+from transpile.run_loops import run
+from transpile.schedule.split import split
+from transpile.schedule.triangles import triangles
+from transpile.walks import expressions, subexpressions
+
+X = np.random.default_rng(0).random((9, 11))
+
+
+def comparisons_in(program):
+    kinds = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "select")
+    statements = statements_of(program, object)
+    parts = [p for s in statements for e in expressions(s) for p in subexpressions(e)]
+    return [p for p in parts if isinstance(p, Apply) and p.op in kinds]
+
+
+def masked(test, x, y=0.0):
+    rows, columns = np.indices(x.shape, sparse=True)
+    return np.where(test(rows, columns), x, y)
+
+
+TESTS = {
+    "below": lambda i, j: j < i,
+    "up to": lambda i, j: j <= i,
+    "above": lambda i, j: i < j,
+    "on": lambda i, j: i == j,
+    "off": lambda i, j: i != j,
+    "shifted": lambda i, j: j - 2 > i - 1,
+    "turned": lambda i, j: i >= j + 1,
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_loops_are_cut_where_a_comparison_changes(name):
+    program = split(lowered(lambda x: masked(TESTS[name], x), X), Options())
+    assert comparisons_in(program)
+    after = assert_steps_agree(program, [X], triangles)
+    assert not comparisons_in(after)
+    assert len(loops_of(after)) > 2
+
+
+def test_a_band_is_two_comparisons():
+    def band(x):
+        rows, columns = np.indices(x.shape, sparse=True)
+        return np.where((columns >= rows - 1) & (columns <= rows + 1), x, 0)
+
+    square = X[:, :9]
+    found = jit(band)(square)
+    np.testing.assert_array_equal(found, band(square))
+
+
+def test_antidiagonals_are_no_comparison_with_a_step_of_one_row():
+    def anti(x):
+        rows, columns = np.indices(x.shape, sparse=True)
+        return np.where(rows + columns < 9, x, -x)
+
+    np.testing.assert_array_equal(jit(anti)(X), anti(X))
+
+
+def test_what_only_copies_an_element_to_itself_is_no_loop():
+    def f(x):
+        x += 0.0
+        return np.where(np.tri(9, 11, dtype=bool), x, 0.0)
+
+    program = split(lowered(f, X.copy()), Options())
+    after = triangles(program, Options())
+    assert not comparisons_in(after)
+
+
+@given(
+    rows=st.integers(1, 12),
+    columns=st.integers(1, 12),
+    offset=st.integers(-14, 14),
+    name=st.sampled_from(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]),
+    flip=st.booleans(),
+)
+def test_any_offset_gives_numpys_values(rows, columns, offset, name, flip):
+    x = np.arange(1.0, rows * columns + 1).reshape(rows, columns)
+
+    def f(x):
+        i, j = np.indices(x.shape, sparse=True)
+        left, right = (i + offset, j) if flip else (j, i + offset)
+        return np.where(getattr(np, name)(left, right), x, -x)
+
+    program = split(lowered(f, x), Options())
+    after = triangles(program, Options())
+    np.testing.assert_array_equal(run(after, [x])[0], f(x))

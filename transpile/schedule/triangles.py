@@ -1,0 +1,144 @@
+"""Triangles: a loop is cut where a comparison of its index with that of a loop around it changes.
+
+`where(j <= i, x, y)` over i and j is x up to the diagonal and y after it: two loops without a test.
+What is only a copy of an element to itself is no loop at all, so that a masked update of a row
+touches the masked part alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from transpile.dims import Dim, Index, bounds, symbols_of
+from transpile.elements import as_index
+from transpile.loops import Apply, Declare, Expr, For, Literal, Program, Statement
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.split import MOST_STATEMENTS, decided, distinct, pieces
+from transpile.types import BOOL
+from transpile.walks import (
+    expressions,
+    map_statement,
+    names_in,
+    subexpressions,
+    walk,
+    with_bodies,
+    without_copies,
+)
+
+# At most so many places to cut one loop.
+MOST_CUTS = 3
+# For `index - other` OP 0, with a step of 1: (how far after -other it changes, whether it holds
+# before or from there); with a step of -1 the other way round.
+_CHANGES = {
+    ("less", 1): (0, True),
+    ("less", -1): (1, False),
+    ("less_equal", 1): (1, True),
+    ("less_equal", -1): (0, False),
+    ("greater", 1): (1, False),
+    ("greater", -1): (0, True),
+    ("greater_equal", 1): (0, False),
+    ("greater_equal", -1): (1, True),
+}
+
+
+def triangles(program: Program, options: Options) -> Program:
+    """The program with such loops cut."""
+    names = Names(names_in(program))
+    kernels = []
+    for kernel in program.kernels:
+        body = tuple(_body(kernel.body))
+        if body != kernel.body:
+            body = without_copies(distinct(body, names))
+        kernels.append(replace(kernel, body=body))
+    return replace(program, kernels=tuple(kernels))
+
+
+def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    for statement in body:
+        inner = with_bodies(statement, lambda b: tuple(_body(b)))
+        if isinstance(inner, For) and not inner.ordered and inner.limit is None:
+            yield from _loop(inner)
+        else:
+            yield inner
+
+
+def _loop(loop: For) -> Iterator[Statement]:
+    tests = {t: found for t in _tests(loop) if (found := _cuts(t, loop)) is not None}
+    cuts = _ordered(sorted({c for found in tests.values() for c, _ in found}, key=str), loop)
+    if not cuts or len(list(walk(loop.body))) * (len(cuts) + 1) > MOST_STATEMENTS:
+        yield loop
+        return
+    edges = [loop.start, *cuts, loop.stop]
+    for number, (start, end) in enumerate(pairwise(edges)):
+        values: dict[Expr, Expr] = {
+            test: Literal(np.bool_(_holds(found, cuts[:number])), BOOL)
+            for test, found in tests.items()
+        }
+        body = tuple(
+            map_statement(s, lambda e, v=values: decided(v.get(e, e)), lambda i: i)
+            for s in loop.body
+        )
+        yield from pieces(replace(loop, body=body), start, end)
+
+
+def _tests(loop: For) -> dict[Apply, None]:
+    """The comparisons of indices in a loop's body."""
+    return {
+        part: None
+        for statement in walk(loop.body)
+        for expr in expressions(statement)
+        for part in subexpressions(expr)
+        if isinstance(part, Apply) and len(part.args) == 2 and part.args[0].dtype.kind in "iu"
+    }
+
+
+def _cuts(test: Apply, loop: For) -> list[tuple[Index, bool]] | None:
+    """Where a comparison changes as the loop's index goes up, and whether it holds before that, or
+    from there; for an equality the two places."""
+    left, right = map(as_index, test.args)
+    if left is None or right is None:
+        return None
+    difference = left - right
+    if not isinstance(difference, Dim):
+        return None
+    step = dict(difference.terms).get((loop.symbol,), 0)
+    other = difference - Dim.of(loop.symbol) * step
+    if abs(step) != 1 or loop.symbol in symbols_of(other) or not isinstance(other, Dim):
+        return None
+    inside = {s.symbol for s in walk(loop.body) if isinstance(s, For | Declare) and s.symbol}
+    if not inside.isdisjoint(other.symbols()):
+        return None
+    place = other * -step
+    if test.op in ("equal", "not_equal"):
+        return [(place, test.op == "not_equal"), (place + 1, test.op == "equal")]
+    if (test.op, step) not in _CHANGES:
+        return None
+    after, before = _CHANGES[test.op, step]
+    return [(place + after, before)]
+
+
+def _ordered(cuts: list[Index], loop: For) -> list[Index]:
+    """The cuts in order, if that is known, and if they are in the loop's range; else none."""
+    if not cuts or len(cuts) > MOST_CUTS:
+        return []
+    distances = {d: cut for cut in cuts if isinstance(d := cut - cuts[0], int)}
+    if len(distances) < len(cuts):
+        return []
+    ordered = [distances[d] for d in sorted(distances)]
+    low, high = bounds(ordered[0] - loop.start)[0], bounds(loop.stop - ordered[-1])[0]
+    return ordered if low is not None and low >= 0 and high is not None and high >= 0 else []
+
+
+def _holds(found: list[tuple[Index, bool]], passed: list[Index]) -> bool:
+    """Whether a comparison holds after the cuts passed."""
+    if len(found) == 2:
+        (first, outside), (last, _) = found
+        is_at = first in passed and last not in passed
+        return not is_at if outside else is_at
+    ((place, before),) = found
+    return before != (place in passed)
