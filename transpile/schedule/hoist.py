@@ -44,8 +44,8 @@ def hoist(program: Program, options: Options) -> Program:
     kernels = []
     for kernel in program.kernels:
         changing = {name for s in walk(kernel.body) for name in written(s)}
-        body = _hoisted(_needed(kernel.body), changing)
-        kernels.append(replace(kernel, body=distinct(body, Names(taken))))
+        body = _hoisted(_needed(kernel.body), changing, Names(taken))
+        kernels.append(replace(kernel, body=body))
     return replace(program, kernels=tuple(kernels))
 
 
@@ -86,7 +86,11 @@ def _note_index(found: list[Index], index: Index) -> Index:
     return index
 
 
-def _hoisted(body: tuple[Statement, ...], changing: set[str]) -> tuple[Statement, ...]:
+def _hoisted(
+    body: tuple[Statement, ...], changing: set[str], names: Names
+) -> tuple[Statement, ...]:
+    """The statements, what moves out of loops before them; where it meets another subscript of its
+    name, by another one, before it moves further."""
     result: list[Statement] = []
     for statement in body:
         if isinstance(statement, For):
@@ -94,19 +98,28 @@ def _hoisted(body: tuple[Statement, ...], changing: set[str]) -> tuple[Statement
                 (within,) = statement.body
                 assert isinstance(within, For)
                 inner: tuple[Statement, ...] = (
-                    replace(within, body=_hoisted(within.body, changing)),
+                    replace(within, body=_hoisted(within.body, changing, names)),
                 )
             else:
-                inner = _hoisted(statement.body, changing)
+                inner = _hoisted(statement.body, changing, names)
             if not statement.parallel:  # what is inside it is each thread's own
                 moved, inner = _split(statement.symbol, inner)
-                result += [m for m in moved if m not in result or not _is_fixed(m, changing)]
+                for m in moved:
+                    if not (_is_fixed(m, changing) and _is_declared(m, result)):
+                        result.append(m)
             result.append(replace(statement, body=inner))
         elif isinstance(statement, If | While):
-            result.append(with_bodies(statement, lambda inner: _hoisted(inner, changing)))
+            result.append(with_bodies(statement, lambda inner: _hoisted(inner, changing, names)))
         else:
             result.append(statement)
-    return tuple(result)
+    return distinct(tuple(result), names)
+
+
+def _is_declared(statement: Statement, before: list[Statement]) -> bool:
+    """Tell whether the last declaration of a name, among the statements before, is this one."""
+    assert isinstance(statement, Declare)
+    same = [s for s in before if isinstance(s, Declare) and s.name == statement.name]
+    return bool(same) and same[-1] == statement
 
 
 def _is_fixed(statement: Statement, changing: set[str]) -> bool:
