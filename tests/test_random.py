@@ -1,6 +1,7 @@
 """Random numbers: the bits and the samples are JAX's, in a program and interpreted with NumPy."""
 
 import functools
+import inspect
 import os
 import subprocess
 import sys
@@ -186,3 +187,77 @@ def test_equal_seeds_give_equal_samples_in_another_process():
     key = random.key(5)
     again = random.normal(key, (3,)).tolist(), random.key_data(random.split(key))[1].tolist()
     assert found.stdout.strip() == f"{again[0]} {again[1]}"
+
+
+def test_calls_from_everywhere_share_a_program(tmp_path):
+    """The line that calls is not part of the text, nor of its key in the cache."""
+    code = "from transpile import random\nrandom.poisson(random.key(1), 3.0, (2,))\n"
+    for number, text in enumerate((code, "\n\n" + code)):
+        path = tmp_path / f"caller{number}.py"
+        path.write_text(text)
+        variables = {**os.environ, "TRANSPILE_CACHE_DIR": str(tmp_path / "cache")}
+        subprocess.run([sys.executable, str(path)], check=True, env=variables)
+    (program,) = (tmp_path / "cache").glob("poisson-*")
+    assert "caller" not in (program / "program.c").read_text()
+
+
+# ---------------------------------------------------------------------------------- shapes, dtypes
+
+PARAMETERS = {
+    "categorical": (np.zeros((5, 4)),),
+    "permutation": (np.zeros((5, 4)),),
+    "choice": (np.zeros(7, "int16"), (2,)),
+    "ball": (3,),
+    "orthogonal": (3,),
+    "dirichlet": (np.ones((5, 3)),),
+    "multivariate_normal": (np.zeros((5, 3)), np.eye(3)),
+    "multinomial": (10, np.ones((5, 3)) / 3),
+    "randint": ((5,), 0, 9),
+    "binomial": (np.full(5, 9), 0.5),
+    "truncated_normal": (np.zeros(5), 1),
+    "triangular": (np.zeros(5), 1, 2),
+    "f": (np.ones(5), 2),
+    "beta": (np.ones(5), 2),
+    "double_sided_maxwell": (np.zeros(5), 1.0, (5,)),
+    "weibull_min": (1.0, np.ones(5), (5,)),
+    "generalized_normal": (2.0, (5,)),
+    "uniform": ((5,),),
+    **dict.fromkeys(("gamma", "loggamma", "t", "chisquare", "pareto"), (np.ones(5),)),
+    **dict.fromkeys(("rayleigh", "wald", "lognormal", "poisson"), (np.ones(5),)),
+    **dict.fromkeys(("bernoulli", "geometric"), (np.full(5, 0.5),)),
+}
+SHAPES_OF = {
+    "permutation": (5, 4),
+    "choice": (2,),
+    "ball": (3,),
+    "orthogonal": (3, 3),
+    "double_sided_maxwell": (5, 5),
+    **dict.fromkeys(("dirichlet", "multivariate_normal", "multinomial"), (5, 3)),
+}
+DTYPES_OF = {
+    "bits": "uint64",
+    "bernoulli": "bool",
+    "choice": "int16",
+    **dict.fromkeys(("randint", "rademacher", "poisson", "geometric", "categorical"), "int64"),
+}
+SAMPLERS = sorted(
+    set(random.__all__)
+    - {"PRNGKey", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split"}
+    - {"wrap_key_data"}
+)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_shapes_and_dtypes_of_samples(name):
+    """By default they are of 64 bits, and of the shape of the parameters."""
+    arguments = PARAMETERS.get(name, ((5,),))
+    found = transpile.eval_shape(lambda k: getattr(random, name)(k, *arguments), random.key(0))
+    assert found.shape == SHAPES_OF.get(name, (5,))
+    assert found.dtype == DTYPES_OF.get(name, "float64")
+    if "dtype" in inspect.signature(getattr(random, name)).parameters:
+        kind = {"u": "uint8", "i": "int32", "f": "float32"}[found.dtype.kind]
+        wanted = [x.astype("float32") if isinstance(x, np.ndarray) else x for x in arguments]
+        found = transpile.eval_shape(
+            lambda k: getattr(random, name)(k, *wanted, dtype=kind), random.key(0)
+        )
+        assert found.dtype == kind

@@ -19,7 +19,7 @@ from transpile.numpy.taking import take
 from transpile.primitives.rules import apply
 from transpile.random.arguments import canonical_shape, inexact, own_dtype, parameter, sample_shape
 from transpile.random.bits import DType, split, split_keys, unit_floats
-from transpile.random.evaluation import sampled
+from transpile.random.evaluation import part, sampled
 from transpile.random.keys import key_bits
 from transpile.types import FLOAT32, INT64
 
@@ -60,7 +60,7 @@ def _by_gaps(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
         return key, more, total + np.log(unit_floats(own, shape, FLOAT32))
 
     start = (_traced(key), _all(0, shape, dtype), _all(0, shape, FLOAT32))
-    state = while_loop(lambda s: np.any(s[2] > -rate), body, start)
+    state = while_loop(part(lambda s: np.any(s[2] > -rate)), part(body), start)
     return state[1] - dtype.type(1)
 
 
@@ -106,7 +106,7 @@ def _accepted(key: Any, propose: Any, is_used: Any, shape: Shape, dtype: DType) 
     def goes_on(state: Any) -> Any:
         return np.logical_and(is_used, np.any(np.equal(state[2], 0)))
 
-    return while_loop(goes_on, body, start)[1]
+    return while_loop(part(goes_on), part(body), start)[1]
 
 
 def _traced(key: Any) -> Any:
@@ -169,7 +169,7 @@ def _by_geometric_gaps(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> 
         return key, count, trials + np.ceil(np.log(unit_floats(own, shape, p.dtype)) / log)
 
     start = (_traced(key), _all(0, shape, p.dtype), _all(0, shape, p.dtype))
-    state = while_loop(lambda s: np.any(s[2] <= n), body, start)
+    state = while_loop(part(lambda s: np.any(s[2] <= n)), part(body), start)
     return convert(state[1] - 1, dtype)
 
 
@@ -263,5 +263,5 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
         return left - count, count
 
     start = broadcast_to(n, shape[:-1])
-    _, counts = scan(step, start, (ratios, split_keys(key, (shape[-1],))))
+    _, counts = scan(part(step), start, (ratios, split_keys(key, (shape[-1],))))
     return convert(np.moveaxis(counts, 0, -1), dtype)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from transpile.parameters import parameters
-from transpile.trace import current_trace, trace_function
+from transpile.source import function_source
+from transpile.trace import current_trace, the_trace, trace_function
 from transpile.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
 from transpile.types import type_of
@@ -26,6 +27,19 @@ def sampled(sampler: Sampler, *operands: Any, **static: Hashable) -> Any:
     if current_trace() is not None:
         return named(_quietly(sampler, *operands, **static))
     return _program(sampler, tuple(static.items()))(*map(_as_array, operands))
+
+
+def part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function for a loop's body, whose equations come from where those of this trace do."""
+    origin = the_trace().origin
+    if origin is None:
+        return function
+
+    def body(*args: Any) -> Any:
+        with the_trace().at(origin):
+            return function(*args)
+
+    return body
 
 
 def _quietly(sampler: Sampler, *operands: Any, **static: Hashable) -> Any:
@@ -47,7 +61,9 @@ def _program(sampler: Sampler, static: tuple[tuple[str, Hashable], ...]) -> Call
     def program(*operands: Any) -> Any:
         if current_trace() is None:  # `disable_jit` is in force
             return _interpreted(sampler, operands, settings)
-        return _quietly(sampler, *operands, **settings)
+        # Not where the first user called it: another one's program is the same.
+        with the_trace().at(function_source(sampler)):
+            return _quietly(sampler, *operands, **settings)
 
     program.__name__ = sampler.__name__.lstrip("_")
     return Wrapped(program, Config(parameters(program)))
