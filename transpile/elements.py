@@ -69,8 +69,9 @@ class Elements:
         if isinstance(atom, Const):
             if atom.is_scalar:
                 return Literal(atom.value[()], atom.type.dtype)
-            if all(isinstance(i, int) for i in index):
-                return Literal(atom.value[index], atom.type.dtype)
+            known = tuple(i for i in index if isinstance(i, int))
+            if len(known) == len(index):
+                return Literal(atom.value[known], atom.type.dtype)
             return Load(self.key(atom), index, atom.type.dtype)
         if atom in self.given:
             return self.given[atom]

@@ -389,7 +389,7 @@ def _param_text(value: Any, indent: str) -> str:
     if isinstance(value, Graph):
         return to_text(value, indent)
     if isinstance(value, np.dtype):
-        return SHORT_NAMES.get(value, value.name)
+        return SHORT_NAMES.get(value) or str(value.name)
     if isinstance(value, ArrayType):
         return str(value)
     if isinstance(value, tuple):

@@ -24,8 +24,9 @@ LONGEST_CHAIN = 4
 _COSTLY = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8, "reciprocal": 4}
 _TRANSCENDENTAL_COST = 16
 # Kinds whose values are not computed element by element.
-_WHOLE = ("reduce", "scan", "contract", "composite", "scatter", "sort", "routine", "fft")
-_WHOLE += ("convolve",)
+_WHOLE = frozenset(
+    ("reduce", "scan", "contract", "composite", "scatter", "sort", "routine", "fft", "convolve")
+)
 # What a subscript costs that is read from an array: the element is anywhere in memory.
 SUBSCRIPT_COST = 4
 

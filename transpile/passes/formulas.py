@@ -109,7 +109,7 @@ def _chosen(
 ) -> Atom | None:
     """`inside` where `column - row TEST offset` holds, and `outside` elsewhere; None if the array
     is something else."""
-    rows, columns = np.indices(const.value.shape, sparse=True)
+    rows, columns = np.ogrid[: const.value.shape[0], : const.value.shape[1]]
     holds = getattr(np, test)(columns - rows, offset)
     expected = np.where(holds, inside, outside).astype(const.value.dtype)
     if expected.tobytes() != const.value.tobytes():

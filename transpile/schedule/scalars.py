@@ -8,6 +8,7 @@ statements in which all its uses stand.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -82,8 +83,7 @@ def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, 
     declared: set[str] = set()
     for position, statement in enumerate(body):
         if position in inside:
-            deeper = inside[position]
-            statement = with_bodies(statement, lambda b, deeper=deeper: _part(b, deeper))
+            statement = with_bodies(statement, partial(_part, inside[position]))
         for name in sorted(here - declared):
             if touches(statement, name):
                 declared.add(name)
@@ -95,7 +95,7 @@ def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, 
     return tuple(result)
 
 
-def _part(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, ...]:
+def _part(names: set[str], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     return _sequence(body, {n for n in names if any(touches(s, n) for s in body)})
 
 

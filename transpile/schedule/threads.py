@@ -28,11 +28,10 @@ def threads(program: Program, options: Options) -> Program:
     )
 
 
-def _may_share_out(statement: Statement) -> bool:
+def _may_share_out(statement: For) -> bool:
     """Tell whether the iterations of one of the user's loops are worth threads of their own."""
     return (
-        isinstance(statement, For)
-        and not any(isinstance(s, Call) for s in walk(statement.body))
+        not any(isinstance(s, Call) for s in walk(statement.body))
         and work(statement) >= LEAST_WORK
         and trips(statement) >= FEWEST_TURNS
         and is_independent(statement)
@@ -41,7 +40,7 @@ def _may_share_out(statement: Statement) -> bool:
 
 def _mark(statement: Statement) -> Statement:
     if is_sequence(statement):
-        if _may_share_out(statement):
+        if isinstance(statement, For) and _may_share_out(statement):
             return replace(statement, parallel=True)
         return with_bodies(statement, lambda body: tuple(map(_mark, body)))
     if not isinstance(statement, For) or any(isinstance(s, Call) for s in walk(statement.body)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -79,11 +80,12 @@ def _loop(loop: For) -> Iterator[Statement]:
             test: Literal(np.bool_(_holds(found, cuts[:number])), BOOL)
             for test, found in tests.items()
         }
-        body = tuple(
-            map_statement(s, lambda e, v=values: decided(v.get(e, e)), lambda i: i)
-            for s in loop.body
-        )
+        body = tuple(map_statement(s, partial(_decided, values), lambda i: i) for s in loop.body)
         yield from pieces(replace(loop, body=body), start, end)
+
+
+def _decided(values: dict[Expr, Expr], expr: Expr) -> Expr:
+    return decided(values.get(expr, expr))
 
 
 def _tests(loop: For) -> dict[Apply, None]:
