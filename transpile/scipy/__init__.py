@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from transpile.on_demand import on_demand
 
 if TYPE_CHECKING:  # each is imported when it is first used
-    from transpile.scipy import linalg, special
+    from transpile.scipy import linalg, special, stats
 
-__all__ = ["linalg", "special"]
+__all__ = ["linalg", "special", "stats"]
 
 __getattr__, __dir__ = on_demand(__name__, __all__, {})

@@ -1,0 +1,46 @@
+"""Distributions, as in `jax.scipy.stats`: densities and distribution functions, a module each."""
+
+from typing import TYPE_CHECKING
+
+from transpile.on_demand import on_demand
+
+if TYPE_CHECKING:  # each is imported when it is first used
+    from transpile.scipy.stats import (
+        bernoulli,
+        beta,
+        binom,
+        cauchy,
+        chi2,
+        dirichlet,
+        expon,
+        gamma,
+        geom,
+        laplace,
+        logistic,
+        multivariate_normal,
+        norm,
+        poisson,
+        t,
+        uniform,
+    )
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "binom",
+    "cauchy",
+    "chi2",
+    "dirichlet",
+    "expon",
+    "gamma",
+    "geom",
+    "laplace",
+    "logistic",
+    "multivariate_normal",
+    "norm",
+    "poisson",
+    "t",
+    "uniform",
+]
+
+__getattr__, __dir__ = on_demand(__name__, __all__, {})

@@ -1,0 +1,28 @@
+"""The binomial distribution, as in `jax.scipy.stats.binom`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.scipy import special
+from transpile.scipy.special.operands import Array, promoted, public
+
+
+@public
+def logpmf(k: Array, n: Array, p: Array, loc: Array = 0) -> Any:
+    """The logarithm of the probability of k of n."""
+    count, total, chance, start = promoted("binom.logpmf", k, n, p, loc)
+    y = count - start
+    inside = (y >= 0) & (y < total + 1)
+    y = np.where(inside, y, 0)
+    ways = special.gammaln(total + 1) - special.gammaln(y + 1) - special.gammaln(total - y + 1)
+    value = ways + special.xlogy(y, chance) + special.xlog1py(total - y, -chance)
+    return np.where(inside, value, -np.inf)
+
+
+@public
+def pmf(k: Array, n: Array, p: Array, loc: Array = 0) -> Any:
+    """The probability of k of n."""
+    return np.exp(logpmf(k, n, p, loc))

@@ -1,0 +1,52 @@
+"""The logistic distribution, as in `jax.scipy.stats.logistic`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.scipy import special
+from transpile.scipy.special.operands import Array, promoted, public
+
+
+@public
+def logpdf(x: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The logarithm of the density."""
+    y, mean, size = promoted("logistic.logpdf", x, loc, scale)
+    half = (y - mean) / (2 * size)
+    return -2 * np.logaddexp(half, -half) - np.log(size)
+
+
+@public
+def pdf(x: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The density."""
+    return np.exp(logpdf(x, loc, scale))
+
+
+@public
+def cdf(x: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The distribution function."""
+    y, mean, size = promoted("logistic.cdf", x, loc, scale)
+    return special.expit((y - mean) / size)
+
+
+@public
+def sf(x: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """1 - cdf, without cancellation."""
+    y, mean, size = promoted("logistic.sf", x, loc, scale)
+    return special.expit((mean - y) / size)
+
+
+@public
+def ppf(x: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The inverse of cdf."""
+    p, mean, size = promoted("logistic.ppf", x, loc, scale)
+    return special.logit(p) * size + mean
+
+
+@public
+def isf(x: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The inverse of sf."""
+    p, mean, size = promoted("logistic.isf", x, loc, scale)
+    return mean - special.logit(p) * size

@@ -1,0 +1,45 @@
+"""The normal distribution of vectors, as in `jax.scipy.stats.multivariate_normal`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.operands import error as located
+from transpile.scipy.linalg import solve_triangular
+from transpile.scipy.special.operands import Array, promoted, public
+
+
+@public
+def logpdf(x: Array, mean: Array, cov: Array, allow_singular: None = None) -> Any:
+    """The logarithm of the density.
+
+    x      vectors along the last axis; mean a vector, or vectors, or one number
+    cov    matrices, or one number: that times the identity
+    """
+    if allow_singular is not None:
+        raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
+    y, center, spread = promoted("multivariate_normal.logpdf", x, mean, cov)
+    if not np.shape(center):
+        return -0.5 * (np.square(y - center) / spread + math.log(2 * math.pi) + np.log(spread))
+    n = center.shape[-1]
+    if not np.shape(spread):
+        distance = np.sum(np.square(y - center), axis=-1) / spread
+        return -0.5 * (distance + n * (math.log(2 * math.pi) + np.log(spread)))
+    if spread.ndim < 2 or spread.shape[-2:] != (n, n):
+        raise located(ValueError, "multivariate_normal.logpdf got incompatible shapes")
+    factor = np.linalg.cholesky(spread)
+    moved = y - center
+    head = np.broadcast_shapes(moved.shape[:-1], spread.shape[:-2])
+    moved = np.broadcast_to(moved, (*head, n))[..., None]
+    scaled = solve_triangular(np.broadcast_to(factor, (*head, n, n)), moved, lower=True)[..., 0]
+    size = np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
+    return -0.5 * np.sum(np.square(scaled), axis=-1) - 0.5 * n * math.log(2 * math.pi) - size
+
+
+@public
+def pdf(x: Array, mean: Array, cov: Array) -> Any:
+    """The density."""
+    return np.exp(logpdf(x, mean, cov))

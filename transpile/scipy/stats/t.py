@@ -1,0 +1,28 @@
+"""Student's distribution, as in `jax.scipy.stats.t`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from transpile.scipy import special
+from transpile.scipy.special.operands import Array, promoted, public
+
+
+@public
+def logpdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The logarithm of the density with df degrees of freedom."""
+    value, degrees, mean, size = promoted("t.logpdf", x, df, loc, scale)
+    y = (value - mean) / size
+    half = 0.5 * degrees
+    factor = special.gammaln(half + 0.5) - special.gammaln(half)
+    factor = factor - 0.5 * np.log(degrees * math.pi) - np.log(size)
+    return factor - (half + 0.5) * np.log1p(np.square(y) / degrees)
+
+
+@public
+def pdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
+    """The density."""
+    return np.exp(logpdf(x, df, loc, scale))
