@@ -24,6 +24,8 @@ def random_loggamma(alpha: Any, key: Any) -> Any:
 
 def _sampled(alpha: Any, key: Any, is_log: bool) -> Any:
     alpha, key = np.broadcast_arrays(alpha, key)
+    if alpha.dtype.itemsize < 4:  # halves, which are computed in single precision
+        return _sampled(alpha.astype(np.float32), key, is_log).astype(alpha.dtype)
     one = alpha.dtype.type(1)
     with np.errstate(all="ignore"):
         is_large = alpha >= 1
