@@ -11,19 +11,19 @@
      planes    lanes are pixels: rows of the tile are features, a step loads adjacent pixels. The
                operand is copied, an image or a few at a time, with its padding; where the stride is
                more than one, pixels that are a stride apart become neighbours. The pixels of
-               the result are walked as if its rows were as long as those of the copy, so that a tile
-               may go on in the next row; what lies between the rows is not kept.
+               the result are walked as if its rows were as long as those of the copy, so that a
+               tile may go on in the next row; what lies between the rows is not kept.
      features  lanes are features: rows of the tile are pixels, whose numbers are read one by one.
-               The weights are copied into panels, CONV_DEPTH steps of the sum at a time. The
-               operand is copied if it has padding.
+               The weights are copied into panels. The operand is copied if it has padding.
    Each element is a sum of chains of multiply-adds, whose order depends on neither the number of
    threads nor the vector width. */
 
-/* The places in a plan, an array of whole numbers; where it speaks of space, three follow each other:
-   z, y and x. Steps are in elements.
+/* The places in a plan, an array of whole numbers; where it speaks of space, three follow each
+   other: z, y and x. Steps are in elements.
      FORM      0: planes, 1: features
      INNER     whether the channels are the innermost loop of the sum, else they are the outermost
-     BATCH, GROUPS, FEATURES, CHANNELS: images; groups; those of the result and of the operand in one
+     BATCH, GROUPS: images, groups
+     FEATURES, CHANNELS: the features of the result and of the operand in a group
      TOGETHER  images that are copied at a time; 0: the operand is read where it is
      IMAGE     the numbers in the copy, for one image of those
      PADDED    whether there are zeros among them
@@ -38,13 +38,15 @@
      X_TAPS, W_TAPS: for each axis where the offsets of its taps stand in the plan, for the copy and
                for the weights
      PARTS     for each axis where the parts stand in which it is copied: their number; then
-               the first pixel, the number of pixels, their step, and their place in the copy */
+               the first pixel, the number of pixels, their step, and their place in the copy
+     TERMS     features: how many terms of the sum there are panels for at a time */
 enum { CONV_FORM, CONV_INNER, CONV_BATCH, CONV_GROUPS, CONV_FEATURES, CONV_CHANNELS, CONV_TOGETHER,
        CONV_IMAGE, CONV_PADDED, CONV_OUT = 9, CONV_WINDOW = 12, CONV_FROM = 15, CONV_COPY = 21,
        CONV_ORDER = 27, CONV_WALK = 33, CONV_WEIGHTS = 36, CONV_TO = 39, CONV_X_TAPS = 45,
-       CONV_W_TAPS = 48, CONV_PARTS = 51 };
+       CONV_W_TAPS = 48, CONV_PARTS = 51, CONV_TERMS = 54 };
 
-enum { CONV_BLOCK = 16, CONV_DEPTH = 512, CONV_ACROSS = 4, CONV_FEW = 2, CONV_SMALL = 1 << 18 };
+enum { CONV_BLOCK = 16, CONV_DEPTH = 512, CONV_ACROSS = 4, CONV_CHUNK = 64, CONV_FEW = 2,
+       CONV_SMALL = 1 << 18 };
 
 /* The offsets of the terms first .. first + count of a sum over channels and taps, in the operand
    or the weights, of which `taps` are the places of the tables. */
@@ -77,72 +79,77 @@ static void conv_offsets(const int64_t *plan, const int64_t *taps, int64_t chann
     }
 }
 
-/* The copy of the pixels in one part of each axis of space; the threads share the work. */
-static void conv_copy_part_F(const int64_t *plan, int64_t images, const int64_t *const part[3],
+/* Copies pixels of up to three axes, the last one with memcpy where it lies as in the operand. */
+static void conv_copy_part_F(const int64_t size[3], const int64_t from[3], const int64_t to[3],
                              const F *x, F *copy)
 {
-    const int64_t all[6] = {images, plan[CONV_GROUPS], plan[CONV_CHANNELS],
-                            part[0][1], part[1][1], part[2][1]};
-    int64_t size[6], from[6], to[6];
-    for (int i = 0; i < 6; i++) {
-        int64_t axis = plan[CONV_ORDER + i];
-        size[i] = all[axis];
-        from[i] = plan[CONV_FROM + axis] * (axis < 3 ? 1 : part[axis - 3][2]);
-        to[i] = plan[CONV_COPY + axis];
-    }
-    for (int i = 0; i < 3; i++) {
-        x += part[i][0] * plan[CONV_FROM + 3 + i];
-        copy += part[i][3];
-    }
-    #pragma omp for schedule(static) collapse(3) nowait
-    for (int64_t a = 0; a < size[0]; a++) {
-        for (int64_t b = 0; b < size[1]; b++) {
-            for (int64_t c = 0; c < size[2]; c++) {
-                for (int64_t d = 0; d < size[3]; d++) {
-                    for (int64_t e = 0; e < size[4]; e++) {
-                        const F *source = x + a * from[0] + b * from[1] + c * from[2]
-                                          + d * from[3] + e * from[4];
-                        F *target = copy + a * to[0] + b * to[1] + c * to[2] + d * to[3]
-                                    + e * to[4];
-                        if (from[5] == 1 && to[5] == 1) {
-                            memcpy(target, source, (size_t)size[5] * sizeof(F));
-                        } else {
-                            for (int64_t f = 0; f < size[5]; f++) {
-                                target[f * to[5]] = source[f * from[5]];
-                            }
-                        }
-                    }
+    for (int64_t i = 0; i < size[0]; i++) {
+        for (int64_t j = 0; j < size[1]; j++) {
+            const F *source = x + i * from[0] + j * from[1];
+            F *target = copy + i * to[0] + j * to[1];
+            if (from[2] == 1 && to[2] == 1) {
+                memcpy(target, source, (size_t)size[2] * sizeof(F));
+            } else {
+                for (int64_t k = 0; k < size[2]; k++) {
+                    target[k * to[2]] = source[k * from[2]];
                 }
             }
         }
     }
 }
 
-/* The copy of some images with their padding. */
+/* The copy of one channel of one image, in the form of planes: its zeros, then part by part. */
+static void conv_copy_plane_F(const int64_t *plan, const F *x, F *copy)
+{
+    const int64_t *from = plan + CONV_FROM + 3, *to = plan + CONV_COPY + 3;
+    const int64_t *z_parts = plan + plan[CONV_PARTS], *y_parts = plan + plan[CONV_PARTS + 1];
+    const int64_t *x_parts = plan + plan[CONV_PARTS + 2];
+    if (plan[CONV_PADDED]) {
+        memset(copy, 0, (size_t)plan[CONV_COPY + 2] * sizeof(F));
+    }
+    for (int64_t i = 0; i < z_parts[0] * y_parts[0] * x_parts[0]; i++) {
+        const int64_t *a = z_parts + 1 + 4 * (i / x_parts[0] / y_parts[0]);
+        const int64_t *b = y_parts + 1 + 4 * (i / x_parts[0] % y_parts[0]);
+        const int64_t *c = x_parts + 1 + 4 * (i % x_parts[0]);
+        const int64_t size[3] = {a[1], b[1], c[1]};
+        const int64_t steps[3] = {a[2] * from[0], b[2] * from[1], c[2] * from[2]};
+        conv_copy_part_F(size, steps, to, x + a[0] * from[0] + b[0] * from[1] + c[0] * from[2],
+                         copy + a[3] + b[3] + c[3]);
+    }
+}
+
+/* The copy of some images with their padding, in the form of features, where each axis is one part;
+   the threads share the work. */
 static void conv_copy_F(const int64_t *plan, int64_t images, const F *x, F *copy)
 {
-    const int64_t *part[3], *parts[3];
-    if (plan[CONV_PADDED]) {
-        int64_t size = plan[CONV_TOGETHER] * plan[CONV_IMAGE];
-        #pragma omp for schedule(static)
-        for (int64_t i = 0; i < size; i += 4096) {
-            memset(copy + i, 0, (size_t)matmul_smaller(4096, size - i) * sizeof(F));
-        }
+    int64_t size[6] = {images, plan[CONV_GROUPS], plan[CONV_CHANNELS]}, from[6], to[6], extent[6];
+    int64_t numbers = plan[CONV_TOGETHER] * plan[CONV_IMAGE];
+    #pragma omp for schedule(static)
+    for (int64_t i = 0; i < numbers; i += 4096) {
+        memset(copy + i, 0, (size_t)matmul_smaller(4096, numbers - i) * sizeof(F));
     }
     for (int i = 0; i < 3; i++) {
-        parts[i] = plan + plan[CONV_PARTS + i];
+        const int64_t *part = plan + plan[CONV_PARTS + i] + 1;
+        size[3 + i] = part[1];
+        x += part[0] * plan[CONV_FROM + 3 + i];
+        copy += part[3];
     }
-    for (int64_t z = 0; z < parts[0][0]; z++) {
-        for (int64_t y = 0; y < parts[1][0]; y++) {
-            for (int64_t p = 0; p < parts[2][0]; p++) {
-                part[0] = parts[0] + 1 + 4 * z;
-                part[1] = parts[1] + 1 + 4 * y;
-                part[2] = parts[2] + 1 + 4 * p;
-                conv_copy_part_F(plan, images, part, x, copy);
+    for (int i = 0; i < 6; i++) {
+        int64_t axis = plan[CONV_ORDER + i];
+        extent[i] = size[axis];
+        from[i] = plan[CONV_FROM + axis];
+        to[i] = plan[CONV_COPY + axis];
+    }
+    #pragma omp for schedule(static) collapse(3)
+    for (int64_t a = 0; a < extent[0]; a++) {
+        for (int64_t b = 0; b < extent[1]; b++) {
+            for (int64_t c = 0; c < extent[2]; c++) {
+                conv_copy_part_F(extent + 3, from + 3, to + 3,
+                                 x + a * from[0] + b * from[1] + c * from[2],
+                                 copy + a * to[0] + b * to[1] + c * to[2]);
             }
         }
     }
-    #pragma omp barrier
 }
 
 /* panel[k][i] = w[at[k] + i * step] for i < size, and 0 for size <= i < width. */
@@ -266,12 +273,15 @@ static void conv_planes_store_F(const int64_t *plan, int64_t features, int64_t c
     }
 }
 
-/* Lanes are pixels. All threads of the team come here; the loops marked `omp for` share the work. */
-static void conv_planes_team_F(const int64_t *plan, const F *x, const F *w, F *out, char *workspace)
+/* Lanes are pixels. All threads of the team come here; the loops marked `omp for` share the
+   work. */
+static void conv_planes_team_F(const int64_t *plan, const F *x, const F *w, F *out,
+                               char *workspace)
 {
     const int64_t tall = MATMUL_ROWS, across = MATMUL_COLUMNS_F;
-    const int64_t *copied = plan + CONV_COPY, *to = plan + CONV_TO;
+    const int64_t *from = plan + CONV_FROM, *copied = plan + CONV_COPY, *to = plan + CONV_TO;
     int64_t groups = plan[CONV_GROUPS], features = plan[CONV_FEATURES];
+    int64_t channels = plan[CONV_CHANNELS];
     int64_t terms = plan[CONV_CHANNELS] * plan[CONV_WINDOW] * plan[CONV_WINDOW + 1]
                     * plan[CONV_WINDOW + 2];
     int64_t last = ((plan[CONV_OUT] - 1) * plan[CONV_WALK + 1] + plan[CONV_OUT + 1] - 1)
@@ -295,8 +305,14 @@ static void conv_planes_team_F(const int64_t *plan, const F *x, const F *w, F *o
     }
     for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += plan[CONV_TOGETHER]) {
         int64_t images = matmul_smaller(plan[CONV_TOGETHER], plan[CONV_BATCH] - begin);
-        conv_copy_F(plan, images, x + begin * plan[CONV_FROM], copy);
-        #pragma omp for schedule(static) collapse(2)
+        #pragma omp for schedule(dynamic, 4)
+        for (int64_t plane = 0; plane < images * groups * channels; plane++) {
+            int64_t n = plane / channels / groups, g = plane / channels % groups;
+            int64_t c = plane % channels;
+            conv_copy_plane_F(plan, x + (begin + n) * from[0] + g * from[1] + c * from[2],
+                              copy + n * copied[0] + g * copied[1] + c * copied[2]);
+        }
+        #pragma omp for schedule(dynamic) collapse(2)
         for (int64_t band = 0; band < images * groups * bands; band++) {
             for (int64_t i = 0; i < features; i += tall) {
                 int64_t n = band / bands / groups, g = band / bands % groups;
@@ -322,14 +338,14 @@ static void conv_planes_team_F(const int64_t *plan, const F *x, const F *w, F *o
     }
 }
 
-/* The first numbers of up to MATMUL_ROWS pixels, from `pixel` on, and their places in the result;
-   missing ones repeat the last. */
-static void conv_features_rows_F(const int64_t *plan, int64_t pixel, int64_t pixels, const F *x,
+/* The first numbers of up to MATMUL_ROWS pixels, from `pixel` on and before `last`, and their
+   places in the result; missing ones repeat the last. */
+static void conv_features_rows_F(const int64_t *plan, int64_t pixel, int64_t last, const F *x,
                                  F *out, const F *row[MATMUL_ROWS], F *place[MATMUL_ROWS])
 {
     const int64_t *extent = plan + CONV_OUT, *walk = plan + CONV_WALK, *to = plan + CONV_TO;
     for (int i = 0; i < MATMUL_ROWS; i++) {
-        int64_t rest = matmul_smaller(pixel + i, pixels - 1);
+        int64_t rest = matmul_smaller(pixel + i, last - 1);
         int64_t p = rest % extent[2], q = rest / extent[2];
         int64_t y = q % extent[1], z = q / extent[1] % extent[0], n = q / extent[1] / extent[0];
         row[i] = x + n * plan[CONV_COPY] + z * walk[0] + y * walk[1] + p * walk[2];
@@ -337,29 +353,30 @@ static void conv_features_rows_F(const int64_t *plan, int64_t pixel, int64_t pix
     }
 }
 
-/* Lanes are features, of some images and one group, whose numbers x and places out are; `add` up
-   `count` terms of the sum. */
-static void conv_features_part_F(const int64_t *plan, int64_t images, int64_t count, const int64_t *at,
-                                 const F *x, const F *panels, F *out, bool add)
+/* Lanes are features, of one group and of the pixels from `pixel` to `last`: as many terms of the
+   sum as there are panels for, CONV_DEPTH at a time, in which a part of the panels stays in the
+   cache. `start` is the first feature. */
+static void conv_features_part_F(const int64_t *plan, int64_t start, int64_t pixel, int64_t last,
+                                 int64_t count, const int64_t *at, const F *x, const F *panels,
+                                 F *out, bool add)
 {
     const int64_t across = MATMUL_COLUMNS_F, step = plan[CONV_TO + 2];
-    int64_t pixels = images * plan[CONV_OUT] * plan[CONV_OUT + 1] * plan[CONV_OUT + 2];
-    #pragma omp for schedule(static) collapse(2)
-    for (int64_t start = 0; start < plan[CONV_FEATURES]; start += CONV_ACROSS * across) {
-        for (int64_t pixel = 0; pixel < pixels; pixel += MATMUL_ROWS) {
-            int64_t end = matmul_smaller(plan[CONV_FEATURES], start + CONV_ACROSS * across);
-            int64_t rows = matmul_smaller(MATMUL_ROWS, pixels - pixel);
+    int64_t end = matmul_smaller(plan[CONV_FEATURES], start + CONV_ACROSS * across);
+    int64_t depth = matmul_part(count, CONV_DEPTH);
+    for (int64_t k = 0; k < count; k += depth) {
+        int64_t terms = matmul_smaller(depth, count - k);
+        for (int64_t p = pixel; p < last; p += MATMUL_ROWS) {
             const F *row[MATMUL_ROWS];
             F *place[MATMUL_ROWS], tile[MATMUL_ROWS * MATMUL_COLUMNS_F];
-            conv_features_rows_F(plan, pixel, pixels, x, out, row, place);
+            conv_features_rows_F(plan, p, last, x, out, row, place);
             for (int64_t j = start; j < end; j += across) {
                 int64_t columns = matmul_smaller(across, end - j);
-                conv_features_tile_F(count, at, row, panels + j * count, columns > MATMUL_LANES_F,
-                                     tile);
-                for (int64_t i = 0; i < rows; i++) {
+                conv_features_tile_F(terms, at + k, row, panels + j * count + k * across,
+                                     columns > MATMUL_LANES_F, tile);
+                for (int64_t i = 0; i < matmul_smaller(MATMUL_ROWS, last - p); i++) {
                     F *first = place[i] + j * step, *sum = tile + i * across;
                     for (int64_t lane = 0; lane < columns; lane++) {
-                        first[lane * step] = add ? first[lane * step] + sum[lane] : sum[lane];
+                        first[lane * step] = add || k ? first[lane * step] + sum[lane] : sum[lane];
                     }
                 }
             }
@@ -368,18 +385,22 @@ static void conv_features_part_F(const int64_t *plan, int64_t images, int64_t co
 }
 
 /* Lanes are features. All threads of the team come here. */
-static void conv_features_team_F(const int64_t *plan, const F *x, const F *w, F *out, char *workspace)
+static void conv_features_team_F(const int64_t *plan, const F *x, const F *w, F *out,
+                                 char *workspace)
 {
-    const int64_t across = MATMUL_COLUMNS_F;
-    const int64_t *weights = plan + CONV_WEIGHTS;
+    const int64_t across = MATMUL_COLUMNS_F, *weights = plan + CONV_WEIGHTS, *to = plan + CONV_TO;
     int64_t features = plan[CONV_FEATURES], together = plan[CONV_TOGETHER];
+    int64_t block = together ? together : plan[CONV_BATCH], part = plan[CONV_TERMS];
+    int64_t image = plan[CONV_OUT] * plan[CONV_OUT + 1] * plan[CONV_OUT + 2];
     int64_t terms = plan[CONV_CHANNELS] * plan[CONV_WINDOW] * plan[CONV_WINDOW + 1]
                     * plan[CONV_WINDOW + 2];
-    int64_t part = matmul_part(terms, CONV_DEPTH), block = together ? together : plan[CONV_BATCH];
     int64_t *at = (int64_t *)workspace, *w_at = at + (part + 7) / 8 * 8;
-    F *panels = (F *)(w_at + (part + 7) / 8 * 8), *copy = panels + (features + across - 1) / across * across * part;
+    F *panels = (F *)(w_at + (part + 7) / 8 * 8);
+    F *copy = panels + (features + across - 1) / across * across * part;
     for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += block) {
-        int64_t images = matmul_smaller(block, plan[CONV_BATCH] - begin);
+        int64_t images = matmul_smaller(block, plan[CONV_BATCH] - begin), pixels = images * image;
+        int64_t rows = matmul_smaller(CONV_CHUNK, pixels / 32) / (2 * MATMUL_ROWS);
+        rows = rows ? rows * 2 * MATMUL_ROWS : 2 * MATMUL_ROWS;
         const F *source = x + begin * plan[CONV_FROM];
         if (together) {
             conv_copy_F(plan, images, source, copy);
@@ -393,14 +414,23 @@ static void conv_features_team_F(const int64_t *plan, const F *x, const F *w, F 
                     conv_offsets(plan, plan + CONV_X_TAPS, plan[CONV_COPY + 2], k, count, at);
                     conv_offsets(plan, plan + CONV_W_TAPS, weights[2], k, count, w_at);
                 }
-                #pragma omp for schedule(static)
+                #pragma omp for schedule(dynamic) collapse(2)
                 for (int64_t j = 0; j < features; j += across) {
-                    conv_pack_F(across, matmul_smaller(across, features - j), count,
-                                w + g * weights[0] + j * weights[1], weights[1], w_at,
-                                panels + j * count);
+                    for (int64_t p = 0; p < count; p += CONV_DEPTH) {
+                        conv_pack_F(across, matmul_smaller(across, features - j),
+                                    matmul_smaller(CONV_DEPTH, count - p),
+                                    w + g * weights[0] + j * weights[1], weights[1], w_at + p,
+                                    panels + j * count + p * across);
+                    }
                 }
-                conv_features_part_F(plan, images, count, at, source + g * plan[CONV_COPY + 1], panels,
-                                     out + begin * plan[CONV_TO] + g * plan[CONV_TO + 1], k > 0);
+                #pragma omp for schedule(dynamic) collapse(2)
+                for (int64_t j = 0; j < features; j += CONV_ACROSS * across) {
+                    for (int64_t p = 0; p < pixels; p += rows) {
+                        conv_features_part_F(plan, j, p, matmul_smaller(pixels, p + rows), count,
+                                             at, source + g * plan[CONV_COPY + 1], panels,
+                                             out + begin * to[0] + g * to[1], k > 0);
+                    }
+                }
             }
         }
     }

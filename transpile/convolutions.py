@@ -20,12 +20,14 @@ from transpile.products import Access, strides_in
 
 PLANES, FEATURES = range(2)
 # Axes of space, and the places in a plan, as runtime_c/conv.h has them.
-SPACE, FIELDS = 3, 54
+SPACE, FIELDS = 3, 55
 DEPTH, FEW, BAND = 512, 2, 4
 # Rows and bytes of the largest tiles of runtime_c/matmul.h.
 _ROWS, _VECTOR = 8, 64
 # As many bytes of copied images stay in the cache; and as many pixels repay new panels.
 _CACHED, _REPAYING = 1 << 20, 4096
+# The most numbers in panels of weights, and terms in one of them.
+_PANELS, _LONGEST = 1 << 21, 1 << 15
 # What it costs to move a number, in steps of a vector: among neighbours, or from anywhere.
 _NEAR, _FAR = 0.15, 1.5
 
@@ -210,12 +212,22 @@ def make_plan(sizes: Sizes, itemsize: int) -> tuple[Any, int]:
         table([k * step for k in range(axis.window)])
     for parts in copy.parts:
         table([len(parts), *(number for part in parts for number in part)])
+    header.append(_terms(sizes, form))
     plan = np.array([*header, *tables], np.int64)
     return plan, _workspace(sizes, form, copy, itemsize)
 
 
+def _terms(sizes: Sizes, form: int) -> int:
+    """How many terms of the sum there are panels for: all, or as many as memory is spent on, in
+    whole blocks."""
+    if form == PLANES:
+        return sizes.terms
+    most = max(1, min(_LONGEST, _PANELS // sizes.features) // DEPTH) * DEPTH
+    return min(sizes.terms, most)
+
+
 def _workspace(sizes: Sizes, form: int, copy: _Copy, itemsize: int) -> int:
-    terms = sizes.terms if form == PLANES else -(-sizes.terms // -(-sizes.terms // DEPTH))
+    terms = _terms(sizes, form)
     width = 2 * _VECTOR // itemsize
     panels = sizes.groups * (sizes.features + _ROWS)
     if form == FEATURES:

@@ -22,8 +22,9 @@ from transpile.primitive import TABLE
 from transpile.primitives import axes, elementwise, reductions, windows
 from transpile.types import INT64
 
-# Windows of as many taps are written out; of more they are a loop.
-WRITTEN_OUT = 64
+# Windows of as many taps are written out; sums and extremes of more go axis by axis, and others are
+# a loop.
+LARGEST_SUM, WRITTEN_OUT = 9, 64
 # More phases than this are not told apart.
 MOST_PHASES = 64
 INT32 = np.dtype("int32")
@@ -179,15 +180,45 @@ def _reduction(builder: Builder, equation: Equation) -> Atom:
             found.base,
             lambda phase, counts: _phase(builder, x, fill, found, phase, counts, combine),
         )
-    if found.taps > WRITTEN_OUT:
-        row = {"add": reductions.reduce_sum, "maximum": reductions.reduce_max}.get(
-            combine, reductions.reduce_min
-        )
-        over = tuple(range(x.type.ndim, 2 * x.type.ndim))
-        return builder.apply(row, found.view(builder, x, fill), axes=over)
+    if found.taps > LARGEST_SUM:
+        return _axis_by_axis(builder, x, fill, found, TABLE[combine])
     return _combined(
         builder, TABLE[combine], [found.tap(builder, x, fill, tap) for tap in found.every()]
     )
+
+
+def _axis_by_axis(builder: Builder, x: Atom, fill: Const, found: _Windows, row: Any) -> Atom:
+    """Large windows: along one axis after the other, runs of elements, each made of two of half its
+    length; a window is made of such runs."""
+    padding = tuple((*pair, b - 1) for pair, b in zip(found.padding, found.base, strict=True))
+    if any(map(any, padding)):
+        x = builder.apply(axes.pad, x, fill, padding=padding)
+    for axis, (size, stride, apart) in enumerate(
+        zip(found.size, found.strides, found.apart, strict=True)
+    ):
+        if size == 1 and stride == 1:
+            continue
+
+        def seen(run: Atom, first: int, count: Index, step: int = 1, axis: int = axis) -> Atom:
+            shape = run.type.shape
+            shifts = [first if a == axis else 0 for a in range(len(shape))]
+            counts = [count if a == axis else n for a, n in enumerate(shape)]
+            steps = [step if a == axis else 1 for a in range(len(shape))]
+            return shifted(builder, run, fill, shifts, counts, steps)
+
+        total, place, length = None, 0, 1
+        while True:
+            if size & length:
+                part = seen(x, place * apart, found.counts[axis], stride)
+                total = part if total is None else builder.apply(row, total, part)
+                place += length
+            if place == size:
+                break
+            count = x.type.shape[axis] - length * apart
+            x = builder.apply(row, seen(x, 0, count), seen(x, length * apart, count))
+            length *= 2
+        x = total if total is not None else x
+    return x
 
 
 def _combined(builder: Builder, row: Any, parts: Sequence[Atom]) -> Atom:
