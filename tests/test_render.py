@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import transpile
 from transpile import toolchain
 from transpile.compilers import find_compiler
+from transpile.layout import WIDTH, signature, wrapped
 from transpile.names import RESERVED, Names
 from transpile.options import Options
-from transpile.layout import WIDTH, signature, wrapped
 
 X = np.linspace(0.5, 2, 16)
 STRICT = {"opt_level": 1, "extra_cflags": ["-Werror"]}

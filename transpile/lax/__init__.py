@@ -19,7 +19,6 @@ from transpile.lax import (
     gather_scatter,
     joins,
     kinds,
-    linalg,
     loops,
     numbers,
     operators,
@@ -30,6 +29,9 @@ from transpile.lax import (
     sorting,
     special,
     windows,
+)
+from transpile.lax import (
+    linalg as linalg,
 )
 
 _MODULES: tuple[Any, ...] = (
