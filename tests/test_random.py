@@ -121,6 +121,39 @@ def test_counters_have_64_bits():
     np.testing.assert_array_equal(found, threefry(5, np.arange(2**33 - 2, 2**33)))
 
 
+@given(
+    st.sampled_from(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(0, 2**32),
+)
+@settings(max_examples=60)
+def test_integers_are_remainders_of_twice_as_many_bits(dtype, low, high, seed):
+    """By Python's integers. Bounds that the dtype does not have are those nearest to them, but that
+    the upper one, which is not drawn, may be one more than the largest; for dtypes of 8 and 16 bits
+    the bounds are integers of 32 bits, as in JAX."""
+    info = np.iinfo(dtype)
+    width = max(32, info.bits)
+    inner = np.iinfo(dtype if info.bits >= 32 else "int32")
+    if info.bits < 32:
+        low, high = (x >> 32 for x in (low, high))
+    with transpile.disable_jit():
+        found = random.randint(random.key(seed), (4,), low, high, dtype)
+    first, last = max(info.min, min(low, info.max)), min(high, info.max + 1)
+    span = max(1, last - first) % 2**width
+    bits = [threefry(k, np.arange(4)) for k in threefry(seed, np.arange(2))]
+    for n in range(4):
+        upper, lower = (int(b[n] if width == 64 else (b[n] ^ b[n] >> 32) % 2**32) for b in bits)
+        if span:
+            factor = (2 ** (width // 2) % span) ** 2 % 2**width % span
+            offset = (upper % span * factor % 2**width + lower % span) % 2**width % span
+        else:  # all integers of the dtype
+            offset = lower
+        expected = (first + offset - inner.min) % 2**width + inner.min
+        assert int(found[n]) == expected
+        assert first <= expected < max(last, first + 1)
+
+
 # ---------------------------------------------------------------------------------------- programs
 
 

@@ -30,6 +30,7 @@ def test_keys_look_like_an_array_of_keys():
     assert repr(KEY) == "Array((), dtype=key<fry>) overlaying:\n[0 0]"
     assert str(KEYS[:1]) == ("Array((1,), dtype=key<fry>) overlaying:\n[[1797259609 2579123966]]")
     assert isinstance(KEYS, jax.Array)
+    assert (jax.typeof(KEYS).shape, jax.typeof(KEYS).dtype) == ((3,), KEY.dtype)
 
 
 def test_the_dtype_of_keys_is_known_as_such():

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from transpile.extended import flatten_arrays
 from transpile.numpy.operands import as_array
 from transpile.platforms import check_device
 from transpile.pytrees import EXTENDED
 from transpile.tracer import Tracer
 from transpile.tree import leaves
 from transpile.tree import map as map_leaves
-from transpile.types import PYTHON_SCALARS, ArrayType, type_of
+from transpile.types import PYTHON_SCALARS, type_of
 
 __all__ = [
     "Array",
@@ -91,6 +92,7 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-def typeof(x: Any) -> ArrayType:
+def typeof(x: Any) -> Any:
     """The shape and dtype of an array or number."""
-    return type_of(x)
+    (value,), structure = flatten_arrays(x)
+    return structure.unflatten([type_of(value)])
