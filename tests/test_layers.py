@@ -20,8 +20,9 @@ DATA_FLOW = """
     signature surroundings
     transforms primitives numpy
     passes
-    routines products convolutions fourier loops walks checked_memory run_loops runtime names cost places
-    sorts tangles elements inlining bodies placement updates nest sharing library_calls repeats effects emit lower
+    routines products convolutions fourier loops walks checked_memory run_loops runtime names cost
+    places sorts tangles elements inlining bodies placement updates nest sharing library_calls
+    repeats effects emit lower
     schedule
     dialect expression blas lapack layout sites render
     directories compilers toolchain entry cache load called pipeline identity executable
