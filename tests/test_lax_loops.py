@@ -454,6 +454,83 @@ def test_residuals_that_xs_or_consts_have_are_not_stacked():
     assert residual_bytes(of_index, w) <= 100
 
 
+def backward_scan(f, *args):
+    """The last scan of a gradient's graph, and the equations of its body by their rows."""
+    found = graph(grad(f), *args)
+    *_, scan = (e for e in found.equations if e.primitive.name == "scan")
+    body = scan.params["graph"]
+    return found, scan, [e.primitive.name for e in body.equations]
+
+
+def test_what_reads_an_element_of_a_const_adds_to_an_element_of_its_cotangent():
+    table, order = np.linspace(0.1, 1, 50), np.arange(50)[::-1] % 7
+
+    def f(table):
+        return lax.scan(lambda c, k: (c * np.sin(table[k]), None), 1.0, order)[0]
+
+    _, _, names = backward_scan(f, table)
+    assert names.count("scatter") == 1
+    assert "broadcast_in_dim" not in names  # of zeros as large as the table
+
+    def reference(table):
+        return np.prod(np.sin(table[order]))
+
+    np.testing.assert_allclose(grad(f)(table), grad(reference)(table), rtol=1e-10)
+
+
+def test_what_assigns_an_element_of_the_carry_changes_an_element_of_its_cotangent():
+    x = np.linspace(0.5, 1.5, 40)
+
+    def f(x):
+        def step(i, c):
+            c[i] = np.sin(c[i - 1]) * c[i]
+            return c
+
+        return lax.fori_loop(1, 40, step, x * 1.0).sum()
+
+    _, scan, names = backward_scan(f, x)
+    assert names.count("scatter") == 3
+    sizes = [v.type.size for e in scan.params["graph"].equations for v in e.outputs]
+    assert sizes.count(40) == 3  # the scatters alone, each in the place of the one before it
+    text = transpile.jit(grad(f)).lower(x).as_text("loops")
+    assert "swap" not in text
+
+    def reference(x):
+        c = list(x)
+        for i in range(1, 40):
+            c[i] = np.sin(c[i - 1]) * c[i]
+        return sum(c)
+
+    np.testing.assert_allclose(grad(f)(x), grad(reference)(x), rtol=1e-10)
+
+
+def test_the_gradient_of_a_matrix_is_one_product_after_the_scan():
+    w, xs = np.linspace(-1, 1, 400).reshape(20, 20), np.linspace(0, 1, 100).reshape(5, 20)
+
+    def f(w):
+        return lax.scan(lambda h, x: (np.tanh(w @ h + x), None), xs[0], xs)[0].sum()
+
+    found, _, names = backward_scan(f, w)
+    assert names.count("dot_general") == 1  # the cotangent of h; that of w is the last product
+    assert found.equations[-1].primitive.name == "dot_general"
+
+    def reference(w):
+        h = xs[0]
+        for x in xs:
+            h = np.tanh(w @ h + x)
+        return h.sum()
+
+    np.testing.assert_allclose(grad(f)(w), grad(reference)(w), rtol=1e-10)
+    jitted = transpile.jit(grad(f))
+    np.testing.assert_allclose(jitted(w), grad(reference)(w), rtol=1e-10)
+
+    def small(w):  # a matrix no larger than its factors is added up in the scan
+        return lax.scan(lambda h, x: (np.tanh(w @ h), None), xs[0, :2], xs)[0].sum()
+
+    _, _, names = backward_scan(small, w[:2, :2])
+    assert names.count("dot_general") == 2
+
+
 def test_forward_derivatives_of_loops_that_values_end():
     def root(a):
         return lax.while_loop(

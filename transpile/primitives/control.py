@@ -22,6 +22,7 @@ from transpile.primitives import control_batch as batches
 from transpile.primitives import control_derivatives as derivatives
 from transpile.primitives import control_narrow as narrow
 from transpile.primitives import control_split as parts
+from transpile.primitives import control_transposes as transposes
 from transpile.transforms.interpret import Interpreter
 from transpile.types import BOOL, ArrayType
 
@@ -88,7 +89,7 @@ cond = register(
         _cond_value,
         _cond_type,
         jvp=derivatives.cond_jvp,
-        transpose=derivatives.cond_transpose,
+        transpose=transposes.cond_transpose,
         batch=batches.cond_batch,
         split=parts.cond_split,
         narrow=narrow.cond_narrow,
@@ -131,7 +132,7 @@ while_ = register(
         _while_value,
         _while_type,
         jvp=derivatives.while_jvp,
-        transpose=derivatives.refuse_reverse,
+        transpose=transposes.refuse_reverse,
         batch=batches.while_batch,
         split=parts.while_split,
         narrow=narrow.while_narrow,
@@ -167,7 +168,7 @@ fori_loop = register(
         _fori_value,
         _fori_type,
         jvp=derivatives.fori_jvp,
-        transpose=derivatives.refuse_reverse,
+        transpose=transposes.refuse_reverse,
         batch=batches.fori_batch,
         split=parts.fori_split,
         narrow=narrow.fori_narrow,
@@ -220,7 +221,7 @@ scan = register(
         _scan_value,
         _scan_type,
         jvp=derivatives.scan_jvp,
-        transpose=derivatives.scan_transpose,
+        transpose=transposes.scan_transpose,
         batch=batches.scan_batch,
         split=parts.scan_split,
         narrow=narrow.scan_narrow,

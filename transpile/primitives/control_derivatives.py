@@ -1,38 +1,31 @@
-"""The derivatives of loops and branches: in forward mode, and their transposes.
+"""The derivatives of loops and branches in forward mode.
 
-A carry has a tangent when the initial value has one, or an iteration gives it one. The way back
-of a scan is a scan in the other direction, whose carry is the cotangent of the carry; those of
-consts are added up in it, and those of xs stacked.
+A carry has a tangent when the initial value has one, or an iteration gives it one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from transpile.graph import Atom, Graph, Var
-from transpile.primitive import Linear
+from transpile.graph import Graph, Var
 from transpile.primitives.calls import bind_call
 from transpile.primitives.control_graphs import (
     Flags,
     Outputs,
     Values,
     chosen,
-    equation_of,
     filled,
     fixpoint,
-    others,
-    pulled,
     pushed,
     row,
     split,
     unused,
     with_captures,
+    with_zeros,
 )
 from transpile.primitives.rules import zeros
-from transpile.source import user_source
-from transpile.transforms.closed import Closed
-from transpile.types import ArrayType, type_of
+from transpile.types import type_of
 
 # --------------------------------------------------------------------------------- forward mode
 
@@ -74,17 +67,9 @@ class _Moved:
     def finish(self, inputs: Sequence[Var], carry: Flags, fixed: int) -> Graph:
         """The body, which gives each carry that is marked a tangent, zeros where it has none."""
         kinds = [a.type.strong for a in self.results[:fixed]]
-        moved = _with_zeros(self.outputs, self.moved[:fixed], kinds, carry)
+        moved = with_zeros(self.moved[:fixed], kinds, carry, self.outputs.zeros)
         ys = [*self.results[fixed:], *_present(self.moved[fixed:])]
         return self.outputs.finish(inputs, [*self.results[:fixed], *moved, *ys])
-
-
-def _with_zeros(
-    outputs: Outputs, values: Values, kinds: Sequence[ArrayType], marks: Flags
-) -> list[Atom]:
-    """The values that are marked, zeros in the places of those that are None."""
-    pairs = chosen(zip(values, kinds, strict=True), marks)
-    return [outputs.zeros(kind) if x is None else x for x, kind in pairs]
 
 
 def _present(values: Values) -> list[Any]:
@@ -214,132 +199,5 @@ def _padded(graph: Graph, count: int, flags: Flags, marks: Flags) -> Graph:
     zeros for the others that are marked."""
     outputs = Outputs(graph)
     kinds = [a.type.strong for a in graph.outputs[:count]]
-    wanted = _with_zeros(outputs, filled(graph.outputs[count:], flags), kinds, marks)
+    wanted = with_zeros(filled(graph.outputs[count:], flags), kinds, marks, outputs.zeros)
     return outputs.finish(graph.inputs, [*graph.outputs[:count], *wanted])
-
-
-# ------------------------------------------------------------------------------------ transposes
-
-
-def _is_linear(operands: Values) -> list[bool]:
-    return [isinstance(x, Linear) for x in operands]
-
-
-def _cotangents_for(kinds: Sequence[ArrayType], cotangents: Values, flags: Flags) -> list[Any]:
-    """The cotangents that are marked, zeros where there are none."""
-    pairs = chosen(zip(kinds, cotangents, strict=True), flags)
-    return [zeros(kind) if c is None else c for kind, c in pairs]
-
-
-def scan_transpose(
-    cotangents: Values,
-    *operands: Any,
-    graph: Graph,
-    consts: int,
-    carry: int,
-    length: int,
-    reverse: bool,
-) -> list[Any]:
-    """A scan in the other direction."""
-    fixed, _, xs = split(operands, consts, carry)
-    # A carry whose initial value is known starts with zero: the scan would not be linear otherwise.
-    linear = [*_is_linear(fixed), *[True] * carry, *_is_linear(xs)]
-    last, stacked = split(cotangents, carry)
-    given = _flags(stacked)
-
-    def of_carry(flags: list[bool]) -> Flags:
-        found = filled(pulled(graph, linear, [*flags, *given])[1], linear, False)
-        return found[consts : consts + carry]
-
-    marks = fixpoint(of_carry, _flags(last))
-    closed, flags = pulled(graph, linear, [*marks, *given])
-    has = filled(flags, linear, False)
-    if not any(has):
-        return [None] * len(operands)
-    has_const, _, has_x = split(has, consts, carry)
-    kinds = [v.type.strong for v in graph.inputs]
-    results = bind_call(
-        row("scan"),
-        *closed.captured,
-        *others(fixed, _is_linear(fixed)),
-        *[zeros(kind) for kind in chosen(kinds[:consts], has_const)],
-        *_cotangents_for(kinds[consts : consts + carry], last, marks),
-        *others(xs, _is_linear(xs)),
-        *_present(stacked),
-        graph=_backwards(closed, graph, linear, marks, has, consts),
-        consts=len(closed.captured) + consts - sum(linear[:consts]),
-        carry=sum(has_const) + sum(marks),
-        length=length,
-        reverse=not reverse,
-    )
-    sums, first, moved = split(results, sum(has_const), sum(marks))
-    of_initial = [
-        c if isinstance(x, Linear) else None
-        for c, x in zip(filled(first, marks), operands[consts : consts + carry], strict=True)
-    ]
-    return [*filled(sums, has_const), *of_initial, *filled(moved, has_x)]
-
-
-def _backwards(
-    closed: Closed, body: Graph, linear: Flags, marks: Flags, has: Flags, consts: int
-) -> Graph:
-    """The body of a scan's transpose, from the transpose of the scan's body: (*consts, *sums,
-    *cotangents of the carry, *xs, *cotangents of ys) -> (*sums, *cotangents of the carry before it,
-    *cotangents of xs). A sum is what an iteration gives a linear const, added to what came so far.
-    """
-    carry = len(marks)
-    kinds = [v.type.strong for v in body.inputs]
-    leading, fixed, xs, after, ys = split(
-        closed.graph.inputs,
-        len(closed.captured),
-        consts - sum(linear[:consts]),
-        len(linear) - consts - carry - sum(linear[consts + carry :]),
-        sum(marks),
-    )
-    has_const, has_carry, _ = split(has, consts, carry)
-    further, before, moved = split(closed.graph.outputs, sum(has_const), sum(has_carry))
-    outputs = Outputs(closed.graph)
-    sums = [Var(kind) for kind in chosen(kinds[:consts], has_const)]
-    totals = [
-        outputs.add(equation_of("add", total, part))
-        for total, part in zip(sums, further, strict=True)
-    ]
-    before = filled(before, has_carry)
-    carried = _with_zeros(outputs, before, kinds[consts : consts + carry], marks)
-    return outputs.finish([*leading, *fixed, *sums, *after, *xs, *ys], [*totals, *carried, *moved])
-
-
-def cond_transpose(
-    cotangents: Values, index: Any, *operands: Any, branches: tuple[Graph, ...]
-) -> list[Any]:
-    """A choice between the transposes of the branches."""
-    linear, given = _is_linear(operands), _flags(cotangents)
-    found = [pulled(branch, linear, given) for branch in branches]
-    marks = [any(column) for column in zip(*[flags for _, flags in found], strict=True)]
-    if not any(marks):
-        return [None] * (1 + len(operands))
-    graphs, captured = with_captures([closed for closed, _ in found])
-    kinds = [v.type.strong for v in chosen(branches[0].inputs, linear)]
-    backwards = []
-    for graph, (_, flags) in zip(graphs, found, strict=True):
-        outputs = Outputs(graph)
-        wanted = _with_zeros(outputs, filled(graph.outputs, flags), kinds, marks)
-        backwards.append(outputs.finish(graph.inputs, wanted))
-    results = bind_call(
-        row("cond"),
-        index,
-        *captured,
-        *others(operands, linear),
-        *_present(cotangents),
-        branches=tuple(backwards),
-    )
-    return [None, *filled(filled(results, marks), linear)]
-
-
-def refuse_reverse(*_: Any, **__: Any) -> NoReturn:
-    """The transpose of a loop that goes around as often as values decide."""
-    raise ValueError(
-        f"{user_source()}: Reverse-mode differentiation does not work for lax.while_loop or "
-        f"lax.fori_loop with dynamic start/stop values. Try using lax.scan, or using fori_loop "
-        f"with static start/stop."
-    )

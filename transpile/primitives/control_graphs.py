@@ -109,6 +109,14 @@ class Outputs:
         )
 
 
+def with_zeros(
+    values: Values, kinds: Sequence[ArrayType], marks: Flags, zeros: Callable[[ArrayType], Any]
+) -> list[Any]:
+    """The values that are marked, zeros in the places of those that are None."""
+    pairs = chosen(zip(values, kinds, strict=True), marks)
+    return [zeros(kind) if x is None else x for x, kind in pairs]
+
+
 def with_captures(closed: Sequence[Closed]) -> tuple[list[Graph], list[Any]]:
     """Graphs that all take the values that one of them captures first, and these values."""
     captured = [value for c in closed for value in c.captured]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from transpile.primitives.rules import (
     apply,
     in_front,
     is_scalar_constant,
+    is_zero,
     spread,
     transposed,
     zeros_like,
@@ -236,16 +238,18 @@ def _scatter_transpose(
     if combine == "multiply":  # by known updates
         params = {**places, "combine": combine, "unique": unique}
         return [apply("scatter", ct, updates, *indices, **params), None, *rest]
+    unique = unique or prod(np.shape(indices[0])) == 1  # one update is the last one
     taken = {**places, "combine": "set", "unique": unique}
-    if isinstance(x, Linear):
-        nothing = zeros_like(updates)
-        to_x = ct if combine == "add" else apply("scatter", ct, nothing, *indices, **taken)
+    # First what reads the cotangent, then what changes it: that may happen in its place.
     if isinstance(updates, Linear):
         to_updates = _gathered_or_zero(ct, indices, places)
         if combine == "set" and not unique:
             to_updates = np.where(
                 _is_last(ct, to_updates.shape, indices, taken), to_updates, zeros_like(updates)
             )
+    if isinstance(x, Linear):
+        nothing = zeros_like(updates)
+        to_x = ct if combine == "add" else apply("scatter", ct, nothing, *indices, **taken)
     return [to_x, to_updates, *rest]
 
 
@@ -284,6 +288,12 @@ def _scatter_batch(
     return apply("scatter", x, updates, example, *indices_of_all, **params), True
 
 
+def _scatter_added(total: Any, x: Any, *operands: Any, **params: Any) -> Any:
+    if params["combine"] != "add" or not is_zero(x):
+        return None
+    return apply("scatter", total, *operands, **params)
+
+
 scatter = register(
     Primitive(
         "scatter",
@@ -294,6 +304,7 @@ scatter = register(
         jvp=_scatter_jvp,
         transpose=_scatter_transpose,
         batch=_scatter_batch,
+        added=_scatter_added,
     )
 )
 
@@ -410,11 +421,11 @@ def _dynamic_update_jvp(tangents: Sequence[Any], _: Any, x: Any, update: Any, *s
 def _dynamic_update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
     to_x = to_update = None
     sizes = tuple((update.type if isinstance(update, Linear) else update).shape)
+    if isinstance(update, Linear):  # before the cotangent changes: that may happen in its place
+        to_update = sliced(ct, starts, sizes)
     if isinstance(x, Linear):
         nothing = zeros_like(update)
         to_x = apply("dynamic_update_slice", ct, nothing, *starts)
-    if isinstance(update, Linear):
-        to_update = sliced(ct, starts, sizes)
     return [to_x, to_update, *[None] * len(starts)]
 
 
@@ -431,6 +442,18 @@ def _dynamic_update_batch(
     return apply("scatter", x, update, *indices, **params), True
 
 
+FEW = 4  # a slice is few elements where the array has so many times more
+
+
+def _dynamic_update_added(total: Any, x: Any, update: Any, *starts: Any) -> Any:
+    if not is_zero(x) or not all(isinstance(d, int) for d in (*update.shape, *total.shape)):
+        return None
+    if prod(update.shape) * FEW > prod(total.shape):
+        return None
+    before = apply("dynamic_slice", total, *starts, sizes=tuple(update.shape))
+    return apply("dynamic_update_slice", total, before + update, *starts)
+
+
 dynamic_update_slice = register(
     Primitive(
         "dynamic_update_slice",
@@ -441,6 +464,7 @@ dynamic_update_slice = register(
         jvp=_dynamic_update_jvp,
         transpose=_dynamic_update_transpose,
         batch=_dynamic_update_batch,
+        added=_dynamic_update_added,
     )
 )
 

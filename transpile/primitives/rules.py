@@ -15,6 +15,7 @@ from transpile.graph import Const
 from transpile.primitive import TABLE, Axis, Linear
 from transpile.records import dataclass
 from transpile.trace import bind
+from transpile.tracer import Tracer
 from transpile.types import ArrayType
 
 Rule = Callable[..., Any]  # (tangent, result, *operands, **params) -> its share of the tangent
@@ -100,6 +101,17 @@ def spread(x: Any, shape: Sequence[Any], axes: Sequence[int]) -> Any:
 def in_front(x: Any, axis: Axis, batched: bool = False) -> Any:
     """The value repeated along a new axis in front, unless it has that axis already."""
     return x if batched else spread(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
+
+
+def is_zero(x: Any) -> bool:
+    """Tell whether an operand is an array of zeros, by how it is made."""
+    if not isinstance(x, Tracer):
+        return not np.any(x)
+    equation = x.owner.producers.get(x.variable)
+    if equation is None or equation.primitive.name != "broadcast_in_dim":
+        return False
+    (value,) = equation.inputs
+    return isinstance(value, Const) and not np.any(value.value)
 
 
 def reshaped(x: Any, shape: Sequence[Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.graph import Atom, Equation, Graph, Var
+from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.primitive import Linear
 from transpile.trace import the_trace
 from transpile.tracer import Tracer
@@ -102,12 +102,28 @@ class _Sums:
         if not isinstance(cotangent, Tracer) or cotangent.type.strong != atom.type.strong:
             raise InternalError(f"{cotangent!r} is no cotangent of a {atom.type}")
         earlier = self._sums.get(atom)
-        self._sums[atom] = cotangent if earlier is None else earlier + cotangent
+        self._sums[atom] = cotangent if earlier is None else added(earlier, cotangent)
         name_after(self._sums[atom], derivative_name(atom.name.removeprefix("d")))
 
     def take(self, var: Var) -> Any:
         """The whole cotangent, when all its parts are there."""
         return self._sums.pop(var, None)
+
+
+def added(x: Any, y: Any) -> Any:
+    """The sum of two traced values. One of them may be few elements among zeros: then only these
+    are added to the other one."""
+    for total, part in ((x, y), (y, x)):
+        equation = part.owner.producers.get(part.variable) if isinstance(part, Tracer) else None
+        if equation is not None and equation.primitive.added is not None:
+            operands = [
+                operand(a) if isinstance(a, Const) else Tracer(part.owner, a)
+                for a in equation.inputs
+            ]
+            result = equation.primitive.added(total, *operands, **equation.params)
+            if result is not None:
+                return result
+    return x + y
 
 
 def _apply_rule(equation: Equation, values: Environment, cotangents: list[Any]) -> Sequence[Any]:

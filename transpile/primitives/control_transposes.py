@@ -1,0 +1,276 @@
+"""The transposes of loops and branches.
+
+The way back of a scan is a scan in the other direction, whose carry is the cotangent of the carry;
+those of xs are stacked, and those of consts added up: element by element where an iteration gives
+few of them. A sum of matrix products is one product over all iterations, after the scan, where its
+factors take no more memory than what the scan reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NoReturn
+
+from transpile.graph import Atom, Equation, Graph, Var
+from transpile.primitive import Linear
+from transpile.primitives.calls import bind_call
+from transpile.primitives.control_graphs import (
+    Flags,
+    Outputs,
+    Values,
+    chosen,
+    filled,
+    fixpoint,
+    others,
+    pulled,
+    row,
+    split,
+    with_captures,
+    with_zeros,
+)
+from transpile.primitives.control_narrow import smaller
+from transpile.primitives.rules import apply, zeros
+from transpile.source import user_source
+from transpile.trace import the_trace
+from transpile.transforms.closed import Closed, close
+from transpile.transforms.closed import apply as applied
+from transpile.transforms.transpose import added
+from transpile.types import ArrayType
+
+# A product that contracts more than so many elements is no less work after the scan.
+LONG_CONTRACTION = 16
+# How much larger than its factors a matrix is whose sum is worth the memory of these.
+WORTH_STACKING = 4
+
+
+def _flags(cotangents: Values) -> list[bool]:
+    return [c is not None for c in cotangents]
+
+
+def _present(values: Values) -> list[Any]:
+    return [x for x in values if x is not None]
+
+
+def _is_linear(operands: Values) -> list[bool]:
+    return [isinstance(x, Linear) for x in operands]
+
+
+def _cotangents_for(kinds: Sequence[ArrayType], cotangents: Values, flags: Flags) -> list[Any]:
+    """The cotangents that are marked, zeros where there are none."""
+    pairs = chosen(zip(kinds, cotangents, strict=True), flags)
+    return [zeros(kind) if c is None else c for kind, c in pairs]
+
+
+def scan_transpose(
+    cotangents: Values,
+    *operands: Any,
+    graph: Graph,
+    consts: int,
+    carry: int,
+    length: int,
+    reverse: bool,
+) -> list[Any]:
+    """A scan in the other direction."""
+    fixed, initial, xs = split(operands, consts, carry)
+    # A carry whose initial value is known starts with zero: the scan would not be linear otherwise.
+    linear = [*_is_linear(fixed), *[True] * carry, *_is_linear(xs)]
+    last, stacked = split(cotangents, carry)
+    given = _flags(stacked)
+
+    def of_carry(flags: list[bool]) -> Flags:
+        found = filled(pulled(graph, linear, [*flags, *given])[1], linear, False)
+        return found[consts : consts + carry]
+
+    marks = fixpoint(of_carry, _flags(last))
+    closed, flags = pulled(graph, linear, [*marks, *given])
+    has = filled(flags, linear, False)
+    if not any(has):
+        return [None] * len(operands)
+    body = _Backwards(closed, graph, linear, marks, has, consts, length)
+    results = bind_call(
+        row("scan"),
+        *closed.captured,
+        *others(fixed, _is_linear(fixed)),
+        *[zeros(v.type) for v in body.sums],
+        *_cotangents_for(body.kinds[consts : consts + carry], last, marks),
+        *others(xs, _is_linear(xs)),
+        *_present(stacked),
+        graph=body.graph(),
+        consts=len(closed.captured) + consts - sum(linear[:consts]),
+        carry=len(body.sums) + sum(marks),
+        length=length,
+        reverse=not reverse,
+    )
+    counts = len(body.sums), sum(marks), len(body.moved)
+    sums, first, moved, factors = split(results, *counts)
+    of_consts = body.of_consts(sums, factors, others(xs, _is_linear(xs)))
+    has_const, _, has_x = split(has, consts, carry)
+    of_initial = [
+        c if isinstance(x, Linear) else None
+        for c, x in zip(filled(first, marks), initial, strict=True)
+    ]
+    return [*filled(of_consts, has_const), *of_initial, *filled(moved, has_x)]
+
+
+class _Backwards:
+    """The transpose of a scan's body on its way to be a body.
+
+    kinds     the types of the cotangents of the inputs of the scan's body
+    sums      a Var for each sum that the scan makes
+    moved     the cotangents of xs
+    products  for each const the product whose sum is its cotangent, where the scan does not make it
+    stacks    the factors of these products that are stacked
+    """
+
+    def __init__(
+        self,
+        closed: Closed,
+        body: Graph,
+        linear: Flags,
+        marks: Flags,
+        has: Flags,
+        consts: int,
+        length: int,
+    ) -> None:
+        carry = len(marks)
+        self.found, self.marks, self.length = closed.graph, list(marks), length
+        self.kinds = [v.type.strong for v in body.inputs]
+        self.carried = self.kinds[consts : consts + carry]
+        self.inputs = split(
+            closed.graph.inputs,
+            len(closed.captured),
+            consts - sum(linear[:consts]),
+            len(linear) - consts - carry - sum(linear[consts + carry :]),
+            sum(marks),
+        )
+        self.xs: list[Var] = self.inputs[2]
+        has_const, self.has_carry, _ = split(has, consts, carry)
+        parts = split(closed.graph.outputs, sum(has_const), sum(self.has_carry))
+        self.parts, self.before, self.moved = parts
+        self.products = self._products()
+        factors = [a for e in self.products if e is not None for a in e.inputs]
+        self.stacks = [a for a in dict.fromkeys(factors) if a not in self.xs]
+        pairs = zip(self.parts, self.products, strict=True)
+        self.sums = [Var(part.type.strong) for part, product in pairs if product is None]
+
+    def _products(self) -> list[Equation | None]:
+        """The equations of products that are made after the scan."""
+        producers = {v: e for e in self.found.equations for v in e.outputs}
+        room = sum(_size(v) * v.type.dtype.itemsize for v in self.xs)
+        stacked: set[Atom] = set(self.xs)
+        found: list[Equation | None] = []
+        for part in self.parts:
+            equation = producers.get(part) if isinstance(part, Var) else None
+            if equation is None or not _is_worth_stacking(equation, stacked, room):
+                found.append(None)
+                continue
+            further = [a for a in equation.inputs if a not in stacked]
+            room -= sum(_size(a) * a.type.dtype.itemsize for a in further)
+            stacked.update(further)
+            found.append(equation)
+        return found
+
+    def graph(self) -> Graph:
+        """(*consts, *sums, *cotangents of the carry, *xs, *cotangents of ys) -> (*sums,
+        *cotangents of the carry before it, *cotangents of xs, *stacks)."""
+        leading, fixed, xs, after, ys = self.inputs
+        everything = (*self.found.outputs, *self.stacks)
+        source = Outputs(self.found).finish(self.found.inputs, everything)
+
+        def on_values(*values: Any) -> list[Any]:
+            first, sums, rest = split(values, len(leading) + len(fixed), len(self.sums))
+            with the_trace().at(self.found.source):
+                after_values, xs_values, ys_values = split(rest, len(after), len(xs))
+                results = applied(source, [*first, *xs_values, *after_values, *ys_values])
+                counts = len(self.parts), len(self.before)
+                parts, before, further = split(results, *counts)
+                kept = [p for p, e in zip(parts, self.products, strict=True) if e is None]
+                totals = [added(x, y) for x, y in zip(sums, kept, strict=True)]
+                carried = with_zeros(
+                    filled(before, self.has_carry), self.carried, self.marks, zeros
+                )
+            return [*totals, *carried, *further]
+
+        inputs = [*leading, *fixed, *self.sums, *after, *xs, *ys]
+        closed = close(on_values, inputs, name=self.found.name, source=self.found.source)
+        return smaller(closed.graph, closed.graph.inputs, closed.graph.outputs)
+
+    def of_consts(self, sums: Values, factors: Values, xs: Values) -> list[Any]:
+        """The cotangents of consts: the sums, and the products over all iterations."""
+        given = iter(sums)
+        values: dict[Atom, Any] = dict(zip(self.stacks, factors, strict=True))
+        values.update(zip(self.xs, xs, strict=True))
+        return [
+            next(given) if equation is None else _product(equation, values)
+            for equation in self.products
+        ]
+
+
+def _size(atom: Atom) -> int:
+    return prod(d for d in atom.type.shape if isinstance(d, int))
+
+
+def _is_worth_stacking(equation: Equation, stacked: set[Atom], room: int) -> bool:
+    """Tell whether a value is a product of matrices much larger than its factors, of which those
+    that are not stacked already take no more than so many bytes."""
+    if equation.primitive.name != "dot_general":
+        return False
+    if not all(
+        isinstance(a, Var) and all(isinstance(d, int) for d in a.type.shape)
+        for a in equation.inputs
+    ):
+        return False
+    left = equation.inputs[0]
+    (contracted, _), _ = equation.params["dimension_numbers"]
+    further = [a for a in equation.inputs if a not in stacked]
+    return (
+        prod(left.type.shape[a] for a in contracted) <= LONG_CONTRACTION
+        and sum(map(_size, further)) * WORTH_STACKING <= _size(equation.output)
+        and sum(_size(a) * a.type.dtype.itemsize for a in further) <= room
+    )
+
+
+def _product(equation: Equation, values: dict[Atom, Any]) -> Any:
+    """The sum of a product over all iterations, of the stacks of its factors."""
+    (left, right), (of_left, of_right) = equation.params["dimension_numbers"]
+    contracted = tuple((0, *(a + 1 for a in axes)) for axes in (left, right))
+    batched = tuple(tuple(a + 1 for a in axes) for axes in (of_left, of_right))
+    x, y = (values[a] for a in equation.inputs)
+    return apply("dot_general", x, y, dimension_numbers=(contracted, batched))
+
+
+def cond_transpose(
+    cotangents: Values, index: Any, *operands: Any, branches: tuple[Graph, ...]
+) -> list[Any]:
+    """A choice between the transposes of the branches."""
+    linear, given = _is_linear(operands), _flags(cotangents)
+    found = [pulled(branch, linear, given) for branch in branches]
+    marks = [any(column) for column in zip(*[flags for _, flags in found], strict=True)]
+    if not any(marks):
+        return [None] * (1 + len(operands))
+    graphs, captured = with_captures([closed for closed, _ in found])
+    kinds = [v.type.strong for v in chosen(branches[0].inputs, linear)]
+    backwards = []
+    for graph, (_, flags) in zip(graphs, found, strict=True):
+        outputs = Outputs(graph)
+        wanted = with_zeros(filled(graph.outputs, flags), kinds, marks, outputs.zeros)
+        backwards.append(outputs.finish(graph.inputs, wanted))
+    results = bind_call(
+        row("cond"),
+        index,
+        *captured,
+        *others(operands, linear),
+        *_present(cotangents),
+        branches=tuple(backwards),
+    )
+    return [None, *filled(filled(results, marks), linear)]
+
+
+def refuse_reverse(*_: Any, **__: Any) -> NoReturn:
+    """The transpose of a loop that goes around as often as values decide."""
+    raise ValueError(
+        f"{user_source()}: Reverse-mode differentiation does not work for lax.while_loop or "
+        f"lax.fori_loop with dynamic start/stop values. Try using lax.scan, or using fori_loop "
+        f"with static start/stop."
+    )
