@@ -60,8 +60,8 @@ def _needed(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
                 if symbol not in used and name not in names:
                     continue
             case While():
-                test = (*statement.test, If(statement.condition, statement.body))
-                *test, inner = _needed(test)
+                once = (*statement.test, If(statement.condition, statement.body))
+                *test, inner = _needed(once)
                 assert isinstance(inner, If)
                 statement = replace(statement, test=tuple(test), body=inner.body)
             case For() | If():
