@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim
 from transpile.graph import Const
 from transpile.lax.kinds import RoundingMethod
 from transpile.lax.operands import (
@@ -258,8 +257,6 @@ def dtype(x: Any) -> DType:
 @public
 def convert_element_type(operand: Array, new_dtype: Any) -> Any:
     """The numbers in another dtype, as `numpy.ndarray.astype` has them."""
-    if isinstance(operand, Dim):
-        operand = strengthen(operand)
     value = as_value(operand, "convert_element_type")
     wanted = dtype_argument(new_dtype)
     if type(value) not in (bool, int, float, complex):

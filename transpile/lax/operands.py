@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.dims import Dim, Shape
 from transpile.extended import has_extended, moved
 from transpile.graph import Const
 from transpile.numpy.operands import (
@@ -20,6 +20,7 @@ from transpile.numpy.operands import (
     Function,
     broadcast_in_dim,
     convert,
+    dimension_value,
     weaken,
 )
 from transpile.numpy.operands import error as located
@@ -115,6 +116,8 @@ def as_value(value: Any, function: str, position: int = 0) -> Any:
         return value
     if isinstance(value, Const):
         return value.value
+    if isinstance(value, Dim):
+        return dimension_value(value)
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         array = np.asarray(value)
         return array.astype(check_dtype(array.dtype), copy=False)
