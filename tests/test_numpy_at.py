@@ -114,3 +114,16 @@ def test_batches_are_a_loop():
         got = transpile.vmap(lambda x, i, v, name=name: getattr(x.at[i], name)(v))(x, i, v)
         want = [getattr(jnp.at(a)[k], name)(u) for a, k, u in zip(x, i, v, strict=True)]
         np.testing.assert_allclose(got, want)
+
+
+def test_one_traced_index_is_no_other_and_so_a_product_has_a_derivative():
+    def scaled(x, y, i):
+        return x.at[i].multiply(y)
+
+    x = np.array([3.0, 1.0, 2.0])
+    for i in (0, 2, -1):
+        check_grads(lambda x, y, i=i: transpile.jit(scaled)(x, y, i), (x, 2.0), order=2)
+    rows, places = np.arange(1.0, 7.0).reshape(2, 3), np.array([0, 2])
+    each = transpile.vmap(lambda x, i: scaled(x, x[0], i))
+    found = transpile.grad(lambda x: each(x, places).sum())(rows)
+    np.testing.assert_allclose(found, [[2, 1, 1], [1 + 6, 1, 4]])

@@ -179,7 +179,7 @@ class Plan:
     first      where in the result the axes of `indices` begin
     news       where in the result there are new axes
     mode       of the gather or scatter
-    distinct   whether the indices are known, and none is there twice
+    distinct   whether it is known that no index is there twice
     """
 
     basic: tuple[Any, ...]
@@ -273,7 +273,7 @@ def plan(found: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Pl
         first,
         tuple(news),
         kind,
-        known and _are_distinct(checked, common),
+        all(d == 1 for d in common) or (known and _are_distinct(checked, common)),
     )
 
 
