@@ -251,6 +251,14 @@ def test_while_loop_is_the_loop():
         assert collatz((27, 0))[1] == 111
 
 
+def test_a_python_bool_is_an_array_in_a_loop():
+    def count(start):
+        return lax.while_loop(lambda s: ~s[0], lambda s: (s[1] > 3, s[1] + 1), (False, start))
+
+    same(count(0), (np.array(True), np.array(5)))
+    same(transpile.jit(count)(0), (np.array(True), np.array(5)))
+
+
 def test_long_loops_outside_of_traces_are_compiled():
     count = 3_000_000
     found = lax.fori_loop(0, count, lambda i, c: (c * 5 + i) % 1000003, 1)

@@ -31,7 +31,7 @@ from transpile.source import function_source, user_source
 from transpile.surroundings import retried
 from transpile.trace import constant, trace_nested
 from transpile.tracer import UNKNOWN, Tracer, named
-from transpile.types import PYTHON_SCALARS, ArrayType
+from transpile.types import BOOL, PYTHON_SCALARS, ArrayType
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Leaves:
         leaves, structure = flatten_arrays(value)
         paths = structure.paths(what)
         leaves = [as_value(x, repr(path)) for x, path in zip(leaves, paths, strict=True)]
-        return Leaves(leaves, [value_type(x) for x in leaves], structure)
+        return Leaves(leaves, [_carried_type(x) for x in leaves], structure)
 
     def promoted(self, results: Sequence[ArrayType]) -> Leaves | None:
         """As the results of a body: a Python number takes their dtype. None if none changes."""
@@ -61,6 +61,12 @@ class Leaves:
                 types[place] = ArrayType(kind.shape, dtype)
                 changed = changed or dtype != kind.dtype
         return Leaves(values, types, self.tree) if changed else None
+
+
+def _carried_type(value: Any) -> ArrayType:
+    """The type of a leaf. A bool is an array's, not Python's, of which `~` makes an integer."""
+    kind = value_type(value)
+    return kind.strong if kind.dtype == BOOL else kind
 
 
 def _array(value: Any) -> Any:
