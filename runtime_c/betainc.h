@@ -76,8 +76,8 @@ static inline double betainc_fraction_f64(double a, double b, double x, double y
     double f = c, d = 0.0;
     for (int k = 1; k < 1000000; k++) {
         double n = (double)k, twice = a + 2.0 * n;
-        double across = n * (b - n) * x / (twice - 1.0);
-        double over = (a + (n - 1.0)) * (a + b + (n - 1.0)) / (twice - 1.0) * x * across;
+        double across = n * ((b - n) * x) / (twice - 1.0);
+        double over = (a + (n - 1.0)) / (twice - 1.0) * ((a + b + (n - 1.0)) * x) * across;
         double under = n + across + (a + n) / (twice + 1.0) * (l + 1.0 + n * (1.0 + y));
         d = 1.0 / (under + over * d);
         c = under + over / c;
