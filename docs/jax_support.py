@@ -29,6 +29,7 @@ NAMESPACES = {
     "jax.nn.initializers": "transpile.nn.initializers",
     "jax.scipy.special": "transpile.scipy.special",
     "jax.scipy.linalg": "transpile.scipy.linalg",
+    "jax.scipy.stats": "transpile.scipy.stats",
     "jax.tree_util": "transpile.tree_util",
     "jax.tree": "transpile.tree",
     "jax.flatten_util": "transpile.flatten_util",
@@ -67,6 +68,11 @@ REASONS: dict[str, dict[str, str]] = {
         ),
     },
     "jax.scipy.special": {"to come": "fresnel"},
+    "jax.scipy.stats": {
+        "to come; the distributions that sampling programs use are here": "betabinom gaussian_kde "
+        "gennorm gumbel_l gumbel_r mode multinomial nbinom pareto rankdata sem truncnorm vonmises "
+        "wrapcauchy",
+    },
     "jax.debug": {
         DEVICES: "inspect_array_sharding visualize_array_sharding visualize_sharding",
         "stops in a compiled program; `disable_jit()` runs Python, which debuggers know": (
@@ -75,6 +81,7 @@ REASONS: dict[str, dict[str, str]] = {
         INTERNALS: "DebugEffect OrderedDebugEffect",
     },
 }
+SCIPY = "of SciPy there are special functions and linear algebra; others are to come"
 EXPERIMENTS = "its parts have no fixed names in JAX either"
 MODULES: dict[str, str] = {
     "api_util": INTERNALS,
@@ -92,6 +99,13 @@ MODULES: dict[str, str] = {
     "monitoring": INTERNALS,
     "profiler": "programs are C: profilers of C show them",
     "ref": REFERENCES,
+    "scipy.cluster": SCIPY,
+    "scipy.fft": SCIPY,
+    "scipy.integrate": SCIPY,
+    "scipy.interpolate": SCIPY,
+    "scipy.ndimage": SCIPY,
+    "scipy.signal": SCIPY,
+    "scipy.sparse": SCIPY,
     "sharding": DEVICES,
     "version": INTERNALS,
 }
@@ -100,12 +114,14 @@ MODULES: dict[str, str] = {
 def is_name(module: types.ModuleType, name: str) -> bool:
     """Tell whether a name of a module of JAX's counts.
 
-    Private and deprecated names, modules, and JAX's primitives (`sin_p`) do not.
+    Private and deprecated names, modules, and JAX's primitives (`sin_p`) do not. The distributions
+    of `jax.scipy.stats` are modules, and do.
     """
     deprecated = getattr(module, "_deprecations", {})
     if name.startswith("_") or name.endswith("_p") or name in deprecated:
         return False
-    return not isinstance(getattr(module, name), types.ModuleType)
+    is_module = isinstance(getattr(module, name), types.ModuleType)
+    return not is_module or module.__name__ == "jax.scipy.stats"
 
 
 def names_of_jax() -> dict[str, list[str]]:
@@ -114,12 +130,12 @@ def names_of_jax() -> dict[str, list[str]]:
     for title in NAMESPACES:
         module = importlib.import_module(title)
         found[title] = [name for name in dir(module) if is_name(module, name)]
-    jax = importlib.import_module("jax")
-    found["modules"] = [
-        name
-        for name in dir(jax)
-        if isinstance(getattr(jax, name), types.ModuleType) and not name.startswith("_")
-    ]
+    found["modules"] = []
+    for title, prefix in (("jax", ""), ("jax.scipy", "scipy.")):
+        module = importlib.import_module(title)
+        for name in dir(module):
+            if isinstance(getattr(module, name), types.ModuleType) and not name.startswith("_"):
+                found["modules"].append(f"{prefix}{name}")
     return found
 
 
@@ -168,8 +184,13 @@ def row(names: list[str]) -> str:
 
 def missing_modules() -> list[str]:
     """The modules of JAX's that have no counterpart here."""
-    ours = importlib.import_module("transpile")
-    return [name for name in names()["modules"] if not hasattr(ours, name)]
+    return [name for name in names()["modules"] if not is_here(f"transpile.{name}")]
+
+
+def is_here(name: str) -> bool:
+    """Tell whether there is a module, or an attribute of a module, of that name."""
+    parent, _, last = name.rpartition(".")
+    return hasattr(importlib.import_module(parent), last)
 
 
 def page() -> str:
