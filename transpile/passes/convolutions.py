@@ -136,10 +136,11 @@ def _placed(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
     has_few_features = isinstance(features, int) and features <= FEW_FEATURES
     if is_few and has_few_features:
         return _written_out(builder, x, w, params)
-    found = _Grouped(builder, x, w, params)
-    places = product(found.sizes[a] for a in found.space)
-    if has_few_features and groups > 1 and isinstance(places, int) and places <= WRITTEN_OUT:
-        return _place_by_place(found, places)
+    (kind,) = conv_general_dilated.result_types([x.type, w.type], params)
+    places = product(kind.shape[a] for a in params["dimension_numbers"][2][2:])
+    has_few_places = isinstance(places, int) and places <= WRITTEN_OUT
+    if has_few_features and groups > 1 and has_few_places:
+        return _place_by_place(_Grouped(builder, x, w, params))
     output = builder.apply(conv_general_dilated, x, w, **params)
     if _is_library_convolution(builder.producers[output]):
         return output
@@ -318,7 +319,7 @@ def _written_out(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> 
     return found.result(total)
 
 
-def _place_by_place(found: _Grouped, places: int) -> Atom:
+def _place_by_place(found: _Grouped) -> Atom:
     """For every place of the result the sum over its window: where windows are large and places are
     few, as in the gradient of weights of which each sees one feature."""
     builder = found.builder
