@@ -186,6 +186,22 @@ def test_products_with_q(shape):
     np.testing.assert_allclose(found @ r, a[:, order], atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3)])
+@pytest.mark.parametrize("mode", ["full", "economic"])
+def test_qr_with_pivots_has_a_diagonal_that_does_not_grow(shape, mode):
+    a = RANDOM.normal(size=shape)
+    for q, r, order in both(linalg.qr, a, mode=mode, pivoting=True):
+        assert order.dtype == np.int32
+        np.testing.assert_allclose(
+            q @ r, np.take_along_axis(a, order[..., None, :], -1), atol=1e-13
+        )
+        diagonal = np.abs(np.diagonal(r, axis1=-2, axis2=-1))
+        assert (np.diff(diagonal, axis=-1) < 1e-13).all()
+    only, again = linalg.qr(a, mode="r", pivoting=True)
+    np.testing.assert_array_equal(again, order)
+    np.testing.assert_allclose(np.abs(only[..., :1, :]), np.abs(r[..., :1, :]), atol=1e-13)
+
+
 def test_eigenvalues_of_tridiagonal_matrices():
     d, e = RANDOM.normal(size=5), RANDOM.normal(size=4)
     matrix = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)

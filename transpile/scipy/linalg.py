@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile import lax
 from transpile.numpy.linalg.common import (
     adjoint,
     check_square,
@@ -323,13 +324,15 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """`scipy.linalg.qr` in the modes full, economic and r, without pivoting."""
+    """`scipy.linalg.qr` in the modes full, economic and r; with `pivoting` the order of columns,
+    too."""
     if mode not in ("full", "qr", "r", "economic"):
         text = "Mode argument should be one of ['full', 'r', 'economic', 'raw']"
         raise unsupported("mode='raw' of qr") if mode == "raw" else located(ValueError, text)
-    if pivoting:
-        raise unsupported("qr with pivoting")
     x = matrices(a)
+    if pivoting:
+        found = lax.linalg.qr(x, pivoting=True, full_matrices=mode != "economic")
+        return found[1:] if mode == "r" else found
     m, n = x.shape[-2:]
     q, r = bind(rows.qr, x, full_matrices=mode != "economic" and m > n)
     return (r,) if mode == "r" else (q, r)
