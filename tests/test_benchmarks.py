@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import check_agreement
+from benchmarks.cases import CASES
+from benchmarks.hand_written import FUNCTIONS
 from benchmarks.peer import fingerprint
 
 ROOT = Path(__file__).parent.parent
@@ -44,6 +46,20 @@ def test_a_benchmark_of_a_gradient_tells_the_steps_of_the_first_call_and_the_mem
     assert len(ours["seconds"]) == 6
     assert ours["steps"]["C compiler"] > ours["steps"]["run"] > 0
     assert ours["peak"] >= ours["before"] > 2**24
+
+
+@pytest.mark.parametrize("case", ["lu_numbers", "nussinov", "newton"])
+def test_a_loop_gives_what_hand_written_c_gives(case, tmp_path):
+    words = ("--only", case, "--rounds", "1", "--without-peers", "--results", str(tmp_path))
+    done = run(*words)
+    assert done.returncode == 0, done.stderr  # results that differ end it with an error
+    (file,) = tmp_path.glob("*.json")
+    assert set(json.loads(file.read_text())["cases"][case]) == {"transpile", "c"}
+
+
+def test_every_loop_has_its_hand_written_c():
+    loops = {name for name, case in CASES.items() if "c" in case.contestants}
+    assert loops == set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("change", ["transposed", "negated", "one element", "not a number"])
