@@ -45,6 +45,7 @@ ULPS_OF = {
     "lgamma": 8,
     "digamma": 8,
     **dict.fromkeys(("gamma", "dawsn", "expn", "expi", "sine_integral", "cosine_integral"), 16),
+    **dict.fromkeys(("fresnel_sine", "fresnel_cosine"), 64),
     **dict.fromkeys(("igamma", "igammac", "igamma_grad_a", "random_gamma_grad", "betainc"), 2000),
 }
 # The largest size at which an ulp counts where the terms of a sum are as large.

@@ -217,6 +217,19 @@ def test_sine_and_cosine_integrals_come_together():
     assert transpile.grad(lambda x: special.sici(x)[0])(0.0) == 1
 
 
+def test_fresnels_integrals_come_together():
+    x = np.array([0.0, 0.3, -1.2, 1.7, -3.0, 12.5, 1000.3])
+    with mp.workdps(30):
+        want = [[float(f(mpf(float(v)))) for v in x] for f in (mp.fresnels, mp.fresnelc)]
+    for found in (special.fresnel(x), transpile.jit(special.fresnel)(x)):
+        np.testing.assert_allclose(found, want, rtol=2e-14)
+    slopes = transpile.jacfwd(special.fresnel)(1.3)
+    angle = np.pi / 2 * 1.3**2
+    np.testing.assert_allclose(slopes, [np.sin(angle), np.cos(angle)], rtol=1e-14)
+    ends = special.fresnel(np.array([INF, -INF, NAN]))
+    np.testing.assert_array_equal(ends, [[0.5, -0.5, NAN]] * 2)
+
+
 def test_bessel_functions_of_all_orders():
     z = np.array([[1e-8, 0.0, 0.05], [0.5, -3.0, 20.0]])
     want = [[[float(mp.besselj(n, v)) for v in row] for row in z] for n in range(5)]
@@ -353,7 +366,7 @@ def test_errors_are_those_of_jax(kind, call, text):
 
 
 def test_every_public_name_is_there_once_and_is_documented():
-    assert len(set(special.__all__)) == len(special.__all__) == 52
+    assert len(set(special.__all__)) == len(special.__all__) == 53
     for name in special.__all__:
         assert getattr(special, name).__doc__, name
 

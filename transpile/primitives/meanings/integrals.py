@@ -153,6 +153,53 @@ def _far(x: Any) -> Any:
     return (np.cos(x) - 1j * np.sin(x)) / (1 + z + tail)
 
 
+# -------------------------------------------------------------------------- Fresnel's integrals
+
+
+@wide
+def fresnel_sine(x: Any) -> Any:
+    """Fresnel's integral S, of sin(pi t^2 / 2)."""
+    return np.copysign(_fresnel(np.abs(x)).imag, x)
+
+
+@wide
+def fresnel_cosine(x: Any) -> Any:
+    """Fresnel's integral C, of cos(pi t^2 / 2)."""
+    return np.copysign(_fresnel(np.abs(x)).real, x)
+
+
+def _fresnel(x: Any) -> Any:
+    """C + i S for x >= 0."""
+    result = np.full(x.shape, 0.5 + 0.5j, np.clongdouble)
+    result[np.isnan(x)] = complex(np.nan, np.nan)
+    where_true(x <= 1.6, _fresnel_series, result, x)
+    where_true((x > 1.6) & (x < 2.0**52), _fresnel_fraction, result, x)
+    return result
+
+
+def _fresnel_series(x: Any) -> Any:
+    """The power series (DLMF 7.6.4, 7.6.6): that of x exp(i q) term by term."""
+    q = PI / 2 * np.square(x)
+    term = x.astype(np.clongdouble)
+    total = np.zeros_like(term)
+    for k in range(50):
+        total = total + term / (2 * k + 1)
+        term = term * (1j * q) / (k + 1)
+    return total
+
+
+def _fresnel_fraction(x: Any) -> Any:
+    """By a continued fraction of the complementary error function (DLMF 7.9.2)."""
+    square = np.square(x)
+    z = np.zeros(x.shape, np.clongdouble)
+    z.imag = -PI * square
+    tail = np.zeros_like(z)
+    for k in range(140, 0, -1):
+        tail = -LONG((2 * k - 1) * 2 * k) / (4 * k + 1 + z + tail)
+    angle = PI / 2 * (square - 4 * np.rint(square / 4))
+    return LONG(0.5) + 0.5j - (np.cos(angle) + 1j * np.sin(angle)) * x / (1 + z + tail)
+
+
 # ---------------------------------------------------------------------------------- dilogarithm
 
 

@@ -51,7 +51,7 @@ from transpile.scipy.special.gammas import (
 )
 from transpile.scipy.special.harmonics import sph_harm_y
 from transpile.scipy.special.hypergeometric import hyp1f1, hyp2f1
-from transpile.scipy.special.integrals import exp1, expi, expn, sici, spence
+from transpile.scipy.special.integrals import exp1, expi, expn, fresnel, sici, spence
 
 __all__ = [
     "bernoulli",
@@ -74,6 +74,7 @@ __all__ = [
     "expit",
     "expn",
     "factorial",
+    "fresnel",
     "gamma",
     "gammainc",
     "gammaincc",

@@ -45,6 +45,13 @@ def sici(x: Array) -> tuple[Any, Any]:
 
 
 @public
+def fresnel(x: Array) -> tuple[Any, Any]:
+    """`scipy.special.fresnel`: Fresnel's integrals S and C."""
+    (value,) = real("fresnel", x)
+    return applied("fresnel_sine", value), applied("fresnel_cosine", value)
+
+
+@public
 def spence(x: Array) -> Any:
     """`scipy.special.spence`: the dilogarithm of 1 - x, of a float32 or float64."""
     return applied("spence", single_or_double("spence", x))
