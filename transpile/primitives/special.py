@@ -201,13 +201,13 @@ cosine_integral = _special(
 fresnel_sine = _special(
     "fresnel_sine",
     integrals.fresnel_sine,
-    domain=(-5, 5),
+    domain=(-2, 2),
     jvp=lambda t, out, x: t * np.sin(0.5 * math.pi * np.square(x)),
 )
 fresnel_cosine = _special(
     "fresnel_cosine",
     integrals.fresnel_cosine,
-    domain=(-5, 5),
+    domain=(-2, 2),
     jvp=lambda t, out, x: t * np.cos(0.5 * math.pi * np.square(x)),
 )
 spence = _special("spence", integrals.spence, domain=(0.05, 10), jvp=d.spence)
