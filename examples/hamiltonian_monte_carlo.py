@@ -19,9 +19,9 @@ import transpile
 from transpile import lax, random
 from transpile import numpy as jnp
 
-CHAINS, WARMUP, DRAWS, LEAPS = 16, 400, 2000, 16
+CHAINS, WARMUP, DRAWS, LEAPS = 16, 400, 10_000, 16
 MOST_ERRORS = 4.5  # a moment is as far off by chance once in 150 000 runs
-LEAST_DRAWS = 2000  # that the draws of a moment are worth
+LEAST_DRAWS = 10_000  # that the draws of a moment are worth
 
 
 def gaussian(x):

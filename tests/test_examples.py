@@ -150,5 +150,5 @@ def test_the_moments_of_the_densities_are_found(tmp_path):
         known, found, error, off, worth = map(float, columns)
         assert abs(found - known) < 4.5 * error + 1e-4, what
         assert abs(off) < 4.5
-        assert error < 0.25
-        assert worth > 2000
+        assert error < 0.12
+        assert worth > 10_000
