@@ -67,7 +67,6 @@ REASONS: dict[str, dict[str, str]] = {
             "rng_bit_generator rng_uniform"
         ),
     },
-    "jax.scipy.special": {"to come": "fresnel"},
     "jax.scipy.stats": {
         "to come; the distributions that sampling programs use are here": "betabinom gaussian_kde "
         "gennorm gumbel_l gumbel_r mode multinomial nbinom pareto rankdata sem truncnorm vonmises "

@@ -75,7 +75,7 @@ def test_nearly_all_of_jax_is_here(support):
         assert counts[f"jax.{title}"][1] == 0, title
     for title in ("scipy.linalg", "tree_util", "tree", "flatten_util", "ops"):
         assert counts[f"jax.{title}"][1] == 0, title
-    assert counts["jax.scipy.special"][1] <= 1
+    assert counts["jax.scipy.special"][1] == 0
     assert counts["jax.numpy"][1] <= 17
     assert counts["jax.lax"][1] <= 19
 
