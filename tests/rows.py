@@ -421,7 +421,10 @@ def array_program(dtype):
             batch.case("fft", operand(shape), **params)
     for row in TABLE.values():
         if (row.kind in ("window", "convolve") or row.name == "windows") and accepted(row, dtype):
-            for shapes, params in window_cases(row, large=True):
+            every = window_cases(row, large=True)
+            if dtype.name not in ("int32", "float32", "float64", "complex128"):
+                every = every[::4]
+            for shapes, params in every:
                 parts = [operand(s, f"part{k}") for k, s in enumerate(shapes)]
                 if row.kind == "convolve":  # gaps are left out, which are zero but for 0 * NaN
                     plain = (small(dtype, s, random) for s in shapes)

@@ -24,8 +24,9 @@ SPACE, FIELDS = 3, 55
 DEPTH, FEW, BAND = 512, 2, 4
 # Rows and bytes of the largest tiles of runtime_c/matmul.h.
 _ROWS, _VECTOR = 8, 64
-# As many bytes of copied images stay in the cache; and as many pixels repay new panels.
-_CACHED, _REPAYING = 1 << 20, 4096
+# As many bytes of images are copied at a time, between which threads wait for each other; and as
+# many pixels repay new panels.
+_CACHED, _REPAYING = 1 << 22, 4096
 # The most numbers in panels of weights, and terms in one of them.
 _PANELS, _LONGEST = 1 << 21, 1 << 15
 # What it costs to move a number, in steps of a vector: among neighbours, or from anywhere.
