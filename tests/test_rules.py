@@ -295,8 +295,10 @@ def thinned(trials):
             return [t for t in trials if all(x.shape for x in t.operands)]
         case "scan":
             return trials[::7]
-        case "reduce":
+        case "reduce" | "convolve":
             return trials[::3]
+        case "window":
+            return trials[::4]
     return trials
 
 
