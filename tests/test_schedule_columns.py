@@ -40,6 +40,17 @@ def test_the_innermost_loop_walks_along_a_row(name, width):
     assert 1 in walked and None not in walked
 
 
+def test_a_matrix_on_its_side_times_a_vector_walks_along_the_rows_of_the_matrix():
+    x, v = np.round(ordinary("f8", (16, 9))), np.round(ordinary("f8", (16,)))
+    product = lowered(lambda x, v: (x * v[:, None]).sum(axis=0), x, v)
+    after = assert_steps_agree(product, [x, v], columns)
+    inner = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
+    reads = [(i, loop.symbol) for loop in inner for s in loop.body for _, i in accesses(s)]
+    assert any(len(index) == 2 and step(index, symbol) == 1 for index, symbol in reads)
+    pairs = lowered(lambda x, y: np.abs(x[:, None] - y).sum(axis=1), v, v)  # no matrix is read
+    assert columns(pairs, Options()) == pairs
+
+
 @pytest.mark.parametrize(
     "f", [lambda x: x.sum(axis=1), np.sum, lambda x: np.sin(x), lambda x: np.cumsum(x, axis=1)]
 )

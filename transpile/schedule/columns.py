@@ -68,12 +68,15 @@ def _statement(statement: Statement, name: str) -> Statement:
 
 
 def _walks_columns(loop: For) -> bool:
-    """Tell whether this loop steps along the last axis while the innermost ones do not."""
+    """Tell whether this loop steps along the last axis while the innermost ones do not. Beside the
+    columns of a matrix, what is read for all columns alike (the vector that it multiplies) does not
+    count."""
     if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
         return False
     if loop.stop < FEWEST_COLUMNS:
         return False
-    along_columns = along_rows = 0
+    along_columns = along_rows = shared = 0
+    has_matrix = False
     for inner in walk(loop.body):
         if isinstance(inner, (Call, If)):
             return False
@@ -81,9 +84,19 @@ def _walks_columns(loop: For) -> bool:
             for statement in inner.body:
                 for _, index in accesses(statement):
                     if index:
-                        along_columns += step(index, loop.symbol) == 1
-                        along_rows += step(index, inner.symbol) == 1
-    return along_columns > along_rows
+                        names = names_of(index)
+                        is_along_columns = step(index, loop.symbol) == 1
+                        is_along_rows = step(index, inner.symbol) == 1
+                        along_columns += is_along_columns
+                        along_rows += is_along_rows
+                        shared += is_along_rows and loop.symbol not in names
+                        has_matrix |= is_along_columns and inner.symbol in names
+    return along_columns > along_rows - (shared if has_matrix else 0)
+
+
+def names_of(index: Shape) -> set[Symbol]:
+    """The symbols of an index."""
+    return {symbol for i in index if isinstance(i, Dim) for symbol in i.symbols()}
 
 
 def step(index: Shape, symbol: Symbol) -> Index | None:
