@@ -26,7 +26,8 @@ DATA_FLOW = """
     schedule
     dialect expression blas lapack layout sites render
     directories compilers toolchain entry cache load called pipeline identity executable
-    written stages leaves wrapped platforms arrays typing settings functional lax random nn
+    written stages call_path traces leaves wrapped platforms arrays typing settings
+    functional lax random nn
     scipy flatten_util ops debug test_util api
     __init__ __main__
 """
@@ -43,6 +44,8 @@ RARE = "a program from the cache does without it"
 LATER = {
     ("arrays_of_lists", "transpile.numpy.ranges"): "it is one of those that few traces use",
     ("cache", "shutil"): RARE,
+    ("call_path", "shutil"): RARE,
+    ("call_path", "sysconfig"): "a start that calls nothing often does without it",
     ("cache", "tempfile"): RARE,
     ("compilers", "subprocess"): RARE,
     ("compilers", "tempfile"): RARE,
@@ -55,6 +58,7 @@ LATER = {
     ("toolchain", "subprocess"): RARE,
     ("toolchain", "tempfile"): RARE,
     ("tree_prefixes", "difflib"): "for error messages",
+    ("traces", "transpile.call_path"): "for functions that are called often",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }
 

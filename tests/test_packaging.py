@@ -47,7 +47,8 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_code_templates_and_helpers_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("templates", "runtime_c"):
-        expected = {f"transpile/{folder}/{path.name}" for path in (ROOT / folder).iterdir()}
+        files = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+        expected = {f"transpile/{path.relative_to(ROOT)}" for path in files}
         assert expected <= names
     code = {str(path.relative_to(ROOT)) for path in (ROOT / "transpile").rglob("*.py")}
     assert code <= names

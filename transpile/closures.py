@@ -124,6 +124,18 @@ class Watch:
         self._items = [item for item in self._items if not _differs(*item)]
         return self if self._items else None
 
+    def identities(self) -> tuple[tuple[tuple[Any, ...], ...], bool]:
+        """What has not changed as long as the very same objects are there: (dict, name, object) or
+        (cell, name, object) each, without the object where the name is not there; and whether
+        that is all that is watched."""
+        found = []
+        for mapping, name, value, kept in self._items:
+            holder = mapping.cell if isinstance(mapping, _CellReader) else mapping
+            is_identity = type(kept) is _Same or isinstance(value, _IMMUTABLE)
+            if is_identity and type(holder) in (dict, CellType):
+                found.append((holder, name) if value is _MISSING else (holder, name, value))
+        return tuple(found), len(found) == len(self._items)
+
     def changed(self) -> str:
         """The name of something that has changed, or `""`."""
         for item in self._items:

@@ -32,6 +32,7 @@ from transpile.walks import (
     loads,
     seen_by,
     subexpressions,
+    walk,
     written,
 )
 
@@ -43,6 +44,8 @@ TURNS = 10
 _WEIGHTS = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8}
 _TRANSCENDENTAL_WEIGHT = 10
 _ACCESS_WEIGHT = 2
+# Programs with less work take some microseconds, or a few tens where nothing is vectorised.
+_BRIEF = 30_000
 
 
 @dataclass(frozen=True)
@@ -189,3 +192,15 @@ def work(statement: Statement) -> int:
     elif isinstance(statement, While):
         times = TURNS
     return own + times * sum(map(work, children(statement)))
+
+
+def is_brief(program: Program) -> bool:
+    """Tell whether a program takes so little time that others may wait for it, for all that its
+    values may be."""
+    every = [s for kernel in program.kernels for s in walk(kernel.body)]
+    if any(isinstance(s, While | Call) for s in every):
+        return False
+    ends = [bounds(s.extent)[1] for s in every if isinstance(s, For)]
+    if any(high is None or high >= UNBOUNDED // 2 for high in ends):
+        return False
+    return sum(work(s) for kernel in program.kernels for s in kernel.body) < _BRIEF

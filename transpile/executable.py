@@ -42,6 +42,28 @@ _BYTE = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True)
+class Direct:
+    """What it takes to call a program by its address.
+
+    inputs     (dtype, shape) of each input, and `outputs` of each output
+    aliases    for each output, the input whose memory it takes where that can be written to, or -1
+    workspace  its size in bytes; `spare` is a list of arrays of that size, from which a call takes
+               one, if there is one, and to which it gives it back
+    fail       raises the error for a code
+    is_brief   whether it takes a few microseconds, on one thread
+    """
+
+    address: int
+    inputs: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+    outputs: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+    aliases: tuple[int, ...]
+    workspace: int
+    spare: list[np.ndarray[Any, Any]]
+    fail: Callable[[int], NoReturn]
+    is_brief: bool
+
+
+@dataclass(frozen=True)
 class MemoryAnalysis:
     """Sizes in bytes: the arguments and results, the workspace, results that take the memory of a
     donated argument, and the compiled code."""
@@ -143,6 +165,9 @@ class Executable:
         self._results = [(a.type.static_shape(), a.type.dtype) for a in graph.outputs]
         self._workspace = int(entry.meta["workspace"])
         self._aliases = {int(o): int(d) for o, d in entry.meta["aliases"]}
+        # A call takes a workspace from here and gives it back; list methods are atomic.
+        self._spare: list[np.ndarray[Any, Any]] = []
+        self._library = library
         self.run = self._caller(library)
 
     def __call__(self, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
@@ -154,6 +179,22 @@ class Executable:
         made of it.
         """
         return self.run(leaves)
+
+    def direct(self) -> Direct | None:
+        """How to call it by its address; None for a program with callbacks."""
+        if self.lowering.graph.sites():
+            return None
+        function = self._library.function(self.entry.meta["function"])
+        return Direct(
+            int(self._library.ffi.cast("intptr_t", function)),
+            tuple(self._types),
+            tuple((dtype, shape) for shape, dtype in self._results),
+            tuple(self._aliases.get(output, -1) for output in range(len(self._results))),
+            self._workspace,
+            self._spare,
+            lambda code: self._fail(self._library, code),
+            bool(self.entry.meta.get("is_brief")),
+        )
 
     def _caller(self, library: Library) -> Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]]:
         """The function that runs the program, written out for its arguments: for small arrays a
@@ -170,8 +211,7 @@ class Executable:
             "workspace": library.ffi.NULL,
             "byte": _BYTE,
             "fail": lambda code: self._fail(library, code),
-            # A call takes a workspace from here and gives it back; list methods are atomic.
-            "spare": [],
+            "spare": self._spare,
         }
         if sites:
             values["calls"] = Calls(library.ffi, sites)
@@ -264,8 +304,9 @@ def _caller_text(
         lines.append(f"    r{i} = {new}")
     names = [f"x{i}" for i in range(inputs)] + [f"r{i}" for i in range(outputs)]
     further = ["calls.function", "running.context"] if has_sites else []
-    arguments = ", ".join([*(f"from_buffer({n})" for n in names), "scratch", *further])
-    taken = f"spare.pop() if spare else from_buffer(empty({workspace}, byte))"
+    pointer = "from_buffer(scratch)" if workspace else "scratch"
+    arguments = ", ".join([*(f"from_buffer({n})" for n in names), pointer, *further])
+    taken = f"spare.pop() if spare else empty({workspace}, byte)"
     lines += [
         f"    scratch = {taken if workspace else 'workspace'}",
         *(["    running = calls.begin()"] if has_sites else []),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from transpile import toolchain
 from transpile.blas import Blas
-from transpile.cost import program_cost
+from transpile.cost import is_brief, program_cost
 from transpile.graph import Donated, Graph
 from transpile.lapack import Lapack
 from transpile.load import PROGRAM
@@ -126,5 +126,6 @@ class Steps:
             "declarations": declarations,
             "function": program.name,
             "workspace": program.workspace,
+            "is_brief": is_brief(program),
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],
         }

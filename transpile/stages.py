@@ -273,9 +273,10 @@ class Compiled(_Stage):
         self._accepted: set[tuple[Any, ...]] = set()
         every = len(self._signature.types)
         known = self._signature
-        is_plain = not known.written and known.places == tuple(range(len(known.places)))
+        # Whether the outputs of the program are the leaves of the result, and nothing else.
+        self.is_direct = not known.written and known.places == tuple(range(len(known.places)))
         self.fast: Fast = (
-            executable.run if is_plain else writing(executable.run, known, kept),
+            executable.run if self.is_direct else writing(executable.run, known, kept),
             None if kept == tuple(range(every)) else kept,
             _finisher(self._out_tree),
         )

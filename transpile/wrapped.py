@@ -30,9 +30,10 @@ from transpile.signature import (
     signature,
 )
 from transpile.source import user_source
-from transpile.stages import Fast, Lowered, Traced
+from transpile.stages import Lowered, Traced
 from transpile.surroundings import retried
 from transpile.trace import current_trace, trace_function
+from transpile.traces import Traces
 from transpile.types import PYTHON_SCALARS
 
 logger = Log("transpile")
@@ -49,20 +50,6 @@ class Config:
     options: Options = field(default_factory=Options)
 
 
-@dataclass(eq=False)
-class _Table:
-    """Everything traced so far for one function and one Config."""
-
-    traced: dict[Any, Traced] = field(default_factory=dict)
-    fast: dict[Any, tuple[Fast, Watch | None]] = field(default_factory=dict)
-    lock: Any = field(default_factory=threading.RLock)
-
-    def clear(self) -> None:
-        with self.lock:
-            self.traced.clear()
-            self.fast.clear()
-
-
 class _State(threading.local):
     """What `disable_jit` sets, for each thread."""
 
@@ -71,32 +58,35 @@ class _State(threading.local):
 
 
 _state = _State()
-_every: weakref.WeakSet[_Table] = weakref.WeakSet()
+_disabled: list[None] = []  # an item for each thread in which `disable_jit` holds
+_every: weakref.WeakSet[Traces] = weakref.WeakSet()
 _explain = [False]
 _tables_lock = threading.Lock()
 
 
-def _table_for(function: Any, config: Config) -> _Table:
+def _table_for(function: Any, config: Config) -> Traces:
     """The table of a function: two `jit`s of one function with equal settings share theirs.
 
     It lives on the function, so that it goes when the function goes.
     """
     with _tables_lock:
         if not isinstance(function, FunctionType):
-            table = _Table()
+            table = Traces()
         else:
             owner, tables = function.__dict__.get("__transpile__", (None, None))
             # functools.wraps copies attributes from one function to another.
             if owner is None or owner() is not function:
                 tables = {}
                 function.__dict__["__transpile__"] = (weakref.ref(function), tables)
-            table = tables.setdefault(config, _Table())
+            table = tables.setdefault(config, Traces())
         _every.add(table)
     return table
 
 
 class Wrapped:
     """A function that is compiled when it is called; `jit` makes it and says what it does."""
+
+    __slots__ = ("__dict__", "__weakref__", "_entries")  # calls in C find `_entries` at its place
 
     __name__: str
     __wrapped__: Callable[..., Any]
@@ -112,6 +102,7 @@ class Wrapped:
         self._parameters = config.parameters
         self._table = _table_for(function, config)
         self._fast = self._table.fast
+        self._entries = self._table.entries
         self._plain = not config.parameters.any_static
         self._for_methods: Wrapped | None = None
 
@@ -177,7 +168,7 @@ class Wrapped:
         with self._table.lock:
             shown = traced in self._shown
             if self._config.static:
-                self._table.fast[key] = (compiled.fast, traced.watch)
+                self._table.keep(key, compiled, traced.watch, Wrapped, _disabled)
         if self._config.show_graph and not shown:
             self._shown.add(traced)
             print(traced.jaxpr)
@@ -398,15 +389,19 @@ def _check_hashable(known: Signature, where: str) -> None:
 def disable_jit(disable: bool = True) -> Iterator[None]:
     """In this context and thread, jitted functions run their Python on NumPy arrays."""
     before = _state.disabled
-    _state.disabled = disable
+    switch_jit(disable)
     try:
         yield
     finally:
-        _state.disabled = before
+        switch_jit(before)
 
 
 def switch_jit(is_disabled: bool) -> None:
     """From now on, in this thread, what `disable_jit` does in its context; or no longer."""
+    if is_disabled and not _state.disabled:
+        _disabled.append(None)
+    elif _state.disabled and not is_disabled:
+        _disabled.pop()
     _state.disabled = is_disabled
 
 

@@ -1,0 +1,1054 @@
+/* Calls of jitted functions: from Python's arguments to the program and back.
+
+   The module `call` has two types and a function:
+
+   Entry           one signature of one function: what its arguments look like, how the results are
+                   made, and the address of the program
+   Caller          what stands in the place of the method `__call__` of a class. It goes through the
+                   entries of the instance, a list in one of its slots, and calls the program of the
+                   first one that fits. Where none fits it calls the method in Python that it
+                   replaces, which knows every case and raises every error.
+   after_fork()    from now on only programs without threads of their own are called from here
+
+   An entry fits arguments that are exactly what the program reads: arrays in row-major order, of the
+   same dtype and shape; Python's numbers; tuples, lists and dicts of these. Nothing is converted. */
+
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <structmember.h>
+
+enum { MOST_LEAVES = 64, MOST_RESULTS = 40, MOST_POINTERS = 41 };
+
+/* What an argument is, or a part of a result. A tree of them is a row of nodes: a container stands
+   before its children. */
+enum kind { ARRAY, NUMBER, TUPLE, LIST, DICT, NONE, STATIC, KINDS };
+
+typedef struct {
+    enum kind kind;
+    /* ARRAY: its dtype; NUMBER: its type; DICT: the names; STATIC: the value. Not owned. */
+    PyObject *object;
+    int count;       /* of dimensions or children */
+    npy_intp *shape; /* ARRAY: so many as `count` */
+} Node;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *key;   /* for those who make entries: two with equal keys do not stand in one list */
+    PyObject *owned; /* a tuple of everything that the fields below point to */
+    Node *arguments; /* positional ones, then those given by name, as in `names` */
+    Py_ssize_t positional;
+    PyObject *names;
+    int leaves;
+    int *inputs; /* for each input of the program, which leaf it is */
+    int input_count;
+    Node *outputs;
+    int output_count;
+    int *aliases; /* for each output, the leaf whose memory it takes, or -1 */
+    Node *result; /* NULL: `finish(list of arrays)` makes the result */
+    PyObject *finish;
+    PyObject *same;    /* tuples (dict, name, object), (dict, name) or (cell, name, object) */
+    PyObject *changed; /* a function that is true where a trace is out of date, or NULL */
+    PyObject *fail;    /* raises the error for a code */
+    void *function;
+    npy_intp workspace;
+    PyObject *spare; /* a list of arrays: a call takes its workspace there and gives it back */
+    int is_brief;    /* so short that the GIL is kept, and on one thread */
+} Entry;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *python;   /* the method that is called where no entry fits */
+    PyObject *owner;    /* the class */
+    PyObject *disabled; /* a list; while there is something in it, no entry fits */
+    Py_ssize_t offset;  /* of the slot with the entries in an instance */
+} Caller;
+
+/* The leaves of a call, in order. */
+typedef struct {
+    int count;
+    PyObject *held[MOST_LEAVES]; /* owned, NULL for numbers: arrays in lists may go meanwhile */
+    void *data[MOST_LEAVES];
+    union {
+        npy_bool boolean;
+        npy_int64 integer;
+        double real;
+        Py_complex pair;
+    } numbers[MOST_LEAVES];
+} Leaves;
+
+static int is_forked = 0;
+
+/* ------------------------------------------------------------------------ does an entry fit? */
+
+/* The usual dtypes are one object each, but those of unpickled arrays and aliases such as `longlong`
+   are others. */
+static int is_dtype(const PyArray_Descr *found, PyObject *wanted)
+{
+    const PyArray_Descr *other = (const PyArray_Descr *)wanted;
+    return found == other ||
+           (found->kind == other->kind && found->byteorder == other->byteorder &&
+            PyDataType_ELSIZE(found) == PyDataType_ELSIZE(other) &&
+            PyTypeNum_ISNUMBER(found->type_num) && PyTypeNum_ISNUMBER(other->type_num));
+}
+
+static int is_array(const Node *node, PyObject *value, Leaves *leaves)
+{
+    if (Py_TYPE(value) != &PyArray_Type) {
+        return 0;
+    }
+    PyArrayObject *array = (PyArrayObject *)value;
+    const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+    if (PyArray_NDIM(array) != node->count || (PyArray_FLAGS(array) & wanted) != wanted ||
+        !is_dtype(PyArray_DESCR(array), node->object)) {
+        return 0;
+    }
+    const npy_intp *shape = PyArray_DIMS(array);
+    for (int axis = 0; axis < node->count; axis++) {
+        if (shape[axis] != node->shape[axis]) {
+            return 0;
+        }
+    }
+    Py_INCREF(value);
+    leaves->held[leaves->count] = value;
+    leaves->data[leaves->count] = PyArray_DATA(array);
+    leaves->count++;
+    return 1;
+}
+
+static int is_number(const Node *node, PyObject *value, Leaves *leaves)
+{
+    if ((PyObject *)Py_TYPE(value) != node->object) {
+        return 0;
+    }
+    const int place = leaves->count;
+    if (PyFloat_CheckExact(value)) {
+        leaves->numbers[place].real = PyFloat_AS_DOUBLE(value);
+    }
+    else if (PyLong_CheckExact(value)) {
+        int overflow = 0;
+        leaves->numbers[place].integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow) {
+            return 0;
+        }
+    }
+    else if (PyBool_Check(value)) {
+        leaves->numbers[place].boolean = value == Py_True;
+    }
+    else {
+        leaves->numbers[place].pair = PyComplex_AsCComplex(value);
+    }
+    leaves->held[place] = NULL;
+    leaves->data[place] = &leaves->numbers[place];
+    leaves->count++;
+    return 1;
+}
+
+/* The same static value: the very same object, or an equal int or str. */
+static int is_static(const Node *node, PyObject *value)
+{
+    if (value == node->object) {
+        return 1;
+    }
+    if (Py_TYPE(value) != Py_TYPE(node->object)) {
+        return 0;
+    }
+    if (!PyLong_CheckExact(value) && !PyUnicode_CheckExact(value)) {
+        return 0;
+    }
+    const int equal = PyObject_RichCompareBool(value, node->object, Py_EQ);
+    if (equal < 0) {
+        PyErr_Clear();
+    }
+    return equal > 0;
+}
+
+static int fits(const Node **place, PyObject *value, Leaves *leaves);
+
+/* As `fits`, for an object that nothing else may hold. */
+static int fits_held(const Node **place, PyObject *value, Leaves *leaves)
+{
+    Py_INCREF(value);
+    const int found = fits(place, value, leaves);
+    Py_DECREF(value);
+    return found;
+}
+
+static int is_dict(const Node **place, const Node *node, PyObject *value, Leaves *leaves)
+{
+    if (!PyDict_CheckExact(value) || PyDict_GET_SIZE(value) != node->count) {
+        return 0;
+    }
+    for (int child = 0; child < node->count; child++) {
+        PyObject *item = PyDict_GetItemWithError(value, PyTuple_GET_ITEM(node->object, child));
+        if (item == NULL) {
+            PyErr_Clear();
+            return 0;
+        }
+        if (!fits_held(place, item, leaves)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether a value is what the nodes from `*place` on say; `*place` goes past them, and the leaves
+   are appended. Also where it is not, they hold arrays, which are to be released. */
+static int fits(const Node **place, PyObject *value, Leaves *leaves)
+{
+    const Node *node = (*place)++;
+    switch (node->kind) {
+    case ARRAY:
+        return is_array(node, value, leaves);
+    case NUMBER:
+        return is_number(node, value, leaves);
+    case TUPLE:
+        if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != node->count) {
+            return 0;
+        }
+        for (int child = 0; child < node->count; child++) {
+            if (!fits(place, PyTuple_GET_ITEM(value, child), leaves)) {
+                return 0;
+            }
+        }
+        return 1;
+    case LIST:
+        if (!PyList_CheckExact(value) || PyList_GET_SIZE(value) != node->count) {
+            return 0;
+        }
+        for (int child = 0; child < node->count; child++) {
+            if (PyList_GET_SIZE(value) != node->count ||
+                !fits_held(place, PyList_GET_ITEM(value, child), leaves)) {
+                return 0;
+            }
+        }
+        return 1;
+    case DICT:
+        return is_dict(place, node, value, leaves);
+    case NONE:
+        return value == Py_None;
+    case STATIC:
+        return is_static(node, value);
+    default:
+        return 0;
+    }
+}
+
+/* The argument of that name, borrowed, or NULL. */
+static PyObject *named(PyObject *name, PyObject *const *values, PyObject *given)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(given);
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (PyTuple_GET_ITEM(given, n) == name) {
+            return values[n];
+        }
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(given, n), name) == 0) {
+            return values[n];
+        }
+    }
+    return NULL;
+}
+
+static int fits_call(const Entry *entry, PyObject *const *args, Py_ssize_t count, PyObject *given,
+                     Leaves *leaves)
+{
+    const Py_ssize_t names = PyTuple_GET_SIZE(entry->names);
+    if (entry->positional != count || names != (given == NULL ? 0 : PyTuple_GET_SIZE(given))) {
+        return 0;
+    }
+    const Node *place = entry->arguments;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (!fits(&place, args[n], leaves)) {
+            return 0;
+        }
+    }
+    for (Py_ssize_t n = 0; n < names; n++) {
+        PyObject *value = named(PyTuple_GET_ITEM(entry->names, n), args + count, given);
+        if (value == NULL || !fits(&place, value, leaves)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether what the function read from its surroundings when it was traced is still there. */
+static int is_current(const Entry *entry)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(entry->same);
+    for (Py_ssize_t n = 0; n < count; n++) {
+        PyObject *item = PyTuple_GET_ITEM(entry->same, n);
+        PyObject *holder = PyTuple_GET_ITEM(item, 0);
+        PyObject *expected = PyTuple_GET_SIZE(item) == 3 ? PyTuple_GET_ITEM(item, 2) : NULL;
+        PyObject *now = NULL;
+        if (PyCell_Check(holder)) {
+            now = PyCell_GET(holder);
+        }
+        else {
+            now = PyDict_GetItemWithError(holder, PyTuple_GET_ITEM(item, 1));
+            if (now == NULL && PyErr_Occurred()) {
+                PyErr_Clear();
+                return 0;
+            }
+        }
+        if (now != expected) {
+            return 0;
+        }
+    }
+    if (entry->changed == NULL) {
+        return 1;
+    }
+    PyObject *answer = PyObject_CallNoArgs(entry->changed);
+    const int changed = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (changed < 0) {
+        PyErr_Clear(); /* the method in Python asks again, and raises what there is to raise */
+    }
+    return changed == 0;
+}
+
+static void release(Leaves *leaves)
+{
+    for (int leaf = 0; leaf < leaves->count; leaf++) {
+        Py_XDECREF(leaves->held[leaf]);
+    }
+    leaves->count = 0;
+}
+
+static PyTypeObject EntryType;
+
+/* The entry that fits a call, owned, with its leaves; NULL where there is none. It changes places
+   with the first one of the list, where the next call looks first. */
+static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, PyObject *given,
+                   Leaves *leaves)
+{
+    leaves->count = 0;
+    for (Py_ssize_t n = 0; n < PyList_GET_SIZE(entries); n++) {
+        PyObject *item = PyList_GET_ITEM(entries, n);
+        if (Py_TYPE(item) != &EntryType) {
+            return NULL;
+        }
+        Entry *entry = (Entry *)Py_NewRef(item);
+        if (fits_call(entry, args, count, given, leaves)) {
+            if (n > 0 && n < PyList_GET_SIZE(entries) && PyList_GET_ITEM(entries, n) == item) {
+                PyList_SET_ITEM(entries, n, PyList_GET_ITEM(entries, 0));
+                PyList_SET_ITEM(entries, 0, item);
+            }
+            if ((entry->is_brief || !is_forked) && is_current(entry)) {
+                return entry;
+            }
+            release(leaves);
+            Py_DECREF(entry);
+            return NULL;
+        }
+        release(leaves);
+        Py_DECREF(entry);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------ the program */
+
+/* TAKE_n: n values of p. TYPE_n: the types of so many. */
+#define TAKE_1 p[0]
+#define TAKE_2 TAKE_1, p[1]
+#define TAKE_3 TAKE_2, p[2]
+#define TAKE_4 TAKE_3, p[3]
+#define TAKE_5 TAKE_4, p[4]
+#define TAKE_6 TAKE_5, p[5]
+#define TAKE_7 TAKE_6, p[6]
+#define TAKE_8 TAKE_7, p[7]
+#define TAKE_9 TAKE_8, p[8]
+#define TAKE_10 TAKE_9, p[9]
+#define TAKE_11 TAKE_10, p[10]
+#define TAKE_12 TAKE_11, p[11]
+#define TAKE_13 TAKE_12, p[12]
+#define TAKE_14 TAKE_13, p[13]
+#define TAKE_15 TAKE_14, p[14]
+#define TAKE_16 TAKE_15, p[15]
+#define TAKE_17 TAKE_16, p[16]
+#define TAKE_18 TAKE_17, p[17]
+#define TAKE_19 TAKE_18, p[18]
+#define TAKE_20 TAKE_19, p[19]
+#define TAKE_21 TAKE_20, p[20]
+#define TAKE_22 TAKE_21, p[21]
+#define TAKE_23 TAKE_22, p[22]
+#define TAKE_24 TAKE_23, p[23]
+#define TAKE_25 TAKE_24, p[24]
+#define TAKE_26 TAKE_25, p[25]
+#define TAKE_27 TAKE_26, p[26]
+#define TAKE_28 TAKE_27, p[27]
+#define TAKE_29 TAKE_28, p[28]
+#define TAKE_30 TAKE_29, p[29]
+#define TAKE_31 TAKE_30, p[30]
+#define TAKE_32 TAKE_31, p[31]
+#define TAKE_33 TAKE_32, p[32]
+#define TAKE_34 TAKE_33, p[33]
+#define TAKE_35 TAKE_34, p[34]
+#define TAKE_36 TAKE_35, p[35]
+#define TAKE_37 TAKE_36, p[36]
+#define TAKE_38 TAKE_37, p[37]
+#define TAKE_39 TAKE_38, p[38]
+#define TAKE_40 TAKE_39, p[39]
+#define TAKE_41 TAKE_40, p[40]
+#define TYPE_1 void *
+#define TYPE_2 TYPE_1, void *
+#define TYPE_3 TYPE_2, void *
+#define TYPE_4 TYPE_3, void *
+#define TYPE_5 TYPE_4, void *
+#define TYPE_6 TYPE_5, void *
+#define TYPE_7 TYPE_6, void *
+#define TYPE_8 TYPE_7, void *
+#define TYPE_9 TYPE_8, void *
+#define TYPE_10 TYPE_9, void *
+#define TYPE_11 TYPE_10, void *
+#define TYPE_12 TYPE_11, void *
+#define TYPE_13 TYPE_12, void *
+#define TYPE_14 TYPE_13, void *
+#define TYPE_15 TYPE_14, void *
+#define TYPE_16 TYPE_15, void *
+#define TYPE_17 TYPE_16, void *
+#define TYPE_18 TYPE_17, void *
+#define TYPE_19 TYPE_18, void *
+#define TYPE_20 TYPE_19, void *
+#define TYPE_21 TYPE_20, void *
+#define TYPE_22 TYPE_21, void *
+#define TYPE_23 TYPE_22, void *
+#define TYPE_24 TYPE_23, void *
+#define TYPE_25 TYPE_24, void *
+#define TYPE_26 TYPE_25, void *
+#define TYPE_27 TYPE_26, void *
+#define TYPE_28 TYPE_27, void *
+#define TYPE_29 TYPE_28, void *
+#define TYPE_30 TYPE_29, void *
+#define TYPE_31 TYPE_30, void *
+#define TYPE_32 TYPE_31, void *
+#define TYPE_33 TYPE_32, void *
+#define TYPE_34 TYPE_33, void *
+#define TYPE_35 TYPE_34, void *
+#define TYPE_36 TYPE_35, void *
+#define TYPE_37 TYPE_36, void *
+#define TYPE_38 TYPE_37, void *
+#define TYPE_39 TYPE_38, void *
+#define TYPE_40 TYPE_39, void *
+#define TYPE_41 TYPE_40, void *
+#define WITH(n) \
+    case n: \
+        return ((int (*)(TYPE_##n))function)(TAKE_##n)
+
+/* Call a function that takes so many pointers. */
+static int with_pointers(void *function, int count, void *const *p)
+{
+    switch (count) {
+        WITH(1);
+        WITH(2);
+        WITH(3);
+        WITH(4);
+        WITH(5);
+        WITH(6);
+        WITH(7);
+        WITH(8);
+        WITH(9);
+        WITH(10);
+        WITH(11);
+        WITH(12);
+        WITH(13);
+        WITH(14);
+        WITH(15);
+        WITH(16);
+        WITH(17);
+        WITH(18);
+        WITH(19);
+        WITH(20);
+        WITH(21);
+        WITH(22);
+        WITH(23);
+        WITH(24);
+        WITH(25);
+        WITH(26);
+        WITH(27);
+        WITH(28);
+        WITH(29);
+        WITH(30);
+        WITH(31);
+        WITH(32);
+        WITH(33);
+        WITH(34);
+        WITH(35);
+        WITH(36);
+        WITH(37);
+        WITH(38);
+        WITH(39);
+        WITH(40);
+        WITH(41);
+    default:
+        return -1; /* no entry has more */
+    }
+}
+
+/* The array for an output: a new one, or the argument whose memory it takes. */
+static PyObject *output_array(const Entry *entry, int output, const Leaves *leaves)
+{
+    const int alias = entry->aliases[output];
+    if (alias >= 0 && leaves->held[alias] != NULL &&
+        PyArray_ISWRITEABLE((PyArrayObject *)leaves->held[alias])) {
+        return Py_NewRef(leaves->held[alias]);
+    }
+    const Node *node = &entry->outputs[output];
+    Py_INCREF(node->object); /* the array takes the reference */
+    return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)node->object, node->count,
+                                node->shape, NULL, NULL, 0, NULL);
+}
+
+static PyObject *take_workspace(const Entry *entry)
+{
+    const Py_ssize_t count = PyList_GET_SIZE(entry->spare);
+    if (count == 0) {
+        return PyArray_SimpleNew(1, &entry->workspace, NPY_UINT8);
+    }
+    PyObject *found = Py_NewRef(PyList_GET_ITEM(entry->spare, count - 1));
+    if (PyList_SetSlice(entry->spare, count - 1, count, NULL) < 0) {
+        Py_CLEAR(found);
+    }
+    return found;
+}
+
+/* Run the program; its code, or -1 where there is no memory, with an error set. */
+static int run_program(const Entry *entry, const Leaves *leaves, PyObject **results)
+{
+    void *pointers[MOST_POINTERS];
+    int count = 0;
+    for (int n = 0; n < entry->input_count; n++) {
+        pointers[count++] = leaves->data[entry->inputs[n]];
+    }
+    for (int n = 0; n < entry->output_count; n++) {
+        pointers[count++] = PyArray_DATA((PyArrayObject *)results[n]);
+    }
+    PyObject *workspace = NULL;
+    pointers[count++] = NULL;
+    if (entry->workspace) {
+        workspace = take_workspace(entry);
+        if (workspace == NULL) {
+            return -1;
+        }
+        pointers[count - 1] = PyArray_DATA((PyArrayObject *)workspace);
+    }
+    int code;
+    if (entry->is_brief) {
+        code = with_pointers(entry->function, count, pointers);
+    }
+    else {
+        Py_BEGIN_ALLOW_THREADS
+        code = with_pointers(entry->function, count, pointers);
+        Py_END_ALLOW_THREADS
+    }
+    if (workspace != NULL) {
+        const int kept = PyList_Append(entry->spare, workspace);
+        Py_DECREF(workspace);
+        if (kept < 0) {
+            return -1;
+        }
+    }
+    return code;
+}
+
+/* The part of the result that starts at `*place`, of the arrays from `*next` on, which it takes. */
+static PyObject *assembled(const Node **place, PyObject ***next)
+{
+    const Node *node = (*place)++;
+    if (node->kind == ARRAY) {
+        return *(*next)++;
+    }
+    if (node->kind == NONE) {
+        return Py_NewRef(Py_None);
+    }
+    PyObject *made = node->kind == TUPLE  ? PyTuple_New(node->count)
+                     : node->kind == LIST ? PyList_New(node->count)
+                                          : PyDict_New();
+    for (int child = 0; made != NULL && child < node->count; child++) {
+        PyObject *item = assembled(place, next);
+        if (item == NULL) {
+            Py_CLEAR(made);
+        }
+        else if (node->kind == TUPLE) {
+            PyTuple_SET_ITEM(made, child, item);
+        }
+        else if (node->kind == LIST) {
+            PyList_SET_ITEM(made, child, item);
+        }
+        else {
+            if (PyDict_SetItem(made, PyTuple_GET_ITEM(node->object, child), item) < 0) {
+                Py_CLEAR(made);
+            }
+            Py_DECREF(item);
+        }
+    }
+    return made;
+}
+
+/* What the function returns, of the arrays, which it takes. */
+static PyObject *finished(const Entry *entry, PyObject **results)
+{
+    if (entry->result != NULL) {
+        const Node *place = entry->result;
+        PyObject **next = results;
+        PyObject *made = assembled(&place, &next);
+        for (; made == NULL && next < results + entry->output_count; next++) {
+            Py_DECREF(*next);
+        }
+        return made;
+    }
+    PyObject *arrays = PyList_New(entry->output_count);
+    for (int n = 0; n < entry->output_count; n++) {
+        if (arrays == NULL) {
+            Py_DECREF(results[n]);
+        }
+        else {
+            PyList_SET_ITEM(arrays, n, results[n]);
+        }
+    }
+    if (arrays == NULL) {
+        return NULL;
+    }
+    PyObject *made = PyObject_CallOneArg(entry->finish, arrays);
+    Py_DECREF(arrays);
+    return made;
+}
+
+static PyObject *run(const Entry *entry, const Leaves *leaves)
+{
+    PyObject *results[MOST_RESULTS];
+    int made = 0;
+    int code = 0;
+    while (made < entry->output_count) {
+        results[made] = output_array(entry, made, leaves);
+        if (results[made] == NULL) {
+            code = -1;
+            break;
+        }
+        made++;
+    }
+    if (code == 0) {
+        code = run_program(entry, leaves, results);
+        if (code == 0) {
+            return finished(entry, results);
+        }
+    }
+    while (made > 0) {
+        Py_DECREF(results[--made]);
+    }
+    if (!PyErr_Occurred()) {
+        PyObject *never = PyObject_CallFunction(entry->fail, "i", code);
+        if (never != NULL) {
+            Py_DECREF(never);
+            PyErr_Format(PyExc_SystemError, "the program failed with code %d", code);
+        }
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------- the type Entry */
+
+static void free_nodes(Node *nodes, Py_ssize_t count)
+{
+    for (Py_ssize_t n = 0; nodes != NULL && n < count; n++) {
+        PyMem_Free(nodes[n].shape);
+    }
+    PyMem_Free(nodes);
+}
+
+/* Read (kind, object, numbers) into a node; 0, with an error set, where it makes no sense. */
+static int read_node(PyObject *item, Node *node)
+{
+    int kind;
+    PyObject *numbers;
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a node is a tuple");
+        return 0;
+    }
+    if (!PyArg_ParseTuple(item, "iOO!", &kind, &node->object, &PyTuple_Type, &numbers)) {
+        return 0;
+    }
+    const Py_ssize_t count = PyTuple_GET_SIZE(numbers);
+    node->kind = (enum kind)kind;
+    int is_sound = kind >= 0 && kind < KINDS && count <= NPY_MAXDIMS;
+    if (kind == ARRAY) {
+        is_sound = is_sound && (PyArray_DescrCheck(node->object) || node->object == Py_None);
+    }
+    if (kind == DICT) {
+        is_sound = is_sound && PyTuple_CheckExact(node->object);
+        for (Py_ssize_t n = 0; is_sound && n < PyTuple_GET_SIZE(node->object); n++) {
+            is_sound = PyUnicode_CheckExact(PyTuple_GET_ITEM(node->object, n));
+        }
+    }
+    if (kind == TUPLE || kind == LIST) {
+        is_sound = is_sound && count == 1;
+    }
+    if (!is_sound) {
+        PyErr_SetString(PyExc_ValueError, "no such node");
+        return 0;
+    }
+    node->count = (int)count;
+    node->shape = PyMem_Calloc((size_t)count + 1, sizeof *node->shape);
+    if (node->shape == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        node->shape[n] = PyLong_AsSsize_t(PyTuple_GET_ITEM(numbers, n));
+    }
+    if (kind == TUPLE || kind == LIST) {
+        node->count = (int)node->shape[0];
+    }
+    else if (kind == DICT) {
+        node->count = (int)PyTuple_GET_SIZE(node->object);
+    }
+    return !PyErr_Occurred();
+}
+
+/* The nodes of a tuple, to be freed with `free_nodes`; NULL with an error set. */
+static Node *read_nodes(PyObject *items)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    Node *nodes = PyMem_Calloc((size_t)count + 1, sizeof *nodes);
+    if (nodes == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (!read_node(PyTuple_GET_ITEM(items, n), &nodes[n])) {
+            free_nodes(nodes, count);
+            return NULL;
+        }
+    }
+    return nodes;
+}
+
+/* The numbers of a tuple, each from `least` on and below `bound`; NULL with an error set. */
+static int *read_numbers(PyObject *items, int least, int bound)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    int *numbers = PyMem_Calloc((size_t)count + 1, sizeof *numbers);
+    if (numbers == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        const long number = PyLong_AsLong(PyTuple_GET_ITEM(items, n));
+        if (number >= bound || number < least) {
+            PyErr_SetString(PyExc_ValueError, "a number is out of range");
+        }
+        if (PyErr_Occurred()) {
+            PyMem_Free(numbers);
+            return NULL;
+        }
+        numbers[n] = (int)number;
+    }
+    return numbers;
+}
+
+/* How many leaves the nodes of a tuple have. */
+static int count_leaves(const Node *nodes, PyObject *items)
+{
+    int leaves = 0;
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(items); n++) {
+        leaves += nodes[n].kind == ARRAY || nodes[n].kind == NUMBER;
+    }
+    return leaves;
+}
+
+enum { OWNED_ARGUMENTS = 1, OWNED_NAMES, OWNED_INPUTS, OWNED_OUTPUTS, OWNED_ALIASES, OWNED_RESULT };
+
+/* Fill in what is made of the tuples in `owned`; 0 with an error set. */
+static int read_entry(Entry *entry)
+{
+    PyObject *const owned = entry->owned;
+    PyObject *const arguments = PyTuple_GET_ITEM(owned, OWNED_ARGUMENTS);
+    PyObject *const inputs = PyTuple_GET_ITEM(owned, OWNED_INPUTS);
+    PyObject *const outputs = PyTuple_GET_ITEM(owned, OWNED_OUTPUTS);
+    PyObject *const aliases = PyTuple_GET_ITEM(owned, OWNED_ALIASES);
+    PyObject *const result = PyTuple_GET_ITEM(owned, OWNED_RESULT);
+    const Py_ssize_t pointers = PyTuple_GET_SIZE(inputs) + PyTuple_GET_SIZE(outputs) + 1;
+    entry->arguments = read_nodes(arguments);
+    if (entry->arguments == NULL) {
+        return 0;
+    }
+    entry->leaves = count_leaves(entry->arguments, arguments);
+    if (entry->leaves > MOST_LEAVES || pointers > MOST_POINTERS ||
+        PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs)) {
+        PyErr_SetString(PyExc_ValueError, "there are too many arguments or results");
+        return 0;
+    }
+    entry->input_count = (int)PyTuple_GET_SIZE(inputs);
+    entry->output_count = (int)PyTuple_GET_SIZE(outputs);
+    entry->inputs = read_numbers(inputs, 0, entry->leaves);
+    entry->aliases = read_numbers(aliases, -1, entry->leaves);
+    entry->outputs = read_nodes(outputs);
+    if (result != Py_None) {
+        entry->result = read_nodes(result);
+        if (entry->result != NULL && count_leaves(entry->result, result) != entry->output_count) {
+            PyErr_SetString(PyExc_ValueError, "the result has other leaves than the program");
+            return 0;
+        }
+    }
+    return entry->inputs != NULL && entry->aliases != NULL && entry->outputs != NULL &&
+           (entry->result != NULL || result == Py_None);
+}
+
+/* Entry(key, arguments, positional, names, inputs, outputs, aliases, result, finish, same, changed,
+   fail, function, workspace, spare, is_brief); see the fields. A node is (kind, object, numbers):
+   the dtype and the shape, None and the count, or the names. */
+static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"key",     "arguments", "positional", "names",   "inputs",    "outputs",
+                            "aliases", "result",    "finish",     "same",    "changed",   "fail",
+                            "address", "workspace", "spare",      "is_brief", NULL};
+    PyObject *key, *arguments, *names, *inputs, *outputs, *aliases, *result, *finish;
+    PyObject *same, *changed, *fail, *address, *spare;
+    Py_ssize_t positional, workspace;
+    int is_brief;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "OO!nO!O!O!O!OOO!OOO!nO!p", words, &key, &PyTuple_Type, &arguments,
+            &positional, &PyTuple_Type, &names, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
+            &PyTuple_Type, &aliases, &result, &finish, &PyTuple_Type, &same, &changed, &fail,
+            &PyLong_Type, &address, &workspace, &PyList_Type, &spare, &is_brief)) {
+        return NULL;
+    }
+    Entry *entry = (Entry *)type->tp_alloc(type, 0);
+    if (entry == NULL) {
+        return NULL;
+    }
+    entry->key = Py_NewRef(key);
+    entry->owned = PyTuple_Pack(12, key, arguments, names, inputs, outputs, aliases, result, finish,
+                                same, changed, fail, spare);
+    entry->positional = positional;
+    entry->names = names;
+    entry->finish = finish;
+    entry->same = same;
+    entry->changed = changed == Py_None ? NULL : changed;
+    entry->fail = fail;
+    entry->function = PyLong_AsVoidPtr(address);
+    entry->workspace = workspace;
+    entry->spare = spare;
+    entry->is_brief = is_brief;
+    if (entry->owned == NULL || PyErr_Occurred() || !read_entry(entry)) {
+        Py_DECREF(entry);
+        return NULL;
+    }
+    return (PyObject *)entry;
+}
+
+static int entry_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Entry *)self)->key);
+    Py_VISIT(((Entry *)self)->owned);
+    return 0;
+}
+
+static void entry_dealloc(PyObject *self)
+{
+    Entry *entry = (Entry *)self;
+    PyObject_GC_UnTrack(self);
+    if (entry->owned != NULL) {
+        free_nodes(entry->arguments,
+                   PyTuple_GET_SIZE(PyTuple_GET_ITEM(entry->owned, OWNED_ARGUMENTS)));
+        free_nodes(entry->outputs, entry->output_count);
+        if (entry->result != NULL) {
+            free_nodes(entry->result,
+                       PyTuple_GET_SIZE(PyTuple_GET_ITEM(entry->owned, OWNED_RESULT)));
+        }
+    }
+    PyMem_Free(entry->inputs);
+    PyMem_Free(entry->aliases);
+    Py_CLEAR(entry->key);
+    Py_CLEAR(entry->owned);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyMemberDef entry_members[] = {
+    {"key", T_OBJECT, offsetof(Entry, key), READONLY, "what of a call decides its trace"},
+    {"is_brief", T_INT, offsetof(Entry, is_brief), READONLY, "whether the GIL is kept"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+/* No tp_clear: an entry refers to tuples, and the collector breaks a cycle at the list that it
+   stands in, or at a dict. */
+static PyTypeObject EntryType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "transpile.call.Entry",
+    .tp_basicsize = sizeof(Entry),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "One signature of one function.",
+    .tp_new = entry_new,
+    .tp_dealloc = entry_dealloc,
+    .tp_traverse = entry_traverse,
+    .tp_members = entry_members,
+};
+
+/* --------------------------------------------------------------------------- the type Caller */
+
+static PyObject *caller_call(PyObject *callable, PyObject *const *args, size_t flags,
+                             PyObject *names)
+{
+    const Caller *caller = (const Caller *)callable;
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (count > 0 && PyList_GET_SIZE(caller->disabled) == 0 &&
+        PyObject_TypeCheck(args[0], (PyTypeObject *)caller->owner)) {
+        PyObject *entries = *(PyObject **)((char *)args[0] + caller->offset);
+        if (entries != NULL && PyList_CheckExact(entries)) {
+            Leaves leaves;
+            Py_INCREF(entries);
+            Entry *entry = find(entries, args + 1, count - 1, names, &leaves);
+            Py_DECREF(entries);
+            if (entry != NULL) {
+                PyObject *result = run(entry, &leaves);
+                release(&leaves);
+                Py_DECREF(entry);
+                return result;
+            }
+        }
+    }
+    return PyObject_Vectorcall(caller->python, args, flags, names);
+}
+
+/* Caller(python, owner, slot, disabled); `slot` is the descriptor of the slot in the class. */
+static PyObject *caller_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *python, *owner, *slot, *disabled;
+    static char *words[] = {"python", "owner", "slot", "disabled", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!", words, &python, &PyType_Type, &owner,
+                                     &PyMemberDescr_Type, &slot, &PyList_Type, &disabled)) {
+        return NULL;
+    }
+    if (!PyType_IsSubtype((PyTypeObject *)owner, PyDescr_TYPE(slot))) {
+        PyErr_SetString(PyExc_TypeError, "the slot is another class's");
+        return NULL;
+    }
+    Caller *caller = (Caller *)type->tp_alloc(type, 0);
+    if (caller == NULL) {
+        return NULL;
+    }
+    caller->vectorcall = caller_call;
+    caller->python = Py_NewRef(python);
+    caller->owner = Py_NewRef(owner);
+    caller->disabled = Py_NewRef(disabled);
+    caller->offset = ((PyMemberDescrObject *)slot)->d_member->offset;
+    return (PyObject *)caller;
+}
+
+/* As a function in a class body. */
+static PyObject *caller_get(PyObject *self, PyObject *instance, PyObject *owner)
+{
+    (void)owner;
+    return instance == NULL || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
+}
+
+/* What it does not have itself, such as __name__, is that of the method that it replaces. */
+static PyObject *caller_getattro(PyObject *self, PyObject *name)
+{
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        return found;
+    }
+    PyErr_Clear();
+    return PyObject_GetAttr(((Caller *)self)->python, name);
+}
+
+static int caller_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Caller *caller = (Caller *)self;
+    Py_VISIT(caller->python);
+    Py_VISIT(caller->owner);
+    Py_VISIT(caller->disabled);
+    return 0;
+}
+
+static void caller_dealloc(PyObject *self)
+{
+    Caller *caller = (Caller *)self;
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(caller->python);
+    Py_CLEAR(caller->owner);
+    Py_CLEAR(caller->disabled);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyMemberDef caller_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(Caller, python), READONLY, "the method in Python"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyTypeObject CallerType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "transpile.call.Caller",
+    .tp_basicsize = sizeof(Caller),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_doc = "A method __call__ in C.",
+    .tp_new = caller_new,
+    .tp_dealloc = caller_dealloc,
+    .tp_traverse = caller_traverse,
+    .tp_vectorcall_offset = offsetof(Caller, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_descr_get = caller_get,
+    .tp_getattro = caller_getattro,
+    .tp_members = caller_members,
+};
+
+/* -------------------------------------------------------------------------------- the module */
+
+static PyObject *after_fork(PyObject *module, PyObject *nothing)
+{
+    (void)module;
+    (void)nothing;
+    is_forked = 1;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"after_fork", after_fork, METH_NOARGS, "Call only programs without threads from now on."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int start(PyObject *module)
+{
+    import_array1(-1);
+    if (PyModule_AddType(module, &EntryType) < 0 || PyModule_AddType(module, &CallerType) < 0) {
+        return -1;
+    }
+    static const char *const names[] = {"ARRAY", "NUMBER", "TUPLE", "LIST", "DICT", "NONE",
+                                        "STATIC"};
+    for (int kind = 0; kind < KINDS; kind++) {
+        if (PyModule_AddIntConstant(module, names[kind], kind) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ISO C has no conversion from function pointers to `void *`; POSIX has. */
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)start},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "call",
+    .m_doc = "Calls of jitted functions.",
+    .m_size = 0,
+    .m_methods = functions,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit_call(void)
+{
+    return PyModuleDef_Init(&definition);
+}

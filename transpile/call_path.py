@@ -1,0 +1,289 @@
+"""Calls in C: `runtime_c/python/call.c`, built once for a Python and a NumPy, and its entries.
+
+A jitted function looks a call's signature up, makes the results' arrays and calls the program; in
+Python that takes longer than many a program. The module `call` does the same in C for arguments
+that are exactly what the program reads, and leaves everything else to Python. Where there are no
+headers or no compiler, all calls stay in Python.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from transpile import toolchain, tree
+from transpile.cache import Entry, default_cache
+from transpile.closures import Watch
+from transpile.errors import CompilationError, CompilerNotFoundError
+from transpile.executable import Direct
+from transpile.keys import KEYWORDS
+from transpile.load import needs_safe_calls
+from transpile.log import Log
+from transpile.on_demand import Later
+from transpile.options import Options
+from transpile.paths import data_directory
+from transpile.stages import Compiled
+from transpile.types import PYTHON_SCALARS
+
+if TYPE_CHECKING:
+    import shutil
+    import sysconfig
+else:
+    shutil = Later("shutil")
+    sysconfig = Later("sysconfig")
+
+logger = Log("transpile")
+
+_NAME = "transpile_call"
+_OBJECT = "call.so"
+# As in the C file.
+_MOST_LEAVES = 64
+_MOST_RESULTS = 40
+_MOST_POINTERS = 41
+# How many signatures of a function are looked at before Python looks them up.
+_MOST_ENTRIES = 16
+
+_lock = threading.Lock()
+_modules: list[Any] = []  # the module, None where it cannot be had, nothing before it is wanted
+
+
+def module() -> Any:
+    """The module `call`, loaded or built first; None where it cannot be built or loaded."""
+    with _lock:
+        if not _modules:
+            _modules.append(_module())
+        return _modules[0]
+
+
+def install(owner: Any, disabled: list[Any]) -> None:
+    """Have calls of instances of a class made in C, where an entry in their slot `_entries` fits,
+    and while `disabled` is empty."""
+    found = module()
+    with _lock:
+        method = owner.__dict__["__call__"]
+        if found is not None and type(method) is not found.Caller:
+            slot = owner.__dict__["_entries"]
+            owner.__call__ = found.Caller(method, owner, slot, disabled)
+
+
+def put(entries: list[Any], key: tuple[Any, ...], compiled: Compiled, watch: Watch | None) -> None:
+    """Add the entry for a key to a function's, where calls with that key can be made in C."""
+    found, direct = module(), compiled.runtime_executable().direct()
+    if found is None or direct is None:
+        return
+    parsed = _parsed(found, key)
+    if parsed is None or not _is_small(parsed[0], direct, found):
+        return
+    nodes, positional, names = parsed
+    leaves = [node for node in nodes if node[0] in (found.ARRAY, found.NUMBER)]
+    kept = compiled.fast[1] if compiled.fast[1] is not None else tuple(range(len(leaves)))
+    if not all(map(_fits, (leaves[k] for k in kept), direct.inputs)):
+        return
+    same, is_all = watch.identities() if watch is not None else ((), True)
+    entry = found.Entry(
+        key=key,
+        arguments=tuple(nodes),
+        positional=positional,
+        names=names,
+        inputs=kept,
+        outputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in direct.outputs),
+        aliases=tuple(kept[k] if k >= 0 else -1 for k in direct.aliases),
+        result=_result(found, compiled.out_tree),
+        finish=compiled.out_tree.unflatten,
+        same=same,
+        changed=None if watch is None or is_all else watch.changed,
+        fail=direct.fail,
+        address=direct.address,
+        workspace=direct.workspace,
+        spare=direct.spare,
+        is_brief=direct.is_brief,
+    )
+    entries[:] = [entry, *entries][:_MOST_ENTRIES]
+
+
+# -- entries ---------------------------------------------------------------------------------------
+
+Node = tuple[int, Any, tuple[int, ...]]
+
+
+def _parsed(found: Any, key: tuple[Any, ...]) -> tuple[list[Node], int, tuple[str, ...]] | None:
+    """A key's nodes, how many arguments are positional, and the others' names; None where there is
+    something that C has no kind for."""
+    nodes: list[Node] = []
+    names: tuple[str, ...] = ()
+    items = iter(key)
+    positional = 0
+    for item in items:
+        if item is KEYWORDS:
+            names = next(items)
+            break
+        if not _parse(found, item, items, nodes):
+            return None
+        positional += 1
+    for _ in names:
+        if not _parse(found, next(items), items, nodes):
+            return None
+    return nodes, positional, names
+
+
+def _parse(found: Any, item: Any, items: Any, nodes: list[Node]) -> bool:
+    """Append the nodes of an argument, whose part of the key starts with `item`; see `keys`."""
+    if isinstance(item, np.dtype):
+        nodes.append((found.ARRAY, item, next(items)))
+        return True
+    if item is None:
+        nodes.append((found.NONE, None, ()))
+        return True
+    if type(item) is tuple:  # static: its type and value, but for those that go by their digits
+        if item[0] in (tuple, float, complex) or not _has_identity(item[1]):
+            return False
+        nodes.append((found.STATIC, item[1], ()))
+        return True
+    if item in PYTHON_SCALARS:
+        nodes.append((found.NUMBER, item, ()))
+        return True
+    if item is tuple or item is list:
+        count = next(items)
+        nodes.append((found.TUPLE if item is tuple else found.LIST, None, (count,)))
+    elif item is dict:
+        names = next(items)
+        if not all(type(name) is str for name in names):
+            return False
+        count = len(names)
+        nodes.append((found.DICT, names, ()))
+    else:
+        return False
+    return all(_parse(found, next(items), items, nodes) for _ in range(count))
+
+
+def _has_identity(value: Any) -> bool:
+    """Tell whether C can compare a static value: a usual one, or one that equals itself alone."""
+    return type(value) in (int, str, bool, type(None)) or _hash(value) is _hash(object())
+
+
+def _hash(value: Any) -> Any:
+    return type(value).__hash__
+
+
+def _is_small(nodes: Sequence[Node], direct: Direct, found: Any) -> bool:
+    leaves = sum(node[0] in (found.ARRAY, found.NUMBER) for node in nodes)
+    results = len(direct.outputs)
+    pointers = len(direct.inputs) + results + 1
+    return leaves <= _MOST_LEAVES and results <= _MOST_RESULTS and pointers <= _MOST_POINTERS
+
+
+def _fits(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]]) -> bool:
+    """Tell whether the program reads a leaf as it is."""
+    dtype, shape = wanted
+    _, kind, numbers = leaf
+    if isinstance(kind, np.dtype):
+        return kind == dtype and bool(kind.isnative) and numbers == shape
+    return np.dtype(kind) == dtype and not shape
+
+
+def _result(found: Any, out_tree: tree.TreeDef) -> tuple[Node, ...] | None:
+    """The nodes of a result; None where Python has to make it."""
+    if out_tree == tree.LEAF:
+        return ((found.ARRAY, None, ()),)
+    known = out_tree.node_data()
+    assert known is not None
+    kind, data = known
+    count = len(out_tree.subtrees)
+    if kind is tuple or kind is list:
+        own: Node = (found.TUPLE if kind is tuple else found.LIST, None, (count,))
+    elif kind is dict and all(type(name) is str for name in data):
+        own = (found.DICT, tuple(data), ())
+    elif kind is type(None):
+        own = (found.NONE, None, ())
+    else:
+        return None
+    nodes = [own]
+    for subtree in out_tree.subtrees:
+        inside = _result(found, subtree)
+        if inside is None:
+            return None
+        nodes += inside
+    return tuple(nodes)
+
+
+# -- the module ------------------------------------------------------------------------------------
+
+
+def _module() -> Any:
+    reason = _why_not()
+    if not reason:
+        try:
+            loaded = _loaded()
+        except (CompilerNotFoundError, CompilationError, ImportError, OSError) as error:
+            reason = str(error)
+        else:
+            os.register_at_fork(after_in_child=loaded.after_fork)
+            if needs_safe_calls():
+                loaded.after_fork()
+            return loaded
+    logger.info("calls are made in Python: %s", reason)
+    return None
+
+
+def _why_not() -> str:
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "this Python has no GIL"
+    missing = [path for path, header in _headers() if not (path / header).is_file()]
+    return f"there are no headers in {', '.join(map(str, missing))}" if missing else ""
+
+
+def _headers() -> list[tuple[Path, str]]:
+    """The directories with the headers of Python and NumPy, and one in each."""
+    python = Path(sysconfig.get_path("include"))
+    return [(python, "Python.h"), (Path(np.get_include()), "numpy/arrayobject.h")]
+
+
+def _loaded() -> ModuleType:
+    """The module from the cache; a damaged one is built again, once."""
+    options = Options(opt_level=2, march="", openmp=False)
+    compiler = toolchain.find_compiler(options)
+    source = data_directory("runtime_c") / "python" / "call.c"
+    flags = (
+        *toolchain.flags(compiler, options),
+        *(word for path, _ in _headers() for word in ("-isystem", str(path))),
+    )
+    ingredients = {
+        **toolchain.ingredients(compiler, options),
+        "flags": " ".join(flags),
+        "source": source.read_text(encoding="utf-8"),
+        "python": f"{sys.implementation.cache_tag} {sys.version} {sys.abiflags}",
+        "numpy": np.__version__,
+    }
+
+    def build(directory: Path) -> None:
+        copy = directory / source.name
+        shutil.copyfile(source, copy)
+        log = toolchain.build_shared(compiler, copy, directory / _OBJECT, flags)
+        (directory / "build.log").write_text(log, encoding="utf-8")
+
+    cache = default_cache()
+    entry = cache.get_or_build(_NAME, ingredients, build)
+    try:
+        return _imported(entry)
+    except ImportError:
+        cache.discard(entry)
+    return _imported(cache.get_or_build(_NAME, ingredients, build))
+
+
+def _imported(entry: Entry) -> ModuleType:
+    """The module, from its file; it is not in `sys.modules`."""
+    loader = ExtensionFileLoader("transpile.call", str(entry.path(_OBJECT)))
+    spec = importlib.util.spec_from_loader("transpile.call", loader)
+    assert spec is not None
+    made = importlib.util.module_from_spec(spec)
+    loader.exec_module(made)
+    return made

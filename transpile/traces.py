@@ -1,0 +1,96 @@
+"""What has been traced and compiled for a function, and which of its calls are made in C."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from transpile.closures import Watch
+from transpile.on_demand import Later
+from transpile.records import dataclass
+from transpile.stages import Compiled, Fast, Run, Traced
+
+if TYPE_CHECKING:
+    from transpile import call_path
+else:
+    call_path = Later("transpile.call_path")
+
+# Loading the module that makes calls in C takes a millisecond, and building it, once in the life of
+# a cache, a second: both are worth it when a signature has been called so often.
+_OFTEN = {"": 100, "c": 1, "python": 0}
+
+
+@dataclass(eq=False)
+class Traces:
+    """Everything traced so far for one function and one set of settings, by key.
+
+    fast      what a call needs
+    entries   what calls in C look at
+    """
+
+    traced: dict[Any, Traced] = field(default_factory=dict)
+    fast: dict[Any, tuple[Fast, Watch | None]] = field(default_factory=dict)
+    entries: list[Any] = field(default_factory=list)
+    lock: Any = field(default_factory=threading.RLock)
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self.lock:
+            self.traced.clear()
+            self.fast.clear()
+            self.entries.clear()
+
+    def keep(
+        self,
+        key: Any,
+        compiled: Compiled,
+        watch: Watch | None,
+        owner: type,
+        disabled: list[Any],
+    ) -> None:
+        """Run this program from now on for calls with that key.
+
+        Where there are many, calls of instances of `owner` are made in C while `disabled` is empty.
+        """
+        often = _how_often() if compiled.is_direct else 0
+
+        def quicken() -> None:
+            call_path.install(owner, disabled)
+            with self.lock:
+                found = self.fast.get(key)
+                if found is not None and found[0] is counted:  # and not a later trace's
+                    self.fast[key] = compiled.fast, watch
+                    call_path.put(self.entries, key, compiled, watch)
+
+        execute, kept, finish = compiled.fast
+        counted = (_counted(execute, often, quicken) if often else execute, kept, finish)
+        with self.lock:
+            self.entries[:] = [entry for entry in self.entries if entry.key != key]
+            self.fast[key] = counted, watch
+        if often == 1:
+            quicken()
+
+
+def _how_often() -> int:
+    """After how many calls of a signature these are made in C; 0: never."""
+    choice = os.environ.get("TRANSPILE_CALLS", "")
+    if choice not in _OFTEN:
+        raise ValueError(f"TRANSPILE_CALLS takes 'c' or 'python', not {choice!r}")
+    return _OFTEN[choice]
+
+
+def _counted(execute: Run, often: int, then: Callable[[], None]) -> Run:
+    """A program that calls `then` when it runs for that time."""
+    count = 0
+
+    def run(leaves: Any) -> list[Any]:
+        nonlocal count
+        count += 1
+        if count == often:
+            then()
+        return execute(leaves)
+
+    return run
