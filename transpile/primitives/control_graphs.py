@@ -83,7 +83,6 @@ class Outputs:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.equations = list(graph.equations)
-        self.inputs: list[Var] = []
 
     def zeros(self, kind: ArrayType) -> Var:
         """Zeros of a type."""
