@@ -146,9 +146,12 @@ def convolved(x, w, padding, strides=None, base=None, apart=None, dimension_numb
     )
 
 
-@pytest.mark.parametrize("case", LARGE, ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-def test_library_convolutions_equal_plain_loops(case, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "case"),
+    [*(("float32", case) for case in LARGE), ("float64", LARGE[1]), ("complex128", LARGE[4])],
+    ids=str,
+)
+def test_library_convolutions_equal_plain_loops(dtype, case):
     random = np.random.default_rng(5)
     x, w = (drawn(random, shape, dtype) for shape in case[:2])
     options = dict(case[2])
@@ -254,7 +257,7 @@ def test_derivatives_are_those_of_finite_differences(case, dtype):
     check_grads(lambda x, w: convolved(x, w, **case[2]), (x, w), 2)
 
 
-@pytest.mark.parametrize("case", [*GROUPED, LARGE[1], LARGE[3], LARGE[5], LARGE[9]], ids=str)
+@pytest.mark.parametrize("case", [*GROUPED[:3], LARGE[3], LARGE[5]], ids=str)
 def test_compiled_gradients_equal_those_outside_jit(case):
     random = np.random.default_rng(12)
     x, w = (drawn(random, shape, "float64") for shape in case[:2])
