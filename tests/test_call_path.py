@@ -273,23 +273,37 @@ def test_methods_and_what_they_read():
 
 
 def test_globals_and_closures_that_change(monkeypatch):
-    value, table, weights = 1.0, [1.0, 2.0], np.ones(4)
+    value, table, weights, pair = 1.0, [1.0, 2.0], np.ones(4), (1, 2)
+    words, deep = {"a": 1.0, "b": 2.0}, [[1.0], {"c": 2.0}]
     helper = lambda x: x + 1
 
-    fast = transpile.jit(lambda x: helper(x) * value + table[1] + weights + SCALE)
+    def f(x):
+        first = next(iter(words.values()))
+        return helper(x) * value + table[1] + weights + SCALE + first + pair[1] + deep[1]["c"]
+
+    fast = transpile.jit(f)
 
     def check():
         for _ in range(3):
-            expected = helper(X) * value + table[1] + weights + SCALE
-            np.testing.assert_array_equal(fast(X), expected)
+            np.testing.assert_array_equal(fast(X), f(X))
+        with python_calls() as calls:
+            fast(X)
+        assert not calls
 
     check()
-    with python_calls() as calls:
-        fast(X)
-    assert not calls
     value = 2.0
     check()
+    words["a"] = 7.0
+    check()
+    words["a"] = words.pop("a")  # now it is the last one
+    check()
+    pair = (1, 9)
+    check()
     table[1] = 5.0
+    check()
+    table.append(6.0)
+    check()
+    deep[1]["c"] = 8.0
     check()
     weights[:] = 9
     check()

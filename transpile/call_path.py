@@ -88,7 +88,7 @@ def put(entries: list[Any], key: tuple[Any, ...], compiled: Compiled, watch: Wat
     kept = compiled.fast[1] if compiled.fast[1] is not None else tuple(range(len(leaves)))
     if not all(map(_fits, (leaves[k] for k in kept), direct.inputs)):
         return
-    same, is_all = watch.identities() if watch is not None else ((), True)
+    same, rest = watch.comparisons() if watch is not None else ((), None)
     entry = found.Entry(
         key=key,
         arguments=tuple(nodes),
@@ -100,7 +100,7 @@ def put(entries: list[Any], key: tuple[Any, ...], compiled: Compiled, watch: Wat
         result=_result(found, compiled.out_tree),
         finish=compiled.out_tree.unflatten,
         same=same,
-        changed=None if watch is None or is_all else watch.changed,
+        changed=rest.changed if rest is not None else None,
         fail=direct.fail,
         address=direct.address,
         workspace=direct.workspace,

@@ -124,17 +124,29 @@ class Watch:
         self._items = [item for item in self._items if not _differs(*item)]
         return self if self._items else None
 
-    def identities(self) -> tuple[tuple[tuple[Any, ...], ...], bool]:
-        """What has not changed as long as the very same objects are there: (dict, name, object) or
-        (cell, name, object) each, without the object where the name is not there; and whether
-        that is all that is watched."""
-        found = []
-        for mapping, name, value, kept in self._items:
+    def comparisons(self) -> tuple[tuple[tuple[Any, ...], ...], Watch | None]:
+        """What is easily compared, and the watch of the rest, if there is any.
+
+        Each comparison is a dict or a cell, a name, the object that has to be there, unless the
+        name has to be missing, and its content, if it counts by that: the bytes of an array, a
+        list's items as a tuple, the copy of a dict.
+        """
+        found: list[tuple[Any, ...]] = []
+        rest = Watch(None)
+        for item in self._items:
+            mapping, name, value, kept = item
             holder = mapping.cell if isinstance(mapping, _CellReader) else mapping
-            is_identity = type(kept) is _Same or isinstance(value, _IMMUTABLE)
-            if is_identity and type(holder) in (dict, CellType):
-                found.append((holder, name) if value is _MISSING else (holder, name, value))
-        return tuple(found), len(found) == len(self._items)
+            if type(holder) not in (dict, CellType):
+                rest._items.append(item)
+            elif value is _MISSING:
+                found.append((holder, name))
+            elif type(kept) is _Same or isinstance(value, _IMMUTABLE):
+                found.append((holder, name, value))
+            elif (content := _content(value, kept)) is not None:
+                found.append((holder, name, value, content))
+            else:
+                rest._items.append(item)
+        return tuple(found), rest if rest._items else None
 
     def changed(self) -> str:
         """The name of something that has changed, or `""`."""
@@ -142,6 +154,19 @@ class Watch:
             if _differs(*item):
                 return item[1]
         return ""
+
+
+def _content(value: Any, kept: Any) -> Any:
+    """What is easily compared with the content of an array, list or dict; None where nothing is."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return kept[3] if value.flags.c_contiguous else None
+    if kind not in (list, tuple, dict):
+        return None
+    items = list(value.values()) if kind is dict else list(value)
+    if not all(isinstance(x, _IMMUTABLE) for x in items) or snapshot(value) != kept:
+        return None
+    return dict(value) if kind is dict else tuple(items)
 
 
 def _differs(mapping: Mapping[str, Any], name: str, value: Any, kept: Any) -> bool:

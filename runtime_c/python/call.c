@@ -17,6 +17,7 @@
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>
+#include <string.h>
 #include <structmember.h>
 
 enum { MOST_LEAVES = 64, MOST_RESULTS = 40, MOST_POINTERS = 41 };
@@ -48,8 +49,8 @@ typedef struct {
     int *aliases; /* for each output, the leaf whose memory it takes, or -1 */
     Node *result; /* NULL: `finish(list of arrays)` makes the result */
     PyObject *finish;
-    PyObject *same;    /* tuples (dict, name, object), (dict, name) or (cell, name, object) */
-    PyObject *changed; /* a function that is true where a trace is out of date, or NULL */
+    PyObject *same;    /* what has to be where it was: see `is_same` */
+    PyObject *changed; /* a function that is true where the rest has changed, or NULL */
     PyObject *fail;    /* raises the error for a code */
     void *function;
     npy_intp workspace;
@@ -275,26 +276,70 @@ static int fits_call(const Entry *entry, PyObject *const *args, Py_ssize_t count
     return 1;
 }
 
+/* Whether an array, a list, a tuple or a dict holds the bytes or the very same objects as a copy. */
+static int holds(PyObject *value, PyObject *copy)
+{
+    if (PyBytes_Check(copy)) {
+        PyArrayObject *array = (PyArrayObject *)value;
+        const Py_ssize_t count = PyBytes_GET_SIZE(copy);
+        return PyArray_IS_C_CONTIGUOUS(array) && PyArray_NBYTES(array) == count &&
+               memcmp(PyArray_DATA(array), PyBytes_AS_STRING(copy), (size_t)count) == 0;
+    }
+    if (PyDict_Check(copy)) {
+        PyObject *names[2], *items[2];
+        Py_ssize_t places[2] = {0, 0};
+        if (PyDict_GET_SIZE(value) != PyDict_GET_SIZE(copy)) {
+            return 0;
+        }
+        while (PyDict_Next(copy, &places[0], &names[0], &items[0])) {
+            if (!PyDict_Next(value, &places[1], &names[1], &items[1]) || names[0] != names[1] ||
+                items[0] != items[1]) {
+                return 0;
+            }
+        }
+        return 1;
+    }
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(copy);
+    if (PySequence_Fast_GET_SIZE(value) != count) {
+        return 0;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (PySequence_Fast_GET_ITEM(value, n) != PyTuple_GET_ITEM(copy, n)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether something is as it was: (dict, name): nothing is there; (dict or cell, name, object): this
+   object is there; (dict or cell, name, object, copy): and holds the same. */
+static int is_same(PyObject *item)
+{
+    const Py_ssize_t size = PyTuple_GET_SIZE(item);
+    PyObject *holder = PyTuple_GET_ITEM(item, 0);
+    PyObject *now = NULL;
+    if (PyCell_Check(holder)) {
+        now = PyCell_GET(holder);
+    }
+    else {
+        now = PyDict_GetItemWithError(holder, PyTuple_GET_ITEM(item, 1));
+        if (now == NULL && PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+    }
+    if (now != (size > 2 ? PyTuple_GET_ITEM(item, 2) : NULL)) {
+        return 0;
+    }
+    return size < 4 || holds(now, PyTuple_GET_ITEM(item, 3));
+}
+
 /* Whether what the function read from its surroundings when it was traced is still there. */
 static int is_current(const Entry *entry)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(entry->same);
     for (Py_ssize_t n = 0; n < count; n++) {
-        PyObject *item = PyTuple_GET_ITEM(entry->same, n);
-        PyObject *holder = PyTuple_GET_ITEM(item, 0);
-        PyObject *expected = PyTuple_GET_SIZE(item) == 3 ? PyTuple_GET_ITEM(item, 2) : NULL;
-        PyObject *now = NULL;
-        if (PyCell_Check(holder)) {
-            now = PyCell_GET(holder);
-        }
-        else {
-            now = PyDict_GetItemWithError(holder, PyTuple_GET_ITEM(item, 1));
-            if (now == NULL && PyErr_Occurred()) {
-                PyErr_Clear();
-                return 0;
-            }
-        }
-        if (now != expected) {
+        if (!is_same(PyTuple_GET_ITEM(entry->same, n))) {
             return 0;
         }
     }
