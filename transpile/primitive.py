@@ -75,8 +75,8 @@ class Primitive:
                list of cotangents
     batch      (axis, batched, *operands, **params) -> (result, whether it is batched). Batched
                operands have the new axis in front. A call or a control row gives two lists
-    added      (total, *operands, **params) -> the sum of a total and the row's result, where that is
-               few elements among zeros; None where it is not
+    added      (total, *operands, **params) -> the sum of a total and the row's result, where that
+               is few elements among zeros; None where it is not
     split      control: (equation, unknown, eager) -> the equations that it becomes, for what does
                not depend on the unknown operands and for what does; None leaves it to the latter.
                Not eager: only what is a result need be split off
