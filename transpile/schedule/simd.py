@@ -27,7 +27,7 @@ from transpile.loops import (
     While,
 )
 from transpile.options import Options
-from transpile.walks import expressions, subexpressions, walk, with_bodies
+from transpile.walks import expressions, loads, subexpressions, walk, with_bodies
 
 _EXACT = ("maximum", "minimum", "logical_or", "logical_and")
 # Shorter loops are unrolled by the compiler.
@@ -56,7 +56,11 @@ def _mark(statement: Statement) -> Statement:
 def _may_change_order(loop: For) -> bool:
     """Tell whether iterations may run in another order: those of a loop of the user's only where
     all that they do is to collect numbers by operations that give the same in any order."""
-    return not loop.ordered or all(
+    if not loop.ordered:
+        return True
+    if any(_strides_through_integers(s, loop) for s in loop.body):
+        return False
+    return all(
         isinstance(s, Declare)
         or (
             isinstance(s, Update)
@@ -64,6 +68,15 @@ def _may_change_order(loop: For) -> bool:
             and (s.op in _EXACT or (s.op in ("add", "multiply") and s.target.dtype.kind in "iu"))
         )
         for s in loop.body
+    )
+
+
+def _strides_through_integers(statement: Statement, loop: For) -> bool:
+    """Tell whether vectors of integers would be put together number by number, which takes longer
+    than the numbers alone."""
+    return any(
+        load.dtype.kind in "iu" and any(loop.symbol in symbols_of(i) for i in load.index[:-1])
+        for load in loads(statement)
     )
 
 
