@@ -188,9 +188,20 @@ def test_cache_commands(transpile, folder):
 
 def test_doctor_names_compiler_cache_and_versions(transpile, folder):
     said = transpile("doctor")
-    for word in ("transpile", "numpy", "compiler", "OpenMP", "flags", "BLAS", "cache", "devices"):
+    for word in (
+        "transpile",
+        "numpy",
+        "compiler",
+        "OpenMP",
+        "flags",
+        "BLAS",
+        "cache",
+        "calls",
+        "devices",
+    ):
         assert word in said
     assert str(folder / "cache") in said
+    assert "in Python: the environment variable" in transpile("doctor", TRANSPILE_CALLS="python")
     assert transpile("doctor", "--require-compiler") == ""
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile import toolchain
+from transpile import call_path, toolchain
 from transpile.api import jit
 from transpile.cache import Entry, Usage, default_cache
 from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
@@ -349,6 +349,7 @@ def _doctor(chosen: argparse.Namespace) -> int:
     python = ".".join(map(str, sys.version_info[:3]))
     rows = {"transpile": f"{_version('transpile')}, Python {python}, {packages}"}
     rows.update(toolchain.describe(options))
+    rows["calls"] = call_path.describe()
     cache = default_cache()
     entries = cache.entries()
     size = _size(sum(usage.size for usage in entries))

@@ -110,6 +110,14 @@ def put(entries: list[Any], key: tuple[Any, ...], compiled: Compiled, watch: Wat
     entries[:] = [entry, *entries][:_MOST_ENTRIES]
 
 
+def describe() -> str:
+    """What `python -m transpile doctor` says about calls."""
+    reason = _why_not()
+    if os.environ.get("TRANSPILE_CALLS") == "python":
+        reason = "the environment variable TRANSPILE_CALLS asks for it"
+    return f"in Python: {reason}" if reason else "in C, for signatures that are called often"
+
+
 # -- entries ---------------------------------------------------------------------------------------
 
 Node = tuple[int, Any, tuple[int, ...]]
