@@ -41,6 +41,7 @@ OPTIONAL_FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=off",
+    "-fno-gcse-lm",  # gcc 12 moves loads out of nested loops past stores to exchanged pointers
     "-finline-limit=20000",  # else gcc leaves large helpers as calls, and their loops scalar
     "-fno-semantic-interposition",
     "-fvisibility=hidden",
