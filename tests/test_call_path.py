@@ -108,6 +108,18 @@ CALLS = {
     "complex scalar": (lambda x, a: x * a, (X, 1 - 2j)),
     "negative": (lambda x, a: x * a, (X, -(2**63))),
     "scalar results": (lambda a: (a + 1, a.sum()), (X,)),
+    "NumPy's numbers": (
+        lambda x, *a: (x * sum(a), [n + 1 for n in a]),
+        (
+            X,
+            np.float32(0.1),
+            np.int8(-3),
+            np.float16(2),
+            np.uint64(2**64 - 1),
+            np.complex64(1j),
+            np.bool_(True),
+        ),
+    ),
     "zero-dimensional": (lambda a: a + 1, (np.array(3.0),)),
     "empty": (lambda a: a + 1, (np.ones((0, 3)),)),
     "nothing": (lambda: np.ones(3), ()),
@@ -168,7 +180,14 @@ class Array(np.ndarray):
     pass
 
 
-@pytest.mark.parametrize("x", [np.arange(8.0)[::2], swapped(X), X.view(Array), np.float64(3)])
+class Like:
+    dtype, shape = X.dtype, X.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return X
+
+
+@pytest.mark.parametrize("x", [np.arange(8.0)[::2], swapped(X), X.view(Array), Like()])
 def test_what_c_does_not_know_is_for_python(x, monkeypatch):
     both(lambda x: x + 1, x, monkeypatch=monkeypatch, count=1)
 

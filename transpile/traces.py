@@ -89,7 +89,7 @@ def _counted(execute: Run, often: int, then: Callable[[], None]) -> Run:
     def run(leaves: Any) -> list[Any]:
         nonlocal count
         count += 1
-        if count == often:
+        if count >= often:
             then()
         return execute(leaves)
 

@@ -11,7 +11,7 @@
    after_fork()    from now on only programs without threads of their own are called from here
 
    An entry fits arguments that are exactly what the program reads: arrays in row-major order, of the
-   same dtype and shape; Python's numbers; tuples, lists and dicts of these. Nothing is converted. */
+   same dtype and shape; numbers; tuples, lists and dicts of these. Nothing is converted. */
 
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
@@ -95,10 +95,27 @@ static int is_dtype(const PyArray_Descr *found, PyObject *wanted)
             PyTypeNum_ISNUMBER(found->type_num) && PyTypeNum_ISNUMBER(other->type_num));
 }
 
+/* NumPy's numbers stand for arrays without dimensions. */
+static int is_numpy_number(const Node *node, PyObject *value, Leaves *leaves)
+{
+    const PyArray_Descr *dtype = (const PyArray_Descr *)node->object;
+    const int place = leaves->count;
+    if (node->count != 0 || Py_TYPE(value) != dtype->typeobj ||
+        !PyTypeNum_ISNUMBER(dtype->type_num) ||
+        PyDataType_ELSIZE(dtype) > (npy_intp)sizeof leaves->numbers[place]) {
+        return 0;
+    }
+    PyArray_ScalarAsCtype(value, &leaves->numbers[place]);
+    leaves->held[place] = NULL;
+    leaves->data[place] = &leaves->numbers[place];
+    leaves->count++;
+    return 1;
+}
+
 static int is_array(const Node *node, PyObject *value, Leaves *leaves)
 {
     if (Py_TYPE(value) != &PyArray_Type) {
-        return 0;
+        return is_numpy_number(node, value, leaves);
     }
     PyArrayObject *array = (PyArrayObject *)value;
     const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
