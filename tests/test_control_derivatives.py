@@ -213,3 +213,13 @@ def test_a_policy_keeps_values_inside_scans(policy, products, tangents):
     close(function(*args), programs_of(None, wrap=None)(*args))
     graph = optimise(transpile.make_jaxpr(function)(*args))
     assert (rows_of(graph, "dot_general"), rows_of(graph, "tanh")) == (products, tangents)
+
+
+def test_residuals_of_values_that_are_used_twice_again_and_again_are_found_in_linear_time():
+    def halved(x):
+        for _ in range(1500):
+            x = x + x * 0.5 - x
+        return np.sin(x + 1).sum()
+
+    found = transpile.grad(halved)(np.ones(2))
+    np.testing.assert_array_equal(found, np.zeros(2))

@@ -12,6 +12,8 @@ from transpile.types import kind_letter
 
 # How many float operations are done again to save the memory of a residual.
 MOST_REPEATED = 3
+# How many equations, views among them, one value is made of again.
+LONGEST_CHAIN = 32
 
 _MOVING = ("view", "generate")  # kinds of rows that compute nothing
 
@@ -53,6 +55,9 @@ class _Cut:
         self.free = free
         self.fixed = fixed
         self.repeated: set[int] = set()
+        self._known: dict[Var, dict[int, Equation] | None] = {}
+        for var in producers:  # in order, so that none waits for a long row of others
+            self._equations(var)
 
     def is_repeated(self, var: Var) -> bool:
         """Tell whether a value is computed again; then mark the equations that do so."""
@@ -61,14 +66,22 @@ class _Cut:
             return False
         if var in self.fixed and any(e.primitive.kind not in _MOVING for e in found.values()):
             return False
-        if sum(_is_float_operation(e) for e in found.values()) > MOST_REPEATED:
-            return False
         self.repeated.update(found)
         return True
 
     def _equations(self, var: Var) -> dict[int, Equation] | None:
         """The cheap equations that make a value out of free ones, and of no more bytes of others
-        than it has itself; None where there are none such."""
+        than it has itself; None where there are none such, or too many."""
+        if var not in self._known:
+            found = self._chain(var)
+            is_long = found is not None and (
+                len(found) > LONGEST_CHAIN
+                or sum(_is_float_operation(e) for e in found.values()) > MOST_REPEATED
+            )
+            self._known[var] = None if is_long else found
+        return self._known[var]
+
+    def _chain(self, var: Var) -> dict[int, Equation] | None:
         equation = self.producers.get(var)
         if equation is None or not _is_cheap(equation):
             return None
