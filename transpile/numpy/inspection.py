@@ -49,10 +49,7 @@ def _of_shapes(function: Callable[..., Any]) -> None:
 
 for _function in (
     np.common_type,
-    np.diag_indices_from,
     np.einsum_path,
-    np.tril_indices_from,
-    np.triu_indices_from,
     NUMPYS.broadcast,
 ):
     _of_shapes(_function)
