@@ -45,16 +45,16 @@ class Emitter:
 
     def __init__(
         self,
-        fused: Fused,
+        sharing: Sharing,
         memory: Memory,
         places: Mapping[Atom, Place | Variable],
         views: Mapping[Atom, View] | None = None,
         around: Mapping[Symbol, Index] | None = None,
         loops: tuple[str, ...] = (),
     ) -> None:
-        self.fused = fused
-        self.placement = fused.placement
-        self.sharing = Sharing(fused)
+        self.sharing = sharing
+        self.fused = sharing.fused
+        self.placement = sharing.placement
         self.memory = memory
         self.places = dict(places)
         self.views = dict(views or {})
@@ -64,8 +64,9 @@ class Emitter:
         self.updated_in_place = self._share()
         for key, atom in list(self.placement.atoms.items()):  # global names before local ones
             producer = self.placement.by_key.get(key)
-            if producer is None or fused.homes[producer].kind == "stored":
-                self._settle(atom)
+            is_stored = producer is None or self.fused.homes[producer].kind == "stored"
+            if is_stored and atom not in self.views:
+                self.place(atom)
         self.in_place = self._values_read_in_place()
         self.scalars: dict[Stage, str] = {}
         self.rows: dict[Stage, Buffer] = {}
@@ -145,10 +146,6 @@ class Emitter:
         self.places[atom] = self.memory.temporary(atom)
         return self.places[atom]
 
-    def _settle(self, atom: Atom) -> None:
-        if atom not in self.views:
-            self.place(atom)
-
     def stored(self, atom: Atom) -> Place:
         """The place in memory of a value."""
         found = self.place(atom)
@@ -171,9 +168,8 @@ class Emitter:
         loops: tuple[str, ...],
     ) -> Emitter:
         """What writes the statements of a body in this graph."""
-        return Emitter(
-            part, self.memory, places, views, {**self.around, **around}, (*self.loops, *loops)
-        )
+        around, loops = {**self.around, **around}, (*self.loops, *loops)
+        return Emitter(self.sharing.of(part), self.memory, places, views, around, loops)
 
     # ------------------------------------------------------------------------------ statements
 

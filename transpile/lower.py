@@ -14,7 +14,7 @@ from transpile.loops import Buffer, Kernel, Program
 from transpile.nest import WHOLE, Fused, Nest, explain, fuse
 from transpile.placement import Stage
 from transpile.places import Memory, Place, Variable
-from transpile.sharing import stages_of
+from transpile.sharing import Sharing, stages_of
 
 # A kernel's comment quotes at most this many lines of Python.
 LONGEST_COMMENT = 6
@@ -37,7 +37,7 @@ class _Lowering:
         places: dict[Atom, Place | Variable] = {}
         places.update(zip(graph.inputs, map(Place, self.inputs), strict=True))
         places.update(zip(graph.outputs, map(Place, self.outputs), strict=True))
-        self.emitter = Emitter(fused, self.memory, places)
+        self.emitter = Emitter(Sharing(fused), self.memory, places)
 
     def _output_buffers(self) -> Iterator[Buffer]:
         hints = self.graph.output_names

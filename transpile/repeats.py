@@ -25,7 +25,6 @@ from transpile.placement import Stage
 from transpile.places import Place, Variable, View
 from transpile.primitives import control as rows
 from transpile.primitives.control_operands import inputs_of
-from transpile.sharing import Sharing
 from transpile.types import BOOL, INT64
 
 if TYPE_CHECKING:  # an Emitter makes these, and they make Emitters for the bodies
@@ -184,7 +183,7 @@ class Loop(Repeat):
     # --------------------------------------------------------------------------------- the carry
 
     def _carry(self) -> Iterator[Carried]:
-        sharing = Sharing(self.part)
+        sharing = self.emitter.sharing.of(self.part)
         graph = self.part.placement.graph
         starts = self.stage.starts[len(self.control.bounds) :]
         for k, before in enumerate(inputs_of(self.stage.equation, graph).carry):

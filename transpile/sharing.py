@@ -29,7 +29,14 @@ class Sharing:
         self.ordered = list(self.item)
         self.position = {s: k for k, s in enumerate(self.ordered)}
         self.outputs = set(self.placement.graph.outputs)
+        self._parts: dict[Fused, Sharing] = {}
         self.last = {key: stage for stage in self.ordered for key in stage.reads}
+
+    def of(self, part: Fused) -> Sharing:
+        """What the order of the stages of a body allows."""
+        if part not in self._parts:
+            self._parts[part] = Sharing(part)
+        return self._parts[part]
 
     @cached_property
     def pairs(self) -> dict[Stage, list[tuple[Atom, Var]]]:
@@ -48,7 +55,7 @@ class Sharing:
     def _changed_by_branches(self, stage: Stage) -> Iterator[tuple[Atom, Var]]:
         """A result is an operand changed, if one branch begins with it, and all settle it."""
         assert stage.control is not None
-        branches = [Sharing(part) for part in stage.control.parts]
+        branches = [self.of(part) for part in stage.control.parts]
         taken: set[int] = set()
         for number, result in enumerate(stage.results):
             roots = [b.root(b.placement.graph.outputs[number]) for b in branches]

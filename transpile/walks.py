@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -284,6 +285,12 @@ def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
             used.setdefault(name)
             writes.add(name)
     return [name for name in used if name not in local], writes - local
+
+
+def of_one_kernel(program: Program) -> set[str]:
+    """The buffers that a single kernel reads or writes."""
+    users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
+    return {name for name, count in users.items() if count == 1}
 
 
 def names_in(program: Program) -> set[str]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from transpile.graph import Atom, Const, Equation, Graph, Var, has_effect, live_equations
 from transpile.passes.inline_calls import inlined
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import axes, elementwise
 from transpile.primitives import control as rows
+from transpile.primitives.control_graphs import chosen, others
 from transpile.primitives.control_operands import (
     Operands,
     graphs_of,
@@ -135,27 +135,23 @@ def _without_constant_carry(equation: Equation) -> tuple[Equation, list[Atom | N
         ordered = (
             *inputs.counter,
             *inputs.consts,
-            *_where(inputs.carry, fixed),
-            *_where(inputs.carry, [not f for f in fixed]),
+            *chosen(inputs.carry, fixed),
+            *others(inputs.carry, fixed),
             *inputs.xs,
         )
         outputs = graph.outputs
         if number == len(graphs) - 1:
             count = len(fixed)
-            outputs = (*_where(outputs[:count], [not f for f in fixed]), *outputs[count:])
+            outputs = (*others(outputs[:count], fixed), *outputs[count:])
         moved.append(replace(graph, inputs=ordered, outputs=outputs))
     changed = Operands(
         given.bounds,
-        (*given.consts, *_where(given.carry, fixed)),
-        tuple(_where(given.carry, [not f for f in fixed])),
+        (*given.consts, *chosen(given.carry, fixed)),
+        tuple(others(given.carry, fixed)),
         given.xs,
     )
     left = [v for v, atom in zip(equation.outputs, constant, strict=True) if atom is None]
     return rebuilt(equation, changed, moved, left), constant
-
-
-def _where(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    return [v for v, f in zip(values, flags, strict=True) if f]
 
 
 def _with_known_consts(equation: Equation) -> Equation:

@@ -7,9 +7,8 @@ index of a row is the same for all its elements. Where a loop was cut, a piece m
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
-from transpile.dims import Index, Symbol, symbols_of
+from transpile.dims import Symbol, symbols_of
 from transpile.loops import (
     Declare,
     Expr,
@@ -27,9 +26,9 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.split import distinct
+from transpile.schedule.unused import unused
 from transpile.walks import (
     expressions,
-    map_statement,
     names_in,
     subexpressions,
     walk,
@@ -40,50 +39,14 @@ from transpile.walks import (
 
 def hoist(program: Program, options: Options) -> Program:
     """The program with the variables of subscripts as far outside as they can be."""
+    program = unused(program, options)  # the steps before have left some, and made others
     taken = names_in(program)
     kernels = []
     for kernel in program.kernels:
         changing = {name for s in walk(kernel.body) for name in written(s)}
-        body = _hoisted(_needed(kernel.body), changing, Names(taken))
+        body = _hoisted(kernel.body, changing, Names(taken))
         kernels.append(replace(kernel, body=body))
     return replace(program, kernels=tuple(kernels))
-
-
-def _needed(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The statements without subscripts that nothing uses."""
-    used: set[Symbol] = set()
-    names: set[str] = set()
-    kept: list[Statement] = []
-    for statement in reversed(body):
-        match statement:
-            case Declare(symbol=Symbol() as symbol, name=name):
-                if symbol not in used and name not in names:
-                    continue
-            case While():
-                once = (*statement.test, If(statement.condition, statement.body))
-                *test, inner = _needed(once)
-                assert isinstance(inner, If)
-                statement = replace(statement, test=tuple(test), body=inner.body)
-            case For() | If():
-                statement = with_bodies(statement, _needed)
-            case _:
-                pass
-        kept.append(statement)
-        found: list[Index] = []
-        map_statement(statement, partial(_note_name, names), partial(_note_index, found))
-        used.update(s for index in found for s in symbols_of(index))
-    return tuple(reversed(kept))
-
-
-def _note_name(names: set[str], expr: Expr) -> Expr:
-    if isinstance(expr, Ref):
-        names.add(expr.name)
-    return expr
-
-
-def _note_index(found: list[Index], index: Index) -> Index:
-    found.append(index)
-    return index
 
 
 def _hoisted(

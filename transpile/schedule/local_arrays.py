@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from transpile.loops import Alloc, Buffer, Kernel, Program, Statement, Swap
 from transpile.options import Options
-from transpile.schedule.scalars import has_one_body_with, touches
-from transpile.walks import is_sequence, used_buffers, walk, with_bodies, written
+from transpile.schedule.scalars import by_sequence, touches
+from transpile.walks import is_sequence, of_one_kernel, used_buffers, walk, with_bodies, written
 
 # In bytes.
 LARGEST = 4096
@@ -23,16 +23,13 @@ Body = tuple[Statement, ...]
 
 def local_arrays(program: Program, options: Options) -> Program:
     """The program with such temporaries declared where they are used."""
-    users: dict[str, int] = {}
-    for kernel in program.kernels:
-        for name in used_buffers(kernel)[0]:
-            users[name] = users.get(name, 0) + 1
+    alone = of_one_kernel(program)
     statements = (s for k in program.kernels for s in walk(k.body))
     fixed = {n for s in statements if isinstance(s, Swap) for n in written(s)}
     small = {
         b.name: b
         for b in program.temporaries
-        if users.get(b.name) == 1
+        if b.name in alone
         and b.name not in fixed
         and isinstance(b.size_in_bytes, int)
         and b.size_in_bytes <= LARGEST
@@ -59,16 +56,12 @@ def local_arrays(program: Program, options: Options) -> Program:
 
 def _declared(body: Body, own: dict[str, Buffer]) -> Body:
     """The statements with these arrays declared here, or in the only sequence that uses them."""
-    here = dict(own)
-    inside: dict[int, dict[str, Buffer]] = {}
-    for name in own:
-        places = [k for k, s in enumerate(body) if touches(s, name)]
-        if len(places) == 1 and has_one_body_with(body[places[0]], name):
-            inside.setdefault(places[0], {})[name] = here.pop(name)
+    here, inside = by_sequence(body, own)
     changed = tuple(
-        with_bodies(s, _within(inside[k])) if k in inside else s for k, s in enumerate(body)
+        with_bodies(s, _within({n: own[n] for n in inside[k]})) if k in inside else s
+        for k, s in enumerate(body)
     )
-    return (*map(Alloc, here.values()), *changed)
+    return (*(Alloc(own[n]) for n in here), *changed)
 
 
 def _within(own: dict[str, Buffer]) -> Callable[[Body], Body]:

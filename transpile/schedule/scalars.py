@@ -7,6 +7,7 @@ statements in which all its uses stand.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -34,6 +35,7 @@ from transpile.walks import (
     is_sequence,
     loads,
     map_statement,
+    of_one_kernel,
     subexpressions,
     used_buffers,
     walk,
@@ -44,11 +46,7 @@ from transpile.walks import (
 
 def scalars(program: Program, options: Options) -> Program:
     """The program without temporaries of one element that a single kernel uses."""
-    users: dict[str, int] = {}
-    for kernel in program.kernels:
-        for name in used_buffers(kernel)[0]:
-            users[name] = users.get(name, 0) + 1
-    candidates = {b.name for b in program.temporaries if not b.shape and users.get(b.name) == 1}
+    candidates = {b.name for b in program.temporaries if not b.shape} & of_one_kernel(program)
     for kernel in program.kernels:
         candidates -= _bound_to_memory(kernel)
     kernels = tuple(
@@ -72,27 +70,36 @@ def _bound_to_memory(kernel: Kernel) -> set[str]:
 
 def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, ...]:
     """The statements with those numbers as variables, of them or of a sequence inside."""
-    here, inside = set(names), dict[int, set[str]]()
-    for name in sorted(names):
-        places = [k for k, s in enumerate(body) if touches(s, name)]
-        if len(places) == 1 and has_one_body_with(body[places[0]], name):
-            here.discard(name)
-            inside.setdefault(places[0], set()).add(name)
+    here, inside = by_sequence(body, sorted(names))
     result: list[Statement] = []
     values: dict[str, Expr] = {}
     declared: set[str] = set()
     for position, statement in enumerate(body):
         if position in inside:
-            statement = with_bodies(statement, partial(_part, inside[position]))
-        for name in sorted(here - declared):
+            statement = with_bodies(statement, partial(_part, set(inside[position])))
+        for name in (n for n in here if n not in declared):
             if touches(statement, name):
                 declared.add(name)
                 if not (isinstance(statement, Store) and statement.buffer == name):
                     result.append(_declared_empty(name, body))
                     values[name] = Ref(name, _dtype(name, body))
         statement = map_statement(statement, lambda e: _read(e, values), lambda index: index)
-        result += _stored(statement, here, values, body, position)
+        result += _stored(statement, set(here), values, body, position)
     return tuple(result)
+
+
+def by_sequence(
+    body: tuple[Statement, ...], names: Iterable[str]
+) -> tuple[list[str], dict[int, list[str]]]:
+    """The buffers that belong to a sequence of statements itself, and, by the place of a statement,
+    those of which all uses stand in one sequence inside it."""
+    here: list[str] = []
+    inside: dict[int, list[str]] = {}
+    for name in names:
+        places = [k for k, s in enumerate(body) if touches(s, name)]
+        is_inside = len(places) == 1 and _has_one_body_with(body[places[0]], name)
+        (inside.setdefault(places[0], []) if is_inside else here).append(name)
+    return here, inside
 
 
 def _part(names: set[str], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -141,7 +148,7 @@ def touches(statement: Statement, name: str) -> bool:
     )
 
 
-def has_one_body_with(statement: Statement, name: str) -> bool:
+def _has_one_body_with(statement: Statement, name: str) -> bool:
     """Tell whether a buffer is used in one sequence inside a statement, and not by itself."""
     if not is_sequence(statement):
         return False
