@@ -9,6 +9,7 @@ import numpy as np
 LENGTH = 1_000_000
 DECAY = 0.99
 STEPS = 100
+MOST_STEPS = 100
 TOLERANCE = 1e-12
 
 
@@ -147,3 +148,33 @@ def stencil(xp, library):
         return library.lax.fori_loop(0, STEPS, step, u)
 
     return heat
+
+
+def mandelbrot(xp, library):
+    """How many steps each point takes to leave the circle: a loop until the last has left."""
+    lax, jnp = library.lax, library.numpy
+
+    def steps(real, imaginary):
+        def step(state):
+            k, x, y, count = state
+            inside = x * x + y * y < 4
+            x, y = (
+                jnp.where(inside, x * x - y * y + real, x),
+                jnp.where(inside, 2 * x * y + imaginary, y),
+            )
+            return k + 1, x, y, count + inside
+
+        def goes_on(state):
+            k, x, y, _ = state
+            return (k < MOST_STEPS) & jnp.any(x * x + y * y < 4)
+
+        zero = jnp.zeros_like(real)
+        return lax.while_loop(goes_on, step, (0, zero, zero, jnp.zeros(real.shape, jnp.int32)))[3]
+
+    return steps
+
+
+def plane(random, n):
+    """(real, imaginary) parts of a grid of points, with something in each."""
+    y, x = np.mgrid[-1.25 : 1.25 : n * 1j, -2 : 0.5 : n * 1j].astype(np.float32)
+    return x, y

@@ -41,6 +41,40 @@ def mlp_loss(xp):
     return loss
 
 
+def dense_gelu(xp, library):
+    def dense_gelu(x, w, b):
+        y = x @ w + b
+        return 0.5 * y * (1 + xp.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * y**3)))
+
+    return dense_gelu
+
+
+def mlp(xp, library):
+    def mlp(params, x):
+        for w, b in params[:-1]:
+            x = xp.maximum(x @ w + b, 0)
+        w, b = params[-1]
+        return x @ w + b
+
+    return mlp
+
+
+def attention(xp, library):
+    def attention(query, key, value):
+        scores = query @ key.transpose(0, 1, 3, 2) / math.sqrt(query.shape[-1])
+        e = xp.exp(scores - scores.max(axis=-1, keepdims=True))
+        return (e / e.sum(axis=-1, keepdims=True)) @ value
+
+    return attention
+
+
+def conv2d(xp, library):
+    def conv2d(x, kernel):
+        return library.lax.conv_general_dilated(x, kernel, (1, 1), "SAME")
+
+    return conv2d
+
+
 def mlp_gradient(xp, library):
     return library.value_and_grad(mlp_loss(xp))
 
