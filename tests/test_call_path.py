@@ -557,6 +557,7 @@ def entry(found, function, fail, **changed):
         "fail": fail,
         "address": ctypes.cast(function, ctypes.c_void_p).value,
         "workspace": 0,
+        "makers": (None, None),
         "spare": [],
         "is_brief": True,
     }
@@ -623,6 +624,8 @@ def test_entries_that_make_no_sense():
         {"result": (node, node)},
         {"address": 1.5},
         {"spare": None},
+        {"makers": (None,)},
+        {"makers": [None, None]},
     ):
         with pytest.raises((TypeError, ValueError)):
             entry(found, function, None, **wrong)

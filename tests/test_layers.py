@@ -25,7 +25,7 @@ DATA_FLOW = """
     repeats effects emit lower
     schedule
     dialect expression blas lapack layout sites render
-    directories compilers toolchain entry cache load called pipeline identity executable
+    directories compilers toolchain entry cache load called reserve pipeline identity executable
     written stages call_path traces leaves wrapped platforms arrays typing settings
     functional lax random nn
     scipy flatten_util ops debug test_util api

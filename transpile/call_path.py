@@ -104,6 +104,7 @@ def put(entries: list[Any], key: tuple[Any, ...], compiled: Compiled, watch: Wat
         fail=direct.fail,
         address=direct.address,
         workspace=direct.workspace,
+        makers=direct.makers,
         spare=direct.spare,
         is_brief=direct.is_brief,
     )

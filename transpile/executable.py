@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
-from transpile import toolchain
+from transpile import reserve, toolchain
 from transpile.cache import Entry, default_cache
 from transpile.called import Calls
 from transpile.errors import InternalError
@@ -39,6 +39,8 @@ else:
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE = 0x0001 | 0x0100
 _BYTE = np.dtype(np.uint8)
+# Small workspaces are kept by their program, large ones are lent by `transpile.reserve`.
+Workspace = Literal["none", "kept", "lent"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Direct:
     aliases    for each output, the input whose memory it takes where that can be written to, or -1
     workspace  its size in bytes; `spare` is a list of arrays of that size, from which a call takes
                one, if there is one, and to which it gives it back
+    makers     what makes the arrays of the outputs, and the workspace, where they are large; the
+               others are None (`transpile.reserve`)
     fail       raises the error for a code
     is_brief   whether it takes a few microseconds, on one thread
     """
@@ -58,6 +62,7 @@ class Direct:
     outputs: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
     aliases: tuple[int, ...]
     workspace: int
+    makers: tuple[Callable[[], np.ndarray[Any, Any]] | None, ...]
     spare: list[np.ndarray[Any, Any]]
     fail: Callable[[int], NoReturn]
     is_brief: bool
@@ -165,7 +170,11 @@ class Executable:
         self._results = [(a.type.static_shape(), a.type.dtype) for a in graph.outputs]
         self._workspace = int(entry.meta["workspace"])
         self._aliases = {int(o): int(d) for o, d in entry.meta["aliases"]}
-        # A call takes a workspace from here and gives it back; list methods are atomic.
+        self._makers = (
+            *(reserve.maker(shape, dtype) for shape, dtype in self._results),
+            reserve.maker((self._workspace,), _BYTE),
+        )
+        # A call takes a small workspace from here and gives it back; list methods are atomic.
         self._spare: list[np.ndarray[Any, Any]] = []
         self._library = library
         self.run = self._caller(library)
@@ -191,6 +200,7 @@ class Executable:
             tuple((dtype, shape) for shape, dtype in self._results),
             tuple(self._aliases.get(output, -1) for output in range(len(self._results))),
             self._workspace,
+            self._makers,
             self._spare,
             lambda code: self._fail(self._library, code),
             bool(self.entry.meta.get("is_brief")),
@@ -207,9 +217,8 @@ class Executable:
             "needs_safe_calls": needs_safe_calls,
             "row_major": _row_major,
             "ndarray": np.ndarray,
-            "empty": np.empty,
-            "workspace": library.ffi.NULL,
-            "byte": _BYTE,
+            "no_workspace": library.ffi.NULL,
+            "workspace": self._makers[-1] or partial(np.empty, self._workspace, _BYTE),
             "fail": lambda code: self._fail(library, code),
             "spare": self._spare,
         }
@@ -218,13 +227,19 @@ class Executable:
         for position, (dtype, shape) in enumerate(self._types):
             values |= {f"dtype{position}": dtype, f"shape{position}": shape}
         for position, (shape, dtype) in enumerate(self._results):
-            values |= {f"result_dtype{position}": dtype, f"result_shape{position}": shape}
+            made = self._makers[position] or partial(np.empty, shape, dtype)
+            values[f"result{position}"] = made
         text = _caller_text(
-            len(self._types), len(self._results), self._aliases, self._workspace, bool(sites)
+            len(self._types), len(self._results), self._aliases, self._kind(), bool(sites)
         )
         exec(compile(text, f"<call of {self.entry.name}>", "exec"), values)
         run: Callable[[Sequence[Any]], list[np.ndarray[Any, Any]]] = values["run"]
         return run
+
+    def _kind(self) -> Workspace:
+        if not self._workspace:
+            return "none"
+        return "kept" if self._makers[-1] is None else "lent"
 
     def _fail(self, library: Library, code: int) -> NoReturn:
         message = library.ffi.string(library.function(f"{self.entry.meta['function']}_error")(code))
@@ -284,7 +299,7 @@ class Executable:
 
 
 def _caller_text(
-    inputs: int, outputs: int, aliases: Mapping[int, int], workspace: int, has_sites: bool
+    inputs: int, outputs: int, aliases: Mapping[int, int], workspace: Workspace, has_sites: bool
 ) -> str:
     """The Python text of `run(leaves)` for a program with so many inputs and outputs; `has_sites`:
     with callbacks."""
@@ -298,23 +313,23 @@ def _caller_text(
             f"        x{i} = row_major(x{i}, dtype{i}, shape{i})",
         ]
     for i in range(outputs):
-        new = f"empty(result_shape{i}, result_dtype{i})"
+        new = f"result{i}()"
         if i in aliases:
             new = f"x{aliases[i]} if x{aliases[i]}.flags.writeable else {new}"
         lines.append(f"    r{i} = {new}")
     names = [f"x{i}" for i in range(inputs)] + [f"r{i}" for i in range(outputs)]
     further = ["calls.function", "running.context"] if has_sites else []
-    pointer = "from_buffer(scratch)" if workspace else "scratch"
+    pointer = "no_workspace" if workspace == "none" else "from_buffer(scratch)"
     arguments = ", ".join([*(f"from_buffer({n})" for n in names), pointer, *further])
-    taken = f"spare.pop() if spare else empty({workspace}, byte)"
+    taken = {"kept": ["spare.pop() if spare else workspace()"], "lent": ["workspace()"], "none": []}
     lines += [
-        f"    scratch = {taken if workspace else 'workspace'}",
+        *(f"    scratch = {made}" for made in taken[workspace]),
         *(["    running = calls.begin()"] if has_sites else []),
         "    if needs_safe_calls():",
         f"        code = call_safely(function, {arguments})",
         "    else:",
         f"        code = function({arguments})",
-        *(["    spare.append(scratch)"] if workspace else []),
+        *(["    spare.append(scratch)"] if workspace == "kept" else []),
         "    if code:",
         "        fail(code)",
         *(["    running.finish()"] if has_sites else []),

@@ -21,6 +21,7 @@ from transpile.log import Log
 from transpile.options import Options
 from transpile.parameters import Bound, Parameters
 from transpile.records import dataclass
+from transpile.reserve import RESERVE
 from transpile.signature import (
     TRACED,
     Signature,
@@ -411,9 +412,11 @@ def is_jit_disabled() -> bool:
 
 
 def clear_caches() -> None:
-    """Forget every trace and executable of every jitted function (the cache on disk stays)."""
+    """Forget every trace and executable of every jitted function, and give the memory that is kept
+    for results back to the system. The cache on disk stays."""
     for table in list(_every):
         table.clear()
+    RESERVE.clear()
 
 
 class explain_cache_misses:  # used as a function and as a context

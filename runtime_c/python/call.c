@@ -54,6 +54,7 @@ typedef struct {
     PyObject *fail;    /* raises the error for a code */
     void *function;
     npy_intp workspace;
+    PyObject *makers; /* a tuple: for each output and the workspace what makes its array, or None */
     PyObject *spare; /* a list of arrays: a call takes its workspace there and gives it back */
     int is_brief;    /* so short that the GIL is kept, and on one thread */
 } Entry;
@@ -551,6 +552,31 @@ static int with_pointers(void *function, int count, void *const *p)
     }
 }
 
+/* A new array for an output, or, with the number after the last one's, the workspace. A maker's
+   array goes where the others come from, and is checked: the program writes to it. */
+static PyObject *made_array(const Entry *entry, int output, npy_intp size)
+{
+    PyObject *made = PyObject_CallNoArgs(PyTuple_GET_ITEM(entry->makers, output));
+    if (made != NULL &&
+        !(PyArray_CheckExact(made) && PyArray_ISCARRAY((PyArrayObject *)made) &&
+          PyArray_NBYTES((PyArrayObject *)made) == size)) {
+        PyErr_SetString(PyExc_TypeError, "the maker of an array makes something else");
+        Py_CLEAR(made);
+    }
+    return made;
+}
+
+static int has_maker(const Entry *entry, int output)
+{
+    return PyTuple_GET_ITEM(entry->makers, output) != Py_None;
+}
+
+static npy_intp bytes_of(const Node *node)
+{
+    return PyDataType_ELSIZE((PyArray_Descr *)node->object) *
+           PyArray_MultiplyList(node->shape, node->count);
+}
+
 /* The array for an output: a new one, or the argument whose memory it takes. */
 static PyObject *output_array(const Entry *entry, int output, const Leaves *leaves)
 {
@@ -560,6 +586,9 @@ static PyObject *output_array(const Entry *entry, int output, const Leaves *leav
         return Py_NewRef(leaves->held[alias]);
     }
     const Node *node = &entry->outputs[output];
+    if (has_maker(entry, output)) {
+        return made_array(entry, output, bytes_of(node));
+    }
     Py_INCREF(node->object); /* the array takes the reference */
     return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)node->object, node->count,
                                 node->shape, NULL, NULL, 0, NULL);
@@ -567,6 +596,9 @@ static PyObject *output_array(const Entry *entry, int output, const Leaves *leav
 
 static PyObject *take_workspace(const Entry *entry)
 {
+    if (has_maker(entry, entry->output_count)) {
+        return made_array(entry, entry->output_count, entry->workspace);
+    }
     const Py_ssize_t count = PyList_GET_SIZE(entry->spare);
     if (count == 0) {
         return PyArray_SimpleNew(1, &entry->workspace, NPY_UINT8);
@@ -608,7 +640,8 @@ static int run_program(const Entry *entry, const Leaves *leaves, PyObject **resu
         Py_END_ALLOW_THREADS
     }
     if (workspace != NULL) {
-        const int kept = PyList_Append(entry->spare, workspace);
+        const int kept =
+            has_maker(entry, entry->output_count) ? 0 : PyList_Append(entry->spare, workspace);
         Py_DECREF(workspace);
         if (kept < 0) {
             return -1;
@@ -840,7 +873,8 @@ static int read_entry(Entry *entry)
     }
     entry->leaves = count_leaves(entry->arguments, arguments);
     if (entry->leaves > MOST_LEAVES || pointers > MOST_POINTERS ||
-        PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs)) {
+        PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
+        PyTuple_GET_SIZE(entry->makers) != PyTuple_GET_SIZE(outputs) + 1) {
         PyErr_SetString(PyExc_ValueError, "there are too many arguments or results");
         return 0;
     }
@@ -861,22 +895,23 @@ static int read_entry(Entry *entry)
 }
 
 /* Entry(key, arguments, positional, names, inputs, outputs, aliases, result, finish, same, changed,
-   fail, function, workspace, spare, is_brief); see the fields. A node is (kind, object, numbers):
+   fail, function, workspace, makers, spare, is_brief); see the fields. A node is (kind, object, numbers):
    the dtype and the shape, None and the count, or the names. */
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"key",     "arguments", "positional", "names",   "inputs",    "outputs",
                             "aliases", "result",    "finish",     "same",    "changed",   "fail",
-                            "address", "workspace", "spare",      "is_brief", NULL};
+                            "address", "workspace", "makers",     "spare",   "is_brief", NULL};
     PyObject *key, *arguments, *names, *inputs, *outputs, *aliases, *result, *finish;
-    PyObject *same, *changed, *fail, *address, *spare;
+    PyObject *same, *changed, *fail, *address, *makers, *spare;
     Py_ssize_t positional, workspace;
     int is_brief;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "OO!nO!O!O!O!OOO!OOO!nO!p", words, &key, &PyTuple_Type, &arguments,
+            args, kwargs, "OO!nO!O!O!O!OOO!OOO!nO!O!p", words, &key, &PyTuple_Type, &arguments,
             &positional, &PyTuple_Type, &names, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
             &PyTuple_Type, &aliases, &result, &finish, &PyTuple_Type, &same, &changed, &fail,
-            &PyLong_Type, &address, &workspace, &PyList_Type, &spare, &is_brief)) {
+            &PyLong_Type, &address, &workspace, &PyTuple_Type, &makers, &PyList_Type, &spare,
+            &is_brief)) {
         return NULL;
     }
     Entry *entry = (Entry *)type->tp_alloc(type, 0);
@@ -884,8 +919,8 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     entry->key = Py_NewRef(key);
-    entry->owned = PyTuple_Pack(12, key, arguments, names, inputs, outputs, aliases, result, finish,
-                                same, changed, fail, spare);
+    entry->owned = PyTuple_Pack(13, key, arguments, names, inputs, outputs, aliases, result, finish,
+                                same, changed, fail, makers, spare);
     entry->positional = positional;
     entry->names = names;
     entry->finish = finish;
@@ -894,6 +929,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     entry->fail = fail;
     entry->function = PyLong_AsVoidPtr(address);
     entry->workspace = workspace;
+    entry->makers = makers;
     entry->spare = spare;
     entry->is_brief = is_brief;
     if (entry->owned == NULL || PyErr_Occurred() || !read_entry(entry)) {

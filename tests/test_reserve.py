@@ -1,0 +1,181 @@
+"""Large results and workspaces use the memory of earlier ones again, and never of living ones."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import transpile
+from transpile import reserve
+from transpile.reserve import LARGE, Reserve
+
+FLOAT = np.dtype(np.float64)
+COUNT = LARGE // 8
+
+
+def arrays(keep=8 * LARGE):
+    home = Reserve(keep)
+    return home, lambda count: home.empty((count,), FLOAT, count * 8)
+
+
+def test_memory_is_used_again_when_the_last_view_has_gone():
+    home, empty = arrays()
+    first = empty(COUNT)
+    address = first.ctypes.data
+    view = first[3:7]
+    del first
+    other = empty(COUNT)
+    assert other.ctypes.data != address and home.kept() == 0
+    del view
+    assert home.kept() == LARGE
+    assert empty(COUNT - 5).ctypes.data == address  # of about the same size
+    assert empty(2 * COUNT).ctypes.data != address
+
+
+def test_arrays_start_at_a_cache_line_and_are_as_usual():
+    _, empty = arrays()
+    for count in (COUNT, COUNT + 1, 3 * COUNT + 7):
+        array = empty(count)
+        assert type(array) is np.ndarray and array.shape == (count,)
+        assert array.ctypes.data % 64 == 0
+        assert array.flags.carray and array.flags.writeable
+        array[:] = np.arange(count)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(array)), np.arange(count))
+
+
+def test_what_is_too_much_goes_and_the_size_that_was_not_used_goes_first():
+    home, empty = arrays(4 * LARGE)
+    three, one = empty(3 * COUNT), empty(COUNT)
+    del three
+    assert home.kept() == 3 * LARGE
+    del one
+    assert home.kept() == 4 * LARGE
+    two = empty(2 * COUNT)
+    del two
+    assert home.kept() == 3 * LARGE  # without the three
+    huge = empty(5 * COUNT)
+    del huge
+    assert home.kept() == 3 * LARGE
+    home.clear()
+    assert home.kept() == 0
+
+
+def test_nothing_is_kept_where_nothing_may_be():
+    home, empty = arrays(0)
+    for _ in range(3):
+        empty(COUNT)
+    assert home.kept() == 0
+
+
+def test_a_view_that_a_user_makes_of_the_base_gives_nothing_back():
+    home, empty = arrays()
+    array = empty(COUNT)
+    part = array.base[5:]
+    del part
+    gc.collect()
+    assert home.kept() == 0
+    array[:] = 1
+    assert array.sum() == COUNT
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), max_size=40))
+def test_no_two_living_arrays_share_memory(steps):
+    _, empty = arrays(6 * LARGE)
+    living = {}
+    for number, (place, size) in enumerate(steps):
+        living.pop(place, None)
+        living[place] = (empty(size * COUNT - number), number)
+        living[place][0][:] = number
+        for array, content in living.values():
+            assert array[0] == array[-1] == content
+
+
+def test_threads_get_memory_of_their_own():
+    home, empty = arrays(16 * LARGE)
+    wrong = []
+
+    def work(number):
+        for turn in range(200):
+            array = empty(COUNT)
+            array[::4096] = number + turn / 1000
+            if not (array[::4096] == number + turn / 1000).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert 0 < home.kept() <= 6 * LARGE
+
+
+def test_a_function_writes_its_large_result_where_an_earlier_one_was():
+    double = transpile.jit(lambda x: x * 2)
+    x = np.arange(COUNT, dtype=float)
+    for calls in (3, 200):  # by Python, then in C
+        first = double(x)
+        address = first.ctypes.data
+        kept = double(x)
+        assert kept.ctypes.data != address
+        del first
+        assert {double(x).ctypes.data for _ in range(calls)} == {address}
+        np.testing.assert_array_equal(kept, 2 * x)
+        np.testing.assert_array_equal(double(kept), 4 * x)
+        del kept
+
+
+def test_a_large_workspace_is_lent_for_the_call():
+    transpile.clear_caches()
+    twice = transpile.jit(lambda x: np.sort(np.sort(x.T, axis=0).T * x, axis=1).sum(axis=0))
+    x = np.random.default_rng(0).random((512, 512))
+    expected = np.sort(np.sort(x.T, axis=0).T * x, axis=1).sum(axis=0)
+    compiled = twice.trace(x).lower().compile()
+    assert compiled.memory_analysis().temp_size_in_bytes >= LARGE
+    for _ in range(120):
+        np.testing.assert_allclose(twice(x), expected)
+    assert compiled.runtime_executable()._spare == []
+    assert reserve.RESERVE.kept() >= LARGE
+    transpile.clear_caches()
+    assert reserve.RESERVE.kept() == 0
+
+
+def test_a_small_or_empty_result_is_an_array_of_its_own():
+    assert reserve.maker((COUNT - 1,), FLOAT) is None
+    assert reserve.maker((COUNT, 0), FLOAT) is None
+    assert transpile.jit(lambda x: x + 1)(np.zeros(10)).flags.owndata
+
+
+def test_the_environment_says_how_much_is_kept(monkeypatch):
+    double = transpile.jit(lambda x: x * 2)
+    x = np.ones(COUNT)
+    monkeypatch.setenv("TRANSPILE_RESERVE_BYTES", "0")
+    transpile.clear_caches()
+    double(x)
+    assert reserve.RESERVE.kept() == 0
+    monkeypatch.setenv("TRANSPILE_RESERVE_BYTES", "lots")
+    with pytest.raises(ValueError, match="RESERVE_BYTES takes a number of bytes, not 'lots'"):
+        transpile.jit(lambda x: x * 3)(x)
+    monkeypatch.delenv("TRANSPILE_RESERVE_BYTES")
+    transpile.jit(lambda x: x * 4)(x)
+    assert reserve.RESERVE.kept() == LARGE
+
+
+def test_a_result_lives_on_after_its_function():
+    def made():
+        return transpile.jit(lambda x: x + 1)(np.zeros(COUNT))
+
+    result = made()
+    transpile.clear_caches()
+    gc.collect()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert result.sum() == COUNT
