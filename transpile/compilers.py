@@ -42,7 +42,10 @@ OPTIONAL_FLAGS = (
     "-fno-trapping-math",
     "-ffp-contract=off",
     "-fno-gcse-lm",  # gcc 12 moves loads out of nested loops past stores to exchanged pointers
-    "-finline-limit=20000",  # else gcc leaves large helpers as calls, and their loops scalar
+    # Else gcc leaves large helpers, and those of long expressions, as calls, and their loops scalar.
+    "-finline-limit=20000",
+    "--param=large-function-insns=20000",
+    "--param=inline-unit-growth=1000",
     "-fno-semantic-interposition",
     "-fvisibility=hidden",
     "-Wall",
