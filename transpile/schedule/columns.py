@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from transpile.cost import trips
 from transpile.dims import Dim, Index, Shape, Symbol, product
 from transpile.loops import (
     Alloc,
@@ -70,7 +71,7 @@ def _statement(statement: Statement, name: str) -> Statement:
 def _walks_columns(loop: For) -> bool:
     """Tell whether this loop steps along the last axis while the innermost ones do not. Beside the
     columns of a matrix, what is read for all columns alike (the vector that it multiplies) does not
-    count."""
+    count. Each access counts as often as its loop runs."""
     if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
         return False
     if loop.stop < FEWEST_COLUMNS:
@@ -87,9 +88,10 @@ def _walks_columns(loop: For) -> bool:
                         names = names_of(index)
                         is_along_columns = step(index, loop.symbol) == 1
                         is_along_rows = step(index, inner.symbol) == 1
-                        along_columns += is_along_columns
-                        along_rows += is_along_rows
-                        shared += is_along_rows and loop.symbol not in names
+                        is_shared = is_along_rows and loop.symbol not in names
+                        along_columns += is_along_columns * trips(inner)
+                        along_rows += is_along_rows * trips(inner)
+                        shared += is_shared * trips(inner)
                         has_matrix |= is_along_columns and inner.symbol in names
     return along_columns > along_rows - (shared if has_matrix else 0)
 
