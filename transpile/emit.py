@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from itertools import chain, count, islice
 
 from transpile import walks
@@ -68,6 +69,7 @@ class Emitter:
             if is_stored and atom not in self.views:
                 self.place(atom)
         self.in_place = self._values_read_in_place()
+        self.delayed: list[Statement] = []  # what ends the iteration
         self.scalars: dict[Stage, str] = {}
         self.rows: dict[Stage, Buffer] = {}
         self.symbols: dict[Stage, dict[Symbol, Index]] = {}
@@ -120,13 +122,16 @@ class Emitter:
                     found.add(producer)
         return found
 
+    @cached_property
+    def depth(self) -> int:
+        """How deep loops may stand in one another."""
+        return _depth(self.fused)
+
     # ------------------------------------------------------------------------------ places
 
     def is_read(self, atom: Atom) -> bool:
         """Tell whether anything reads a value, or gives it as a result."""
-        key = self.placement.keys.get(atom)
-        is_result = atom in self.placement.graph.outputs
-        return is_result or any(key in s.reads for s in self.placement.stages)
+        return atom in self.sharing.outputs or self.placement.keys.get(atom) in self.sharing.last
 
     def known(self, atom: Atom) -> Place | Variable | None:
         """Where a value is, if it has a place already."""
@@ -217,6 +222,8 @@ class Emitter:
             if home.kind == "row" and home.loop is nest:
                 body.append(Alloc(self._row(stage, home)))
         body += self.items(nest.items, depth + 1)
+        body += self.delayed
+        self.delayed = []
         if symbol.extent is None:
             raise InternalError(f"the loop {symbol} has no extent")
         if body:
@@ -247,14 +254,14 @@ class Emitter:
 
     def _has_name(self, stage: Stage) -> bool:
         """Tell whether an element is put into a variable first, for those who read it next."""
-        if stage in self.in_place:
+        if stage in self.in_place or stage in self.sharing.late:
             return True
         if self.fused.homes[stage].kind != "scalar":
             return False
         place = self.places.get(stage.var)
         if place is None or isinstance(place, Variable):
             return place is None
-        return any(self.placement.keys[stage.var] in s.reads for s in self.placement.stages)
+        return self.placement.keys[stage.var] in self.sharing.last
 
     def subscripts(self, stage: Stage, whole: Stage | None = None) -> Iterator[Statement]:
         """The variables for subscripts that are read from arrays."""
@@ -271,7 +278,9 @@ class Emitter:
             yield Store(self.rows[stage].name, tuple(index[a] for a in home.kept), value)
         elif home.kind == "stored" or (home.kind == "scalar" and stage.var in self.places):
             place = self.place(stage.var)
-            if place.load(index) != value:
+            if place.load(index) != value and stage in self.sharing.late:
+                self.delayed.append(place.store(index, value))
+            elif place.load(index) != value:
                 yield place.store(index, value)
 
     # ------------------------------------------------------------------------- names, values
@@ -377,7 +386,7 @@ class Emitter:
 def kernel_scope(emitter: Emitter) -> Names:
     """The scope of a kernel, in which no number has the name of a loop."""
     scope = emitter.memory.names.inner()
-    for depth in range(_depth(emitter.fused)):
+    for depth in range(emitter.depth):
         scope.new(emitter.loop_name(depth))
     return scope
 

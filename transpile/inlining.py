@@ -46,6 +46,7 @@ def updates_in_place(graph: Graph, producers: dict[Var, Equation], is_body: bool
             if before and isinstance(x, Var):
                 followed.add(x)
     found: set[Var] = set()
+    handed = set(graph.inputs) if is_body else set()
     for var, length in lengths.items():
         equation = producers[var]
         if equation.primitive is not indexing.dynamic_update_slice:
@@ -54,7 +55,7 @@ def updates_in_place(graph: Graph, producers: dict[Var, Equation], is_body: bool
         is_small = _at_most(update.type.size * SMALL_UPDATE, x.type.size)
         is_known = all(isinstance(s, Const) for s in starts)
         is_link = var in followed or length > 1
-        is_handed_on = is_body and x in graph.inputs and is_small
+        is_handed_on = x in handed and is_small
         if not is_known or (is_link and (is_small or length > LONGEST_CHAIN)) or is_handed_on:
             found.add(var)
     return found
@@ -103,10 +104,12 @@ def cost_of(primitive: Primitive) -> int:
 
 
 def inline_costs(
-    graph: Graph, producers: Mapping[Var, Equation], updates: set[Var]
+    graph: Graph,
+    producers: Mapping[Var, Equation],
+    updates: set[Var],
+    uses: Mapping[Var, int],
 ) -> dict[Var, tuple[int, int]]:
     """For each value the cost and the number of parts of its expression, single uses inlined."""
-    uses = graph.uses()
     costs: dict[Var, tuple[int, int]] = {}
     for equation in graph.equations:
         cost, size = cost_of(equation.primitive), 0 if equation.primitive.kind == "view" else 1

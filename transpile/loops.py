@@ -11,8 +11,10 @@ a schedule pass rebuilds what it changes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,16 @@ class Apply:
     op: str
     args: tuple[Expr, ...]
     dtype: DType
+
+    def __hash__(self) -> int:
+        """Computed once: tables of all parts of an expression take time in its size."""
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash((self.op, self.args, self.dtype))
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Apply, (self.op, self.args, self.dtype)  # hashes are others in another process
 
 
 Expr = Literal | Ref | Load | IndexValue | Within | Apply
@@ -260,15 +272,14 @@ class Program:
     aliases: tuple[tuple[str, str], ...] = ()
     sites: tuple[Site, ...] = ()
 
-    def buffers(self) -> dict[str, Buffer]:
-        """Every buffer by its name, in a dictionary of the caller's."""
-        return dict(self._by_name)
+    def buffers(self) -> Mapping[str, Buffer]:
+        """Every buffer by its name."""
+        return self._by_name
 
     @cached_property
-    def _by_name(self) -> dict[str, Buffer]:
-        return {
-            b.name: b for b in (*self.inputs, *self.outputs, *self.temporaries, *self.constants)
-        }
+    def _by_name(self) -> Mapping[str, Buffer]:
+        listed = (*self.inputs, *self.outputs, *self.temporaries, *self.constants)
+        return MappingProxyType({b.name: b for b in listed})
 
     def __str__(self) -> str:
         return to_text(self)

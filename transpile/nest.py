@@ -18,12 +18,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from transpile.bodies import Bodies, wholes
-from transpile.dims import Dim, Index, Shape, Symbol, product
+from transpile.dims import Dim, Index, Shape, Symbol, product, symbols_of
 from transpile.graph import Atom, Graph, Var
 from transpile.inlining import CHEAP, SUBSCRIPT_COST, cost_of
 from transpile.loops import Apply, Expr, Load
 from transpile.placement import Placement, Stage
 from transpile.primitive import TABLE
+from transpile.primitives.indexing import dynamic_slice, gather
 from transpile.updates import updates_in_time
 from transpile.walks import subexpressions
 
@@ -36,6 +37,8 @@ CANDIDATE_LOOPS = 8
 LARGEST_CLUSTER = 128
 # Unrelated stages share a loop only when it is so short that a loop of its own costs more.
 SMALL_LOOP = 4096
+# A slice of an array is copied before the array changes when it has at most this part of its size.
+SMALL_SLICE = 8
 # What reads a running value has a loop of its own when it costs more than this.
 SCAN_READER = 8
 
@@ -89,7 +92,7 @@ def _fuse_part(graph: Graph, given: Mapping[Var, Expr], bodies: Bodies) -> Fused
     for _ in range(3):
         fused = _fuse(Placement(graph, recompute, bodies, given, kept))
         cheap = _cheap_again(fused, set(graph.outputs))
-        late = _late_updates(fused)
+        late = _late_updates(fused) | _slices_before(fused)
         if not cheap and not late:
             break
         recompute |= cheap
@@ -111,10 +114,52 @@ def _late_updates(fused: Fused) -> frozenset[Var]:
     return frozenset(found & placement.producers.keys())
 
 
+def _slices_before(fused: Fused) -> frozenset[Var]:
+    """The slices of an array that each of its elements is computed from, in the body of a loop that
+    then writes the array: they are copied first, and not the array."""
+    placement = fused.placement
+    found: set[Var] = set()
+    for before, after in placement.bodies.carry:
+        stage = placement.by_key.get(placement.keys.get(after, ""))
+        if stage is None or stage.kind != "map" or len(stage.order) < 2:
+            continue
+        slices = _slices_of(placement, before)
+        key, own = placement.keys.get(before, ""), {Dim.of(s) for s in stage.order}
+        readers = [s for s in placement.stages if key in s.reads]
+        loads = [load for load in stage.reads.get(key, ()) if load.index != stage.index]
+        fixed = [any(own.isdisjoint(_atoms(i)) for i in load.index) for load in loads]
+        if slices and readers == [stage] and loads and all(fixed):
+            found |= slices
+    return frozenset(found - placement.staged)
+
+
+def _atoms(index: Index) -> set[Index]:
+    return {Dim.of(s) for s in symbols_of(index)}
+
+
+def _slices_of(placement: Placement, x: Var) -> set[Var]:
+    """The small parts of an array that are computed from, and no more views of them."""
+    views: set[Atom] = {x}
+    found: set[Var] = set()
+    for equation in placement.graph.equations:
+        is_view = equation.primitive.kind == "view" or equation.primitive in (gather, dynamic_slice)
+        if is_view and equation.inputs[0] in views and _is_slice(equation.output, x):
+            views.add(equation.output)
+            found.add(equation.output)
+            found -= {a for a in equation.inputs[:1] if isinstance(a, Var)}
+    return found
+
+
+def _is_slice(part: Var, whole: Var) -> bool:
+    sizes = part.type.size, whole.type.size
+    return all(isinstance(s, int) for s in sizes) and sizes[0] * SMALL_SLICE <= sizes[1]
+
+
 def _cheap_again(fused: Fused, outputs: set[Atom]) -> frozenset[Var]:
     """The values in memory that are cheap to compute in each use, with those that they read and
     that will be computed again as well: a chain of cheap values is not cheap."""
     placement = fused.placement
+    operands = _operands(placement)
     costs: dict[str, int] = {}
     for stage, home in fused.homes.items():
         cost = own_cost(stage) + sum(
@@ -127,7 +172,7 @@ def _cheap_again(fused: Fused, outputs: set[Atom]) -> frozenset[Var]:
             and stage.var not in outputs
             and cost <= CHEAP
             and stage.var not in placement.recompute
-            and not _is_operand(placement, stage)
+            and stage.var not in operands
         ):
             costs[placement.key(stage.var)] = cost
     return frozenset(placement.by_key[key].var for key in costs)
@@ -145,15 +190,16 @@ def own_cost(stage: Stage) -> int:
     )
 
 
-def _is_operand(placement: Placement, stage: Stage) -> bool:
-    if any(stage.var is t.base for t in placement.transforms.values()):
-        return True
-    if any(stage.var in s.equation.inputs for s in placement.stages if s.routine is not None):
-        return True
-    key = placement.key(stage.var)
-    if any(key in s.reads for s in placement.stages if s.control is not None):
-        return True
-    return any(o.base is stage.var for p in placement.products.values() for o in p.operands)
+def _operands(placement: Placement) -> set[Atom]:
+    """What calls, and loops and branches of the user's, read as arrays."""
+    found: set[Atom] = {t.base for t in placement.transforms.values()}
+    found.update(o.base for p in placement.products.values() for o in p.operands)
+    for stage in placement.stages:
+        if stage.routine is not None:
+            found.update(stage.equation.inputs)
+        if stage.control is not None:
+            found.update(placement.atoms[key] for key in stage.reads)
+    return found
 
 
 def _fuse(placement: Placement) -> Fused:

@@ -123,7 +123,8 @@ class Placement(Elements):
         self.kept = kept
         self.updates = updates_in_place(graph, self.producers, bodies.is_body)
         self.controls: dict[Equation, Control] = {}
-        self.costs = inline_costs(graph, self.producers, self.updates)
+        self.uses = graph.uses()
+        self.costs = inline_costs(graph, self.producers, self.updates, self.uses)
         self.products: dict[Var, Product | Convolution] = {}
         self.transforms: dict[Var, Transform] = {}
         self.tangled = tangled(graph)
@@ -264,7 +265,7 @@ class Placement(Elements):
             and equation is not None
             and equation.primitive.kind == "elementwise"
             and cost_of(equation.primitive) <= CHEAP
-            and self.graph.uses()[atom] == 1
+            and self.uses[atom] == 1
         )
 
     def _in_memory(self, atom: Atom) -> Atom:

@@ -45,6 +45,7 @@ from transpile.primitives.reductions import identity
 from transpile.sites import call_text, helpers_of, includes_of, site_text
 from transpile.types import BOOL, HALVES, INT64
 from transpile.walks import (
+    declared_names,
     expressions,
     names_in,
     seen_by,
@@ -109,6 +110,8 @@ class _Renderer:
         self.dialect = dialect
         self.title = title
         self.buffers = program.buffers()
+        self.order = {name: k for k, name in enumerate(self.buffers)}
+        self.constants = {b.name for b in program.constants}
         self.used: set[str] = set()
         self.reductions: dict[str, dict[str, str]] = {}
         self.ends: dict[tuple[Index, Index], str] = {}
@@ -237,8 +240,9 @@ class _Renderer:
         used, writes = used_buffers(kernel)
         seen = seen_by(self.program, kernel)
         # A constant is global, so only one that the kernel sees in another shape is passed to it.
-        constants = {b.name for b in self.program.constants} - {name for name, _ in kernel.shapes}
-        passed = [seen[n] for n in seen if n in used and n not in constants]
+        reshaped = {name for name, _ in kernel.shapes}
+        given = [n for n in used if n not in self.constants or n in reshaped]
+        passed = [seen[n] for n in sorted(given, key=self.order.__getitem__)]
         values = frozenset(b.name for b in passed if not b.shape and b.name not in writes)
         printer = Printer(self.dialect, self.options.precise_math, values=values, used=self.used)
         body = [node for s in kernel.body for node in self._statement(s, printer)]
@@ -276,12 +280,11 @@ class _Renderer:
     def _argument(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
         if by_value:
             return f"*{buffer.name}"
-        const, name = "", c_type(self.dialect, buffer.dtype)
-        if not is_written:
-            const, name = "const ", self._read_type(buffer)
+        const = "" if is_written else "const "
+        name = c_type(self.dialect, buffer.dtype) if is_written else self._read_type(buffer)
         if len(buffer.shape) < 2:
-            is_constant = any(b.name == buffer.name for b in self.program.constants)
             has_rows = len(self.buffers[buffer.name].shape) > 1
+            is_constant = buffer.name in self.constants
             needs_cast = has_rows if is_constant else name != c_type(self.dialect, buffer.dtype)
             return (f"({const}{name} *)" if needs_cast else "") + buffer.name
         inner = "".join(f"[{d}]" for d in buffer.shape[1:])
@@ -405,8 +408,10 @@ class _Renderer:
         inner = [s for s in walk(loop.body) if isinstance(s, For)]
         strips = [s for s in inner if loop.symbol in symbols_of(s.start)]
         same = {(s.start, s.stop, s.limit) for s in strips}
-        taken = {s.symbol.name for s in inner} | self.buffers.keys() | _declared_names(loop.body)
-        if len(strips) < 2 or len(same) != 1 or not taken.isdisjoint({"first", "last"}):
+        if len(strips) < 2 or len(same) != 1:
+            return []
+        taken = {s.symbol.name for s in inner} | self.buffers.keys() | declared_names(loop.body)
+        if not taken.isdisjoint({"first", "last"}):
             return []
         first, last = printer.index(strips[0].start), self._stop(strips[0], printer)
         lines = _line(f"const int64_t first = {first};")
@@ -477,11 +482,6 @@ def _deciding(program: Program) -> set[str]:
                 read = (p for p in subexpressions(part.args[0]) if isinstance(p, Load))
                 found[part.op] |= {p.buffer for p in read if p.dtype == BOOL}
     return found["select"] - found["convert_element_type"]
-
-
-def _declared_names(body: tuple[Statement, ...]) -> set[str]:
-    names = {s.name for s in walk(body) if isinstance(s, Declare)}
-    return names | {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
 
 
 def _line(text: str) -> list[dict[str, Any]]:

@@ -29,7 +29,9 @@ class Sharing:
         self.ordered = list(self.item)
         self.position = {s: k for k, s in enumerate(self.ordered)}
         self.outputs = set(self.placement.graph.outputs)
+        self.inputs = {v: k for k, v in reversed([*enumerate(self.placement.graph.inputs)])}
         self._parts: dict[Fused, Sharing] = {}
+        self.late: set[Stage] = set()  # whose elements are written when the iteration ends
         self.last = {key: stage for stage in self.ordered for key in stage.reads}
 
     def of(self, part: Fused) -> Sharing:
@@ -112,7 +114,7 @@ class Sharing:
                 stage, x
             ):
                 return stages, None
-            if x not in self.placement.graph.inputs and x not in self.placement.producers:
+            if x not in self.inputs and x not in self.placement.producers:
                 return stages, None  # a constant
             if isinstance(x, Var) and x in self.placement.producers and x not in self._stored:
                 return stages, None
@@ -124,13 +126,12 @@ class Sharing:
 
     def root(self, var: Atom) -> int | None:
         """The number of the input that a result is, changed or as it was."""
-        inputs = self.placement.graph.inputs
         stages, x = self.writers(var)
         if x is None and stages[-1].kind == "map":  # a copy
             body = stages[-1].body
             if isinstance(body, Load) and _is_whole(stages[-1]):
                 x = self.placement.atoms[body.buffer]
-        return inputs.index(x) if isinstance(x, Var) and x in inputs else None
+        return self.inputs.get(x) if isinstance(x, Var) else None
 
     def settles(self, before: Var, after: Atom) -> bool:
         """Tell whether a body may write what it hands on where it was handed something: no stage
@@ -139,35 +140,65 @@ class Sharing:
         if not stages:
             return x is before
         head, key = stages[-1], self.placement.keys.get(before, "")
+        late = False
         for reader in (s for s in self.ordered if key in s.reads):
             if self.item[reader] < self.item[head]:
                 continue
             if x is before:
                 if reader is not head or not self._reads_in_time(head, key):
                     return False
-            elif self.item[reader] > self.item[head] or not self._is_in_step(reader, head, key):
+            elif self.item[reader] > self.item[head]:
                 return False
+            elif self._is_late(reader, head, key):
+                late = True
+            elif not self._is_in_step(reader, head, key):
+                return False
+        if late:
+            self.late.add(head)
         return True
 
+    def _is_late(self, reader: Stage, head: Stage, key: str) -> bool:
+        """Tell whether a stage reads an element in the innermost loop that writes it, but after
+        that: then all elements are computed first, and written when the iteration ends."""
+        path = self.fused.paths[head]
+        return (
+            head.kind == "map"
+            and bool(path)
+            and len(path) == len(head.order)
+            and self.fused.paths[reader] == path
+            and self.position[reader] > self.position[head]
+            and self._reads_own_elements(reader, head, key, head.rank)
+        )
+
     def _is_in_step(self, reader: Stage, head: Stage, key: str) -> bool:
-        """Tell whether a stage in the loops of another one reads only the element that the same
-        iteration writes, and no later than that."""
+        """Tell whether a stage in the loops of another one reads, before that writes anything in
+        the iteration of the loops that they share, only elements of this iteration."""
         if head.kind not in ("map", "reduce", "scan"):
             return False
         if head.kind == "reduce" and head.rank == 0:
             return True  # which is written when the loop has ended
         if self.position[reader] > self.position[head]:
             return False
-        paths, rank = self.fused.paths, head.rank
-        if paths[reader][:rank] != paths[head][:rank]:
-            return False
+        shared = 0
+        for mine, theirs in zip(self.fused.paths[reader], self.fused.paths[head], strict=False):
+            if mine is not theirs or shared == head.rank:
+                break
+            shared += 1
+        is_together = shared > 0 or head.rank == 0
+        return is_together and self._reads_own_elements(reader, head, key, shared)
+
+    def _reads_own_elements(self, reader: Stage, head: Stage, key: str, shared: int) -> bool:
+        """Tell whether the elements that a stage reads have the subscripts of those that another
+        one writes in the same iteration of the loops that they share."""
         values = {
             mine: Dim.of(theirs)
-            for mine, theirs in zip(reader.order[:rank], head.order[:rank], strict=False)
+            for mine, theirs in zip(reader.order[:shared], head.order[:shared], strict=True)
         }
+        inner = {Dim.of(s) for s in head.order[shared:]}
         return all(
-            tuple(substitute(i, values) for i in load.index) == head.index
+            target in inner or substitute(i, values) == target
             for load in reader.reads[key]
+            for i, target in zip(load.index, head.index, strict=True)
         )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import cast
 
 from transpile.dims import Index, Shape, Symbol, substitute, symbols_of
 from transpile.errors import InternalError
@@ -37,10 +38,12 @@ from transpile.types import BOOL
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
     """The expression and everything in it, the outermost first."""
-    yield expr
-    if isinstance(expr, Apply):
-        for arg in expr.args:
-            yield from subexpressions(arg)
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, Apply):
+            waiting += part.args[::-1]
 
 
 def expressions(statement: Statement) -> tuple[Expr, ...]:
@@ -102,9 +105,11 @@ def map_sequences(body: tuple[Statement, ...], function: Bodies) -> tuple[Statem
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
     """Every statement, in order, an outer one before those inside it."""
-    for statement in statements:
+    waiting = list(statements[::-1])
+    while waiting:
+        statement = waiting.pop()
         yield statement
-        yield from walk(children(statement))
+        waiting += children(statement)[::-1]
 
 
 def computes_complex(program: Program) -> bool:
@@ -267,10 +272,13 @@ def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Stat
     return map_statement(statement, lambda e: e, lambda i: substitute(i, {symbol: value}))
 
 
-def seen_by(program: Program, kernel: Kernel) -> dict[str, Buffer]:
+def seen_by(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
     """The buffers of a program in the shapes in which a kernel sees them."""
     buffers = program.buffers()
-    return buffers | {n: replace(buffers[n], shape=shape) for n, shape in kernel.shapes}
+    if not kernel.shapes:
+        return buffers
+    others = {n: replace(buffers[n], shape=shape) for n, shape in kernel.shapes}
+    return ChainMap(others, cast("dict[str, Buffer]", buffers))
 
 
 def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
@@ -297,15 +305,15 @@ def names_in(program: Program) -> set[str]:
     """Every name in a program: buffers, scalars, local arrays and loops."""
     names = set(program.buffers())
     for kernel in program.kernels:
-        for statement in walk(kernel.body):
-            match statement:
-                case Declare(name=name) | Alloc(buffer=Buffer(name=name)):
-                    names.add(name)
-                case For(symbol=symbol):
-                    names.add(symbol.name)
-                case _:
-                    pass
+        names |= declared_names(kernel.body)
+        names.update(s.symbol.name for s in walk(kernel.body) if isinstance(s, For))
     return names
+
+
+def declared_names(body: tuple[Statement, ...]) -> set[str]:
+    """The scalars and local arrays that statements declare."""
+    names = {s.name for s in walk(body) if isinstance(s, Declare)}
+    return names | {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
 
 
 def is_independent(loop: For) -> bool:
@@ -350,7 +358,7 @@ class _Scope:
 
     def __init__(
         self,
-        buffers: dict[str, Buffer],
+        buffers: Mapping[str, Buffer],
         symbols: frozenset[Symbol],
         names: frozenset[str],
         local: dict[str, Buffer],

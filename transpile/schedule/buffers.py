@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
+from heapq import heappop, heappush
 
 from transpile.cost import count
 from transpile.loops import Program
@@ -22,23 +24,53 @@ def buffers(program: Program, options: Options) -> Program:
     temporaries = tuple(
         sorted((b for b in program.temporaries if b.name in lives), key=lambda b: lives[b.name])
     )
-    placed: list[tuple[int, int, int]] = []  # first byte, end, last kernel of those alive
+    space = _Space()
+    alive: list[tuple[int, int, int]] = []  # a heap: last kernel, first byte, end
     offsets = []
-    workspace = 0
     for buffer in temporaries:
         size = -(-count(buffer.size_in_bytes) // ALIGNMENT) * ALIGNMENT
         start, end = lives[buffer.name]
-        placed = [p for p in placed if p[2] >= start]  # the others are free from here on
-        offset = 0
-        for low, high, _ in sorted(placed):
-            if low < offset + size and offset < high:
-                offset = high
-        placed.append((offset, offset + size, end))
-        offsets.append(offset)
-        workspace = max(workspace, offset + size)
+        while alive and alive[0][0] < start:
+            space.free(*heappop(alive)[1:])
+        offsets.append(space.take(size))
+        heappush(alive, (end, offsets[-1], offsets[-1] + size))
     return replace(
         program,
         temporaries=temporaries,
         offsets=tuple(offsets),
-        workspace=workspace,
+        workspace=space.size,
     )
+
+
+class _Space:
+    """Memory from 0 to `size`, and more where that is not enough; `gaps` are the free parts of it,
+    (first byte, end), in order, which do not touch each other."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.gaps: list[tuple[int, int]] = []
+
+    def take(self, size: int) -> int:
+        """The first byte of the first gap that is large enough."""
+        if size == 0:
+            return 0
+        for k, (low, high) in enumerate(self.gaps):
+            if high - low >= size:
+                self.gaps[k : k + 1] = [(low + size, high)] if high - low > size else []
+                return low
+        is_last_free = bool(self.gaps) and self.gaps[-1][1] == self.size
+        low = self.gaps.pop()[0] if is_last_free else self.size
+        self.size = low + size
+        return low
+
+    def free(self, low: int, high: int) -> None:
+        """Give back the bytes from `low` to `high`."""
+        if low == high:
+            return
+        k = bisect_left(self.gaps, (low, high))
+        if k < len(self.gaps) and self.gaps[k][0] == high:
+            high = self.gaps.pop(k)[1]
+        if k and self.gaps[k - 1][1] == low:
+            k -= 1
+            low = self.gaps.pop(k)[0]
+        self.gaps.insert(k, (low, high))

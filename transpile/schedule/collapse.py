@@ -5,6 +5,7 @@ One loop has one vector remainder instead of one in every row, and divides evenl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from transpile.dims import Dim, Index, Shape, Symbol, symbols_of
@@ -71,7 +72,7 @@ def _nest(statement: Statement) -> list[For]:
 
 
 def _merge(
-    outer: For, inner: For, buffers: dict[str, Buffer]
+    outer: For, inner: For, buffers: Mapping[str, Buffer]
 ) -> tuple[For, dict[str, Shape]] | None:
     """One loop for two, and the shapes in which it sees the buffers; None when that cannot be."""
     if outer.start != 0 or inner.start != 0 or outer.limit or inner.limit:

@@ -40,11 +40,11 @@ from transpile.walks import (
 def hoist(program: Program, options: Options) -> Program:
     """The program with the variables of subscripts as far outside as they can be."""
     program = unused(program, options)  # the steps before have left some, and made others
-    taken = names_in(program)
+    taken = Names(names_in(program))
     kernels = []
     for kernel in program.kernels:
         changing = {name for s in walk(kernel.body) for name in written(s)}
-        body = _hoisted(kernel.body, changing, Names(taken))
+        body = _hoisted(kernel.body, changing, taken.inner())
         kernels.append(replace(kernel, body=body))
     return replace(program, kernels=tuple(kernels))
 
@@ -55,6 +55,7 @@ def _hoisted(
     """The statements, what moves out of loops before them; where it meets another subscript of its
     name, by another one, before it moves further."""
     result: list[Statement] = []
+    declared: dict[str, Declare] = {}  # the last declaration of each name
     for statement in body:
         if isinstance(statement, For):
             if statement.collapse > 1:  # nothing may stand between the loops of one team
@@ -68,21 +69,17 @@ def _hoisted(
             if not statement.parallel:  # what is inside it is each thread's own
                 moved, inner = _split(statement.symbol, inner)
                 for m in moved:
-                    if not (_is_fixed(m, changing) and _is_declared(m, result)):
+                    if not (_is_fixed(m, changing) and declared.get(m.name) == m):
                         result.append(m)
+                        declared[m.name] = m
             result.append(replace(statement, body=inner))
         elif isinstance(statement, If | While):
             result.append(with_bodies(statement, lambda inner: _hoisted(inner, changing, names)))
         else:
             result.append(statement)
+            if isinstance(statement, Declare):
+                declared[statement.name] = statement
     return distinct(tuple(result), names)
-
-
-def _is_declared(statement: Statement, before: list[Statement]) -> bool:
-    """Tell whether the last declaration of a name, among the statements before, is this one."""
-    assert isinstance(statement, Declare)
-    same = [s for s in before if isinstance(s, Declare) and s.name == statement.name]
-    return bool(same) and same[-1] == statement
 
 
 def _is_fixed(statement: Statement, changing: set[str]) -> bool:
@@ -93,7 +90,7 @@ def _is_fixed(statement: Statement, changing: set[str]) -> bool:
 
 def _split(
     symbol: Symbol, body: tuple[Statement, ...]
-) -> tuple[list[Statement], tuple[Statement, ...]]:
+) -> tuple[list[Declare], tuple[Statement, ...]]:
     """The variables of a loop's body that do not depend on it, and the rest."""
     changed = {
         s.target.name for s in walk(body) if isinstance(s, Update) and isinstance(s.target, Ref)
@@ -101,7 +98,7 @@ def _split(
     stored = {name for s in walk(body) for name in written(s)}
     own = {s.name for s in body if isinstance(s, Declare)}
     inside = {symbol, *(s.symbol for s in body if isinstance(s, Declare) and s.symbol)}
-    moved: list[Statement] = []
+    moved: list[Declare] = []
     rest: list[Statement] = []
     for statement in body:
         if (

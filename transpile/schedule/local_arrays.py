@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from transpile.loops import Alloc, Buffer, Kernel, Program, Statement, Swap
 from transpile.options import Options
-from transpile.schedule.scalars import by_sequence, touches
+from transpile.schedule.scalars import by_sequence, touched
 from transpile.walks import is_sequence, of_one_kernel, used_buffers, walk, with_bodies, written
 
 # In bytes.
@@ -66,7 +66,8 @@ def _declared(body: Body, own: dict[str, Buffer]) -> Body:
 
 def _within(own: dict[str, Buffer]) -> Callable[[Body], Body]:
     def used(body: Body) -> Body:
-        found = {n: b for n, b in own.items() if any(touches(s, n) for s in body)}
+        names = touched(body)
+        found = {n: b for n, b in own.items() if n in names}
         return _declared(body, found)
 
     return used

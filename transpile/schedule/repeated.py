@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 from transpile.loops import (
     Alloc,
@@ -37,35 +38,53 @@ from transpile.walks import (
 
 def repeated(program: Program, options: Options) -> Program:
     """The program with its repeated subexpressions named."""
-    taken = names_in(program)
+    taken = Names(names_in(program))
     kernels = []
     for kernel in program.kernels:
-        names = Names(taken)
+        names = taken.inner()
         kernels.append(replace(kernel, body=tuple(_body(kernel.body, names))))
     return replace(program, kernels=tuple(kernels))
 
 
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
-    known: dict[Expr, Ref] = {}  # expressions whose value a scalar of this body holds already
+    known = _Known()
     for statement in body:
-        changed = _changed(statement)
-        known = {
-            e: ref
-            for e, ref in known.items()
-            if ref.name not in changed and _reads(e).isdisjoint(changed)
-        }
-        statement = _replaced(statement, known)
+        known.forget(_changed(statement))
+        statement = known.replaced(statement)
         if isinstance(statement, For | If | While):
             yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
         else:
             for part in _named(statement, names):
                 yield part
                 if isinstance(part, Declare) and part.constant and isinstance(part.value, Apply):
-                    known[part.value] = Ref(part.name, part.dtype)
+                    known.add(part.value, Ref(part.name, part.dtype))
 
 
-def _replaced(statement: Statement, known: dict[Expr, Ref]) -> Statement:
-    return map_statement(statement, lambda e: known.get(e, e), lambda index: index)
+class _Known:
+    """The expressions whose value a scalar of a body holds already."""
+
+    def __init__(self) -> None:
+        self.refs: dict[Expr, Ref] = {}
+        self.by_name: dict[str, list[tuple[Expr, Ref]]] = {}  # by what a change of ends that
+
+    def add(self, expr: Expr, ref: Ref) -> None:
+        """A scalar has this value from now on."""
+        self.refs[expr] = ref
+        for name in _reads(expr) | {ref.name}:
+            self.by_name.setdefault(name, []).append((expr, ref))
+
+    def forget(self, changed: set[str]) -> None:
+        """These names stand for something else from now on."""
+        for name in changed & self.by_name.keys():
+            for expr, ref in self.by_name.pop(name):
+                if self.refs.get(expr) is ref:
+                    del self.refs[expr]
+
+    def replaced(self, statement: Statement) -> Statement:
+        """The statement that reads the scalars."""
+        if not self.refs:
+            return statement
+        return map_statement(statement, lambda e: self.refs.get(e, e), lambda index: index)
 
 
 def _changed(statement: Statement) -> set[str]:
@@ -126,14 +145,13 @@ def _count(expr: Expr, counts: dict[Expr, int], times: int) -> None:
     args = expr.args
     if expr.op == "select" and any(isinstance(p, Within) for p in subexpressions(args[0])):
         args = args[:1]  # what a bound guards must not be computed without it
-    column = TABLE[expr.op].c
-    for position, arg in enumerate(args):
-        letter = "xyz"[position]
-        uses = max((_letters(text, letter) for text in column.values()), default=1)
-        _count(arg, counts, max(uses, 1))
+    for arg, uses in zip(args, _uses(expr.op), strict=False):
+        _count(arg, counts, uses)
 
 
-def _letters(text: str, letter: str) -> int:
-    """How often an operand stands in a row's C expression."""
-    words = "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
-    return words.count(letter)
+@cache
+def _uses(op: str) -> tuple[int, ...]:
+    """How often each operand stands in a row's C expression, at most."""
+    texts = TABLE[op].c.values()
+    words = ["".join(c if c.isalnum() or c == "_" else " " for c in t).split() for t in texts]
+    return tuple(max([w.count(letter) for w in words] + [1]) for letter in "xyz")

@@ -7,7 +7,8 @@ statements in which all its uses stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -31,12 +32,10 @@ from transpile.loops import (
 )
 from transpile.options import Options
 from transpile.walks import (
-    expressions,
     is_sequence,
     loads,
     map_statement,
     of_one_kernel,
-    subexpressions,
     used_buffers,
     walk,
     with_bodies,
@@ -68,23 +67,51 @@ def _bound_to_memory(kernel: Kernel) -> set[str]:
     return found
 
 
+class _Uses:
+    """What a sequence of statements does with buffers and scalars.
+
+    touched   the buffers that each statement reads or writes
+    writes    how many statements write each buffer
+    dtypes    those of the buffers that are stored to or read
+    updated   the place of the last statement that updates each scalar
+    """
+
+    def __init__(self, body: tuple[Statement, ...]) -> None:
+        self.touched = [touched((statement,)) for statement in body]
+        self.writes = Counter(name for s in walk(body) for name in written(s))
+        self.dtypes: dict[str, np.dtype[np.generic]] = {}
+        self.updated: dict[Expr, int] = {}
+        for position, statement in enumerate(body):
+            for inner in walk((statement,)):
+                if isinstance(inner, Store):
+                    self.dtypes.setdefault(inner.buffer, inner.value.dtype)
+                for load in loads(inner):
+                    self.dtypes.setdefault(load.buffer, load.dtype)
+                if isinstance(inner, Update):
+                    self.updated[inner.target] = position
+
+
 def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, ...]:
     """The statements with those numbers as variables, of them or of a sequence inside."""
+    if not names:
+        return body
     here, inside = by_sequence(body, sorted(names))
+    order, uses = {name: k for k, name in enumerate(here)}, _Uses(body)
     result: list[Statement] = []
     values: dict[str, Expr] = {}
     declared: set[str] = set()
     for position, statement in enumerate(body):
         if position in inside:
             statement = with_bodies(statement, partial(_part, set(inside[position])))
-        for name in (n for n in here if n not in declared):
-            if touches(statement, name):
-                declared.add(name)
-                if not (isinstance(statement, Store) and statement.buffer == name):
-                    result.append(_declared_empty(name, body))
-                    values[name] = Ref(name, _dtype(name, body))
-        statement = map_statement(statement, lambda e: _read(e, values), lambda index: index)
-        result += _stored(statement, set(here), values, body, position)
+        first = (uses.touched[position] & order.keys()) - declared
+        for name in sorted(first, key=order.__getitem__):
+            declared.add(name)
+            if not (isinstance(statement, Store) and statement.buffer == name):
+                result.append(_declared_empty(name, uses))
+                values[name] = Ref(name, uses.dtypes[name])
+        if values:
+            statement = map_statement(statement, lambda e: _read(e, values), lambda index: index)
+        result += _stored(statement, order.keys(), values, uses, position)
     return tuple(result)
 
 
@@ -93,17 +120,28 @@ def by_sequence(
 ) -> tuple[list[str], dict[int, list[str]]]:
     """The buffers that belong to a sequence of statements itself, and, by the place of a statement,
     those of which all uses stand in one sequence inside it."""
+    places: dict[str, list[int]] = {}
+    for position, statement in enumerate(body):
+        for name in touched((statement,)):
+            places.setdefault(name, []).append(position)
     here: list[str] = []
     inside: dict[int, list[str]] = {}
+    within: dict[int, set[str]] = {}
     for name in names:
-        places = [k for k, s in enumerate(body) if touches(s, name)]
-        is_inside = len(places) == 1 and _has_one_body_with(body[places[0]], name)
-        (inside.setdefault(places[0], []) if is_inside else here).append(name)
+        found = places.get(name, [])
+        if len(found) == 1:
+            position = found[0]
+            if position not in within:
+                within[position] = _of_one_body(body[position])
+            if name in within[position]:
+                inside.setdefault(position, []).append(name)
+                continue
+        here.append(name)
     return here, inside
 
 
 def _part(names: set[str], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    return _sequence(body, {n for n in names if any(touches(s, n) for s in body)})
+    return _sequence(body, names & touched(body))
 
 
 def _read(expr: Expr, values: dict[str, Expr]) -> Expr:
@@ -112,9 +150,9 @@ def _read(expr: Expr, values: dict[str, Expr]) -> Expr:
 
 def _stored(
     statement: Statement,
-    here: set[str],
+    here: Collection[str],
     values: dict[str, Expr],
-    body: tuple[Statement, ...],
+    uses: _Uses,
     position: int,
 ) -> list[Statement]:
     """A statement with its stores into numbers as declarations or updates of variables."""
@@ -123,15 +161,17 @@ def _stored(
     name, value = statement.buffer, statement.value
     if name in values:
         return [_with_updates(statement, here, values)]
-    writes = sum(written(s).count(name) for s in walk(body))
-    if writes == 1 and _is_final(value, body[position + 1 :]):
-        values[name] = value
+    is_once = uses.writes[name] == 1
+    if is_once and isinstance(value, Ref) and uses.updated.get(value, -1) <= position:
+        values[name] = value  # a variable that keeps its value
         return []
     values[name] = Ref(name, value.dtype)
-    return [Declare(name, value, constant=writes == 1)]
+    return [Declare(name, value, constant=is_once)]
 
 
-def _with_updates(statement: Statement, here: set[str], values: dict[str, Expr]) -> Statement:
+def _with_updates(
+    statement: Statement, here: Collection[str], values: dict[str, Expr]
+) -> Statement:
     """The statement with what it stores into variables, however deep inside, assigned to them."""
     if isinstance(statement, Store) and statement.buffer in here:
         target = values[statement.buffer]
@@ -140,21 +180,19 @@ def _with_updates(statement: Statement, here: set[str], values: dict[str, Expr])
     return with_bodies(statement, lambda b: tuple(_with_updates(s, here, values) for s in b))
 
 
-def touches(statement: Statement, name: str) -> bool:
-    """Tell whether a buffer is read or written in a statement."""
-    return any(
-        name in written(s) or any(load.buffer == name for load in loads(s))
-        for s in walk((statement,))
-    )
+def touched(body: tuple[Statement, ...]) -> set[str]:
+    """The buffers that are read or written in statements."""
+    found: set[str] = set()
+    for statement in walk(body):
+        found.update(written(statement))
+        found.update(load.buffer for load in loads(statement))
+    return found
 
 
-def _has_one_body_with(statement: Statement, name: str) -> bool:
-    """Tell whether a buffer is used in one sequence inside a statement, and not by itself."""
+def _of_one_body(statement: Statement) -> set[str]:
+    """The buffers that are used in one sequence inside a statement, and not by itself."""
     if not is_sequence(statement):
-        return False
-    own = (p for e in expressions(statement) for p in subexpressions(e))
-    if any(isinstance(p, Load) and p.buffer == name for p in own):
-        return False
+        return set()
     bodies: tuple[tuple[Statement, ...], ...] = ()
     match statement:
         case If(body=body, orelse=orelse):
@@ -163,27 +201,12 @@ def _has_one_body_with(statement: Statement, name: str) -> bool:
             bodies = (body, test)
         case For(body=body):
             bodies = (body,)
-    return sum(any(touches(s, name) for s in b) for b in bodies) == 1
+    counts = Counter(name for body in bodies for name in touched(body))
+    own = {load.buffer for load in loads(statement)}
+    return {name for name, count in counts.items() if count == 1} - own
 
 
-def _dtype(name: str, body: tuple[Statement, ...]) -> np.dtype[np.generic]:
-    for statement in walk(body):
-        if isinstance(statement, Store) and statement.buffer == name:
-            return statement.value.dtype
-        for load in loads(statement):
-            if load.buffer == name:
-                return load.dtype
-    raise KeyError(name)
-
-
-def _declared_empty(name: str, body: tuple[Statement, ...]) -> Declare:
+def _declared_empty(name: str, uses: _Uses) -> Declare:
     """A variable that gets its value in one of several branches."""
-    dtype = _dtype(name, body)
+    dtype = uses.dtypes[name]
     return Declare(name, Literal(np.zeros((), dtype)[()], dtype), constant=False)
-
-
-def _is_final(value: Expr, rest: tuple[Statement, ...]) -> bool:
-    """Tell whether an expression is a variable that keeps its value."""
-    return isinstance(value, Ref) and not any(
-        isinstance(s, Update) and s.target == value for s in walk(rest)
-    )

@@ -51,10 +51,11 @@ MOST_STATEMENTS = 400
 
 def split(program: Program, options: Options) -> Program:
     """The program with its loops cut at the conditions on their indices."""
+    buffers = Names(program.buffers())
     kernels = []
     for kernel in program.kernels:
         taken = {n for s in walk(kernel.body) for n in (_declared(s), _symbol(s)) if n}
-        names = Names({*program.buffers(), *taken})
+        names = Names(taken, outer=buffers)
         kernels.append(replace(kernel, body=distinct(tuple(_body(kernel.body)), names)))
     return replace(program, kernels=tuple(kernels))
 

@@ -25,13 +25,14 @@ def _body(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
     """The statements of a scope without unused constants; `read` has the names that are read after
     it."""
     kept: list[Statement] = []
+    read = set(read)
     for statement in reversed(body):
         if isinstance(statement, Declare) and statement.constant and statement.name not in read:
             continue
         # The condition of a `While` reads what its test declares.
         inside = _names(statement) if isinstance(statement, While) else set()
         statement = with_bodies(statement, partial(_body, read=inside))
-        read = read | _names(statement)
+        read |= _names(statement)
         kept.append(statement)
     return tuple(reversed(kept))
 
