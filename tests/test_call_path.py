@@ -20,6 +20,7 @@ import transpile
 from transpile import call_path, toolchain
 from transpile.cache import Cache
 from transpile.options import Options
+from transpile.stages import Compiled
 from transpile.wrapped import Wrapped
 
 ROOT = Path(__file__).parent.parent
@@ -36,22 +37,6 @@ def at_once(monkeypatch):
     assert call_path.module() is not None, "the C path is tested where there are headers"
 
 
-@contextlib.contextmanager
-def python_calls():
-    """A list with an item for each call that Python makes meanwhile in this thread."""
-    found = []
-
-    def profile(frame, event, _):
-        if event == "call" and frame.f_code is PYTHON:
-            found.append(None)
-
-    sys.setprofile(profile)
-    try:
-        yield found
-    finally:
-        sys.setprofile(None)
-
-
 def same(a, b):
     """Equal trees of equal arrays, and equal types of everything."""
     assert type(a) is type(b)
@@ -65,6 +50,27 @@ def same(a, b):
     elif a is not None:
         assert a.dtype is b.dtype and a.shape == b.shape and a.flags.num == b.flags.num
         np.testing.assert_array_equal(a, b)
+
+
+@contextlib.contextmanager
+def calls_of(code):
+    """A list with an item for each call of a Python function meanwhile in this thread."""
+    found = []
+
+    def profile(frame, event, _):
+        if event == "call" and frame.f_code is code:
+            found.append(None)
+
+    sys.setprofile(profile)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+
+
+def python_calls():
+    """The calls of jitted functions that Python makes."""
+    return calls_of(PYTHON)
 
 
 def both(function, *args, monkeypatch, count=0, options=None, **kwargs):
@@ -457,6 +463,42 @@ def test_a_workspace_is_used_again_and_shared_with_python(monkeypatch):
         np.testing.assert_array_equal(fast(x), expected)
         np.testing.assert_array_equal(executable([x])[0], expected)
     assert executable._spare == [spare]
+
+
+def test_a_compiled_function_is_called_in_c_too():
+    method = Compiled.__dict__["__call__"]
+    code = getattr(method, "__wrapped__", method).__code__
+    compiled = transpile.jit(lambda p, x: {"y": p[0] * x + p[1]}).lower((X, X), X).compile()
+    expected = compiled((X, 2 * X), X)
+    with calls_of(code) as found:
+        same(compiled((X, 2 * X), X), expected)
+        assert len(found) <= 1  # none, where another one has been called before
+        found.clear()
+        for _ in range(5):
+            same(compiled((X, 2 * X), X), expected)
+        assert not found
+        same(compiled((X[::1], 2 * X), X[::-1][::-1]), expected)
+        same(compiled((X, 2 * X), np.repeat(X, 2)[::2]), expected)  # strided
+        assert len(found) == 1
+    with pytest.raises(TypeError, match=r"compiled with float64.4. and called with float64.3."):
+        compiled((X, X), X[:3])
+    with pytest.raises(TypeError, match="transformations to a function lowered and compiled"):
+        transpile.grad(lambda x: compiled((x, x), x)["y"].sum())(X)
+
+
+def test_a_compiled_function_with_statics_or_written_arguments_is_called_as_before():
+    def doubled(x):
+        x *= 2
+        return x.sum()
+
+    compiled = transpile.jit(doubled).lower(X).compile()
+    for _ in range(5):
+        x = X.copy()
+        assert compiled(x) == 2 * X.sum()
+        np.testing.assert_array_equal(x, 2 * X)
+    power = transpile.jit(lambda x, n: x**n, static_argnums=1).lower(X, 3).compile()
+    for _ in range(5):
+        np.testing.assert_array_equal(power(X), X**3)
 
 
 def test_threads_have_a_workspace_each():

@@ -26,7 +26,7 @@ DATA_FLOW = """
     schedule
     dialect expression blas lapack layout sites render
     directories compilers toolchain entry cache load called reserve pipeline identity executable
-    written stages call_path traces leaves wrapped platforms arrays typing settings
+    call_path promotion written stages traces leaves wrapped platforms arrays typing settings
     functional lax random nn
     scipy flatten_util ops debug test_util api
     __init__ __main__
@@ -58,6 +58,7 @@ LATER = {
     ("toolchain", "subprocess"): RARE,
     ("toolchain", "tempfile"): RARE,
     ("tree_prefixes", "difflib"): "for error messages",
+    ("stages", "transpile.call_path"): "for functions that are called often",
     ("traces", "transpile.call_path"): "for functions that are called often",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }

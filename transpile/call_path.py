@@ -31,7 +31,7 @@ from transpile.log import Log
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.paths import data_directory
-from transpile.stages import Compiled
+from transpile.records import dataclass
 from transpile.types import PYTHON_SCALARS
 
 if TYPE_CHECKING:
@@ -75,9 +75,19 @@ def install(owner: Any, disabled: list[Any]) -> None:
             owner.__call__ = found.Caller(method, owner, slot, disabled)
 
 
-def put(entries: list[Any], key: tuple[Any, ...], compiled: Compiled, watch: Watch | None) -> None:
+@dataclass(frozen=True)
+class InProcess:
+    """A compiled function: its program, which leaves of the arguments that takes (None: all), and
+    the structure of the result."""
+
+    direct: Direct | None
+    kept: tuple[int, ...] | None
+    out_tree: tree.TreeDef
+
+
+def put(entries: list[Any], key: tuple[Any, ...], compiled: InProcess, watch: Watch | None) -> None:
     """Add the entry for a key to a function's, where calls with that key can be made in C."""
-    found, direct = module(), compiled.runtime_executable().direct()
+    found, direct = module(), compiled.direct
     if found is None or direct is None:
         return
     parsed = _parsed(found, key)
@@ -85,7 +95,7 @@ def put(entries: list[Any], key: tuple[Any, ...], compiled: Compiled, watch: Wat
         return
     nodes, positional, names = parsed
     leaves = [node for node in nodes if node[0] in (found.ARRAY, found.NUMBER)]
-    kept = compiled.fast[1] if compiled.fast[1] is not None else tuple(range(len(leaves)))
+    kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
     if not all(map(_fits, (leaves[k] for k in kept), direct.inputs)):
         return
     same, rest = watch.comparisons() if watch is not None else ((), None)

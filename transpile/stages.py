@@ -28,6 +28,7 @@ from transpile.keys import KEYWORDS, Rejected, concrete, describe
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
+from transpile.promotion import how_often
 from transpile.records import dataclass
 from transpile.signature import TRACED, Signature, leaf_type, same_type, type_text
 from transpile.tracer import Tracer
@@ -36,8 +37,10 @@ from transpile.written import given_up, writing
 
 if TYPE_CHECKING:
     import transpile.executable as programs
+    from transpile import call_path
     from transpile.executable import Executable, Lowering, MemoryAnalysis
 else:
+    call_path = Later("transpile.call_path")
     programs = Later("transpile.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
@@ -257,6 +260,8 @@ class Compiled(_Stage):
     it was compiled for, any memory layout is accepted.
     """
 
+    __slots__ = ("_entries",)  # calls in C find it at its place
+
     def __init__(
         self,
         executable: Executable,
@@ -270,7 +275,10 @@ class Compiled(_Stage):
         self._lowering = lowering
         self._kept = kept
         self._where = where
-        self._accepted: set[tuple[Any, ...]] = set()
+        # How often it has been called with arguments of these keys, and what calls in C look at.
+        self._accepted: dict[tuple[Any, ...], int] = {}
+        self._entries: list[Any] = []
+        self._often = 0
         every = len(self._signature.types)
         known = self._signature
         # Whether the outputs of the program are the leaves of the result, and nothing else.
@@ -285,11 +293,16 @@ class Compiled(_Stage):
         """Run. Raises TypeError where structure, shapes or dtypes are not those compiled for."""
         try:
             key, leaves = _describe(args, kwargs)
-            accepted = key in self._accepted
+            calls = self._accepted.get(key)
         except (Rejected, TypeError):
-            accepted = False
-        if not accepted:
+            calls = None
+        if calls is None:
             leaves = self._check(args, kwargs)
+        else:
+            self._accepted[key] = calls + 1
+            if calls + 1 == self._often:
+                call_path.install(Compiled, [])
+                call_path.put(self._entries, key, self.in_process(), None)
         return self.run(leaves)
 
     call = __call__
@@ -336,7 +349,8 @@ class Compiled(_Stage):
                 "an argument has a shape and a dtype, but no values; pass arrays"
             ) from None
         if not known.fixed and all(a is b for a, b in zip(plain, leaves, strict=True)):
-            self._accepted.add(_describe(args, kwargs)[0])
+            self._accepted[_describe(args, kwargs)[0]] = 0
+            self._often = how_often() if self.is_direct else 0
         return plain
 
     def as_text(self, dialect: str | None = None) -> str:
@@ -357,6 +371,10 @@ class Compiled(_Stage):
     def memory_analysis(self) -> MemoryAnalysis:
         """The bytes of arguments, results, workspace, aliased (donated) arguments and code."""
         return self._executable.memory_analysis()
+
+    def in_process(self) -> call_path.InProcess:
+        """What calls in C have to know of it."""
+        return call_path.InProcess(self._executable.direct(), self.fast[1], self._out_tree)
 
     def runtime_executable(self) -> Executable:
         """The loaded program, which takes and gives flat lists of arrays."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from dataclasses import field
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from transpile.closures import Watch
 from transpile.on_demand import Later
+from transpile.promotion import how_often
 from transpile.records import dataclass
 from transpile.stages import Compiled, Fast, Run, Traced
 
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from transpile import call_path
 else:
     call_path = Later("transpile.call_path")
-
-# Loading the module that makes calls in C takes a millisecond, and building it, once in the life of
-# a cache, a second: both are worth it when a signature has been called so often.
-_OFTEN = {"": 100, "c": 1, "python": 0}
 
 
 @dataclass(eq=False)
@@ -55,7 +51,7 @@ class Traces:
 
         Where there are many, calls of instances of `owner` are made in C while `disabled` is empty.
         """
-        often = _how_often() if compiled.is_direct else 0
+        often = how_often() if compiled.is_direct else 0
 
         def quicken() -> None:
             call_path.install(owner, disabled)
@@ -63,7 +59,7 @@ class Traces:
                 found = self.fast.get(key)
                 if found is not None and found[0] is counted:  # and not a later trace's
                     self.fast[key] = compiled.fast, watch
-                    call_path.put(self.entries, key, compiled, watch)
+                    call_path.put(self.entries, key, compiled.in_process(), watch)
 
         execute, kept, finish = compiled.fast
         counted = (_counted(execute, often, quicken) if often else execute, kept, finish)
@@ -72,14 +68,6 @@ class Traces:
             self.fast[key] = counted, watch
         if often == 1:
             quicken()
-
-
-def _how_often() -> int:
-    """After how many calls of a signature these are made in C; 0: never."""
-    choice = os.environ.get("TRANSPILE_CALLS", "")
-    if choice not in _OFTEN:
-        raise ValueError(f"TRANSPILE_CALLS takes 'c' or 'python', not {choice!r}")
-    return _OFTEN[choice]
 
 
 def _counted(execute: Run, often: int, then: Callable[[], None]) -> Run:
