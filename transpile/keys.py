@@ -92,6 +92,20 @@ def _describe_other(
     leaves.append(value)
 
 
+def described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The key and the leaves of a call without static arguments; Rejected as by `concrete`."""
+    key: list[Any] = []
+    leaves: list[Any] = []
+    for value in args:
+        describe(value, key, leaves, concrete)
+    if kwargs:
+        names = sorted(kwargs)
+        key += (KEYWORDS, tuple(names))
+        for name in names:
+            describe(kwargs[name], key, leaves, concrete)
+    return tuple(key), leaves
+
+
 def static_key(value: Any) -> Any:
     """What two static values must share to be taken for the same: type, hash and equality.
 

@@ -24,7 +24,7 @@ from transpile.dims import Dim
 from transpile.dot import to_dot
 from transpile.extended import flatten_arrays
 from transpile.graph import Donated, Graph, Var, has_effect
-from transpile.keys import KEYWORDS, Rejected, concrete, describe
+from transpile.keys import Rejected, concrete, described
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
@@ -292,7 +292,7 @@ class Compiled(_Stage):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run. Raises TypeError where structure, shapes or dtypes are not those compiled for."""
         try:
-            key, leaves = _describe(args, kwargs)
+            key, leaves = described(args, kwargs)
             calls = self._accepted.get(key)
         except (Rejected, TypeError):
             calls = None
@@ -341,7 +341,7 @@ class Compiled(_Stage):
             )
         try:
             plain = [
-                x if t.weak else np.asarray(concrete_leaf(x), t.dtype)
+                x if t.weak else np.asarray(concrete(x), t.dtype)
                 for x, t in zip(leaves, types, strict=True)
             ]
         except Rejected:
@@ -349,7 +349,7 @@ class Compiled(_Stage):
                 "an argument has a shape and a dtype, but no values; pass arrays"
             ) from None
         if not known.fixed and all(a is b for a, b in zip(plain, leaves, strict=True)):
-            self._accepted[_describe(args, kwargs)[0]] = 0
+            self._accepted[described(args, kwargs)[0]] = 0
             self._often = how_often() if self.is_direct else 0
         return plain
 
@@ -423,24 +423,6 @@ class Wrapped(Protocol):
 
 
 # ------------------------------------------------------------------------------------- helpers
-
-
-def concrete_leaf(leaf: Any) -> Any:
-    """The leaf if it has values; Rejected otherwise."""
-    return leaf if type(leaf) is np.ndarray else concrete(leaf)
-
-
-def _describe(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
-    key: list[Any] = []
-    leaves: list[Any] = []
-    for value in args:
-        describe(value, key, leaves, concrete)
-    if kwargs:
-        names = sorted(kwargs)
-        key += (KEYWORDS, tuple(names))
-        for name in names:
-            describe(kwargs[name], key, leaves, concrete)
-    return tuple(key), leaves
 
 
 def _finisher(out_tree: tree.TreeDef) -> Callable[[list[Any]], Any] | None:
