@@ -29,6 +29,8 @@ enum { MATMUL_BYTES = 16, MATMUL_ROWS = 6 };
 enum { MATMUL_BYTES = 16, MATMUL_ROWS = 8 };
 #endif
 
+enum { MATMUL_HALF = MATMUL_ROWS / 2 };
+
 enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64 };
 
 enum { MATMUL_LANES_F = MATMUL_BYTES / sizeof(F), MATMUL_COLUMNS_F = 2 * MATMUL_LANES_F };
@@ -56,52 +58,83 @@ static inline matmul_vector_F matmul_multiply_add_F(F x, matmul_vector_F y, matm
     return sum;
 }
 
+/* to[i] = from[i] for i < count, fewer than MATMUL_LANES, in moves of 1, 2, 4 and so on. */
+static inline void matmul_move_F(int64_t count, const F *from, F *to)
+{
+    #pragma GCC unroll 4
+    for (int64_t part = MATMUL_LANES_F / 2; part > 0; part /= 2) {
+        if (count & part) {
+            memcpy(to, from, (size_t)part * sizeof(F));
+            from += part;
+            to += part;
+        }
+    }
+}
+
+/* c[j] = (or += if `add`) sum[j] for j < columns; nothing if there are none. */
+static inline void matmul_put_F(int64_t columns, matmul_vector_F sum, F *c, bool add)
+{
+    matmul_vector_F before = {0};
+    if (columns >= MATMUL_LANES_F) {
+        *(matmul_vector_F *)c = sum + (add ? *(const matmul_vector_F *)c : before);
+    } else if (columns > 0) {
+        if (add) {
+            matmul_move_F(columns, c, (F *)&before);
+        }
+        sum += before;
+        matmul_move_F(columns, (const F *)&sum, c);
+    }
+}
+
+/* matmul_tile for `tall` >= rows and `vectors` * MATMUL_LANES >= columns: both are constants where
+   this is called, so that the sums are in registers. Missing rows repeat the last one. */
+static inline __attribute__((always_inline)) void matmul_sums_F(
+    int64_t tall, int64_t vectors, int64_t rows, int64_t columns, int64_t k,
+    const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
+    F *c, int64_t c_row, bool add)
+{
+    const F *row[MATMUL_ROWS];
+    matmul_vector_F sum[MATMUL_ROWS][2] = {{{0}}};
+    #pragma GCC unroll 8
+    for (int64_t i = 0; i < tall; i++) {
+        row[i] = a + matmul_smaller(i, rows - 1) * a_row;
+    }
+    for (int64_t p = 0; p < k; p++) {
+        const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
+        #pragma GCC unroll 8
+        for (int64_t i = 0; i < tall; i++) {
+            #pragma GCC unroll 2
+            for (int64_t v = 0; v < vectors; v++) {
+                sum[i][v] = matmul_multiply_add_F(row[i][p * a_col], b_p[v], sum[i][v]);
+            }
+        }
+    }
+    #pragma GCC unroll 8
+    for (int64_t i = 0; i < tall; i++) {
+        #pragma GCC unroll 2
+        for (int64_t v = 0; v < vectors; v++) {
+            if (i < rows) {
+                matmul_put_F(columns - v * MATMUL_LANES_F, sum[i][v],
+                             c + i * c_row + v * MATMUL_LANES_F, add);
+            }
+        }
+    }
+}
+
 /* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns], for rows in 1 .. MATMUL_ROWS and
-   columns in 1 .. MATMUL_COLUMNS. Missing rows repeat the last one. B must have whole vectors. */
+   columns in 1 .. MATMUL_COLUMNS. B must have whole vectors. */
 static void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
                           const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
                           F *c, int64_t c_row, bool add)
 {
-    const F *row[MATMUL_ROWS];
-    matmul_vector_F sum[MATMUL_ROWS][2] = {{{0}}};
-    bool wide = columns > MATMUL_LANES_F;
-    #pragma GCC unroll 8
-    for (int i = 0; i < MATMUL_ROWS; i++) {
-        row[i] = a + matmul_smaller(i, rows - 1) * a_row;
-    }
-    for (int64_t p = 0; p < k && wide; p++) {
-        const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
-        #pragma GCC unroll 8
-        for (int i = 0; i < MATMUL_ROWS; i++) {
-            sum[i][0] = matmul_multiply_add_F(row[i][p * a_col], b_p[0], sum[i][0]);
-            sum[i][1] = matmul_multiply_add_F(row[i][p * a_col], b_p[1], sum[i][1]);
-        }
-    }
-    for (int64_t p = 0; p < k && !wide; p++) {
-        const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
-        #pragma GCC unroll 8
-        for (int i = 0; i < MATMUL_ROWS; i++) {
-            sum[i][0] = matmul_multiply_add_F(row[i][p * a_col], b_p[0], sum[i][0]);
-        }
-    }
-    if (rows == MATMUL_ROWS && columns % MATMUL_LANES_F == 0) {
-        #pragma GCC unroll 8
-        for (int i = 0; i < MATMUL_ROWS; i++) {
-            matmul_vector_F *out = (matmul_vector_F *)(c + i * c_row);
-            matmul_vector_F zero = {0};
-            out[0] = sum[i][0] + (add ? out[0] : zero);
-            if (wide) {
-                out[1] = sum[i][1] + (add ? out[1] : zero);
-            }
-        }
+    if (columns > MATMUL_LANES_F && rows > MATMUL_HALF) {
+        matmul_sums_F(MATMUL_ROWS, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (columns > MATMUL_LANES_F) {
+        matmul_sums_F(MATMUL_HALF, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (rows > MATMUL_HALF) {
+        matmul_sums_F(MATMUL_ROWS, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     } else {
-        F tile[MATMUL_ROWS][MATMUL_COLUMNS_F];
-        memcpy(tile, sum, sizeof tile);
-        for (int64_t i = 0; i < rows; i++) {
-            for (int64_t j = 0; j < columns; j++) {
-                c[i * c_row + j] = add ? c[i * c_row + j] + tile[i][j] : tile[i][j];
-            }
-        }
+        matmul_sums_F(MATMUL_HALF, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     }
 }
 
@@ -142,33 +175,55 @@ static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
     }
 }
 
-/* One depth of k and at most MATMUL_BLOCK columns, without threads. The last tile of a row or
-   column of tiles is moved back to overlap the one before it, so that it is whole too. */
+/* rows[p] = B[p][0 .. n], and anything, for n < MATMUL_LANES. */
+static inline void matmul_whole_rows_F(int64_t n, int64_t k,
+                                       const F *b, int64_t b_row, int64_t b_col, F *rows)
+{
+    int64_t p = 0;
+    for (; b_col == 1 && b_row >= n && p * b_row + MATMUL_LANES_F <= (k - 1) * b_row + n; p++) {
+        matmul_vector_F row = *(const matmul_vector_F *)(b + p * b_row);
+        *(matmul_vector_F *)(rows + p * MATMUL_LANES_F) = row;
+    }
+    for (; p < k; p++) {
+        matmul_vector_F row = {0};
+        for (int64_t j = 0; j < n; j++) {
+            ((F *)&row)[j] = b[p * b_row + j * b_col];
+        }
+        *(matmul_vector_F *)(rows + p * MATMUL_LANES_F) = row;
+    }
+}
+
+/* One depth of k and at most MATMUL_BLOCK columns, without threads. The last tile of a row of tiles
+   is moved back to overlap the one before it, so that its vectors are whole. */
 static void matmul_small_F(int64_t m, int64_t n, int64_t k,
                            const F *a, int64_t a_row, int64_t a_col,
                            const F *b, int64_t b_row, int64_t b_col,
                            F *c, int64_t c_row, F *packed)
 {
-    if (b_col != 1 || n < MATMUL_LANES_F) {
-        /* A dense copy: vectors may reach into the next row, and after the last one into zeros. */
+    bool slim = n < MATMUL_LANES_F;
+    if (slim) {
+        matmul_whole_rows_F(n, k, b, b_row, b_col, packed);
+        b = packed;
+        b_row = MATMUL_LANES_F;
+    } else if (b_col != 1) {
         for (int64_t p = 0; p < k; p++) {
             for (int64_t j = 0; j < n; j++) {
                 packed[p * n + j] = b[p * b_row + j * b_col];
             }
         }
-        memset(packed + k * n, 0, MATMUL_BYTES);
         b = packed;
         b_row = n;
     }
-    int64_t rows = matmul_smaller(MATMUL_ROWS, m);
     for (int64_t column = 0; column < n;) {
-        int64_t narrow = matmul_smaller(MATMUL_LANES_F, n);
-        int64_t columns = n - column >= MATMUL_COLUMNS_F ? MATMUL_COLUMNS_F : narrow;
+        bool wide = n >= MATMUL_COLUMNS_F && n - column > MATMUL_LANES_F;
+        int64_t columns = wide ? MATMUL_COLUMNS_F : slim ? n : MATMUL_LANES_F;
         int64_t j = matmul_smaller(column, n - columns);
-        for (int64_t row = 0; row < m; row += rows) {
-            int64_t i = matmul_smaller(row, m - rows);
-            matmul_tile_F(rows, columns, k, a + i * a_row, a_row, a_col, b + j, b_row,
-                          c + i * c_row + j, c_row, false);
+        for (int64_t i = 0; i < m; i += MATMUL_ROWS) {
+            int64_t rows = matmul_smaller(MATMUL_ROWS, m - i);
+            /* Rows of C that follow each other may be whole vectors too: the next row comes later. */
+            bool whole = slim && c_row == n && (i + rows - 1) * n + MATMUL_LANES_F <= m * n;
+            matmul_tile_F(rows, whole ? MATMUL_LANES_F : columns, k, a + i * a_row, a_row, a_col,
+                          b + j, b_row, c + i * c_row + j, c_row, false);
         }
         column += columns;
     }

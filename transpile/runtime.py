@@ -200,9 +200,8 @@ def _defined(text: str) -> tuple[str, ...]:
         r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", text, flags=re.MULTILINE
     )
     if not names:
-        names += re.findall(r"^(?:static|__attribute__).*?\b(\w+)\s*\(", text, flags=re.MULTILINE)[
-            :1
-        ]
+        pattern = r"^(?:static|__attribute__).*?\b(?!__attribute__)(\w+)\s*\("
+        names += re.findall(pattern, text, flags=re.MULTILINE)[:1]
     if not names:
         raise InternalError(f"this item of runtime_c defines nothing:\n{text}")
     return tuple(dict.fromkeys(names))
