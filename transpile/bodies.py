@@ -65,13 +65,14 @@ class Bodies:
     """How the bodies inside a graph are placed, and what the graph is itself.
 
     Each is placed once, however often the graph around it is placed anew: `known` has them by their
-    prefixes.
+    prefixes. `carry` pairs what an iteration is handed with what it hands on.
     """
 
     place_part: Place
     prefix: str = ""
     is_body: bool = False
     is_condition: bool = False
+    carry: tuple[tuple[Var, Atom], ...] = ()
     known: dict[str, Any] = field(default_factory=dict)
 
     def place(self, around: Elements, equation: Equation) -> Control:
@@ -85,13 +86,20 @@ class Bodies:
             name = f"{prefix}{number}."
             if name not in self.known:
                 is_condition = equation.primitive is rows.while_ and number == 0
-                inside = Bodies(self.place_part, name, True, is_condition, self.known)
+                carry = () if is_condition else _carried(equation, graph)
+                inside = Bodies(self.place_part, name, True, is_condition, carry, self.known)
                 given = _given(around, found, graph, symbol, where)
                 self.known[name] = self.place_part(graph, given, inside)
             parts.append(self.known[name])
         found = replace(found, parts=tuple(parts), symbol=symbol, where=where)
         read, wholes = _fixed(found)
         return replace(found, fixed=read, wholes=wholes)
+
+
+def _carried(equation: Equation, graph: Graph) -> tuple[tuple[Var, Atom], ...]:
+    if equation.primitive is rows.cond:
+        return ()
+    return tuple(zip(inputs_of(equation, graph).carry, graph.outputs, strict=False))
 
 
 def _no_place(*_: Any) -> Any:

@@ -151,8 +151,8 @@ def _slices_of(placement: Placement, x: Var) -> set[Var]:
 
 
 def _is_slice(part: Var, whole: Var) -> bool:
-    sizes = part.type.size, whole.type.size
-    return all(isinstance(s, int) for s in sizes) and sizes[0] * SMALL_SLICE <= sizes[1]
+    size, limit = part.type.size, whole.type.size
+    return isinstance(size, int) and isinstance(limit, int) and size * SMALL_SLICE <= limit
 
 
 def _cheap_again(fused: Fused, outputs: set[Atom]) -> frozenset[Var]:
