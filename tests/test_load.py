@@ -408,3 +408,35 @@ if pid:
 sys.exit(load.needs_safe_calls())
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+LOAD = """
+import os, sys
+from pathlib import Path
+from transpile import load
+before = dict(os.environ)
+library = load.load(Path(sys.argv[1]), sys.argv[2])
+assert dict(os.environ) == before
+print(os.popen("echo ${GOMP_SPINCOUNT-none}").read().strip())
+"""
+
+
+@pytest.mark.parametrize(
+    "given, spins, inherited",
+    [
+        ({}, load._SPINS, "none"),
+        ({"GOMP_SPINCOUNT": "77"}, "77", "77"),
+        ({"OMP_WAIT_POLICY": "PASSIVE"}, "0", "none"),
+    ],
+)
+def test_threads_do_not_spin_for_long_unless_the_user_says_so(path, given, spins, inherited):
+    environment = {k: v for k, v in os.environ.items() if k not in load._WAITING}
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, str(path), DECLARATIONS],
+        env={**environment, "OMP_DISPLAY_ENV": "verbose", **given},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"GOMP_SPINCOUNT = '{spins}'" in done.stderr
+    assert done.stdout.strip() == inherited  # what a child of the process finds

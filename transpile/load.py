@@ -11,7 +11,8 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,11 @@ class Library:
 # with the last one OpenMP's library, under the feet of its threads; they would crash now and then.
 _FLAGS = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
 
+# What says how OpenMP's threads wait; and how often they look before they sleep: about as long as
+# it takes to wake one.
+_WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+_SPINS = "1000"
+
 _libraries: list[Library] = []
 
 
@@ -84,7 +90,8 @@ def load(path: Path, declarations: str) -> Library:
     if ffi is None:
         ffi = _types(tables(declarations))
     try:
-        handle = ffi.dlopen(_fresh_spelling(path), _FLAGS)
+        with _threads_that_sleep():
+            handle = ffi.dlopen(_fresh_spelling(path), _FLAGS)
     except OSError as error:
         raise DamagedLibraryError(f"the program {path} cannot be loaded: {error}") from None
     library = Library(path, ffi, handle)
@@ -92,6 +99,25 @@ def load(path: Path, declarations: str) -> Library:
         library.function(name)
     _libraries.append(library)
     return library
+
+
+@contextmanager
+def _threads_that_sleep() -> Iterator[None]:
+    """OpenMP's threads wait for each other spinning, but not for long, if it is loaded here.
+
+    It reads the environment when it is loaded, and there is no other way to tell it. By default its
+    threads spin for milliseconds. That is for machines that have nothing else to do; on others the
+    system has a thread pay for having spun by taking its processor away when it has work, and a
+    program of many short loops takes ten times as long. A choice of the user's stands.
+    """
+    if any(name in os.environ for name in _WAITING):
+        yield
+        return
+    os.putenv("GOMP_SPINCOUNT", _SPINS)
+    try:
+        yield
+    finally:
+        os.unsetenv("GOMP_SPINCOUNT")
 
 
 def load_or_build(
