@@ -16,6 +16,7 @@ from transpile.schedule.hoist import hoist
 from transpile.schedule.local_arrays import local_arrays
 from transpile.schedule.repeated import repeated
 from transpile.schedule.scalars import scalars
+from transpile.schedule.short_rows import short_rows
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
 from transpile.schedule.threads import threads
@@ -38,6 +39,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
     (tiles, "arrays that are read along rows and along columns are walked a tile at a time"),
     (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),
+    (short_rows, "rows too short for vectors are walked many at a time, a row in each lane"),
     (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
     (donation, "a result takes the memory of an argument that the caller gives up"),
     (scalars, "a number that only one kernel uses lives in a variable"),

@@ -123,13 +123,14 @@ def _turn(loop: For, name: str) -> For | None:
             return None
     strip = Symbol(name, 0, strips)
     first = Dim.of(strip) * width if strips > 1 else 0
-    turner = _Turner(loop, first, width)
+    turner = Turner(loop, first, width)
     body = tuple(turner.body(loop.body))
     return For(strip, strips, body)
 
 
-class _Turner:
-    """Rewrites the body of the column loop for a strip of columns."""
+class Turner:
+    """Rewrites the body of a loop, over columns or rows, for a strip of its iterations: `width` of
+    them from `first` on."""
 
     def __init__(self, loop: For, first: Index, width: int) -> None:
         self.loop = loop

@@ -32,6 +32,9 @@ from transpile.walks import expressions, loads, subexpressions, walk, with_bodie
 _EXACT = ("maximum", "minimum", "logical_or", "logical_and")
 # Shorter loops are unrolled by the compiler.
 SHORTEST = 4
+# Copies that stride through memory are put together number by number in shorter loops than this,
+# which compilers do better without a mark.
+SHORTEST_STRIDED = 32
 
 
 def simd(program: Program, options: Options) -> Program:
@@ -48,7 +51,8 @@ def _mark(statement: Statement) -> Statement:
     if not isinstance(statement, For) or nested or not _may_change_order(statement):
         return with_bodies(statement, lambda body: tuple(map(_mark, body)))
     reductions = _reductions(statement)
-    if reductions is None or _may_meet(statement) or trips(statement) < SHORTEST:
+    shortest = SHORTEST_STRIDED if _is_strided_copy(statement) else SHORTEST
+    if reductions is None or _may_meet(statement) or trips(statement) < shortest:
         return statement
     return replace(statement, simd=True, reductions=reductions)
 
@@ -78,6 +82,15 @@ def _strides_through_integers(statement: Statement, loop: For) -> bool:
         load.dtype.kind in "iu" and any(loop.symbol in symbols_of(i) for i in load.index[:-1])
         for load in loads(statement)
     )
+
+
+def _is_strided_copy(loop: For) -> bool:
+    """Tell whether a loop copies elements, from or to places that are not next to each other."""
+    match loop.body:
+        case (Store(index=target, value=Load(index=source)),):
+            return any(loop.symbol in symbols_of(i) for i in (*target[:-1], *source[:-1]))
+        case _:
+            return False
 
 
 def _may_meet(loop: For) -> bool:

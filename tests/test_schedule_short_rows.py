@@ -1,0 +1,144 @@
+"""Short rows: nests over rows too short for vectors go over many rows at a time."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of
+from helpers import assert_same, ordinary, values
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transpile.loops import For, Store
+from transpile.options import Options
+from transpile.schedule.columns import step
+from transpile.schedule.short_rows import short_rows
+from transpile.walks import accesses, walk
+
+
+@pytest.fixture
+def narrow_strips(monkeypatch):
+    monkeypatch.setattr(module_of(short_rows), "STRIPS", (4, 3))
+    monkeypatch.setattr(module_of(short_rows), "FEWEST_STRIPS", 2)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def normalised(x):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + 1)
+
+
+def nearest(points, centres):
+    squares = ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+    return squares.argmin(axis=1)[:, None] == np.arange(len(centres))
+
+
+EXACT = {
+    "a largest element": lambda x: x.max(axis=1),
+    "its place": lambda x: x.argmax(axis=1),
+    "what is left of the mean": lambda x: x - np.round(x.sum(axis=1) / 16)[:, None],
+    "two results": lambda x: (x * x.max(axis=1)[:, None], x.sum(axis=1) * x.min(axis=1)),
+    "a part of the row": lambda x: x[:, 1:7] - x[:, 2:].max(axis=1)[:, None],
+    "a running sum": lambda x: np.cumsum(x, axis=1),
+    "the row backwards": lambda x: x[:, ::-1] * x.max(axis=1, keepdims=True),
+}
+
+
+@pytest.mark.usefixtures("narrow_strips")
+@pytest.mark.parametrize("rows", [8, 9, 13, 18])
+@pytest.mark.parametrize("name", EXACT)
+def test_the_innermost_loops_go_from_row_to_row(name, rows):
+    x = np.round(ordinary("f8", (rows, 11)))
+    program = lowered(EXACT[name], x)
+    after = assert_steps_agree(program, [x], short_rows)
+    assert after != program
+    inner = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
+    computing = [p for p in inner if not (len(p.body) == 1 and _is_copy(p.body[0]))]
+    walked = [step(i, p.symbol) for p in computing for s in p.body for _, i in accesses(s)]
+    assert computing and set(walked) <= {0, 1}
+
+
+def _is_copy(statement):
+    return isinstance(statement, Store) and len(list(accesses(statement))) == 2
+
+
+@pytest.mark.usefixtures("narrow_strips")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sum(axis=1),
+        lambda x: (x > 1).any(axis=1),
+        np.sin,
+        lambda x: np.tril(x @ x.T).max(axis=1),
+    ],
+)
+def test_other_nests_stay(f):
+    program = lowered(f, ordinary("f8", (9, 9)))
+    assert short_rows(program, Options()) == program
+
+
+@pytest.mark.usefixtures("narrow_strips")
+def test_long_rows_and_few_rows_stay():
+    for shape in ((9, 25), (7, 11)):
+        program = lowered(softmax, ordinary("f8", shape))
+        assert short_rows(program, Options()) == program
+
+
+def test_strips_that_do_not_stay_in_cache_are_not_made(monkeypatch):
+    program = lowered(softmax, ordinary("f8", (256, 10)))
+    assert short_rows(program, Options()) != program
+    monkeypatch.setattr(module_of(short_rows), "LARGEST", 3 * 10 * 32 * 8 + 2 * 32 * 8 - 1)
+    assert short_rows(program, Options()) == program
+
+
+def test_an_odd_number_of_rows_ends_with_a_shorter_strip():
+    loops = list(loops_of(short_rows(lowered(softmax, ordinary("f8", (131, 10))), Options())))
+    assert {loop.limit for loop in loops if loop.symbol.name == "i"} == {131}
+    loops = list(loops_of(short_rows(lowered(softmax, ordinary("f8", (144, 10))), Options())))
+    assert loops[0].extent == 9 and all(loop.limit is None for loop in loops)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.sampled_from(["f4", "f8"]),
+    st.sampled_from([128, 131, 160]),
+    st.integers(2, 24),
+    st.integers(0, 100),
+)
+def test_short_rows_agree_with_numpy_through_c(dtype, rows, columns, seed):
+    x = ordinary(dtype, (rows, columns), seed)
+    tolerance = 1e-5 if dtype == "f4" else 1e-13
+    assert_same(lambda x: (softmax(x), normalised(x)), x, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1"])
+def test_places_and_extremes_of_any_numbers_agree_with_numpy_through_c(dtype):
+    x = values(dtype, (150, 13))
+
+    def extremes(x):
+        return x.argmin(axis=1), x.argmax(axis=1), x.max(axis=1), x - x.min(axis=1)[:, None]
+
+    with np.errstate(invalid="ignore"):
+        assert_same(extremes, x)
+
+
+def test_the_first_of_equal_numbers_is_found_and_any_nan_before_it():
+    x = np.tile(np.array([[3.0, 1, 1, -0.0, 0.0, 1, 7, 7, 0, 2]]), (140, 1))
+    x[1, 7] = x[2, 0] = x[2, 9] = np.nan
+    x[3] = np.inf
+    x[4] = -np.inf
+    assert_same(lambda x: (x.argmin(axis=1), x.argmax(axis=1)), x)
+
+
+def test_the_nearest_centre_is_found_through_c():
+    rng = np.random.default_rng(3)
+    points = rng.integers(-9, 9, (133, 5)).astype("f4")
+    assert_same(nearest, points, rng.integers(-9, 9, (12, 5)).astype("f4"))
+
+
+def test_the_turned_nest_reads_each_row_once():
+    program = short_rows(lowered(normalised, ordinary("f8", (256, 10))), Options())
+    (kernel,), (x,) = program.kernels, program.inputs
+    assert [n for s in walk(kernel.body) for n, _ in accesses(s)].count(x.name) == 1
