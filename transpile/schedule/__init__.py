@@ -13,9 +13,11 @@ from transpile.schedule.columns import columns
 from transpile.schedule.donation import donation
 from transpile.schedule.flatten import flatten
 from transpile.schedule.hoist import hoist
+from transpile.schedule.interchange import interchange
 from transpile.schedule.local_arrays import local_arrays
 from transpile.schedule.repeated import repeated
 from transpile.schedule.scalars import scalars
+from transpile.schedule.scatters import scatters
 from transpile.schedule.short_rows import short_rows
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
@@ -39,7 +41,12 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
     (tiles, "arrays that are read along rows and along columns are walked a tile at a time"),
     (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),
+    (
+        interchange,
+        "loops over steps of each element by itself run through all steps for few of them",
+    ),
     (short_rows, "rows too short for vectors are walked many at a time, a row in each lane"),
+    (scatters, "many updates of few elements are made in tables of their own first, in parts"),
     (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
     (donation, "a result takes the memory of an argument that the caller gives up"),
     (scalars, "a number that only one kernel uses lives in a variable"),
