@@ -4,8 +4,9 @@ import numpy as np
 from graphs import loops_of, lowered
 from helpers import ordinary
 
+from transpile import lax
 from transpile.options import Options
-from transpile.schedule.simd import simd
+from transpile.schedule.simd import STRIDED_LANES, simd
 
 X = ordinary("f8", (6, 40))
 
@@ -32,3 +33,15 @@ def test_scans_are_not_in_lanes():
 
 def test_short_loops_are_left_to_the_compiler():
     assert marks(np.sin, X[0, :3]) == [(False, ())]
+
+
+def test_integers_that_are_read_one_by_one_have_narrow_vectors():
+    def best(x):
+        start = x[0, 0]
+        return lax.fori_loop(0, 9, lambda k, most: np.maximum(most, x[k, 3]), start)
+
+    for dtype, lanes in (("i8", STRIDED_LANES), ("f8", 0)):
+        program = simd(lowered(best, ordinary(dtype, (9, 9))), Options())
+        (loop,) = loops_of(program)
+        assert loop.simd
+        assert loop.lanes == lanes

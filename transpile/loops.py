@@ -101,8 +101,9 @@ class For:
     """`for symbol in range(start, stop)`, where stop is also at most `limit` when that is given.
 
     `parallel`: the iterations are independent and may run on several threads.
-    `simd`: they may run in vector lanes; `reductions` names the accumulators (with their operation)
-    that are then combined across lanes. `near`: the angles in it are taken for ordinary ones.
+    `simd`: they may run in vector lanes, in no more than `lanes` if that is given; `reductions`
+    names the accumulators (with their operation) that are then combined across lanes.
+    `near`: the angles in it are taken for ordinary ones.
     `ordered`: one of the user's own loops, around a sequence of nests, each iteration of which may
     build on the one before; it does not where the loop is `independent` as well.
     """
@@ -114,6 +115,7 @@ class For:
     limit: Index | None = None
     parallel: bool = False
     simd: bool = False
+    lanes: int = 0
     collapse: int = 1
     reductions: tuple[tuple[str, str], ...] = ()
     near: bool = False
@@ -342,6 +344,7 @@ def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swa
             words = [f"for {statement.symbol} in {statement.start}..{stop}"]
             words += ["ordered"] * (statement.ordered and not statement.independent)
             words += ["parallel"] * statement.parallel + ["simd"] * statement.simd
+            words += [f"lanes<={statement.lanes}"] * bool(statement.lanes)
             words += [f"{op}:{name}" for op, name in statement.reductions]
             return " ".join(words)
         case If():

@@ -433,6 +433,8 @@ class _Renderer:
         ]
         if loop.parallel and any(isinstance(s, While) for s in walk(loop.body)):
             words.append("schedule(guided)")  # iterations take different times
+        if loop.lanes:
+            words.append(f"safelen({loop.lanes})")
         if loop.collapse > 1:
             words.append(f"collapse({loop.collapse})")
         if loop.parallel and self.options.num_threads:

@@ -35,6 +35,9 @@ SHORTEST = 4
 # Copies that stride through memory are put together number by number in shorter loops than this,
 # which compilers do better without a mark.
 SHORTEST_STRIDED = 32
+# Vectors of integers that are put together number by number have at most so many of them: in wider
+# ones that takes longer than the numbers alone.
+STRIDED_LANES = 4
 
 
 def simd(program: Program, options: Options) -> Program:
@@ -54,7 +57,10 @@ def _mark(statement: Statement) -> Statement:
     shortest = SHORTEST_STRIDED if _is_strided_copy(statement) else SHORTEST
     if reductions is None or _may_meet(statement) or trips(statement) < shortest:
         return statement
-    return replace(statement, simd=True, reductions=reductions)
+    is_slow = statement.ordered and any(
+        _strides_through_integers(s, statement) for s in statement.body
+    )
+    return replace(statement, simd=True, lanes=STRIDED_LANES * is_slow, reductions=reductions)
 
 
 def _may_change_order(loop: For) -> bool:
@@ -62,8 +68,6 @@ def _may_change_order(loop: For) -> bool:
     all that they do is to collect numbers by operations that give the same in any order."""
     if not loop.ordered:
         return True
-    if any(_strides_through_integers(s, loop) for s in loop.body):
-        return False
     return all(
         isinstance(s, Declare)
         or (
@@ -76,8 +80,7 @@ def _may_change_order(loop: For) -> bool:
 
 
 def _strides_through_integers(statement: Statement, loop: For) -> bool:
-    """Tell whether vectors of integers would be put together number by number, which takes longer
-    than the numbers alone."""
+    """Tell whether vectors of integers are put together number by number."""
     return any(
         load.dtype.kind in "iu" and any(loop.symbol in symbols_of(i) for i in load.index[:-1])
         for load in loads(statement)
