@@ -23,6 +23,7 @@ import numpy as np
 from transpile import toolchain, tree
 from transpile.cache import Entry, default_cache
 from transpile.closures import Watch
+from transpile.compilers import INLINING_FLAGS
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.executable import Direct
 from transpile.keys import KEYWORDS
@@ -272,7 +273,8 @@ def _loaded() -> ModuleType:
     compiler = toolchain.find_compiler(options)
     source = data_directory("runtime_c") / "python" / "call.c"
     flags = (
-        *toolchain.flags(compiler, options),
+        # It is no kernel: with everything inline gcc takes forty times as long.
+        *(flag for flag in toolchain.flags(compiler, options) if flag not in INLINING_FLAGS),
         *(word for path, _ in _headers() for word in ("-isystem", str(path))),
     )
     ingredients = {

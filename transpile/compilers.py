@@ -35,6 +35,12 @@ else:
     subprocess = Later("subprocess")
     tempfile = Later("tempfile")
 
+# Else gcc leaves large helpers, and those of long expressions, as calls, and their loops scalar.
+INLINING_FLAGS = (
+    "-finline-limit=20000",
+    "--param=large-function-insns=20000",
+    "--param=inline-unit-growth=1000",
+)
 # Kept only where the compiler accepts them. `semantic-interposition`: calls between a program's
 # own functions need not go through the table that lets LD_PRELOAD replace them.
 OPTIONAL_FLAGS = (
@@ -42,10 +48,7 @@ OPTIONAL_FLAGS = (
     "-fno-trapping-math",
     "-ffp-contract=off",
     "-fno-gcse-lm",  # gcc 12 moves loads out of nested loops past stores to exchanged pointers
-    # Else gcc leaves large helpers, and those of long expressions, as calls, and their loops scalar.
-    "-finline-limit=20000",
-    "--param=large-function-insns=20000",
-    "--param=inline-unit-growth=1000",
+    *INLINING_FLAGS,
     "-fno-semantic-interposition",
     "-fvisibility=hidden",
     "-Wall",
