@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := -m pip install -qq --disable-pip-version-check
-PEERS  ?=
+PEERS  ?= 1
 
 .PHONY: demo examples test lint format bench clean compiler
 
@@ -29,10 +29,11 @@ format: $(VENV)/.installed-lint
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-# ONLY=softmax measures one; PEERS=1 installs JAX and PyTorch, in an environment of their own, to
-# compare with.
-bench: compiler $(if $(PEERS),.venv-bench/.installed)
-	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) $(ARGS)
+# ONLY=softmax measures one workload, ONLY=overhead one section. Numba, JAX and PyTorch are installed
+# in an environment of their own, to compare with; PEERS= does without them.
+bench: compiler $(VENV)/.installed-bench $(if $(PEERS),.venv-bench/.installed)
+	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) \
+	    $(if $(PEERS),,--without-peers) $(ARGS)
 
 # Quiet, or one sentence that says what to install.
 compiler: $(VENV)/.installed
@@ -64,10 +65,15 @@ $(VENV)/.installed-lint: $(VENV)/.installed
 	@$(BIN)/python $(PIP) -e '.[lint]'
 	@touch $@
 
+$(VENV)/.installed-bench: $(VENV)/.installed
+	@echo "installing what draws the benchmarks' chart into $(VENV)"
+	@$(BIN)/python $(PIP) -e '.[bench]'
+	@touch $@
+
 .venv-bench/.installed:
-	@echo "installing JAX and PyTorch into .venv-bench"
+	@echo "installing Numba, JAX and PyTorch into .venv-bench"
 	@$(PYTHON) -m venv .venv-bench
-	@.venv-bench/bin/python $(PIP) jax torch==2.13.0
+	@.venv-bench/bin/python $(PIP) numba jax torch==2.13.0
 	@touch $@
 
 clean:

@@ -1,16 +1,18 @@
-"""Compare compiled functions with NumPy or C, and with JAX and PyTorch where they are installed.
+"""Compare compiled functions with hand-written C, NumPy, Numba, JAX and PyTorch.
 
-    python -m benchmarks [--only NAME] [--rounds N]
+    python -m benchmarks [--only NAME ...] [--rounds N] [--seconds S] [--without-peers]
 
-Every contestant runs in a process of its own, one for each case, on the same inputs and with empty
-caches. They take turns, and each turn starts after a pause, so that all see the same machine and
-nobody's threads are still spinning. The table has the best and the median time of each, and both as
-a multiple of ours: above 1, ours is faster; then the time of the first call, which traces and
-compiles, and the most memory that the process ever had, in all and beyond what it had before the
-first call. The numbers, and the machine they belong to, are kept in benchmarks/results/.
+NAME is a case or a section. The sections, all of which are the default: `workloads`, all cases,
+each with a table (`benchmarks.contest` says how they are measured): the best and the median time of
+each contestant, and both as a multiple of ours, above 1 where ours is faster; the time of the first
+call, which traces and compiles; the most memory that the process ever had, in all and beyond what
+it had before the first call. A summary and a chart follow. Then `overhead` of a call, `startup` of
+a process, `compile_time` of programs of any size, and `growth` of time with size.
 
-Scripts of their own: benchmarks/matmul.py for matrix products, benchmarks/runtime_math.py for
-elementary functions, benchmarks/startup.py for imports and first calls.
+The numbers, and the machine they belong to, are kept in benchmarks/results/. The exit status is 1
+if a contestant failed. Scripts of their own: benchmarks/matmul.py for matrix products,
+benchmarks/runtime_math.py for elementary functions, benchmarks/startup.py for imports and first
+calls, benchmarks/compile_time.py for large programs.
 """
 
 import argparse
@@ -19,169 +21,113 @@ import datetime
 import json
 import os
 import platform
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
 import transpile
+from benchmarks import chart, compile_time, growth, overhead, startup, tables
 from benchmarks.cases import CASES
+from benchmarks.contest import ROOT, Limits, compare, contestants
+from benchmarks.every_case import EVERY_CASE
 from transpile import toolchain
 
-ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
-PAUSE = 0.1
-TURN = 3
+STARTUP_ROUNDS = 5
 
-IMPORT_NUMPY = "import numpy"
-FIRST_RESULT = {
-    "transpile": "import numpy, transpile; f = transpile.jit(lambda x: numpy.exp(x).sum()); "
-    "f(numpy.ones(1000))",
-    "jax": "import jax; jax.jit(lambda x: jax.numpy.exp(x).sum())(jax.numpy.ones(1000))"
-    ".block_until_ready()",
+
+class Run:
+    """One run: who takes part, what was asked for, what has been found."""
+
+    def __init__(self, options, shared):
+        self.options, self.shared = options, shared
+        self.pythons = contestants(not options.without_peers, options.peers)
+        self.limits = Limits(options.rounds, options.seconds)
+        self.results = {"machine": machine(), "cases": {}, "failed": {}}
+
+    def measure(self, name):
+        """{contestant: what was measured} of a case; failures are kept."""
+        outcome = compare(name, self.pythons, self.limits, self.shared)
+        if outcome.failed:
+            self.results["failed"][name] = outcome.failed
+        return outcome
+
+    def show(self, name):
+        outcome = self.measure(name)
+        say(tables.case_lines(EVERY_CASE[name].title, outcome))
+        self.results["cases"][name] = outcome.found
+        return outcome.found
+
+    def workloads(self, names):
+        for name in names:
+            self.show(name)
+
+    def overhead(self):
+        known = self.results["cases"]
+        found = {
+            title: known[name] if name in known else self.show(name)
+            for title, name in overhead.LINES.items()
+        }
+        self.results["overhead"] = found
+        say(tables.overhead_lines(found))
+
+    def startup(self):
+        rounds = min(self.options.rounds, STARTUP_ROUNDS)
+        further = [] if self.options.without_peers else [str(self.options.peers)]
+        times = startup.take_turns(further, rounds)
+        self.results["startup"] = times
+        say(["\na new process: NumPy's import, ours or theirs after it, the first result"])
+        say(f"  {line}" for line in startup.table(times))
+
+    def compile_time(self):
+        found = compile_time.measure_all(self.pythons)
+        self.results["compile_time"] = found
+        say(compile_time.lines(found))
+
+    def growth(self):
+        self.results["growth"] = {}
+        for name, growing in growth.GROWING.items():
+            sizes = {
+                str(size): self.measure(f"{name}{growth.SEPARATOR}{size}").found
+                for size in growing.sizes
+            }
+            self.results["growth"][name] = sizes
+            say(tables.growth_lines(name, sizes))
+
+    def finish(self):
+        """Sum up, keep the numbers, draw the chart."""
+        found = tables.summary(self.results["cases"])
+        self.results["summary"] = found
+        if len(found) > 1:
+            say(tables.summary_lines(found))
+        self.options.results.mkdir(parents=True, exist_ok=True)
+        stem = f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}"
+        path = self.options.results / f"{stem}.json"
+        path.write_text(json.dumps(self.results, indent=2) + "\n")
+        say([f"\nkept in {os.path.relpath(path)}"])
+        if any(line["ratios"] for line in found.values()):
+            say([chart.draw(found, path.with_suffix(".png"))])
+        for name, failed in self.results["failed"].items():
+            for who, reason in failed.items():
+                say([f"{name}: {who} FAILED: {reason}"])
+        return 1 if self.results["failed"] else 0
+
+
+SECTIONS = {
+    "workloads": lambda run: run.workloads(CASES),
+    "overhead": Run.overhead,
+    "startup": Run.startup,
+    "compile_time": Run.compile_time,
+    "growth": Run.growth,
 }
 
 
-class Contestant:
-    """A process that measures one case when it is told to; its caches are in `folder`."""
-
-    def __init__(self, name, python, case, folder):
-        self.name = name
-        caches = {
-            "TRANSPILE_CACHE_DIR": str(Path(folder, "transpile")),
-            "TORCHINDUCTOR_CACHE_DIR": str(Path(folder, "torch")),
-        }
-        self.process = subprocess.Popen(
-            [python, "-m", "benchmarks.peer", name, case],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **caches},
-        )
-
-    def ask(self, command):
-        print(command, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"the process of {self.name} has ended")
-        return json.loads(answer)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def interpreter_with(module, peers):
-    """The Python that has a module, if any."""
-    for python in (sys.executable, str(peers)):
-        if Path(python).exists():
-            found = subprocess.run([python, "-c", f"import {module}"], capture_output=True)
-            if found.returncode == 0:
-                return python
-    return None
-
-
-def compare(name, pythons, rounds):
-    """{contestant: what was measured} of one case."""
-    chosen = {who: pythons[who] for who in CASES[name].contestants if who in pythons}
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        contestants = []
-        for who, python in chosen.items():
-            contestants.append(Contestant(who, python, name, folder))
-            stack.callback(contestants[-1].close)
-        found = {who.name: {**who.ask("first"), "seconds": []} for who in contestants}
-        for _ in range(rounds):
-            for who in contestants:
-                time.sleep(PAUSE)
-                answer = who.ask(f"run {TURN}")
-                found[who.name]["seconds"] += answer["seconds"]
-                found[who.name]["peak"] = answer["peak"]
-        check_agreement(name, {who.name: who.ask("check") for who in contestants})
-    return found
-
-
-def check_agreement(name, fingerprints):
-    """End where a result is not ours; see `benchmarks.peer.fingerprint`."""
-    ours = fingerprints["transpile"]
-    for who, theirs in fingerprints.items():
-        for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-            difference = max(abs(a - b) for a, b in zip(mine, other, strict=True))
-            if not difference <= CASES[name].tolerance * other[0]:
-                raise SystemExit(f"{name}: result {number} of {who} is not ours: {other} {mine}")
-
-
-def startup(jax_python, rounds):
-    """{what: seconds of every process} from its start to its first result, and to its end."""
-    commands = {"import numpy": (sys.executable, IMPORT_NUMPY)}
-    commands["cold cache"] = commands["warm cache"] = (sys.executable, FIRST_RESULT["transpile"])
-    if jax_python:
-        commands["jax"] = (jax_python, FIRST_RESULT["jax"])
-    times = {what: [] for what in commands}
-    with tempfile.TemporaryDirectory() as folder:
-        for turn in range(rounds + 1):
-            for what, (python, code) in commands.items():
-                cache = f"cold{turn}" if what == "cold cache" else "warm"
-                environment = {
-                    **os.environ,
-                    "PYTHONPATH": str(ROOT),
-                    "TRANSPILE_CACHE_DIR": str(Path(folder, cache)),
-                }
-                start = time.perf_counter()
-                subprocess.run([python, "-c", code], check=True, env=environment, cwd=folder)
-                times[what].append(time.perf_counter() - start)
-    return {what: taken[1:] for what, taken in times.items()}  # the first filled the caches
-
-
-def text(seconds):
-    """Three digits and a unit."""
-    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
-def megabytes(size):
-    return f"{size / 2**20:.0f} MB"
-
-
-def print_case(title, found):
-    print(f"\n{title}")
-    print(
-        f"  {'':10}{'best':>9}{'median':>9}{'to our best':>13}{'to our median':>15}"
-        f"{'first call':>12}{'memory':>9}{'beyond':>9}"
-    )
-    ours = found["transpile"]["seconds"]
-    for who, measured in found.items():
-        taken = measured["seconds"]
-        best, median = min(taken), statistics.median(taken)
-        print(
-            f"  {who:10}{text(best):>9}{text(median):>9}"
-            f"{best / min(ours):13.2f}{median / statistics.median(ours):15.2f}"
-            f"{text(sum(measured['steps'].values())):>12}{megabytes(measured['peak']):>9}"
-            f"{megabytes(measured['peak'] - measured['before']):>9}",
-            flush=True,
-        )
-    steps = found["transpile"]["steps"].items()
-    print("  our first call: " + ", ".join(f"{step} {text(taken)}" for step, taken in steps))
-
-
-def print_startup(times):
-    print("\na new process, from its start to its end")
-    print(f"  {'':36}{'best':>10}{'median':>10}")
-    words = {
-        "import numpy": "NumPy's import alone",
-        "cold cache": "transpile, first result, cold cache",
-        "warm cache": "transpile, first result, warm cache",
-        "jax": "JAX, first result",
-    }
-    for what, taken in times.items():
-        print(f"  {words[what]:36}{text(min(taken)):>10}{text(statistics.median(taken)):>10}")
+def say(lines):
+    for line in lines:
+        print(line, flush=True)
 
 
 def machine():
@@ -204,42 +150,33 @@ def machine():
 
 
 def arguments():
-    names = [*CASES, "startup"]
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.partition("\n")[0]
     )
-    parser.add_argument("--only", action="append", choices=names, help="one of them")
-    parser.add_argument("--rounds", type=int, default=9, help="turns of each (default: 9)")
+    names = [*SECTIONS, *CASES]
+    parser.add_argument("--only", action="append", choices=names, help="a section or a case")
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each at most (9)")
+    parser.add_argument("--seconds", type=float, default=5, help="for the turns of a case (5)")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where to keep the numbers")
-    parser.add_argument("--without-peers", action="store_true", help="neither JAX nor PyTorch")
+    parser.add_argument("--without-peers", action="store_true", help="no Numba, JAX or PyTorch")
     parser.add_argument("--peers", type=Path, default=PEER_PYTHON, help="a Python that has them")
     return parser.parse_args()
 
 
 def main():
+    """Measure what was asked for; the exit status."""
     options = arguments()
-    chosen = options.only or [*CASES, "startup"]
-    pythons = dict.fromkeys(("transpile", "numpy", "c"), sys.executable)
-    for peer in () if options.without_peers else ("jax", "torch"):
-        python = interpreter_with(peer, options.peers)
-        if python:
-            pythons[peer] = python
-    about = machine()
-    print(f"{about['processor']}, {about['cores']} cores, {about['compiler']}")
-    results = {"machine": about, "cases": {}}
-    for name in (name for name in chosen if name in CASES):
-        found = compare(name, pythons, options.rounds)
-        print_case(CASES[name].title, found)
-        results["cases"][name] = found
-    if "startup" in chosen:
-        times = startup(pythons.get("jax"), options.rounds)
-        print_startup(times)
-        results["startup"] = times
-    options.results.mkdir(parents=True, exist_ok=True)
-    path = options.results / f"{datetime.datetime.now():%Y-%m-%d-%H%M%S}.json"
-    path.write_text(json.dumps(results, indent=2) + "\n")
-    print(f"\nkept in {os.path.relpath(path)}")
+    chosen = options.only or list(SECTIONS)
+    with tempfile.TemporaryDirectory() as shared:
+        run = Run(options, shared)
+        about = run.results["machine"]
+        present = ", ".join(run.pythons)
+        say([f"{about['processor']}, {about['cores']} cores, {about['compiler']}", present])
+        run.workloads(name for name in chosen if name in CASES)
+        for name in (name for name in chosen if name in SECTIONS):
+            SECTIONS[name](run)
+        return run.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,9 +1,9 @@
 """What is measured: functions over a NumPy-like namespace, and their arguments.
 
-A case is the same Python for everyone; `xp` is numpy, or jax.numpy. Arguments come from a fixed
-seed, so that every process makes the same ones. Derivatives have no NumPy to compare with; there
-PyTorch takes part, in `benchmarks.torch_peer`. Nor have loops, which are compared with the same
-written in C, `benchmarks.hand_written`. Whole programs are those of tests/jax_programs.
+A case is the same Python for NumPy, JAX and us; `xp` is numpy, or jax.numpy. The same in Numba is
+in `benchmarks.numba_peer`, in PyTorch in `benchmarks.torch_peer`, in C in `benchmarks.hand_written`.
+Arguments come from a fixed seed, so that every process makes the same ones. Whole programs are
+those of tests/jax_programs.
 """
 
 import runpy
@@ -20,7 +20,10 @@ from benchmarks.networks import normal
 EVERYONE = ("transpile", "c", "numpy", "numba", "jax", "torch")
 WITHOUT_NUMPY = ("transpile", "c", "numba", "jax", "torch")
 DERIVATIVES = ("transpile", "c", "jax", "torch")
+LONG_DERIVATIVES = ("transpile", "jax", "torch")  # nobody writes these by hand in an afternoon
 RANDOM = ("transpile", "c", "jax")
+LOOPS_OF_NUMBERS = ("transpile", "c", "numba", "jax")  # PyTorch would unroll them, or not compile
+WITHOUT_NUMBA = ("transpile", "c", "numpy", "jax", "torch")
 COMPLETE = ("transpile", "jax")
 
 LOADING = runpy.run_path(
@@ -72,8 +75,8 @@ def program(name):
     )
 
 
-def loops(title, make, build, tolerance=1e-9):
-    return Case(title, make, build, contestants=WITHOUT_NUMPY, tolerance=tolerance)
+def loops(title, make, build, tolerance=1e-9, contestants=WITHOUT_NUMPY):
+    return Case(title, make, build, contestants=contestants, tolerance=tolerance)
 
 
 def rows(random):
@@ -161,6 +164,7 @@ ARRAYS = {
         "Fourier transform of 2^20 complex64",
         lambda random: (normal(random, 2**20, 2).view(np.complex64)[:, 0],),
         array_programs.fourier,
+        contestants=WITHOUT_NUMBA,
     ),
     "tiny_chain": Case(
         "one call, a chain of 200 operations on 8 float32",
@@ -242,7 +246,7 @@ NETWORKS = {
         "value and gradient, 2 layers of attention, 4 x 128 x 256, 8 heads, float32",
         lambda random: networks.transformer(random, 4, 128, 256, 2),
         networks.attention_gradient,
-        contestants=DERIVATIVES,
+        contestants=LONG_DERIVATIVES,
     ),
     "rosenbrock_hessian": Case(
         "the Hessian of the Rosenbrock function, 100 float64",
@@ -263,14 +267,14 @@ NETWORKS = {
         "value and gradient, an LSTM over 1000 steps, batch 16, 64 hidden, float32",
         lambda random: networks.lstm(random, 1000, 16, 32, 64),
         networks.lstm_gradient,
-        contestants=DERIVATIVES,
+        contestants=LONG_DERIVATIVES,
         tolerance=1e-3,
     ),
     "convolutional_training_step": Case(
         "a training step, 2 convolutions and a dense layer, 64 pictures of 28 x 28, float32",
         lambda random: networks.convolutional(random, 64),
         networks.convolutional_training_step,
-        contestants=DERIVATIVES,
+        contestants=LONG_DERIVATIVES,
         carries=True,
         tolerance=1e-3,
     ),
@@ -281,6 +285,7 @@ LOOPS = {
         "LU without pivoting, number by number, 128 x 128 float64",
         lambda random: (loop_programs.diagonally_dominant(random, 128),),
         loop_programs.lu_numbers,
+        contestants=LOOPS_OF_NUMBERS,
     ),
     "lu_rows": loops(
         "LU without pivoting, row by row, 256 x 256 float64",
@@ -296,11 +301,13 @@ LOOPS = {
         "Nussinov's folding of 200 letters, int64",
         lambda random: (random.integers(0, 4, 200),),
         loop_programs.nussinov,
+        contestants=LOOPS_OF_NUMBERS,
     ),
     "moving_average": loops(
         "an exponential moving average of 1 million float64",
         lambda random: (random.standard_normal(loop_programs.LENGTH),),
         loop_programs.moving_average,
+        contestants=LOOPS_OF_NUMBERS,
     ),
     "newton": loops(
         "Newton's method for 100000 equations at once, float64",

@@ -1,7 +1,7 @@
 """One contestant in a process of its own: `python -m benchmarks.peer NAME CASE`.
 
-NAME is transpile, numpy, jax, torch or c. It makes the arguments, then reads a command a line and
-answers with a line of JSON:
+NAME is a name of `CONTESTANTS`, CASE one of `benchmarks.every_case`. It makes the arguments, says
+so with a line of JSON, then reads a command a line and answers each with such a line:
 
     first   calls once: the seconds of each step of that call, and peak memory before it, in bytes
     run N   the seconds of N measurements, after one that is not counted, and peak memory by then
@@ -19,7 +19,8 @@ from importlib import metadata
 
 import numpy as np
 
-from benchmarks.cases import CASES
+from benchmarks.every_case import base_name, find
+from benchmarks.trees import leaves, mapped
 
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 DIRECTIONS = 4
@@ -125,16 +126,33 @@ class Torch(NumPy):
         return array.detach().numpy()
 
 
-CONTESTANTS = {"transpile": Transpile, "numpy": NumPy, "jax": Jax, "torch": Torch, "c": HandWritten}
+class Numba(NumPy):
+    def __init__(self):
+        import numba
+
+        from benchmarks import numba_peer
+
+        self.version, self.functions = numba.__version__, numba_peer.FUNCTIONS
+
+    def compiled(self, name, case):
+        return self.functions[name]
 
 
-def mapped(function, tree):
-    """A pytree with `function` of each leaf; the names of a dict are visited in order."""
-    if isinstance(tree, dict):
-        return {name: mapped(function, tree[name]) for name in sorted(tree)}
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(mapped(function, x) for x in tree)
-    return function(tree)
+CONTESTANTS = {
+    "transpile": Transpile,
+    "c": HandWritten,
+    "numpy": NumPy,
+    "numba": Numba,
+    "jax": Jax,
+    "torch": Torch,
+}
+
+
+def in_double_precision(array):
+    """A copy; complex numbers as pairs of real ones."""
+    if np.iscomplexobj(array):
+        return np.stack([array.real, array.imag]).astype(np.float64)
+    return array.astype(np.float64)
 
 
 def fingerprint(arrays):
@@ -151,8 +169,8 @@ class Measured:
     """A case of a contestant: the function, and the arguments of its next call."""
 
     def __init__(self, contestant, name):
-        self.contestant, self.case = contestant, CASES[name]
-        self.function = contestant.compiled(name, self.case)
+        self.contestant, self.case = contestant, find(name)
+        self.function = contestant.compiled(base_name(name), self.case)
         self.arguments = self.made()
 
     def made(self):
@@ -191,9 +209,7 @@ class Measured:
 
     def leaves(self, tree):
         """Copies, in double precision."""
-        found = []
-        mapped(lambda x: found.append(self.contestant.as_numpy(x).astype(np.float64)), tree)
-        return found
+        return [in_double_precision(self.contestant.as_numpy(x)) for x in leaves(tree)]
 
 
 def peak():
@@ -205,6 +221,7 @@ def main():
     name, case = sys.argv[1:]
     contestant = CONTESTANTS[name]()
     measured = Measured(contestant, case)
+    print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         word, _, value = line.strip().partition(" ")
         if word == "first":

@@ -1,0 +1,155 @@
+/* The programs of benchmarks/loop_programs.py. */
+
+#include "common.h"
+
+/* LU without pivoting: L below the diagonal, U on it and above. */
+void lu(int64_t n, const double *restrict matrix, double *restrict a)
+{
+    memcpy(a, matrix, sizeof(double) * (size_t)(n * n));
+    for (int64_t k = 0; k < n; k++) {
+        for (int64_t i = k + 1; i < n; i++) {
+            const double factor = a[i * n + k] / a[k * n + k];
+            a[i * n + k] = factor;
+            for (int64_t j = k + 1; j < n; j++)
+                a[i * n + j] -= factor * a[k * n + j];
+        }
+    }
+}
+
+void floyd_warshall(int64_t n, const double *restrict lengths, double *restrict d)
+{
+    memcpy(d, lengths, sizeof(double) * (size_t)(n * n));
+    for (int64_t k = 0; k < n; k++) {
+        #pragma omp parallel for
+        for (int64_t i = 0; i < n; i++) {
+            if (i == k)
+                continue;
+            const double first = d[i * n + k];
+            #pragma omp simd
+            for (int64_t j = 0; j < n; j++) {
+                const double through = first + d[k * n + j];
+                d[i * n + j] = through < d[i * n + j] ? through : d[i * n + j];
+            }
+        }
+    }
+}
+
+/* The table is kept a second time with rows and columns exchanged, so that both tables are read
+ * along rows: `best[i][k]` and `turned[j][k]`, of which the latter is best[k][j]. */
+void nussinov(int64_t n, const int64_t *restrict sequence, int64_t *restrict best)
+{
+    static struct kept kept;
+    int64_t *restrict turned = scratch(&kept, sizeof(int64_t) * (size_t)(n * n));
+    memset(best, 0, sizeof(int64_t) * (size_t)(n * n));
+    memset(turned, 0, sizeof(int64_t) * (size_t)(n * n));
+    for (int64_t d = 1; d < n; d++) {
+        for (int64_t i = 0; i + d < n; i++) {
+            const int64_t j = i + d;
+            const int64_t *left = best + i * n, *right = turned + j * n + 1;
+            int64_t most = best[(i + 1) * n + j - 1] + (sequence[i] + sequence[j] == 3);
+            #pragma omp simd reduction(max : most)
+            for (int64_t k = i; k < j; k++) {
+                const int64_t both = left[k] + right[k];
+                most = both > most ? both : most;
+            }
+            best[i * n + j] = turned[j * n + i] = most;
+        }
+    }
+}
+
+/* Eight steps at once: three of doubling, then what came before them, times powers of 0.99. */
+void moving_average(int64_t n, const double *restrict x, double *restrict out)
+{
+    typedef int64_t places __attribute__((vector_size(64)));
+    const double decay = 0.99, decay2 = decay * decay, decay4 = decay2 * decay2;
+    const doubles zero = {0};
+    doubles powers = zero + decay;
+    for (int k = 1; k < DOUBLE_LANES; k++)
+        powers[k] = powers[k - 1] * decay;
+    double mean = x[0];
+    int64_t i = 0;
+    for (; i + DOUBLE_LANES <= n; i += DOUBLE_LANES) {
+        doubles sum = (1 - decay) * *(const doubles *)(x + i);
+        sum += decay * __builtin_shuffle(zero, sum, (places){0, 8, 9, 10, 11, 12, 13, 14});
+        sum += decay2 * __builtin_shuffle(zero, sum, (places){0, 1, 8, 9, 10, 11, 12, 13});
+        sum += decay4 * __builtin_shuffle(zero, sum, (places){0, 1, 2, 3, 8, 9, 10, 11});
+        sum += powers * mean;
+        *(doubles *)(out + i) = sum;
+        mean = sum[DOUBLE_LANES - 1];
+    }
+    for (; i < n; i++)
+        out[i] = mean = decay * mean + (1 - decay) * x[i];
+}
+
+void newton(int64_t n, const double *restrict a, double *restrict x)
+{
+    double largest = INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = a[i] / 2;
+    while (largest > 1e-12) {
+        largest = 0;
+        #pragma omp parallel for simd reduction(max : largest)
+        for (int64_t i = 0; i < n; i++) {
+            const double change = (x[i] * (x[i] * x[i] + 1) - a[i]) / (3 * x[i] * x[i] + 1);
+            x[i] -= change;
+            largest = fabs(change) > largest ? fabs(change) : largest;
+        }
+    }
+}
+
+/* One step in rows `first` to `last`, which are not at the border. */
+static void stencil_rows(int64_t n, int64_t first, int64_t last, const float *restrict from,
+                         float *restrict to)
+{
+    for (int64_t i = first; i <= last; i++) {
+        const float *at = from + i * n;
+        #pragma omp simd
+        for (int64_t j = 1; j < n - 1; j++) {
+            const float around = at[j - n] + at[j + n] + at[j - 1] + at[j + 1];
+            to[i * n + j] = at[j] + 0.2f * (around - 4 * at[j]);
+        }
+    }
+}
+
+/* 100 steps; `out` and a second plate take turns. */
+void stencil(int64_t n, const float *restrict u, float *restrict out)
+{
+    static struct kept kept;
+    const size_t size = sizeof(float) * (size_t)(n * n);
+    float *other = scratch(&kept, size);
+    memcpy(out, u, size);
+    memcpy(other, u, size);
+    #pragma omp parallel
+    for (int step = 0; step < 100; step++) {
+        #pragma omp for
+        for (int64_t i = 1; i < n - 1; i++)
+            stencil_rows(n, i, i, step % 2 ? other : out, step % 2 ? out : other);
+    }
+}
+
+/* 16 points at a time, until the last of them has left the circle. Products are rounded: the counts
+ * of points near the border depend on it. */
+__attribute__((optimize("fp-contract=off")))
+void mandelbrot(int64_t n, const float *restrict real, const float *restrict imaginary,
+                int32_t *restrict steps)
+{
+    #pragma omp parallel for schedule(dynamic, 64)
+    for (int64_t i = 0; i < n / LANES; i++) {
+        const floats a = ((const floats *)real)[i], b = ((const floats *)imaginary)[i];
+        floats x = {0}, y = {0};
+        integers count = {0};
+        for (int k = 0; k < 100; k++) {
+            const integers inside = x * x + y * y < 4;
+            int any = 0;
+            for (int lane = 0; lane < LANES; lane++)
+                any |= inside[lane];
+            if (!any)
+                break;
+            const floats next = x * x - y * y + a;
+            y = 2 * x * y + b;
+            x = next;
+            count -= inside;
+        }
+        ((integers *)steps)[i] = count;
+    }
+}
