@@ -73,7 +73,7 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 .venv-bench/.installed:
 	@echo "installing Numba, JAX and PyTorch into .venv-bench"
 	@$(PYTHON) -m venv .venv-bench
-	@.venv-bench/bin/python $(PIP) numba jax torch==2.13.0
+	@.venv-bench/bin/python $(PIP) numba scipy jax torch==2.13.0
 	@touch $@
 
 clean:
