@@ -1,9 +1,9 @@
 """What is measured: functions over a NumPy-like namespace, and their arguments.
 
-A case is the same Python for NumPy, JAX and us; `xp` is numpy, or jax.numpy. The same in Numba is
-in `benchmarks.numba_peer`, in PyTorch in `benchmarks.torch_peer`, in C in `benchmarks.hand_written`.
-Arguments come from a fixed seed, so that every process makes the same ones. Whole programs are
-those of tests/jax_programs.
+A case is the same Python for NumPy, JAX and us; `xp` is numpy, or jax.numpy. Numba's, PyTorch's and
+C's are in `benchmarks.numba_peer`, `benchmarks.torch_peer` and `benchmarks.hand_written`. Arguments
+come from a fixed seed, so that every process makes the same ones. Whole programs are those of
+tests/jax_programs.
 """
 
 import runpy
