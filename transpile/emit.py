@@ -14,6 +14,7 @@ from transpile.graph import Atom, Const
 from transpile.library_calls import Calls
 from transpile.loops import (
     Alloc,
+    Apply,
     Buffer,
     Declare,
     Expr,
@@ -71,6 +72,7 @@ class Emitter:
         self.in_place = self._values_read_in_place()
         self.delayed: list[Statement] = []  # what ends the iteration
         self.scalars: dict[Stage, str] = {}
+        self.tested: dict[Expr, Ref] = {}  # what tests of the present scatter ask for again
         self.rows: dict[Stage, Buffer] = {}
         self.symbols: dict[Stage, dict[Symbol, Index]] = {}
         self.scope = memory.names.inner()
@@ -265,9 +267,17 @@ class Emitter:
 
     def subscripts(self, stage: Stage, whole: Stage | None = None) -> Iterator[Statement]:
         """The variables for subscripts that are read from arrays."""
+        tests = whole.scatter.tests if whole is not None and whole.scatter is not None else ()
         for symbol, value in stage.bound.items():
+            named: Expr = self.expression(stage, value, whole)
+            tested = _tested(value, tests)
+            if tested is not None:
+                made = self.expression(stage, tested, whole)
+                self.tested[made] = Ref(self.scope.new("place"), made.dtype)
+                yield Declare(self.tested[made].name, made)
+                named = map_expr(named, lambda e: self.tested.get(e, e))
             variable = Symbol(self.scope.new("at"), symbol.lower, symbol.extent)
-            yield Declare(variable.name, self.expression(stage, value, whole), symbol=variable)
+            yield Declare(variable.name, named, symbol=variable)
             self.symbols.setdefault(stage, {})[symbol] = Dim.of(variable)
 
     def _keep(self, stage: Stage, value: Expr) -> Iterator[Statement]:
@@ -355,6 +365,7 @@ class Emitter:
     def _scatter(self, stage: Stage, found: Scatter) -> Iterator[Statement]:
         """All elements first, unless they are there already; then the updates, in order."""
         out = self.stored(stage.var)
+        self.tested = {}
         if stage not in self.updated_in_place:
             yield from self.nest(found.first, stage, lambda i, v: [out.store(i, v)])
 
@@ -363,7 +374,8 @@ class Emitter:
             if found.then.combine != "set":
                 step = Update(out.load(index), found.then.combine, value)
             for test in found.tests:
-                step = If(self.expression(found.then, test, stage), (step,))
+                condition = self.expression(found.then, test, stage)
+                step = If(map_expr(condition, lambda e: self.tested.get(e, e)), (step,))
             return [step]
 
         yield from self.nest(found.then, stage, update)
@@ -381,6 +393,13 @@ class Emitter:
         for symbol in reversed(loops):
             body = [For(symbol, symbol.extent or 0, tuple(body))]
         yield from body
+
+
+def _tested(subscript: Expr, tests: tuple[Expr, ...]) -> Expr | None:
+    """What a subscript was made of, if it is computed and a test asks whether they are equal."""
+    sides = {arg for t in tests if isinstance(t, Apply) and t.op == "equal" for arg in t.args}
+    parts = (p for p in walks.subexpressions(subscript) if isinstance(p, Apply))
+    return next((p for p in parts if p in sides), None)
 
 
 def kernel_scope(emitter: Emitter) -> Names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from transpile.numpy.sorting import accepts_more
 from transpile.primitives.indexing import CLIP, FILL, scatter
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import COMPLEX128, FLOAT64, INT64
+from transpile.types import COMPLEX128, FLOAT32, FLOAT64, INT64
 
 
 def added_at(places: Any, values: Any, count: int, dtype: Any) -> Any:
@@ -161,14 +161,29 @@ def histogram_bin_edges(a: Array, bins: Any = 10, range: Any = None, weights: An
 def _equal_bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
     """The bin of each element by its distance from the first edge, put right where rounding took
     it over an edge; `count` where it is in none."""
+    edge = _edge_of(edges, first, last, count)
     inside = (x >= first) & (x <= last)
     values = convert(x, edges.dtype)
     width = np.subtract(last, first)
     place = convert((values - first) / width * count, INT64)
-    place = np.where(place == count, place - 1, place)
-    place = np.where(values < take(edges, place, CLIP), place - 1, place)
-    is_next = (values >= take(edges, place + 1, CLIP)) & (place != count - 1)
-    return np.where(inside, np.where(is_next, place + 1, place), count)
+    place = place - convert(place == count, INT64)
+    place = place - convert(values < edge(place), INT64)
+    is_next = (values >= edge(place + 1)) & (place != count - 1)
+    return np.where(inside, place + convert(is_next, INT64), count)
+
+
+def _edge_of(edges: Any, first: Any, last: Any, count: int) -> Callable[[Any], Any]:
+    """The function from numbers of edges to edges: the arithmetic that made them, where it gives
+    the same bits, as reading them takes longer."""
+
+    def computed(k: Any) -> Any:
+        return convert(convert(k, FLOAT64) * float(step) + float(first), edges.dtype)
+
+    if not isinstance(edges, Tracer) and edges.dtype in (FLOAT32, FLOAT64):
+        step = np.subtract(last, first, dtype=FLOAT64) / count
+        if np.array_equal(computed(np.arange(count + 1)), edges):
+            return computed
+    return lambda k: take(edges, k, CLIP)
 
 
 def _between_edges(x: Any, edges: Any) -> Any:

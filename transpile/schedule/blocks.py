@@ -72,7 +72,8 @@ def _blocked(
     updates = _outer_updates(loop)
     carried = _reads_accumulator(loop, updates)
     if (
-        not updates.keys() <= starts.keys()
+        not updates
+        or not updates.keys() <= starts.keys()
         or not isinstance(loop.stop, int)
         or not isinstance(loop.start, int)
         or loop.limit is not None

@@ -1,0 +1,155 @@
+"""Scatters: many updates of few elements are made in tables of their own first."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of
+from helpers import assert_same, ordinary
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import transpile
+from transpile.loops import For, Update
+from transpile.options import Options
+from transpile.schedule.scatters import PARTS, number_of_parts, scatters
+from transpile.schedule.simd import simd
+from transpile.walks import walk
+
+
+@pytest.fixture
+def few_updates(monkeypatch):
+    module = module_of(scatters)
+    monkeypatch.setattr(module, "FEWEST", 8)
+    monkeypatch.setattr(module, "UPDATES_OF_AN_ELEMENT", 2)
+    monkeypatch.setattr(module, "PARTS", 3)
+    monkeypatch.setattr(module, "BLOCK", 4)
+
+
+def combined(op, start, index, values):
+    return getattr(transpile.numpy.asarray(start).at[index], op)(values)
+
+
+def reference(op, start, index, values):
+    out = start.copy()
+    index = np.where(index < 0, index + len(start), index)
+    kept = (index >= 0) & (index < len(start))
+    function = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}[op]
+    with np.errstate(invalid="ignore"):
+        function.at(out, index[kept], values[kept])
+    return out
+
+
+def counted(x):
+    return transpile.numpy.histogram(x, bins=5, range=(-2, 2))[0]
+
+
+@pytest.mark.usefixtures("few_updates")
+@pytest.mark.parametrize("lanes", [False, True])
+@pytest.mark.parametrize("count", [24, 25, 31, 48])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1"])
+@pytest.mark.parametrize("op", ["add", "multiply", "min", "max"])
+def test_tables_give_the_same_as_one_update_after_another(op, dtype, count, lanes, monkeypatch):
+    monkeypatch.setattr(module_of(scatters), "LEAST_WORK", 0 if lanes else 1000)
+    rng = np.random.default_rng(count)
+    start = np.array([3, 0, 1, 2], dtype)
+    index = rng.integers(-6, 6, count)
+    values = rng.choice([0.5, 1, 2, -1] if dtype[0] == "f" else [1, 2, 3], count).astype(dtype)
+    program = lowered(lambda *args: combined(op, *args), start, index, values)
+    after = assert_steps_agree(program, [start, index, values], scatters)
+    assert [loop.symbol.name for loop in loops_of(after)].count("part") == 2
+    (table,) = set(after.temporaries) - set(program.temporaries)
+    assert table.shape == (3, 5)
+
+
+@pytest.mark.usefixtures("few_updates")
+def test_what_only_prepares_updates_is_part_of_them():
+    x = np.round(ordinary("f4", (40,)) * 4) / 4
+    program = lowered(counted, x)
+    after = assert_steps_agree(program, [x], scatters)
+    assert len(program.kernels) == 2 and len(after.kernels) == 1
+    made = {b.name for b in program.temporaries} - {b.name for b in after.temporaries}
+    assert made  # the numbers of the bins are no array any more
+    innermost = [p for p in loops_of(after) if not any(isinstance(s, For) for s in p.body)]
+    assert any(
+        len(p.body) > 2 and not any(isinstance(s, Update) for s in p.body) for p in innermost
+    )
+
+
+@pytest.mark.usefixtures("few_updates")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: transpile.numpy.zeros(4).at[x[:6] % 4].add(1.0),  # few updates
+        lambda x: transpile.numpy.zeros(40).at[x % 40].add(1.0),  # a large table
+        lambda x: transpile.numpy.zeros(4, int).at[x % 4].set(x),  # the last one wins
+        lambda x: np.cumsum(x),
+        lambda x: x.sum(),
+    ],
+)
+def test_other_loops_stay(f):
+    program = lowered(f, np.arange(40))
+    assert scatters(program, Options()) == program
+
+
+def test_sizes_alone_decide_about_tables():
+    assert number_of_parts(10_000_000, 256) == PARTS
+    assert number_of_parts(10_000_000, 1_000_000) == 1
+    assert number_of_parts(10_000_000, 200_000) == 6
+    assert number_of_parts(1000, 4) == 0 and number_of_parts(10_000_000, 0) == 0
+
+
+def test_parts_run_on_threads_and_their_places_in_lanes():
+    x = np.zeros(200_000, "f4")
+    text = transpile.jit(counted).lower(x).as_text("loops")
+    assert "for part in 0..16 parallel" in text
+    program = simd(scatters(lowered(counted, x), Options()), Options())
+    (places,) = (p for p in loops_of(program) if p.simd and len(p.body) > 2)
+    assert any(s.dtype == np.int64 for s in walk(places.body) if hasattr(s, "constant"))
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.sampled_from(["add", "min", "max"]), st.sampled_from(["f4", "f8", "i4"]), st.integers(0, 9)
+)
+def test_many_updates_agree_with_numpy_through_c(op, dtype, seed):
+    rng = np.random.default_rng(seed)
+    index = rng.integers(-60, 60, 70_000)
+    values = rng.integers(-8, 8, 70_000).astype(dtype)
+    start = rng.integers(-8, 8, 50).astype(dtype)
+    found = transpile.jit(lambda *args: combined(op, *args))(start, index, values)
+    np.testing.assert_array_equal(found, reference(op, start, index, values))
+
+
+def test_signs_of_zeros_nans_and_infinities_are_kept_through_c():
+    index = np.resize([0, 1, 2, 3, 4], 80_000)
+    start = np.array([-0.0, 0.0, 1.0, -np.inf, 2.0, -0.0])
+    values = np.resize([-0.0, -0.0, 0.0, 1.0], 80_000)
+    values[7], values[13] = np.nan, np.inf
+    found = transpile.jit(lambda *args: combined("add", *args))(start, index, values)
+    want = reference("add", start, index, values)
+    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(np.signbit(found[[0, 5]]), [False, True])
+    found = transpile.jit(lambda *args: combined("max", *args))(start, index, values)
+    np.testing.assert_array_equal(found, reference("max", start, index, values))
+
+
+def test_integers_wrap_around_in_any_table():
+    index, values = np.zeros(70_000, int), np.full(70_000, 77, np.int8)
+    found = transpile.jit(lambda *args: combined("add", *args))(np.zeros(2, np.int8), index, values)
+    assert found.tolist() == [int(np.array(70_000 * 77).astype(np.int8)), 0]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("bins", "limits"), [(7, (-1.3, 2.9)), (256, (-4, 4)), (10, (0.1, 0.7))])
+def test_histograms_of_many_numbers_agree_with_numpy(dtype, bins, limits):
+    rng = np.random.default_rng(0)
+    edges = np.histogram_bin_edges(np.zeros(1, dtype), bins, limits)
+    near = [np.nextafter(edges, -np.inf), edges, np.nextafter(edges, np.inf)]
+    odd = [np.nan, np.inf, -np.inf, -0.0, 1e30, -1e30]
+    x = np.concatenate([*near, odd, rng.standard_normal(70_000)]).astype(dtype)
+    with np.errstate(invalid="ignore"):
+        assert_same(lambda x: np.histogram(x, bins=bins, range=limits)[0], x)
+
+
+def test_histograms_of_many_integers_agree_with_numpy():
+    x = np.random.default_rng(0).integers(-40, 40, 70_000)
+    assert_same(lambda x: np.histogram(x, bins=9, range=(-30, 20))[0], x)

@@ -1,0 +1,351 @@
+"""Scatters: many updates of a few elements are collected in tables of their own first.
+
+Updates of elements that are read from an array (a histogram, a sum by index) run one after another,
+because two of them may meet. Where there are many more updates than elements, they are cut into
+parts by their number alone, each part has a table of its own, and the tables are combined in order:
+parts may run on several threads, and the result does not depend on how many there are (as for sums,
+docs/decisions/e-named-keys-and-block-sums.md). Inside a part the places of some updates at a time
+are computed in vector lanes and kept, then the updates made. Updates of no element go to one more
+at the end of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from transpile.cost import work
+from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substitute
+from transpile.errors import InternalError
+from transpile.loops import (
+    Alloc,
+    Apply,
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    If,
+    IndexValue,
+    Kernel,
+    Literal,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.primitives.reductions import identity
+from transpile.types import INT64
+from transpile.walks import (
+    accesses,
+    loads,
+    map_sequences,
+    map_statement,
+    names_in,
+    seen_by,
+    used_buffers,
+    walk,
+)
+
+# How many tables there are, if that many are small beside the updates: a table has at most one
+# element for so many updates of its part.
+PARTS = 16
+UPDATES_OF_AN_ELEMENT = 8
+# Fewer updates than this are not worth the tables.
+FEWEST = 1 << 16
+# Places that take more work than this (`cost.work`) are computed in vector lanes.
+LEAST_WORK = 40
+# How many places are computed at a time.
+BLOCK = 1024
+
+_COMBINING = ("add", "multiply", "minimum", "maximum")
+
+
+def scatters(program: Program, options: Options) -> Program:
+    """The program with such updates made in tables of their parts."""
+    names = Names(names_in(program))
+    program = _joined(program, names)
+    temporaries = list(program.temporaries)
+    kernels = []
+    for kernel in program.kernels:
+        tables = _Tables(seen_by(program, kernel), names, temporaries)
+        kernels.append(replace(kernel, body=map_sequences(kernel.body, tables.sequence)))
+    return replace(program, kernels=tuple(kernels), temporaries=tuple(temporaries))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A loop of updates: what prepares an update, when it is made, and the update itself."""
+
+    loop: For
+    count: int
+    prepared: tuple[Statement, ...]
+    tests: tuple[Expr, ...]
+    update: Update
+    target: Load
+
+
+def _updates(statement: Statement) -> _Found | None:
+    """The updates of a loop that makes one in each iteration, in any order, and reads nothing of
+    what it changes."""
+    if not isinstance(statement, For) or statement.ordered or statement.limit is not None:
+        return None
+    if statement.start != 0 or not isinstance(statement.stop, int) or not statement.body:
+        return None
+    *prepared, last = statement.body
+    tests: list[Expr] = []
+    while isinstance(last, If) and len(last.body) == 1 and not last.orelse:
+        tests.append(last.condition)
+        last = last.body[0]
+    if not all(isinstance(s, Declare) for s in prepared) or not isinstance(last, Update):
+        return None
+    target = last.target
+    if last.op not in _COMBINING or not isinstance(target, Load) or target.dtype.kind not in "fiu":
+        return None
+    if not any(s.extent is not None and s != statement.symbol for s in _symbols(target.index)):
+        return None
+    every = [*prepared, *(If(t, ()) for t in tests), Store("", (), last.value)]
+    if any(load.buffer == target.buffer for s in every for load in loads(s)):
+        return None
+    return _Found(statement, statement.stop, tuple(prepared), tuple(tests), last, target)
+
+
+def _symbols(index: Shape) -> set[Symbol]:
+    return {s for i in index if isinstance(i, Dim) for s in i.symbols()}
+
+
+# ------------------------------------------------------------------------------------- tables
+
+
+class _Tables:
+    """Rewrites the updates of a kernel."""
+
+    def __init__(
+        self, buffers: Mapping[str, Buffer], names: Names, temporaries: list[Buffer]
+    ) -> None:
+        self.buffers = buffers
+        self.names = names
+        self.temporaries = temporaries
+
+    def sequence(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The statements with such loops among them rewritten."""
+        body: list[Statement] = []
+        for statement in statements:
+            found = _updates(statement)
+            parts = 0 if found is None else number_of_parts(found.count, self._size(found))
+            if found is None or parts < 2:
+                body.append(statement)
+            else:
+                body += self._in_parts(found, parts)
+        return tuple(body)
+
+    def _size(self, found: _Found) -> Index:
+        buffer = self.buffers.get(found.target.buffer)
+        return 0 if buffer is None else product(buffer.shape)
+
+    def _in_parts(self, found: _Found, parts: int) -> Iterator[Statement]:
+        whole = self.buffers[found.target.buffer]
+        dtype, size = whole.dtype, product(whole.shape)
+        table = Buffer(self.names.new(f"{whole.name}_parts"), (parts, size + 1), dtype)
+        self.temporaries.append(table)
+        names = self.names.inner()
+        part = Symbol(names.new("part"), 0, parts)
+        place = Symbol(names.new("at"), 0, size + 1)
+        start = Literal(_start(found.update.op, dtype), dtype)
+        cleared = Store(table.name, (Dim.of(part), Dim.of(place)), start)
+        if _takes_lanes(found):
+            block = Symbol(names.new("block"), 0, -(-found.count // BLOCK))
+            body = tuple(_block(found, table, whole.shape, (part, block), names))
+            counted = _share(For(block, -(-found.count // BLOCK), body), part, parts)
+        else:
+            counted = _share(_plain(found, table, whole.shape, part), part, parts)
+        yield For(part, parts, (For(place, size + 1, (cleared,)), counted))
+        yield self._combined(found, table, whole, part)
+
+    def _combined(self, found: _Found, table: Buffer, whole: Buffer, part: Symbol) -> Statement:
+        """All tables, one after another, added to what is there."""
+        names = self.names.inner()
+        symbols = [Symbol(names.new("element"), 0, extent) for extent in whole.shape]
+        index: Shape = tuple(map(Dim.of, symbols))
+        source = Load(table.name, (Dim.of(part), row_major(index, whole.shape)), whole.dtype)
+        target = Load(whole.name, index, whole.dtype)
+        nest: Statement = Update(target, found.update.op, source)
+        for symbol in reversed(symbols):
+            nest = For(symbol, symbol.extent or 0, (nest,))
+        return For(part, part.extent or 0, (nest,))
+
+
+def number_of_parts(updates: int, size: Index) -> int:
+    """How many tables of this size so many updates are worth; it depends on nothing else."""
+    if not isinstance(size, int) or size == 0 or updates < FEWEST:
+        return 0
+    return min(PARTS, updates // (UPDATES_OF_AN_ELEMENT * size))
+
+
+def _start(op: str, dtype: np.dtype[Any]) -> Any:
+    """What a table begins with, which changes no number: for sums -0.0."""
+    if op == "add" and dtype.kind == "f":
+        return np.array(-0.0, dtype)[()]
+    return identity(op, dtype).value[()]
+
+
+def _takes_lanes(found: _Found) -> bool:
+    """Tell whether the places take so much computing that vector lanes pay for keeping them."""
+    tests = (If(t, ()) for t in found.tests)
+    return sum(map(work, (*found.prepared, *tests))) > LEAST_WORK
+
+
+def _share(loop: For, part: Symbol, parts: int) -> For:
+    """The iterations of a loop that belong to a part."""
+    if not isinstance(loop.stop, int):
+        raise InternalError(f"{loop.symbol} ends at {loop.stop}, which no number of parts shares")
+    share = -(-loop.stop // parts)
+    first = Dim.of(part) * share
+    limit = None if share * parts == loop.stop else loop.stop
+    return replace(loop, start=first, stop=first + share, limit=limit)
+
+
+def _plain(found: _Found, table: Buffer, shape: Shape, part: Symbol) -> For:
+    """The updates, each as soon as its place is known."""
+    place = row_major(found.target.index, shape)
+    target = Load(table.name, (Dim.of(part), place), table.dtype)
+    step: Statement = replace(found.update, target=target)
+    for test in reversed(found.tests):
+        step = If(test, (step,))
+    return replace(found.loop, body=(*found.prepared, step))
+
+
+def _block(
+    found: _Found, table: Buffer, shape: Shape, around: tuple[Symbol, Symbol], names: Names
+) -> Iterator[Statement]:
+    """The places of a block of updates, in lanes; then the updates."""
+    part, block = around
+    first = Dim.of(block) * BLOCK
+    here = (Dim.of(found.loop.symbol) - first,)
+    limit = None if found.count % BLOCK == 0 else found.count
+    places = Buffer(names.new("places"), (BLOCK,), INT64)
+    place: Expr = IndexValue(row_major(found.target.index, shape))
+    for test in reversed(found.tests):
+        place = Apply("select", (test, place, Literal(table.shape[1] - 1, INT64)), INT64)
+    yield Alloc(places)
+    prepared: list[Statement] = [*found.prepared, Store(places.name, here, place)]
+    value = found.update.value
+    if not isinstance(value, Literal) and not _is_at_hand(value):
+        kept = Buffer(names.new("values"), (BLOCK,), value.dtype)
+        yield Alloc(kept)
+        prepared.append(Store(kept.name, here, value))
+        value = Load(kept.name, here, value.dtype)
+    loop = replace(found.loop, start=first, stop=first + BLOCK, limit=limit)
+    yield replace(loop, body=tuple(prepared))
+    at = Symbol(names.new("at"), 0, table.shape[1])
+    target = Load(table.name, (Dim.of(part), Dim.of(at)), table.dtype)
+    yield replace(
+        loop,
+        body=(
+            Declare(at.name, Load(places.name, here, INT64), symbol=at),
+            Update(target, found.update.op, value),
+        ),
+    )
+
+
+def _is_at_hand(value: Expr) -> bool:
+    """Tell whether a value is an element of an array whose place is no other value."""
+    return isinstance(value, Load) and len(_symbols(value.index)) <= 1
+
+
+# ------------------------------------------------------------------------------ joined kernels
+
+
+def _joined(program: Program, names: Names) -> Program:
+    """The program with kernels that only prepare the updates of the next one made part of it."""
+    kernels: list[Kernel] = []
+    gone: set[str] = set()
+    users: dict[str, int] = {}
+    for kernel in program.kernels:
+        for name in used_buffers(kernel)[0]:
+            users[name] = users.get(name, 0) + 1
+    temporaries = {b.name for b in program.temporaries if users.get(b.name) == 2}
+    for kernel in program.kernels:
+        before = kernels[-1] if kernels else None
+        joined = None if before is None else _join(before, kernel, program, temporaries, names)
+        if joined is None:
+            kernels.append(kernel)
+        else:
+            kernels[-1], made = joined
+            gone |= made
+    kept = tuple(b for b in program.temporaries if b.name not in gone)
+    return replace(program, kernels=tuple(kernels), temporaries=kept)
+
+
+def _join(
+    before: Kernel, kernel: Kernel, program: Program, temporaries: set[str], names: Names
+) -> tuple[Kernel, set[str]] | None:
+    """Two kernels in one, and the arrays that are then numbers: where the first one makes elements
+    for the updates of the second and does nothing else."""
+    found = _updates(kernel.body[-1]) if kernel.body else None
+    if found is None or len(before.body) != 1 or before.shapes or kernel.shapes:
+        return None
+    (loop,) = before.body
+    size = product(program.buffers()[found.target.buffer].shape)
+    if not isinstance(loop, For) or replace(loop, body=()) != replace(found.loop, body=()):
+        return None
+    if number_of_parts(found.count, size) < 2:
+        return None
+    made = {s.buffer for s in loop.body if isinstance(s, Store)}
+    index = (Dim.of(loop.symbol),)
+    if not made or not made <= temporaries:
+        return None
+    if not all(isinstance(s, Declare) or _is_made(s, index) for s in loop.body):
+        return None
+    others = [s for statement in kernel.body[:-1] for s in walk((statement,))]
+    if any(name in made for s in others for name, _ in accesses(s)):
+        return None
+    inside = [(n, i) for s in walk((found.loop,)) for n, i in accesses(s) if n in made]
+    if any(i != index for _, i in inside) or found.target.buffer in used_buffers(before)[0]:
+        return None
+    numbers: dict[str, Ref] = {}
+    prepared = tuple(_renamed(loop.body, names, numbers))
+
+    def number(expr: Expr) -> Expr:
+        return numbers[expr.buffer] if isinstance(expr, Load) and expr.buffer in made else expr
+
+    updates = tuple(map_statement(s, number, lambda i: i) for s in found.loop.body)
+    whole = replace(found.loop, body=(*prepared, *updates))
+    comment = tuple(dict.fromkeys((*before.comment, *kernel.comment)))
+    return replace(kernel, body=(*kernel.body[:-1], whole), comment=comment), made
+
+
+def _is_made(statement: Statement, index: Shape) -> bool:
+    return isinstance(statement, Store) and statement.index == index
+
+
+def _renamed(
+    body: tuple[Statement, ...], names: Names, numbers: dict[str, Ref]
+) -> Iterator[Statement]:
+    """The statements with new names for their variables, and variables for what they store."""
+    refs: dict[str, str] = {}
+    symbols: dict[Symbol, Index] = {}
+
+    def expression(expr: Expr) -> Expr:
+        return Ref(refs.get(expr.name, expr.name), expr.dtype) if isinstance(expr, Ref) else expr
+
+    for statement in body:
+        changed = map_statement(statement, expression, lambda i: substitute(i, symbols))
+        if isinstance(changed, Store):
+            number = Ref(names.new(changed.buffer), changed.value.dtype)
+            numbers[changed.buffer] = number
+            yield Declare(number.name, changed.value)
+        elif isinstance(changed, Declare):
+            name = refs[changed.name] = names.new(changed.name)
+            symbol = changed.symbol
+            if symbol is not None:
+                renamed = replace(symbol, name=name)
+                symbols[symbol] = Dim.of(renamed)
+                symbol = renamed
+            yield replace(changed, name=name, symbol=symbol)
