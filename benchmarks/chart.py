@@ -14,7 +14,9 @@ COLOURS = {
     "jax": "#ee6677",
     "torch": "#ccbb44",
 }
-BAR = 0.17  # inches
+BAR = 0.13  # inches
+LONG = 15  # workloads: more are drawn side by side, in columns
+COLUMNS = 3
 
 
 def draw(found, path):
@@ -24,36 +26,61 @@ def draw(found, path):
     """
     if Figure is None:
         return "no chart: matplotlib is missing (pip install 'transpile[bench]')"
-    place, ticks, edges = 0.0, [], []
-    bars = {who: ([], []) for who in COLOURS}
-    for name, line in found.items():
+    parts = columns({name: line["ratios"] for name, line in found.items()})
+    longest = max(sum(len(ratios) + 1 for ratios in part.values()) for part in parts)
+    figure = Figure(figsize=(7.5 * len(parts), 1.5 + BAR * longest), layout="constrained")
+    every = figure.subplots(1, len(parts), squeeze=False, sharex=True)[0]
+    for axes, part in zip(every, parts, strict=True):
+        bars(axes, part)
+        axes.set_ylim(longest - 0.5, -1)
+    labels = {}
+    for axes in every:
+        handles, names = axes.get_legend_handles_labels()
+        labels |= dict(zip(names, handles, strict=True))
+    figure.legend(
+        [labels[who] for who in COLOURS if who in labels],
+        [who for who in COLOURS if who in labels],
+        loc="outside upper center",
+        ncols=len(COLOURS),
+        title="best time as a multiple of ours (to the right of 1: ours is faster)",
+        frameon=False,
+    )
+    figure.savefig(path, dpi=110)
+    return f"chart in {Path(path).name}, beside it"
+
+
+def columns(workloads):
+    """The workloads in parts of about as many bars each."""
+    if len(workloads) <= LONG:
+        return [workloads]
+    total = sum(len(ratios) + 1 for ratios in workloads.values())
+    parts, place = [{} for _ in range(COLUMNS)], 0
+    for name, ratios in workloads.items():
+        parts[place * COLUMNS // total][name] = ratios
+        place += len(ratios) + 1
+    return parts
+
+
+def bars(axes, workloads):
+    """The bars of one column, from the top: they begin at 1 and go to the right where ours is
+    faster."""
+    place, ticks = 0, []
+    found = {who: ([], []) for who in COLOURS}
+    for name, ratios in workloads.items():
         start = place
-        for who in COLOURS:
-            if who in line["ratios"]:
-                bars[who][0].append(place)
-                bars[who][1].append(line["ratios"][who])
-                place += 1
+        for who in (who for who in COLOURS if who in ratios):
+            found[who][0].append(place)
+            found[who][1].append(ratios[who] - 1)
+            place += 1
         ticks.append((name, (start + place - 1) / 2))
+        axes.axhline(place, color="#dddddd", linewidth=0.6)
         place += 1
-        edges.append(place - 1)
-    figure = Figure(figsize=(9, 1.2 + BAR * place), layout="constrained")
-    axes = figure.subplots()
-    for who, (places, ratios) in bars.items():
-        if places:  # bars start at 1: to the right ours is faster, to the left they are
-            widths = [ratio - 1 for ratio in ratios]
+    for who, (places, widths) in found.items():
+        if places:
             axes.barh(places, widths, left=1, height=0.9, color=COLOURS[who], label=who)
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
     axes.set_yticks([at for _, at in ticks], [name for name, _ in ticks])
-    axes.set_ylim(place - 0.5, -1)
-    for edge in edges[:-1]:
-        axes.axhline(edge, color="#dddddd", linewidth=0.6)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.set_xlabel("best time as a multiple of ours (to the right of 1: ours is faster)")
-    axes.xaxis.set_label_position("top")
-    axes.xaxis.tick_top()
-    axes.legend(loc="lower right")
-    figure.savefig(path, dpi=110)
-    return f"chart in {Path(path).name}, beside it"
