@@ -20,7 +20,8 @@ DATA_FLOW = """
     signature surroundings
     transforms primitives numpy
     passes
-    routines products convolutions fourier loops walks checked_memory run_loops runtime names cost
+    routines products convolutions fourier loops walks checked_memory run_indices run_loops
+    runtime names cost
     places sorts tangles elements inlining bodies placement updates nest sharing library_calls
     repeats effects emit lower
     schedule

@@ -29,6 +29,20 @@ void product_F(int64_t m, int64_t n, int64_t k, const F *a, int64_t a_row, int64
 {
     matmul_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, workspace);
 }
+
+/* The same by matmul_rows, `block` rows at a time; the panels are in the workspace, if wanted. */
+void rows_F(int64_t m, int64_t n, int64_t k, const F *a, int64_t a_row, int64_t a_col,
+            const F *b, int64_t b_row, int64_t b_col, F *c, int64_t c_row, F *workspace,
+            int64_t block, bool with_panels)
+{
+    if (with_panels) {
+        matmul_panels_F(n, k, b, b_row, b_col, workspace);
+    }
+    for (int64_t i = 0; i < m; i += block) {
+        matmul_rows_F(matmul_smaller(block, m - i), n, k, a + i * a_row, a_row, a_col,
+                      with_panels ? workspace : b, with_panels ? 0 : b_row, c + i * c_row, c_row);
+    }
+}
 """
 
 # Every buffer has exactly its size, so that the sanitizer sees each step outside.
@@ -96,7 +110,9 @@ def program(*texts: str) -> str:
     """A C file: the headers a saved program includes, the kernel, then `texts`."""
     names = ("math", "stdint", "stdbool", "stddef", "string", "stdlib")
     includes = [f"#include <{name}.h>" for name in names]
-    kernel = [(RUNTIME / name).read_text() for name in ("multiply_add.h", "matmul.h")]
+    kernel = [
+        (RUNTIME / name).read_text() for name in ("multiply_add.h", "matmul.h", "matmul_rows.h")
+    ]
     return "\n".join(includes) + "\n\n" + "\n\n".join(instantiate(t) for t in (*kernel, *texts))
 
 
@@ -125,9 +141,18 @@ class Kernel:
 
     def __call__(self, a, b, threads=1):
         """a @ b, checking that nothing outside of the result and the workspace is written."""
+        size = self.workspace_bytes(*a.shape[:1], b.shape[1], a.shape[1], a.dtype)
+        return self.checked("product", a, b, threads, size)
+
+    def rows(self, a, b, threads, block, with_panels):
+        """a @ b, some rows at a time."""
+        size = -(-b.shape[1] // 32) * 32 * b.shape[0] * b.itemsize
+        further = (ctypes.c_int64(block), ctypes.c_bool(with_panels))
+        return self.checked("rows", a, b, threads, size, *further)
+
+    def checked(self, name, a, b, threads, size, *further):
         (m, k), (_, n), dtype = a.shape, b.shape, a.dtype
         c = np.full((m + 1, n + 3), 77, dtype)
-        size = self.workspace_bytes(m, n, k, dtype)
         workspace = np.full(size + 64, 77, np.uint8)
 
         def operand(x):
@@ -135,12 +160,13 @@ class Kernel:
             return ctypes.c_void_p(x.ctypes.data), ctypes.c_int64(rows), ctypes.c_int64(columns)
 
         self.library.omp_set_num_threads(threads)
-        self.function("product", dtype)(
+        self.function(name, dtype)(
             *map(ctypes.c_int64, (m, n, k)),
             *operand(a),
             *operand(b),
             *operand(c)[:2],
             ctypes.c_void_p(workspace.ctypes.data),
+            *further,
         )
         assert (workspace[size:] == 77).all()
         assert (c[m:] == 77).all()
@@ -220,6 +246,31 @@ def test_an_element_has_the_same_bits_whatever_surrounds_it(
     rows, columns = slice(m // 3, m), slice(n // 3, n)
     part = native(LAYOUTS[layout](a[rows]), LAYOUTS[other](b[:, columns]))
     assert got[rows, columns].tobytes() == part.tobytes()
+
+
+sizes = st.integers(1, 70)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.one_of(st.tuples(sizes, sizes, sizes), st.tuples(sizes, long, long)),
+    dtypes,
+    layouts,
+    layouts,
+    st.integers(1, 80),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_rows_have_the_bits_of_the_product(
+    native, shape, dtype, layout, other, block, with_panels, seed
+):
+    m, n, k = (max(size, 1) for size in shape)
+    n = n if with_panels else (n + 15) // 16 * 16
+    rng = np.random.default_rng(seed)
+    a = LAYOUTS[layout](rng.standard_normal((m, k)).astype(dtype))
+    b = LAYOUTS[other if with_panels else "rows"](rng.standard_normal((k, n)).astype(dtype))
+    got = native.rows(a, b, 2, block, with_panels)
+    assert got.tobytes() == native(a, b).tobytes()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

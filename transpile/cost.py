@@ -125,7 +125,7 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
         for statement in body:
             writes, reads = written(statement), list(loads(statement))
             if isinstance(statement, Call):
-                scratch = {load.buffer for load in reads} & set(writes[-1:])
+                scratch = {load.buffer for load in reads} & set(writes[1:][-1:])
                 for name in {load.buffer for load in reads} - scratch:
                     touched[name, name in writes, ()] = count(product(buffers[name].shape))
                 continue

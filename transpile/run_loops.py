@@ -8,15 +8,14 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from transpile.checked_memory import Memory, Team, Workspace
 from transpile.convolutions import elements
-from transpile.dims import Atom, Dim, Index, Shape, Symbol, bounds, evaluate, product
+from transpile.dims import Index, Shape, evaluate, product
 from transpile.errors import InternalError
 from transpile.fourier import KINDS
 from transpile.graph import Site
@@ -44,6 +43,7 @@ from transpile.loops import (
 )
 from transpile.primitive import TABLE
 from transpile.routines import Routine
+from transpile.run_indices import compiled
 from transpile.walks import seen_by
 
 # What the functions of ordinary angles give for others: anything that will be noticed.
@@ -241,37 +241,63 @@ class _KernelRun:
             self.scalars[target.name] = result
 
     def call(self, call: Call) -> None:
-        """matmul_T(m, n, k, &a, row, column, &b, row, column, &c, row, &workspace), or a sort."""
+        """What a call does, by the name of its function."""
         if call.routine is not None:
             self.library(call, call.routine)
-            return
+            return None
         if call.site is not None:
             self.call_back(call, call.site)
-            return
-        if call.function.startswith(("sort_", "argsort_")):
-            self.sort(call)
-            return
-        if call.function.startswith("conv_"):
-            self.convolution(call)
-            return
-        if call.function.startswith("fft_"):
-            self.transform(call)
-            return
-        if not call.function.startswith("matmul_"):
-            raise InternalError(f"{call.function} has no meaning here")
-        if call.function.startswith("matmul_batch_"):
-            self.stack(call)
-            return
-        m, n, k, a_row, a_column, b_row, b_column, c_row = (
-            self.index(x) for x in call.args if not isinstance(x, Load)
-        )
+            return None
+        meanings = {
+            "sort_": self.sort,
+            "argsort_": self.sort,
+            "conv_": self.convolution,
+            "fft_": self.transform,
+            "matmul_batch_": self.stack,
+            "matmul_panels_": self.panels,
+            "matmul_rows_": self.rows,
+            "matmul_": self.product,
+            "transpose_tile_": self.transpose,
+        }
+        for prefix, meaning in meanings.items():
+            if call.function.startswith(prefix):
+                return meaning(call)
+        raise InternalError(f"{call.function} has no meaning here")
+
+    def product(self, call: Call) -> None:
+        """matmul_T(m, n, k, &a, row, column, &b, row, column, &c, row, &workspace)."""
+        m, n, k, a_row, a_column, b_row, b_column, c_row = map(self.index, _numbers(call))
         a, b, c, scratch = (x for x in call.args if isinstance(x, Load))
         left = self.matrix(a, (m, k), (a_row, a_column))
         right = self.matrix(b, (k, n), (b_row, b_column))
-        first = self.position(c.buffer, c.index)
         for (i, j), value in np.ndenumerate(np.matmul(left, right)):
-            self.memories[c.buffer].write(first + i * c_row + j, value)
+            self.put(c, i * c_row + j, value)
         self.memories[scratch.buffer].fill(0)
+
+    def panels(self, call: Call) -> None:
+        """matmul_panels_T(n, k, &b, row, column, &panels): here they are the matrix, row by row."""
+        n, k, *steps = map(self.index, _numbers(call))
+        b, panels = (x for x in call.args if isinstance(x, Load))
+        matrix = self.matrix(b, (k, n), (steps[0], steps[1]))
+        for position, value in enumerate(matrix.ravel()):
+            self.put(panels, position, value)
+
+    def rows(self, call: Call) -> None:
+        """matmul_rows_T(m, n, k, &a, row, column, &b, row, &c, row); a row of 0: panels."""
+        m, n, k, *steps, b_row, c_row = map(self.index, _numbers(call))
+        a, b, c = (x for x in call.args if isinstance(x, Load))
+        left = self.matrix(a, (m, k), (steps[0], steps[1]))
+        right = self.matrix(b, (k, n), (b_row or n, 1))
+        for (i, j), value in np.ndenumerate(np.matmul(left, right)):
+            self.put(c, i * c_row + j, value)
+
+    def put(self, first: Load, offset: int, value: Any) -> None:
+        """Change the element that lies so far behind another one."""
+        memory, position = self.memories[first.buffer], self.position(first.buffer, first.index)
+        for team in self.teams:
+            team.note(memory, position + offset)
+            team.writers[memory, position + offset] = team.iteration
+        memory.write(position + offset, value)
 
     def call_back(self, call: Call, site: Site) -> None:
         """The callback of a site, with copies of the arrays."""
@@ -304,7 +330,7 @@ class _KernelRun:
     def stack(self, call: Call) -> None:
         """matmul_batch_T(count, m, n, k, &a, step, row, column, &b, ..., &c, step, row, places,
         &workspace)."""
-        sizes = [self.index(x) for x in call.args if not isinstance(x, Load)]
+        sizes = list(map(self.index, _numbers(call)))
         count, m, n, k = sizes[:4]
         a_step, *a_steps, b_step, b_row, b_column, c_step, c_row, _ = sizes[4:]
         a, b, c, scratch = (x for x in call.args if isinstance(x, Load))
@@ -351,6 +377,14 @@ class _KernelRun:
         for position, value in enumerate(found.ravel(), begin):
             self.memories[out.buffer].write(position, value)
         self.memories[scratch.buffer].fill(0)
+
+    def transpose(self, call: Call) -> None:
+        """transpose_tile_U(tile, rows, columns, &x, row, &out)."""
+        tile, rows, columns, row = (self.index(a) for a in call.args if not isinstance(a, Load))
+        x, out = (a for a in call.args if isinstance(a, Load))
+        found = self.matrix(x, (min(rows, tile), min(columns, tile)), (row, 1))
+        for (i, j), value in np.ndenumerate(found):
+            self.put(out, j * tile + i, value)
 
     def whole(self, first: Load, shape: tuple[int, ...]) -> Any:
         """All elements of a buffer, in a shape."""
@@ -415,7 +449,7 @@ class _KernelRun:
                 return np.bool_(self.index(low) <= self.index(index) < self.index(high))
 
     def index(self, index: Index) -> int:
-        return index if isinstance(index, int) else _compiled(index)(self.indices)
+        return index if isinstance(index, int) else compiled(index)(self.indices)
 
     def position(self, buffer: str, index: Shape) -> int:
         """The place of an element in its buffer, each subscript being within its axis."""
@@ -440,34 +474,5 @@ def _apply(op: str, dtype: np.dtype[Any], args: Sequence[Any]) -> Any:
     return np.asarray(TABLE[op].numpy(*args), dtype)[()]
 
 
-@lru_cache(maxsize=65536)
-def _compiled(index: Dim) -> Callable[[dict[str, int]], int]:
-    """The index as a function of the values of its symbols; their declared ranges are checked."""
-    ranges = []
-    for symbol in sorted(index.symbols(), key=str):
-        high = None if symbol.extent is None else bounds(symbol.extent)[1]
-        ranges.append((symbol.name, symbol.lower, high))
-    function: Callable[[dict[str, int]], int] = eval(f"lambda v: {_python(index)}")
-
-    def checked(values: dict[str, int]) -> int:
-        for name, low, high in ranges:
-            if values[name] < low or (high is not None and values[name] >= high):
-                raise InternalError(f"{name} is {values[name]}, outside {low}..{high} in {index}")
-        return function(values)
-
-    return checked
-
-
-def _python(index: Index) -> str:
-    """The index as a Python expression over the dictionary `v`."""
-    if isinstance(index, int):
-        return f"({index})"
-    terms = ["*".join([f"({c})", *map(_atom, atoms)]) for atoms, c in index.terms]
-    return f"({'+'.join(terms)})"
-
-
-def _atom(atom: Atom) -> str:
-    if isinstance(atom, Symbol):
-        return f"v[{atom.name!r}]"
-    word = "//" if type(atom).__name__ == "Quotient" else "%"
-    return f"({_python(atom.dividend)}{word}{_python(atom.divisor)})"
+def _numbers(call: Call) -> list[Index]:
+    return [x for x in call.args if not isinstance(x, Load)]

@@ -15,6 +15,7 @@ from transpile.schedule.flatten import flatten
 from transpile.schedule.hoist import hoist
 from transpile.schedule.interchange import interchange
 from transpile.schedule.local_arrays import local_arrays
+from transpile.schedule.product_rows import product_rows
 from transpile.schedule.repeated import repeated
 from transpile.schedule.scalars import scalars
 from transpile.schedule.scatters import scatters
@@ -30,6 +31,10 @@ from transpile.schedule.versions import versions
 from transpile.walks import check
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
+    (
+        product_rows,
+        "a matrix product is made some rows at a time, used while they are in cache",
+    ),
     (
         split,
         "loops over padded or joined arrays run piece by piece, without a test in each iteration",

@@ -1,0 +1,184 @@
+"""Product rows: what stands around a matrix product is done with some of its rows at a time."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of
+
+from transpile import jit
+from transpile.loops import Alloc, Call
+from transpile.options import Options
+from transpile.schedule.product_rows import product_rows
+from transpile.walks import walk
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of a few rows, around products that the interpreter can make."""
+    module = module_of(product_rows)
+    for name, value in (("LEAST_FLOPS", 0), ("MOST_ROWS", 4), ("LEAST_ROWS", 2)):
+        monkeypatch.setattr(module, name, value)
+
+
+def integers(*shape):
+    """Small ones, so that sums have the same bits in any order."""
+    return np.random.default_rng(len(shape)).integers(-3, 4, shape).astype("f8")
+
+
+def softmax_like(x):
+    """Row by row, as softmax is, and exact."""
+    return x - x.max(axis=-1, keepdims=True) + x.sum(axis=-1, keepdims=True)
+
+
+def layers(x, v, w, b):
+    return np.maximum(np.maximum(x @ v, 0) @ w + b, 0)
+
+
+def attention(q, k, v):
+    return softmax_like(q @ k.transpose(0, 1, 3, 2)) @ v
+
+
+def normed(x, w, b):
+    return softmax_like(x) @ w + b
+
+
+def residual(x, w, b):
+    return x + np.maximum(x @ w + b, 0)
+
+
+# The function, the shapes of its arguments, and how many arrays a block has.
+MERGED = {
+    "bias": (lambda x, w, b: x @ w + b, [(8, 16), (16, 16), (16,)], 0),
+    "narrow": (lambda x, w, b: x @ w * b, [(24, 16), (16, 6), (6,)], 0),
+    "rows of two axes": (lambda x, w, b: np.abs(x @ w + b), [(2, 8, 16), (16, 16), (16,)], 0),
+    "ones between": (lambda x, w, b: x @ w + b, [(8, 1, 16), (16, 16), (16,)], 0),
+    "rows of b": (lambda x, w: np.abs(x @ w.T), [(8, 16), (16, 16)], 0),
+    "turned": (lambda x, w: np.abs(x.T @ w), [(16, 8), (16, 16)], 0),
+    "sliced": (lambda x, w: np.abs(x[1:9, ::2] @ w[:, 1:17]), [(10, 32), (16, 18)], 0),
+    "residual": (residual, [(8, 16), (16, 16), (16,)], 0),
+    "statistics": (lambda x, w: softmax_like(x @ w), [(8, 16), (16, 16)], 0),
+    "sums": (lambda x, w: (x @ w).sum(axis=1), [(8, 16), (16, 16)], 1),
+    "two results": (lambda x, w: (x @ w, np.abs(x @ w)), [(8, 16), (16, 16)], 0),
+    "layers": (layers, [(8, 16), (16, 16), (16, 8), (8,)], 1),
+    "attention": (attention, [(2, 2, 8, 16), (2, 2, 20, 16), (2, 2, 20, 16)], 1),
+    "norm before": (normed, [(8, 16), (16, 16), (16,)], 1),
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_kernels_around_a_product_become_one(small_blocks, name):
+    f, shapes, arrays = MERGED[name]
+    values = [integers(*shape) for shape in shapes]
+    before = lowered(f, *values)
+    after = assert_steps_agree(before, values, product_rows)
+    (kernel,) = after.kernels
+    assert len(before.kernels) > 1
+    calls = [s for s in walk(kernel.body) if isinstance(s, Call)]
+    assert all(c.function.startswith(("matmul_rows_", "matmul_panels_")) for c in calls)
+    assert any(loop.parallel for loop in loops_of(after))
+    in_blocks = [s for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.shape[0] <= 4]
+    assert len(in_blocks) == arrays
+    assert not any(b.dtype == np.uint8 for b in after.temporaries)
+
+
+def test_panels_are_in_memory_where_they_are_large(small_blocks, monkeypatch):
+    monkeypatch.setattr(module_of(product_rows), "LARGEST_BLOCK", 4 * 20 * 8)
+    _, shapes, _ = MERGED["attention"]
+    values = [integers(*shape) for shape in shapes]
+    after = assert_steps_agree(lowered(attention, *values), values, product_rows)
+    assert [b.shape for b in after.temporaries] == [(2, 2, 32 * 16)]
+
+
+def columns_too(x, w):
+    y = x @ w
+    return y / (1 + y.max(axis=0))
+
+
+def right_operand(x, w):
+    return x @ np.abs(x @ w)
+
+
+def in_order(x, w):
+    return np.cumsum(x @ w, axis=0)
+
+
+def shifted(x, w):
+    y = x @ w
+    return y[1:] - y[:-1]
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes"),
+    [
+        (columns_too, [(8, 16), (16, 16)]),
+        (in_order, [(8, 16), (16, 16)]),
+        (shifted, [(9, 16), (16, 16)]),
+        (lambda x, w: np.abs((x @ w).T), [(8, 16), (16, 12)]),
+        (lambda x, w: x @ w, [(8, 16), (16, 16)]),
+        (lambda x, w: np.abs(x @ w)[::-1].sum(axis=0), [(8, 16), (16, 16)]),
+    ],
+)
+def test_what_needs_other_rows_waits_for_all(small_blocks, f, shapes):
+    values = [integers(*shape) for shape in shapes]
+    before = lowered(f, *values)
+    assert product_rows(before, Options()) == before
+
+
+def test_a_right_operand_is_complete_before_it_is_read(small_blocks):
+    values = [integers(16, 16), integers(16, 16)]
+    after = assert_steps_agree(lowered(right_operand, *values), values, product_rows)
+    assert len(after.kernels) == 2
+
+
+def test_a_value_is_not_overwritten_while_it_is_needed(small_blocks):
+    def f(x, w):
+        y = x @ w
+        first = np.abs(y)
+        return first, first.sum(axis=1, keepdims=True) - y
+
+    values = [integers(8, 16), integers(16, 16)]
+    assert_steps_agree(lowered(f, *values), values, product_rows)
+
+
+def test_small_products_prime_rows_and_libraries_stay():
+    def f(x, w):
+        return np.abs(x @ w)
+
+    small = lowered(f, integers(16, 16), integers(16, 16))
+    assert product_rows(small, Options()) == small
+    prime = lowered(f, integers(509, 128), integers(128, 128))
+    assert product_rows(prime, Options()) == prime
+    large = lowered(f, integers(512, 128), integers(128, 128))
+    assert len(product_rows(large, Options()).kernels) == 1
+    assert product_rows(large, Options(blas="auto")) == large
+    assert not any(loop.parallel for loop in loops_of(product_rows(large, Options(openmp=False))))
+
+
+SHAPES = [(64, 96, 100, 40), (200, 33, 400, 70), (128, 512, 784, 10), (24, 800, 64, 64)]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_layers_in_c_are_numpys(dtype, shape):
+    m, n, k, last = shape
+    random = np.random.default_rng(m)
+    x, v, w, b = (
+        (random.standard_normal(s) / np.sqrt(s[0])).astype(dtype)
+        for s in ((m, k), (k, n), (n, last), (last,))
+    )
+    tolerance = 1e-5 if dtype == "f4" else 1e-13
+    np.testing.assert_allclose(jit(layers)(x, v, w, b), layers(x, v, w, b), tolerance, tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("length", "width"), [(64, 32), (100, 24), (256, 64), (53, 16)])
+def test_attention_in_c_is_numpys(dtype, length, width):
+    def softmax_attention(q, k, v):
+        scores = np.exp(q @ k.transpose(0, 1, 3, 2) / 4)
+        return (scores / scores.sum(axis=-1, keepdims=True)) @ v
+
+    random = np.random.default_rng(length)
+    q, k, v = (random.standard_normal((2, 3, length, width)).astype(dtype) / 2 for _ in range(3))
+    tolerance = 1e-4 if dtype == "f4" else 1e-12
+    found = jit(softmax_attention)(q, k, v)
+    np.testing.assert_allclose(found, softmax_attention(q, k, v), tolerance, tolerance)
+    assert jit(softmax_attention).lower(q, k, v).as_text("loops").count("kernel ") == 1

@@ -1,0 +1,42 @@
+"""Indices as Python functions, for the interpreter of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from transpile.dims import Atom, Dim, Index, Symbol, bounds
+from transpile.errors import InternalError
+
+
+@lru_cache(maxsize=65536)
+def compiled(index: Dim) -> Callable[[dict[str, int]], int]:
+    """The index as a function of the values of its symbols; their declared ranges are checked."""
+    ranges = []
+    for symbol in sorted(index.symbols(), key=str):
+        high = None if symbol.extent is None else bounds(symbol.extent)[1]
+        ranges.append((symbol.name, symbol.lower, high))
+    function: Callable[[dict[str, int]], int] = eval(f"lambda v: {_python(index)}")
+
+    def checked(values: dict[str, int]) -> int:
+        for name, low, high in ranges:
+            if values[name] < low or (high is not None and values[name] >= high):
+                raise InternalError(f"{name} is {values[name]}, outside {low}..{high} in {index}")
+        return function(values)
+
+    return checked
+
+
+def _python(index: Index) -> str:
+    """The index as a Python expression over the dictionary `v`."""
+    if isinstance(index, int):
+        return f"({index})"
+    terms = ["*".join([f"({c})", *map(_atom, atoms)]) for atoms, c in index.terms]
+    return f"({'+'.join(terms)})"
+
+
+def _atom(atom: Atom) -> str:
+    if isinstance(atom, Symbol):
+        return f"v[{atom.name!r}]"
+    word = "//" if type(atom).__name__ == "Quotient" else "%"
+    return f"({_python(atom.dividend)}{word}{_python(atom.divisor)})"

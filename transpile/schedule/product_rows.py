@@ -1,0 +1,415 @@
+"""Product rows: what comes before and after a matrix product is done with some of its rows at a
+time, while they are in cache.
+
+A kernel that computes rows from rows (`relu(x @ w + b)` after the product `x @ w`) need not wait
+for all of them. Kernels that follow each other and walk the same leading axes become one loop over
+blocks of rows, which the threads share out:
+
+    for block: call matmul_rows(the rows of the block); for i in block: ...; call matmul_rows(...)
+
+A value that nothing else reads lives in a local array of one block, or where the next one goes: the
+scores of attention are never in memory as a whole, nor the hidden layers of a network. What is read
+as the right operand is the same for all blocks, and where it must be rearranged that is done once,
+before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from transpile.dims import Dim, Index, Shape, Symbol, product, substitute
+from transpile.loops import (
+    Alloc,
+    Buffer,
+    Call,
+    Expr,
+    For,
+    Kernel,
+    Load,
+    Program,
+    Statement,
+    Store,
+    While,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.row_kernels import (
+    Lead,
+    RowNest,
+    RowProduct,
+    as_nest,
+    as_product,
+    has_rows,
+    long_axes,
+    row_shape,
+)
+from transpile.walks import (
+    accesses,
+    children,
+    map_statement,
+    names_in,
+    used_buffers,
+    walk,
+    with_bodies,
+    written,
+)
+
+# Operations below which products are not worth it.
+LEAST_FLOPS = 1 << 20
+# Right operands above this many bytes would be read from memory for each block anew.
+LARGEST_RIGHT = 1 << 23
+# The most bytes of the local arrays of a block, which are on a thread's stack, and of its rows.
+LARGEST_BLOCK = 1 << 17
+MOST_ROWS = 64
+# There should be as many blocks as this, unless their rows became fewer than that.
+FEWEST_BLOCKS = 8
+FEWEST_ROWS = 16
+# Fewer rows than this do not fill the tiles of the product.
+LEAST_ROWS = 8
+# Right operands that are read for no more rows than this are read where they are.
+ROWS_IN_PLACE = 128
+# Vectors have at most this many numbers, panels twice as many columns.
+LANES = 16
+
+Part = RowProduct | RowNest
+
+
+def product_rows(program: Program, options: Options) -> Program:
+    """The program with kernels around products merged. A BLAS makes whole products only."""
+    if options.blas != "none":
+        return program
+    kernels: list[Kernel] = []
+    position = 0
+    while position < len(program.kernels):
+        group = _Group(program, position)
+        merger = _merger(group)
+        if merger is None:
+            kernels.append(program.kernels[position])
+            position += 1
+            continue
+        kernels.append(merger.kernel(options))
+        temporaries = merger.temporaries()
+        position += len(group.parts)
+        program = replace(program, temporaries=temporaries)
+    return replace(program, kernels=tuple(kernels))
+
+
+@dataclass
+class _Group:
+    """Kernels from one position on that go over the same rows: the longest sequence in which each
+    is a product, or reads and writes in a row only what the others do in the same row."""
+
+    program: Program
+    start: int
+    parts: list[Part] = field(default_factory=list)
+    lead: Lead = ()
+
+    def __post_init__(self) -> None:
+        self.buffers = self.program.buffers()
+        for kernel in self.program.kernels[self.start :]:
+            part = self._part(kernel)
+            if part is None or not self._may_follow(part):
+                break
+            self.parts.append(part)
+        while self.parts and not self._is_linked(self.parts[-1]):
+            self.parts.pop()
+        self.products = [p for p in self.parts if isinstance(p, RowProduct)]
+        self.local = self._local_values()
+        self.homes = self._shared_homes()
+
+    def _part(self, kernel: Kernel) -> Part | None:
+        """A kernel as one over rows. The first product, of the first two kernels, decides what the
+        rows are."""
+        found = as_product(kernel, self.buffers)
+        if self.parts:
+            is_alike = found is not None and found.lead == self.lead
+            return as_nest(kernel, self.lead) if found is None else found if is_alike else None
+        following = self.program.kernels[self.start + 1 : self.start + 2]
+        first = found or (as_product(following[0], self.buffers) if following else None)
+        if first is None or not first.lead:
+            return None
+        self.lead = first.lead
+        return found or as_nest(kernel, self.lead)
+
+    def _may_follow(self, part: Part) -> bool:
+        """Tell whether a kernel reads only the same rows of what the others write, and changes
+        nothing that they use."""
+        uses, changes = map(set, used_buffers(part.kernel))
+        for before in self.parts:
+            used, changed = map(set, used_buffers(before.kernel))
+            if not changes.isdisjoint(used):
+                return False
+            for name in changed & uses:
+                if not (self._keeps_rows(before, name) and self._keeps_rows(part, name)):
+                    return False
+        scratch = {part.scratch} if isinstance(part, RowProduct) else set()
+        return all(self._keeps_rows(part, name) for name in changes - scratch)
+
+    def _keeps_rows(self, part: Part, name: str) -> bool:
+        """Tell whether a kernel touches in each row only that row of a buffer."""
+        is_buffer = name in self.buffers and has_rows(self.buffers[name].shape, self.lead)
+        return is_buffer and part.keeps_rows(name, self.buffers)
+
+    def _is_linked(self, part: Part) -> bool:
+        """Tell whether a kernel shares a buffer with another one, and one of them writes it."""
+        uses, changes = map(set, used_buffers(part.kernel))
+        for other in self.parts:
+            used, changed = map(set, used_buffers(other.kernel))
+            if other is not part and not (changes.isdisjoint(used) and uses.isdisjoint(changed)):
+                return True
+        return False
+
+    def _local_values(self) -> list[str]:
+        """The temporaries that only these kernels use."""
+        end = self.start + len(self.parts)
+        others = (*self.program.kernels[: self.start], *self.program.kernels[end:])
+        outside = {name for kernel in others for name in used_buffers(kernel)[0]}
+        inside = {n for p in self.parts for n in used_buffers(p.kernel)[1]} - outside
+        inside -= {p.scratch for p in self.products}
+        return [b.name for b in self.program.temporaries if b.name in inside]
+
+    def _shared_homes(self) -> dict[str, str]:
+        """For local values the buffer that they share with what is made of them, element by
+        element, in the nest that reads them last."""
+        homes: dict[str, str] = {}
+        for position in range(len(self.parts) - 1, -1, -1):
+            part = self.parts[position]
+            if not isinstance(part, RowNest):
+                continue
+            before, after = self.parts[:position], self.parts[position + 1 :]
+            taken = set(homes.values())
+            for result in used_buffers(part.kernel)[1]:
+                for name in self.local:
+                    if (
+                        name not in homes
+                        and homes.get(result, result) not in taken
+                        and self._is_alike(name, result)
+                        and any(name in used_buffers(p.kernel)[1] for p in before)
+                        and not any(name in used_buffers(p.kernel)[0] for p in after)
+                        and _replaces(part.body, name, result)
+                    ):
+                        homes[name] = homes.get(result, result)
+                        break
+        return homes
+
+    def _is_alike(self, name: str, other: str) -> bool:
+        one, two = self.buffers[name], self.buffers[other]
+        return name != other and (one.shape, one.dtype) == (two.shape, two.dtype)
+
+    def rows(self) -> int:
+        """The rows of a block: a divisor of the last axis, so that all blocks are alike; 0 if no
+        such number is a good one."""
+        *outer, extent = self.lead
+        around = product(outer)
+        blocks = FEWEST_BLOCKS // around if isinstance(around, int) else 1
+        most = min(MOST_ROWS, max(FEWEST_ROWS, extent // max(blocks, 1)))
+        if size := sum(self._row_bytes(name) for name in self.local if name not in self.homes):
+            most = min(most, LARGEST_BLOCK // size)
+        divisors = [d for d in range(1, min(most, extent) + 1) if extent % d == 0]
+        return divisors[-1] if divisors and divisors[-1] >= min(LEAST_ROWS, extent) else 0
+
+    def _row_bytes(self, name: str) -> int:
+        buffer = self.buffers[name]
+        size = product(row_shape(buffer.shape, self.lead))
+        return size * buffer.dtype.itemsize if isinstance(size, int) else LARGEST_BLOCK
+
+
+def _replaces(loop: For, name: str, result: str) -> bool:
+    """Tell whether a nest may store one value where it reads another one: it stores each element
+    once, after it has read the same element of the other for the last time."""
+    if any(isinstance(s, While) for s in walk((loop,))):
+        return False
+    touches = [t for t in _touches((loop,), ()) if t[0] in (name, result)]
+    stores = [position for position, touch in enumerate(touches) if touch[3]]
+    return (
+        stores == [len(touches) - 1]
+        and len({index for _, index, _, _ in touches}) == 1
+        and all(Dim.of(s) in index for _, index, around, _ in touches for s in around)
+    )
+
+
+def _touches(
+    body: Sequence[Statement], around: tuple[Symbol, ...]
+) -> Iterator[tuple[str, Shape, tuple[Symbol, ...], bool]]:
+    """The elements that statements read or store, in order, with the loops around them, and
+    whether it is a statement that stores there."""
+    for statement in body:
+        for buffer, index in accesses(statement):
+            yield buffer, index, around, buffer in written(statement)
+        inner = (*around, statement.symbol) if isinstance(statement, For) else around
+        yield from _touches(children(statement), inner)
+
+
+def _merger(group: _Group) -> _Merger | None:
+    """What merges a group; None where that does not pay."""
+    products = group.products
+    if len(group.parts) < 2 or sum(p.flops for p in products) < LEAST_FLOPS:
+        return None
+    if any(p.n * p.k * p.c.dtype.itemsize > LARGEST_RIGHT for p in products):
+        return None
+    rows = group.rows()
+    return _Merger(group, rows) if rows else None
+
+
+class _Merger:
+    """Writes the kernel of a group whose blocks have `rows` rows."""
+
+    def __init__(self, group: _Group, rows: int) -> None:
+        self.group = group
+        self.rows = rows
+        names = Names(names_in(group.program))
+        nests = [p for p in group.parts if isinstance(p, RowNest)]
+        self.loops = [Symbol(names.new("i"), 0, extent) for extent in group.lead]
+        if nests:
+            self.loops = list(nests[0].symbols)
+        self.row = Dim.of(self.loops[-1])
+        self.block = Symbol(names.new("block"), 0, group.lead[-1] // rows)
+        self.first: Index = Dim.of(self.block) * rows if self.block.extent != 1 else 0
+        self.local: dict[str, Buffer] = {}
+        for name in group.local:
+            if name not in group.homes:
+                buffer = group.buffers[name]
+                shape = (rows, *row_shape(buffer.shape, group.lead))
+                self.local[name] = Buffer(name, shape, buffer.dtype)
+        self.panels = {p: _panels(p, names) for p in group.products if _needs_panels(p)}
+
+    def kernel(self, options: Options) -> Kernel:
+        """The kernel for all parts."""
+        body = tuple(self._block())
+        if self.block.extent != 1:
+            body = (For(self.block, self.block.extent or 0, body),)
+        for depth in range(len(self.loops) - 1, -1, -1):
+            body = (*self._before(depth), *body)
+            if depth:
+                symbol = self.loops[depth - 1]
+                body = (For(symbol, symbol.extent or 0, body),)
+        body = tuple(_shared_out(s) for s in body) if options.openmp else body
+        kernels = [part.kernel for part in self.group.parts]
+        source = next((k.source for k in kernels if k.source.line), kernels[0].source)
+        comment = tuple(dict.fromkeys(line for k in kernels for line in k.comment))
+        return Kernel(kernels[0].name, body, source, comment)
+
+    def temporaries(self) -> tuple[Buffer, ...]:
+        """The temporaries that are left, and the panels that are in memory."""
+        gone = {*self.group.local, *(p.scratch for p in self.group.products)}
+        kept = (b for b in self.group.program.temporaries if b.name not in gone)
+        return (*kept, *(b for p, b in self.panels.items() if not _is_local(p, b)))
+
+    def _before(self, depth: int) -> Iterator[Statement]:
+        """The panels of the right operands that are the same inside `depth` loops."""
+        for part, buffer in self.panels.items():
+            if part.stack == depth:
+                if _is_local(part, buffer):
+                    yield Alloc(buffer)
+                where = part.right(self.loops, self.group.buffers)
+                steps = (part.numbers.b_row, part.numbers.b_column)
+                arguments = (part.n, part.k, where, *steps, self._panels(part))
+                yield Call(f"matmul_panels{part.suffix}", arguments, (buffer.name,), flops=0)
+
+    def _block(self) -> Iterator[Statement]:
+        """What is done with the rows of one block."""
+        yield from map(Alloc, self.local.values())
+        for part in self.group.parts:
+            yield self._call(part) if isinstance(part, RowProduct) else self._nest(part)
+
+    def _call(self, part: RowProduct) -> Call:
+        index: list[Index] = [*map(Dim.of, self.loops[:-1]), self.first]
+        buffers = self.group.buffers
+        left, a_row = part.left(index, buffers), part.a_steps[-1]
+        home = self._home(part.a.buffer)
+        if home in self.local:
+            left, a_row = _start(self.local[home]), part.k
+        elif home != part.a.buffer:
+            left = replace(left, buffer=home)
+        home = self._home(part.c.buffer)
+        out = _start(self.local[home]) if home in self.local else part.out(index, buffers[home])
+        right, b_row = part.right(self.loops, buffers), part.numbers.b_row
+        if part in self.panels:
+            right, b_row = self._panels(part), 0
+        arguments = (self.rows, part.n, part.k, left, a_row, part.numbers.a_column)
+        return Call(
+            f"matmul_rows{part.suffix}",
+            (*arguments, right, b_row, out, part.n),
+            (out.buffer,),
+            flops=2 * self.rows * part.n * part.k,
+        )
+
+    def _panels(self, part: RowProduct) -> Load:
+        """The address of a product's panels, inside the loops over the stack."""
+        buffer = self.panels[part]
+        around = [Dim.of(s) for s in self.loops[: len(buffer.shape) - 1]]
+        return Load(buffer.name, (*around, 0), buffer.dtype)
+
+    def _home(self, name: str) -> str:
+        return self.group.homes.get(name, name)
+
+    def _nest(self, part: RowNest) -> Statement:
+        """The loop over the rows of a block."""
+        renamed: dict[Symbol, Index] = {
+            old: Dim.of(new) for old, new in zip(part.symbols, self.loops, strict=True)
+        }
+        inside = (
+            map_statement(s, lambda e: e, lambda i: substitute(i, renamed)) for s in part.body.body
+        )
+        body = tuple(self._in_block(s) for s in inside)
+        return For(self.loops[-1], self.first + self.rows, body, self.first)
+
+    def _in_block(self, statement: Statement) -> Statement:
+        """A statement on rows, with the elements where they are in a block."""
+
+        def on_expr(expr: Expr) -> Expr:
+            if isinstance(expr, Load):
+                return replace(expr, buffer=self._home(expr.buffer), index=self._index(expr))
+            return expr
+
+        def on_store(inner: Statement) -> Statement:
+            if isinstance(inner, Store):
+                name, index = self._home(inner.buffer), self._index(inner)
+                return Store(name, index, inner.value)
+            return with_bodies(inner, lambda body: tuple(map(on_store, body)))
+
+        return on_store(map_statement(statement, on_expr, lambda index: index))
+
+    def _index(self, element: Load | Store) -> Shape:
+        if self._home(element.buffer) not in self.local:
+            return element.index
+        axes = long_axes(self.group.buffers[element.buffer].shape)[len(self.loops) :]
+        return (self.row - self.first, *(element.index[a] for a in axes))
+
+
+def _start(buffer: Buffer) -> Load:
+    return Load(buffer.name, (0,) * len(buffer.shape), buffer.dtype)
+
+
+def _needs_panels(part: RowProduct) -> bool:
+    """Tell whether a right operand is rearranged: where its rows do not consist of whole vectors,
+    and where all blocks read it, so often that this repays."""
+    is_in_rows = part.numbers.b_column == 1 and part.n % LANES == 0 and part.numbers.b_row != 0
+    rows = product(part.lead)
+    is_often = not isinstance(rows, int) or rows > ROWS_IN_PLACE
+    return not is_in_rows or (is_often and not part.stack)
+
+
+def _panels(part: RowProduct, names: Names) -> Buffer:
+    """Memory for the panels of right operands, for the widest vectors: a local array for those of a
+    stack, or a place for each of them."""
+    columns = -(-part.n // (2 * LANES)) * 2 * LANES
+    panels = Buffer(names.new("panels"), (columns * part.k,), part.c.dtype)
+    if part.stack and not _is_local(part, panels):
+        return replace(panels, shape=(*part.lead[: part.stack], *panels.shape))
+    return panels
+
+
+def _is_local(part: RowProduct, panels: Buffer) -> bool:
+    size = product(panels.shape) * panels.dtype.itemsize
+    return part.stack > 0 and isinstance(size, int) and size <= LARGEST_BLOCK
+
+
+def _shared_out(statement: Statement) -> Statement:
+    """The outermost loop, shared out among threads; with the next one, if nothing else is there."""
+    if not isinstance(statement, For):
+        return statement
+    inner = statement.body[0]
+    together = len(statement.body) == 1 and isinstance(inner, For)
+    return replace(statement, parallel=True, collapse=2 if together else 1)

@@ -1,0 +1,257 @@
+"""Kernels over rows: what a kernel does to each row of some leading axes, where it is a matrix
+product or a loop nest that works row by row.
+
+Rows go along the axes of a buffer that are longer than one: `lead` are the extents of the first of
+them, and what is left is a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
+from transpile.loops import Buffer, Call, For, Kernel, Load, Statement
+from transpile.walks import accesses, is_independent, walk
+
+Lead = tuple[int, ...]
+Buffers = Mapping[str, Buffer]
+
+
+def long_axes(shape: Shape) -> tuple[int, ...]:
+    """The axes of a shape that are longer than one."""
+    return tuple(a for a, extent in enumerate(shape) if extent != 1)
+
+
+def has_rows(shape: Shape, lead: Lead) -> bool:
+    """Tell whether a shape begins with these axes."""
+    return tuple(shape[a] for a in long_axes(shape)[: len(lead)]) == lead
+
+
+def row_shape(shape: Shape, lead: Lead) -> Lead:
+    """The extents of a row; its sizes are known wherever products are."""
+    return tuple(e for a in long_axes(shape)[len(lead) :] if isinstance(e := shape[a], int))
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """What a call of matmul or matmul_batch says about its operands."""
+
+    count: int
+    m: int
+    n: int
+    k: int
+    a_step: Index
+    a_row: Index
+    a_column: Index
+    b_step: Index
+    b_row: Index
+    b_column: Index
+
+
+@dataclass(frozen=True, eq=False)
+class RowProduct:
+    """A product whose result has rows along the axes `lead`, the first `stack` of which have a
+    right operand each.
+
+    a, b, c   the addresses of the operands and the result, in the loops `symbols` around the call
+    a_steps   the steps of the left operand along `lead`, b_steps of the right one along the stack,
+              apart from what the symbols say
+    """
+
+    kernel: Kernel
+    lead: Lead
+    stack: int
+    numbers: _Numbers
+    symbols: tuple[Symbol, ...]
+    a: Load
+    a_steps: tuple[Index, ...]
+    b: Load
+    b_steps: tuple[Index, ...]
+    c: Load
+    scratch: str
+    suffix: str
+
+    @property
+    def n(self) -> int:
+        """The columns of the result."""
+        return self.numbers.n
+
+    @property
+    def k(self) -> int:
+        """The terms of each sum."""
+        return self.numbers.k
+
+    @property
+    def flops(self) -> int:
+        """Additions and multiplications."""
+        return 2 * _size(self.lead) * self.n * self.k
+
+    def keeps_rows(self, name: str, buffers: Buffers) -> bool:
+        """Tell whether the call touches in each row only that row of a buffer, and all of it."""
+        if name in (self.b.buffer, self.scratch):
+            return False
+        if name == self.c.buffer:
+            return name != self.a.buffer
+        shape = buffers[name].shape
+        steps = _steps(self.lead, self.k)
+        depth = len(self.symbols)
+        is_dense = _size(row_shape(shape, self.lead)) == self.k and self.numbers.a_column == 1
+        begin = row_major(self.a.index, shape)
+        return (
+            is_dense
+            and begin == _offset(map(Dim.of, self.symbols), steps)
+            and self.a_steps == ((0,) * depth + steps[depth:])
+        )
+
+    def left(self, index: Sequence[Index], buffers: Buffers) -> Load:
+        """The address of a row of the left operand."""
+        return self._moved(self.a, self.a_steps, index, buffers)
+
+    def right(self, loops: Sequence[Symbol], buffers: Buffers) -> Load:
+        """The address of the right operand, inside loops over the stack."""
+        return self._moved(self.b, self.b_steps, [Dim.of(s) for s in loops], buffers)
+
+    def out(self, index: Sequence[Index], buffer: Buffer) -> Load:
+        """The address of a row of the result in a buffer."""
+        flat = _offset(index, _steps(self.lead, self.n))
+        return Load(buffer.name, unravel(flat, buffer.shape), buffer.dtype)
+
+    def _moved(
+        self, first: Load, steps: Sequence[Index], index: Sequence[Index], buffers: Buffers
+    ) -> Load:
+        shape = buffers[first.buffer].shape
+        values = dict(zip(self.symbols, index, strict=False))
+        flat = substitute(row_major(first.index, shape), values) + _offset(index, steps)
+        return Load(first.buffer, unravel(flat, shape), first.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class RowNest:
+    """Loops over the rows, one in the other; `body` is the innermost of them."""
+
+    kernel: Kernel
+    symbols: tuple[Symbol, ...]
+    body: For
+
+    def keeps_rows(self, name: str, buffers: Buffers) -> bool:
+        """Tell whether each iteration touches only its own row of a buffer."""
+        axes = long_axes(buffers[name].shape)[: len(self.symbols)]
+        wanted = tuple(map(Dim.of, self.symbols))
+        return all(
+            tuple(index[a] for a in axes) == wanted
+            for statement in walk((self.body,))
+            for buffer, index in accesses(statement)
+            if buffer == name
+        )
+
+
+def as_nest(kernel: Kernel, lead: Lead) -> RowNest | None:
+    """A kernel as loops over rows, if it is one nest whose outer loops are these, and no row
+    depends on another one."""
+    if len(kernel.body) != 1 or kernel.shapes:
+        return None
+    inside: tuple[Statement, ...] = kernel.body
+    loops: list[For] = []
+    for extent in lead:
+        (statement,) = inside if len(inside) == 1 else (None,)
+        if not isinstance(statement, For) or not _is_plain(statement, extent):
+            return None
+        loops.append(statement)
+        inside = statement.body
+    if any(isinstance(s, Call) for s in walk(inside)):
+        return None
+    return RowNest(kernel, tuple(loop.symbol for loop in loops), loops[-1])
+
+
+def _is_plain(loop: For, extent: int) -> bool:
+    is_whole = (loop.start, loop.stop, loop.limit) == (0, extent, None)
+    return is_whole and not loop.ordered and is_independent(loop)
+
+
+def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
+    """A kernel as a product, if it is one call of `matmul` or `matmul_batch`, in loops over the
+    leading axes of its result."""
+    if len(kernel.body) != 1 or kernel.shapes:
+        return None
+    (statement,) = kernel.body
+    symbols: list[Symbol] = []
+    while isinstance(statement, For) and len(statement.body) == 1:
+        symbols.append(statement.symbol)
+        (statement,) = statement.body
+    numbers = _numbers(statement) if isinstance(statement, Call) else None
+    if not isinstance(statement, Call) or numbers is None:
+        return None
+    a, b, c, scratch = (x for x in statement.args if isinstance(x, Load))
+    lead, stack = _split(buffers[c.buffer].shape, numbers)
+    begin = row_major(c.index, buffers[c.buffer].shape)
+    if stack < 0 or begin != _offset(map(Dim.of, symbols), _steps(lead, numbers.n)):
+        return None
+    if symbols and (numbers.count != 1 or tuple(s.extent for s in symbols) != lead[:stack]):
+        return None
+    if not symbols and _size(lead[:stack]) != numbers.count:
+        return None
+    along = _steps(lead[:stack], 1)
+    return RowProduct(
+        *(kernel, lead, stack, numbers, tuple(symbols), a),
+        (
+            *(s * numbers.a_step for s in along),
+            *(s * numbers.a_row for s in _steps(lead[stack:], 1)),
+        ),
+        b,
+        tuple(s * numbers.b_step for s in along),
+        *(c, scratch.buffer, statement.function[statement.function.rindex("_") :]),
+    )
+
+
+def _numbers(call: Call) -> _Numbers | None:
+    """The numbers of a call; None where it is none of a product, or its result is not dense."""
+    numbers = [x for x in call.args if not isinstance(x, Load)]
+    if call.function.startswith("matmul_batch_"):
+        count, m, n, k, *steps, c_step, c_row, _ = numbers
+        a_step, a_row, a_column, b_step, b_row, b_column = steps
+    elif call.function.rpartition("_")[0] == "matmul":
+        m, n, k, a_row, a_column, b_row, b_column, c_row = numbers
+        count, a_step, b_step, c_step = 1, 0, 0, m * n
+    else:
+        return None
+    if not (isinstance(count, int) and isinstance(m, int)):
+        return None
+    if not (isinstance(n, int) and isinstance(k, int)) or c_row != n or c_step != m * n:
+        return None
+    return _Numbers(count, m, n, k, a_step, a_row, a_column, b_step, b_row, b_column)
+
+
+def _split(shape: Shape, numbers: _Numbers) -> tuple[Lead, int]:
+    """The leading axes of a result, all but those of its columns, and how many of them are of the
+    stack; -1 where an axis belongs to two."""
+    extents = [e for e in shape if isinstance(e, int) and e != 1]
+    if len(extents) != len(long_axes(shape)):
+        return (), -1
+    end, sizes = len(extents), []
+    for wanted in (numbers.n, numbers.m):
+        size, last = 1, end
+        while end and size < wanted:
+            end -= 1
+            size *= extents[end]
+        if size != wanted:
+            return (), -1
+        sizes.append(last)
+    return tuple(extents[: sizes[1]]), end
+
+
+def _offset(index: Iterable[Index], steps: Sequence[Index]) -> Index:
+    flat: Index = 0
+    for i, step in zip(index, steps, strict=False):
+        flat = flat + i * step
+    return flat
+
+
+def _size(extents: Sequence[int]) -> int:
+    size = product(extents)
+    return size if isinstance(size, int) else 0
+
+
+def _steps(lead: Sequence[int], rest: int) -> tuple[int, ...]:
+    """The steps along leading axes whose elements have `rest` numbers each."""
+    return tuple(_size(lead[a + 1 :]) * rest for a in range(len(lead)))
