@@ -40,16 +40,16 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
+from transpile.outlined import outlined
 from transpile.paths import data_directory
 from transpile.primitives.reductions import identity
 from transpile.sites import call_text, helpers_of, includes_of, site_text
 from transpile.types import BOOL, HALVES, INT64
 from transpile.walks import (
+    deciding,
     declared_names,
-    expressions,
     names_in,
     seen_by,
-    subexpressions,
     used_buffers,
     walk,
     written,
@@ -115,7 +115,7 @@ class _Renderer:
         self.used: set[str] = set()
         self.reductions: dict[str, dict[str, str]] = {}
         self.ends: dict[tuple[Index, Index], str] = {}
-        self.deciding = _deciding(program)
+        self.deciding = deciding(program)
         self.names = Names(names_in(program))
 
     def render(self, header: str) -> Text:
@@ -129,6 +129,7 @@ class _Renderer:
         entry = signature(program.name, parameters := self._parameters())
         self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
+        helpers = runtime.collect(self.used, outlined(kernels))
         types = [
             f"{b.name}: {_type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
@@ -142,7 +143,7 @@ class _Renderer:
                 description=types,
                 includes=(*self.dialect.includes, *includes_of(sites), *(complex_ or inside)),
                 header=header,
-                helpers=[*prototypes(self.libraries, self.used), *runtime.collect(self.used)],
+                helpers=[*prototypes(self.libraries, self.used), *helpers],
                 reductions=list(self.reductions.values()),
                 constants=constants,
                 kernels=kernels,
@@ -473,17 +474,6 @@ class _Renderer:
             return f"{left} {operator}= {printer.assigned(statement.value)};"
         combined = step(statement.op, (target, statement.value), target.dtype)
         return f"{left} = {printer.print(combined)};"
-
-
-def _deciding(program: Program) -> set[str]:
-    """The arrays of bools whose elements decide between values, and become no numbers."""
-    found: dict[str, set[str]] = {"select": set(), "convert_element_type": set()}
-    for statement in (s for k in program.kernels for s in walk(k.body)):
-        for part in (p for e in expressions(statement) for p in subexpressions(e)):
-            if isinstance(part, Apply) and part.op in found:
-                read = (p for p in subexpressions(part.args[0]) if isinstance(p, Load))
-                found[part.op] |= {p.buffer for p in read if p.dtype == BOOL}
-    return found["select"] - found["convert_element_type"]
 
 
 def _line(text: str) -> list[dict[str, Any]]:

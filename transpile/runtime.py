@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
+from types import MappingProxyType
 
 from transpile.errors import InternalError
 from transpile.paths import data_directory
@@ -114,6 +115,7 @@ _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL
 # Up to a full stop that ends a word, not an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
 WIDTH = 100
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def library_name(name: str, suffix: str) -> str | None:
@@ -263,8 +265,9 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
     )
 
 
-def collect(names: Iterable[str]) -> list[str]:
-    """The texts of these helpers and of all that they use, each after what it uses."""
+def collect(names: Iterable[str], changed: Mapping[str, str] = NOTHING) -> list[str]:
+    """The texts of these helpers and of all that they use, each after what it uses; `changed` has
+    other texts for some of them."""
     texts: dict[str, None] = {}
     said: set[str] = set()
     done: set[str] = set()
@@ -276,7 +279,7 @@ def collect(names: Iterable[str]) -> list[str]:
         if item is None:
             return
         done.update(item.names)
-        text = item.text
+        text = changed.get(name, item.text)
         code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         for word in dict.fromkeys(_IDENTIFIER.findall(code)):
             if find(word) is not None:

@@ -295,6 +295,17 @@ def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
     return [name for name in used if name not in local], writes - local
 
 
+def deciding(program: Program) -> set[str]:
+    """The arrays of bools whose elements decide between values, and become no numbers."""
+    found: dict[str, set[str]] = {"select": set(), "convert_element_type": set()}
+    for statement in (s for k in program.kernels for s in walk(k.body)):
+        for part in (p for e in expressions(statement) for p in subexpressions(e)):
+            if isinstance(part, Apply) and part.op in found:
+                read = (p for p in subexpressions(part.args[0]) if isinstance(p, Load))
+                found[part.op] |= {p.buffer for p in read if p.dtype == BOOL}
+    return found["select"] - found["convert_element_type"]
+
+
 def of_one_kernel(program: Program) -> set[str]:
     """The buffers that a single kernel reads or writes."""
     users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])

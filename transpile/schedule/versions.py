@@ -43,6 +43,8 @@ from transpile.walks import (
 WITH_NEAR_VERSION = frozenset({"sin", "cos", "tan"})
 # The functions for ordinary angles are exact up to here.
 LARGEST_ANGLE = 2.0**40
+# A loop with more angles than this has one version: gcc takes time in the square of their number.
+MOST_ANGLES = 16
 
 
 def versions(program: Program, options: Options) -> Program:
@@ -79,7 +81,8 @@ def _versions(loop: For, names: Names) -> Iterator[Statement]:
     angles = _angles(p for e in whole for p in subexpressions(e))
     declared = {s.name for s in loop.body if isinstance(s, Declare)}
     guarded = angles.keys() - _angles(p for e in whole for p in _unguarded(e)).keys()
-    if not angles or guarded or any(_names(a) & declared for a in angles):
+    is_long = len(angles) > MOST_ANGLES
+    if not angles or is_long or guarded or any(_names(a) & declared for a in angles):
         yield loop
         return
     largest = Ref(names.new("largest"), FLOAT64)

@@ -1,0 +1,88 @@
+"""Outlined helpers: what a long program calls, where a short one has a copy at each use.
+
+C compilers put a small function where it is called, and a loop over a sine in vector lanes. With
+hundreds of sines that takes seconds and megabytes, and from some size on they give up, and leave
+the loops out of vector lanes as well. In a program of that size the helpers are functions proper,
+of which there is one copy for numbers and one for vectors: as fast, and compiled once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from transpile import runtime
+
+# More statements than this in all copies of helpers together make a program long: gcc takes a
+# millisecond for three of them in vector lanes.
+LONGEST_INLINED = 2000
+# Helpers of fewer statements are cheaper to copy than to call.
+SMALLEST = 10
+
+_CALL = re.compile(r"\b([a-z]\w*)\(")
+_SCALARS = r"(?:float|double|bool|u?int\d+_t)"
+_HEAD = re.compile(
+    rf"^static inline (?={_SCALARS} \w+\({_SCALARS} \w+(?:, {_SCALARS} \w+)*\)$)", re.MULTILINE
+)
+_BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
+
+
+def outlined(kernels: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The helpers that a program calls, with their texts, from the statements of its kernels as
+    they are printed.
+
+    Compilers do not call the copy for vectors where a choice decides whether there is a call, so
+    the helpers in such choices are none of them.
+    """
+    counts: Counter[str] = Counter()
+    chosen: set[str] = set()
+    for text in (text for kernel in kernels for text in _texts(kernel["body"])):
+        names = _CALL.findall(text)
+        counts.update(names)
+        if "?" in text:
+            chosen.update(names)
+    sizes = {name: _size(name) for name in counts}
+    heavy = {name for name, size in sizes.items() if size >= SMALLEST and _is_plain(name)}
+    if sum(counts[name] * sizes[name] for name in heavy) <= LONGEST_INLINED:
+        return {}
+    return {name: _as_called(name) for name in sorted(heavy - chosen)}
+
+
+def _as_called(name: str) -> str:
+    """The text of a helper, as a function that is called."""
+    item = runtime.find(name)
+    assert item is not None
+    text = item.text
+    words = "noinline" if _BRANCHES.search(text) else 'noinline, simd("notinbranch")'
+    head = (
+        f"#if defined(__GNUC__) && !defined(__clang__)\n__attribute__(({words}))\n#endif\nstatic "
+    )
+    return _HEAD.sub(head, text, count=1)
+
+
+def _texts(nodes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines of statements, as the templates get them."""
+    for node in nodes:
+        yield from (node[key] for key in ("text", "head") if key in node)
+        yield from _texts(node.get("branches", ()))
+        yield from _texts(node.get("body", ()))
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a helper takes numbers and gives one."""
+    item = runtime.find(name)
+    return item is not None and item.names == (name,) and _HEAD.search(item.text) is not None
+
+
+@cache
+def _size(name: str) -> int:
+    """The number of statements of a helper and of all that it calls."""
+    item = runtime.find(name)
+    if item is None:
+        return 0
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", item.text, flags=re.DOTALL)
+    called = [n for n in _CALL.findall(code) if n not in item.names]
+    return code.count(";") + sum(map(_size, called))
