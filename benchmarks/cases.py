@@ -267,7 +267,7 @@ NETWORKS = {
         "value and gradient, an LSTM over 1000 steps, batch 16, 64 hidden, float32",
         lambda random: networks.lstm(random, 1000, 16, 32, 64),
         networks.lstm_gradient,
-        contestants=LONG_DERIVATIVES,
+        contestants=DERIVATIVES,
         tolerance=1e-3,
     ),
     "convolutional_training_step": Case(

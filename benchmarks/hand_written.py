@@ -144,6 +144,12 @@ ROUTINES = {
         lambda x, kernel: new(x.shape[0], kernel.shape[0], *x.shape[2:]),
         lambda x, kernel: (*x.shape, kernel.shape[0]),
     ),
+    "lstm_gradient": Routine(
+        "recurrent",
+        "lstm_gradient",
+        value_and_like,
+        lambda params, xs, target: (*xs.shape, target.shape[1]),
+    ),
     "lu_numbers": Routine("loops", "lu", like, first_size),
     "lu_rows": Routine("loops", "lu", like, first_size),
     "floyd_warshall": Routine("loops", "floyd_warshall", like, first_size),
