@@ -72,6 +72,7 @@ THRESHOLDS = {
     "schedule.unravel:LEAST_WORK": [1, 200, 1_000_000],
     "schedule.tiles:TILE": [2, 3, 32],
     "schedule.tiles:FEWEST_TILES": [1],
+    "schedule.tiles:ROW": [8, 24, 256],
     "schedule.threads:LEAST_WORK": [1, 200],
     "schedule.threads:SHORT": [2, 64],
     "schedule.threads:FEWEST_TURNS": [1, 3],

@@ -1,10 +1,24 @@
 """Tiles: a transposed array is read tile by tile."""
 
+import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
-from helpers import ordinary
+from graphs import (
+    assert_same_results,
+    assert_steps_agree,
+    loops_of,
+    lowered,
+    module_of,
+    statements_of,
+)
+from helpers import ordinary, trace_to_graph
 
+from transpile import jit
+from transpile.loops import Alloc, Call
+from transpile.lower import lower
 from transpile.options import Options
+from transpile.passes import optimise
+from transpile.run_loops import run
+from transpile.schedule import schedule
 from transpile.schedule.tiles import tiles
 
 
@@ -12,6 +26,7 @@ from transpile.schedule.tiles import tiles
 def small_tiles(monkeypatch):
     monkeypatch.setattr(module_of(tiles), "TILE", 4)
     monkeypatch.setattr(module_of(tiles), "FEWEST_TILES", 2)
+    monkeypatch.setattr(module_of(tiles), "ROW", 24)
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (9, 11), (8, 13)])
@@ -32,3 +47,53 @@ def test_a_vector_that_the_outer_loop_walks_is_no_matrix():
     x, y = ordinary("f8", (400,)), ordinary("f8", (400, 400))
     program = lowered(lambda x, y: y * x[:, None], x, y)
     assert tiles(program, Options()) == program
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u8"])
+def test_what_is_read_along_columns_is_transposed_into_a_local_array(dtype):
+    x, y = ordinary(dtype, (11, 13)), ordinary(dtype, (13, 11))
+    after = assert_steps_agree(lowered(lambda x, y: x + y.T, x, y), [x, y], tiles)
+    (call,) = statements_of(after, Call)
+    side = 24 // np.dtype(dtype).itemsize
+    assert call.function == f"transpose_tile_u{8 * np.dtype(dtype).itemsize}"
+    assert [b.buffer.shape for b in statements_of(after, Alloc)] == [(side, side)]
+    assert_same_results(run(schedule(after, Options()), [x, y]), [x + y.T])
+
+
+@pytest.mark.parametrize("dtype", ["f2", "i2", "c8", "c16", "?"])
+def test_elements_of_other_sizes_are_read_one_by_one(dtype):
+    x, y = ordinary(dtype, (11, 13)), ordinary(dtype, (13, 11))
+    program = tiles(lowered(lambda x, y: np.where(x == y.T, x, y.T), x, y), Options())
+    assert not statements_of(program, Call)
+
+
+def test_stacks_slices_and_several_arrays_are_transposed():
+    x, y, z = ordinary("f8", (3, 9, 11)), ordinary("f8", (3, 12, 9)), ordinary("f8", (11, 9))
+    f = lambda x, y, z: x * np.swapaxes(y[:, 1:], 1, 2) - z.T
+    after = assert_steps_agree(lowered(f, x, y, z), [x, y, z], tiles)
+    assert len(statements_of(after, Call)) == 2
+    assert_same_results(jit(f)(x, y, z), f(x, y, z))
+
+
+def test_an_array_that_the_nest_reads_outside_its_ends_is_not_copied():
+    def f(x, y):
+        return np.where(np.arange(12)[:, None] < 11, x, 0) + np.pad(y, 1).T
+
+    x, y = ordinary("f8", (12, 14)), ordinary("f8", (12, 10))
+    assert_same_results([jit(f)(x, y)], [f(x, y)])
+
+
+def test_donated_arguments_are_still_taken():
+    x, y = ordinary("f8", (11, 13)), ordinary("f8", (13, 11))
+    graph = optimise(trace_to_graph(lambda x, y: x + y.T, x, y))
+    assert schedule(lower(graph, (0,)), Options()).aliases
+    assert not schedule(lower(graph, (1,)), Options()).aliases
+
+
+@pytest.mark.parametrize("shape", [(200, 150), (129, 257), (128, 1000)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+def test_c_of_transposed_tiles(dtype, shape, monkeypatch):
+    monkeypatch.undo()
+    x, y = ordinary(dtype, shape), ordinary(dtype, shape[::-1])
+    assert_same_results([jit(lambda x, y: x - y.T)(x, y)], [x - y.T])
+    assert "transpose_tile_u" in jit(lambda x, y: x - y.T).lower(x, y).as_text()

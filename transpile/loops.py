@@ -213,6 +213,11 @@ class Call:
     flops: Index | None = None
     site: Site | None = None
 
+    @property
+    def is_local(self) -> bool:
+        """Tell whether it only fills a local array, and may stand in loops that threads share."""
+        return self.function.startswith("transpose_tile_")
+
 
 Statement = For | While | If | Declare | Update | Store | Alloc | Swap | Call
 

@@ -4,10 +4,13 @@ static void transposed_kernel(const double x[restrict 200][300], const double y[
 {
     for (int64_t i_tile = 0; i_tile < 7; i_tile++) {
         for (int64_t j_tile = 0; j_tile < 10; j_tile++) {
+            double y_tile[32][32];
+            transpose_tile_u64(32, 300 - 32 * j_tile, 200 - 32 * i_tile,
+                    &y[32 * j_tile][32 * i_tile], 200, y_tile[0]);
             for (int64_t i = 32 * i_tile; i < minimum_i64(32 * i_tile + 32, 200); i++) {
                 #pragma omp simd
                 for (int64_t j = 32 * j_tile; j < minimum_i64(32 * j_tile + 32, 300); j++)
-                    out[i][j] = x[i][j] + y[j][i];
+                    out[i][j] = x[i][j] + y_tile[i - 32 * i_tile][j - 32 * j_tile];
             }
         }
     }

@@ -87,7 +87,9 @@ def _reads_before_it_writes(kernel: Kernel, donated: str, output: str) -> bool:
     reads: list[tuple[Place, Shape]] = []
     writes: list[tuple[Place, Shape]] = []
     for place, statement in _placed(kernel.body, ((), ())):
-        if isinstance(statement, Call | Swap):
+        if isinstance(statement, Swap) or (isinstance(statement, Call) and not statement.is_local):
+            return False
+        if isinstance(statement, Call) and any(a.buffer == donated for a in loads(statement)):
             return False
         reads += [(place, load.index) for load in loads(statement) if load.buffer == donated]
         if output in written(statement):
@@ -114,6 +116,9 @@ def _is_safe(read: tuple[Place, Shape], write: tuple[Place, Shape]) -> bool:
     if read_index != write_index:
         return False
     used = {s for i in write_index for s in symbols_of(i)}
+    for loop in reversed(write_loops):  # those over tiles are used where one begins
+        if isinstance(loop, For) and loop.symbol in used:
+            used |= symbols_of(loop.start)
     around = read_loops[:shared]
     each_once = all(isinstance(loop, For) and loop.symbol in used for loop in around)
     return each_once and read_order <= write_order

@@ -31,11 +31,16 @@ def threads(program: Program, options: Options) -> Program:
 def _may_share_out(statement: For) -> bool:
     """Tell whether the iterations of one of the user's loops are worth threads of their own."""
     return (
-        not any(isinstance(s, Call) for s in walk(statement.body))
+        not _calls(statement)
         and work(statement) >= LEAST_WORK
         and trips(statement) >= FEWEST_TURNS
         and is_independent(statement)
     )
+
+
+def _calls(statement: For) -> bool:
+    """Tell whether a routine is called inside a loop, which may have threads of its own."""
+    return any(isinstance(s, Call) and not s.is_local for s in walk(statement.body))
 
 
 def _mark(statement: Statement) -> Statement:
@@ -43,7 +48,7 @@ def _mark(statement: Statement) -> Statement:
         if isinstance(statement, For) and _may_share_out(statement):
             return replace(statement, parallel=True)
         return with_bodies(statement, lambda body: tuple(map(_mark, body)))
-    if not isinstance(statement, For) or any(isinstance(s, Call) for s in walk(statement.body)):
+    if not isinstance(statement, For) or _calls(statement):
         return statement
     if work(statement) < LEAST_WORK:
         return statement

@@ -1,21 +1,37 @@
 """Tiles: a nest that reads one array along rows and another along columns goes tile by tile.
 
 A transposed array that is read column by column brings a new cache line, and often a new page, for
-every element. Within a tile the lines that one row of it brings in serve the following rows.
+every element. Within a tile the lines that one row of it brings in serve the following rows. What
+is read along columns is first transposed into a local array, in vector registers, if its elements
+have 4 or 8 bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from transpile.dims import Dim, Index, Symbol, symbols_of
-from transpile.loops import Alloc, Call, For, If, Program, Statement
+from transpile.dims import Dim, Index, Shape, Symbol, is_within, product, substitute, symbols_of
+from transpile.loops import Alloc, Buffer, Call, Declare, Expr, For, If, Load, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.columns import step
-from transpile.walks import accesses, is_independent, names_in, walk, with_bodies
+from transpile.walks import (
+    accesses,
+    is_independent,
+    loads,
+    map_statement,
+    names_in,
+    seen_by,
+    walk,
+    with_bodies,
+    written,
+)
 
 TILE = 32
+# The bytes of a row of a transposed tile, and how many arrays may have one.
+ROW = 256
+MOST_TRANSPOSED = 2
 # Smaller arrays than this stay in the cache anyway.
 FEWEST_TILES = 4
 
@@ -26,19 +42,22 @@ def tiles(program: Program, options: Options) -> Program:
     return replace(
         program,
         kernels=tuple(
-            replace(k, body=tuple(_statement(s, names) for s in k.body)) for k in program.kernels
+            replace(k, body=tuple(_statement(s, names, seen_by(program, k)) for s in k.body))
+            for k in program.kernels
         ),
     )
 
 
-def _statement(statement: Statement, names: Names) -> Statement:
+def _statement(statement: Statement, names: Names, buffers: Mapping[str, Buffer]) -> Statement:
     if not isinstance(statement, For) or statement.ordered:
-        return with_bodies(statement, lambda body: tuple(_statement(s, names) for s in body))
+        return with_bodies(
+            statement, lambda body: tuple(_statement(s, names, buffers) for s in body)
+        )
     if len(statement.body) == 1 and isinstance(statement.body[0], For):
         inner = statement.body[0]
         if _walks_both_ways(statement, inner):
-            return _tiled(statement, inner, names.inner())
-    return replace(statement, body=tuple(_statement(s, names) for s in statement.body))
+            return _tiled(statement, inner, names.inner(), buffers)
+    return replace(statement, body=tuple(_statement(s, names, buffers) for s in statement.body))
 
 
 def _walks_both_ways(outer: For, inner: For) -> bool:
@@ -58,22 +77,112 @@ def _walks_both_ways(outer: For, inner: For) -> bool:
     return along_outer and along_inner
 
 
-def _tiled(outer: For, inner: For, names: Names) -> For:
-    rows, columns = _tile_symbol(outer, names), _tile_symbol(inner, names)
-    body = _window(inner, Dim.of(columns), inner.body)
-    body = _window(outer, Dim.of(rows), (body,))
-    across = For(columns, columns.extent or 0, (body,))
+def _tiled(outer: For, inner: For, names: Names, buffers: Mapping[str, Buffer]) -> For:
+    transposed = list(_transposed(outer, inner, buffers))
+    side = min((ROW // load.dtype.itemsize for load in transposed), default=TILE)
+    rows, columns = _tile_symbol(outer, names, side), _tile_symbol(inner, names, side)
+    corner = {outer.symbol: Dim.of(rows) * side, inner.symbol: Dim.of(columns) * side}
+    fills: list[Statement] = []
+    for load in transposed:
+        buffer = buffers[load.buffer]
+        local = Buffer(names.new(f"{load.buffer}_tile"), (side, side), load.dtype)
+        fills += [Alloc(local), _fill(local, load, buffer.shape, (outer, inner), corner)]
+        place = tuple(Dim.of(loop.symbol) - corner[loop.symbol] for loop in (outer, inner))
+        inner = replace(inner, body=tuple(_reading(s, load, local.name, place) for s in inner.body))
+    body = _window(inner, corner[inner.symbol], side, inner.body)
+    body = _window(outer, corner[outer.symbol], side, (body,))
+    across = For(columns, columns.extent or 0, (*fills, body))
     return For(rows, rows.extent or 0, (across,))
 
 
-def _tile_symbol(loop: For, names: Names) -> Symbol:
-    count = -(-loop.stop // TILE) if isinstance(loop.stop, int) else 0
+def _tile_symbol(loop: For, names: Names, side: int) -> Symbol:
+    count = -(-loop.stop // side) if isinstance(loop.stop, int) else 0
     return Symbol(names.new(f"{loop.symbol.name}_tile"), 0, count)
 
 
-def _window(loop: For, tile: Dim, body: tuple[Statement, ...]) -> For:
+def _window(loop: For, first: Index, side: int, body: tuple[Statement, ...]) -> For:
     """The part of a loop that lies in a tile."""
-    first: Index = tile * TILE
-    ragged = isinstance(loop.stop, int) and loop.stop % TILE != 0
+    ragged = isinstance(loop.stop, int) and loop.stop % side != 0
     limit = loop.stop if ragged else None
-    return replace(loop, start=first, stop=first + TILE, limit=limit, body=body)
+    return replace(loop, start=first, stop=first + side, limit=limit, body=body)
+
+
+# --------------------------------------------------------------------------- transposed arrays
+
+
+def _transposed(outer: For, inner: For, buffers: Mapping[str, Buffer]) -> Iterator[Load]:
+    """What a nest reads along columns of arrays that it does not change, everywhere."""
+    changed = {name for s in inner.body for name in written(s)}
+    found = {
+        load: None
+        for s in inner.body
+        for load in loads(s)
+        if load.buffer in buffers
+        and load.buffer not in changed
+        and load.dtype.itemsize in (4, 8)
+        and load.dtype.kind != "c"
+        and _axis(load, outer, inner) is not None
+        and isinstance(_row(load, outer, inner, buffers), int)
+        and all(map(is_within, load.index, buffers[load.buffer].shape))
+    }
+    if len(found) <= MOST_TRANSPOSED and len({load.dtype.itemsize for load in found}) <= 1:
+        yield from found
+
+
+def _axis(load: Load, outer: For, inner: For) -> int | None:
+    """The axis along which the inner loop walks, if the outer one walks along the last axis."""
+    declared = {s.symbol for s in inner.body if isinstance(s, Declare)}
+    rests = []
+    for number, index in enumerate(load.index):
+        own = outer.symbol if number == len(load.index) - 1 else inner.symbol
+        here = own in symbols_of(index)
+        rest = index - Dim.of(own) if here else index
+        rests.append((here, symbols_of(rest)))
+    for _, symbols in rests:
+        if not symbols.isdisjoint({outer.symbol, inner.symbol, *declared}):
+            return None
+    walked = [number for number, (here, _) in enumerate(rests) if here]
+    return walked[0] if len(walked) == 2 and walked[1] == len(rests) - 1 else None
+
+
+def _row(load: Load, outer: For, inner: For, buffers: Mapping[str, Buffer]) -> Index:
+    """How many elements lie between those that the inner loop reads."""
+    axis = _axis(load, outer, inner)
+    assert axis is not None
+    return product(buffers[load.buffer].shape[axis + 1 :])
+
+
+def _fill(
+    local: Buffer,
+    load: Load,
+    shape: Shape,
+    loops: tuple[For, For],
+    corner: Mapping[Symbol, Index],
+) -> Call:
+    """The call that transposes a tile of an array into a local one."""
+    outer, inner = loops
+    axis = _axis(load, outer, inner)
+    assert axis is not None
+    first = Load(load.buffer, tuple(substitute(i, corner) for i in load.index), load.dtype)
+    left = [loop.stop - corner[loop.symbol] for loop in (inner, outer)]
+    return Call(
+        f"transpose_tile_u{8 * load.dtype.itemsize}",
+        (
+            local.shape[0],
+            *left,
+            first,
+            product(shape[axis + 1 :]),
+            Load(local.name, (0, 0), load.dtype),
+        ),
+        writes=(local.name,),
+        flops=0,
+    )
+
+
+def _reading(statement: Statement, load: Load, local: str, place: Shape) -> Statement:
+    """The statement with an element read from the local array."""
+
+    def on_expr(expr: Expr) -> Expr:
+        return replace(expr, buffer=local, index=place) if expr == load else expr
+
+    return map_statement(statement, on_expr, lambda index: index)

@@ -1,0 +1,78 @@
+/* Tiles of a transposed matrix, for elements of any type with the size of U.
+
+   Method: a block of as many rows as a vector has lanes is transposed in registers: interleaving
+   the rows k and k + half of it, for all k, and that as often as the number of rows can be halved,
+   moves the digits of the subscripts (row, lane) round by one place each time. */
+
+#if defined(__AVX__)
+enum { TRANSPOSE_BYTES = 32 };
+#else
+enum { TRANSPOSE_BYTES = 16 };
+#endif
+
+enum {
+    TRANSPOSE_LANES_U = TRANSPOSE_BYTES / sizeof(U),
+    TRANSPOSE_HALF_U = TRANSPOSE_LANES_U / 2
+};
+
+typedef U transpose_lanes_U __attribute__((vector_size(TRANSPOSE_BYTES), may_alias));
+
+typedef transpose_lanes_U transpose_vector_U __attribute__((aligned(sizeof(U))));
+
+/* a0 b0 a1 b1 ... of the lanes from `first` on. */
+static inline transpose_vector_U transpose_zip_U(transpose_vector_U a, transpose_vector_U b,
+                                                 int first)
+{
+    transpose_vector_U result = a;
+#if defined(__clang__)
+    for (int i = 0; i < TRANSPOSE_LANES_U; i++)
+        result[i] = i % 2 ? b[first + i / 2] : a[first + i / 2];
+#else
+    #pragma GCC unroll 16
+    for (int i = 0; i < TRANSPOSE_LANES_U; i++)
+        result[i] = (U)(first + i / 2 + i % 2 * TRANSPOSE_LANES_U);
+    result = __builtin_shuffle(a, b, result);
+#endif
+    return result;
+}
+
+/* out[j * out_row + i] = x[i * row + j] for all i and j below the number of lanes. */
+static inline void transpose_block_U(const U *x, int64_t row, U *out, int64_t out_row)
+{
+    transpose_vector_U lines[TRANSPOSE_LANES_U], next[TRANSPOSE_LANES_U];
+    for (int i = 0; i < TRANSPOSE_LANES_U; i++)
+        lines[i] = *(const transpose_vector_U *)(x + i * row);
+    #pragma GCC unroll 4
+    for (int round = 1; round < TRANSPOSE_LANES_U; round *= 2) {
+        #pragma GCC unroll 8
+        for (int k = 0; k < TRANSPOSE_HALF_U; k++) {
+            const transpose_vector_U a = lines[k], b = lines[k + TRANSPOSE_HALF_U];
+            next[2 * k] = transpose_zip_U(a, b, 0);
+            next[2 * k + 1] = transpose_zip_U(a, b, TRANSPOSE_HALF_U);
+        }
+        #pragma GCC unroll 16
+        for (int i = 0; i < TRANSPOSE_LANES_U; i++)
+            lines[i] = next[i];
+    }
+    for (int i = 0; i < TRANSPOSE_LANES_U; i++)
+        *(transpose_vector_U *)(out + i * out_row) = lines[i];
+}
+
+/* out[j][i] = x[i][j] for the i below `rows` and the j below `columns`, but no more than `tile` of
+   each. A row of x has `row` elements, one of out `tile`. */
+static inline void transpose_tile_U(int64_t tile, int64_t rows, int64_t columns, const void *x,
+                                    int64_t row, void *out)
+{
+    const U *from = x;
+    U *to = out;
+    rows = rows < tile ? rows : tile;
+    columns = columns < tile ? columns : tile;
+    const int64_t whole_rows = rows - rows % TRANSPOSE_LANES_U;
+    const int64_t whole_columns = columns - columns % TRANSPOSE_LANES_U;
+    for (int64_t i = 0; i < whole_rows; i += TRANSPOSE_LANES_U)
+        for (int64_t j = 0; j < whole_columns; j += TRANSPOSE_LANES_U)
+            transpose_block_U(from + i * row + j, row, to + j * tile + i, tile);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; j++)
+            to[j * tile + i] = from[i * row + j];
+}
