@@ -4,7 +4,9 @@
    to the first (D. E. Knuth, "The Art of Computer Programming", volume 3, section 5.2.5); a digit
    that is the same in all keys costs no pass. Keys of 64 bits are sorted by their upper half, and
    then only the runs that are equal there by the lower one. Few keys are sorted by insertion. For
-   argsort the key stands in the upper and the position in the lower half of a word.
+   argsort the key stands in the upper and the position in the lower half of a word. Short rows are
+   sorted many at a time, one in each vector lane, by the exchanges of K. E. Batcher (ibid., section
+   5.2.2, algorithm M), which are the same for all rows.
 
    The text is written once for the C type U of the keys; elements are seen as their bits. How bits
    become keys is a number, the format: SORT_UNSIGNED, SORT_SIGNED, or for floats the number of bits
@@ -14,6 +16,9 @@ enum { SORT_UNSIGNED = -2, SORT_SIGNED = -1 };
 
 /* Up to SORT_FEW keys insertion is the fastest; from SORT_MANY on larger digits are. */
 enum { SORT_FEW = 48, SORT_MANY = 8192, SORT_DIGIT = 8, SORT_LARGE_DIGIT = 11 };
+
+/* The longest rows that are sorted by exchanges, and the bytes of a vector of keys. */
+enum { SORT_SHORT = 256, SORT_BYTES = 64 };
 
 /* Below this number of elements one thread is faster than several. */
 enum { SORT_SHARED = 16384 };
@@ -175,6 +180,87 @@ static void sort_row_U(int64_t format, int64_t n, const char *x, int64_t stride,
     }
 }
 
+enum { SORT_LANES_U = SORT_BYTES / sizeof(U) };
+
+/* In each lane the smaller of x and y to x, the larger to y. */
+static inline void sort_exchange_U(U *x, U *y)
+{
+    #pragma omp simd
+    for (int lane = 0; lane < SORT_LANES_U; lane++) {
+        U a = x[lane], b = y[lane];
+        x[lane] = a < b ? a : b;
+        y[lane] = a < b ? b : a;
+    }
+}
+
+/* keys[n][lane] in order in each lane. */
+static inline void sort_lanes_U(int64_t n, U keys[][SORT_LANES_U])
+{
+    int64_t widest = 1;
+    while (2 * widest < n) {
+        widest *= 2;
+    }
+    for (int64_t p = widest; p > 0; p /= 2) {
+        int64_t distance = p, residue = 0;
+        for (int64_t q = widest;; q /= 2) {
+            for (int64_t run = residue; run + distance < n; run += 2 * p) {
+                for (int64_t i = run; i < run + p && i + distance < n; i++) {
+                    sort_exchange_U(keys[i], keys[i + distance]);
+                }
+            }
+            if (q == p) {
+                break;
+            }
+            distance = q - p;
+            residue = p;
+        }
+    }
+}
+
+/* Rows first .. first + count - 1 <= SORT_LANES_U of x[outer][n][inner], n <= SORT_SHORT. Rows with
+   elements that are equal but may not be the same are sorted one by one. */
+static void sort_short_U(int64_t format, int64_t n, int64_t inner, const char *x, char *out,
+                         int64_t first, int64_t count, U *scratch)
+{
+    U keys[SORT_SHORT][SORT_LANES_U];
+    int64_t start[SORT_LANES_U];
+    for (int lane = 0; lane < SORT_LANES_U; lane++) {
+        int64_t row = first + (lane < count ? lane : 0);
+        start[lane] = row / inner * n * inner + row % inner;
+        for (int64_t i = 0; i < n; i++) {
+            keys[i][lane] = sort_load_U(x, start[lane] + i * inner);
+        }
+    }
+    const U negative_zero = (U)(((U)1 << (BITS_U - 1)) - 1);
+    U odd[SORT_LANES_U] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        #pragma omp simd
+        for (int lane = 0; lane < SORT_LANES_U; lane++) {
+            U key = sort_key_U(format, keys[i][lane]);
+            odd[lane] |= (U)(key == negative_zero) | (U)(key == MAX_U);
+            keys[i][lane] = key;
+        }
+    }
+    sort_lanes_U(n, keys);
+    for (int64_t i = 0; i < n; i++) {
+        #pragma omp simd
+        for (int lane = 0; lane < SORT_LANES_U; lane++) {
+            keys[i][lane] = sort_bits_U(format, keys[i][lane]);
+        }
+    }
+    for (int64_t lane = 0; lane < count; lane++) {
+        int64_t at = start[lane];
+        if (format >= 0 && odd[lane]) {
+            const int64_t bytes = at * (int64_t)sizeof(U);
+            sort_row_U(format, n, x + bytes, inner, out + bytes, scratch);
+            continue;
+        }
+        for (int64_t i = 0; i < n; i++) {
+            sort_store_U(out, at + i * inner, keys[i][lane]);
+        }
+    }
+}
+
 /* numpy.sort of all rows of x[outer][n][inner], stable. `words` is 1; `scratch` has for each of
    `places` rows that are sorted at a time room for 2 * n keys. */
 static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t format, int64_t words,
@@ -185,7 +271,13 @@ static inline void sort_U(int64_t outer, int64_t n, int64_t inner, int64_t forma
     for (int64_t place = 0; place < places; place++) {
         U *own = (U *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
         /* Neighbours one after another: along an inner axis they share cache lines. */
-        for (int64_t row = rows * place / places; row < rows * (place + 1) / places; row++) {
+        int64_t row = rows * place / places, end = rows * (place + 1) / places;
+        while (n <= SORT_SHORT && end - row > 1) {
+            int64_t count = end - row < SORT_LANES_U ? end - row : SORT_LANES_U;
+            sort_short_U(format, n, inner, (const char *)x, (char *)out, row, count, own);
+            row += count;
+        }
+        for (; row < end; row++) {
             int64_t start = (row / inner * n * inner + row % inner) * size;
             sort_row_U(format, n, (const char *)x + start, inner, (char *)out + start, own);
         }

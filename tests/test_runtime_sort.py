@@ -52,6 +52,7 @@ int main(void)
     static const int64_t sizes[][4] = {
         {1, 1, 1, 1}, {3, 2, 5, 15}, {2, 48, 3, 1}, {2, 49, 3, 2}, {1, 300, 1, 1}, {4, 257, 2, 8},
         {1, 9000, 2, 2}, {20, 1000, 1, 16},
+        {21, 256, 1, 2}, {3, 31, 19, 4}, {8, 1, 1, 1}, {9, 2, 2, 1},
     };
     int wrong = 0;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -139,6 +140,24 @@ def test_rows_are_sorted_as_numpys_stable_sort_does(library, dtype, shape, seed,
     found = call(library, "sort_pairs" if x.dtype.kind == "c" else "sort", x, 1, places=places)
     wanted = np.take_along_axis(x, order, 1)
     assert found.tobytes() == wanted.tobytes()  # to the bit: payloads of NaN, signs of zeros
+
+
+@given(
+    st.sampled_from([d for d in DTYPES if d[0] != "c"]),
+    st.tuples(st.integers(1, 70), st.integers(1, 40) | st.sampled_from([255, 256, 257])),
+    st.sampled_from([1, 3, 17]),
+    st.integers(0, 999),
+    st.sampled_from([3, 5000]),
+    st.integers(1, 3),
+)
+@settings(max_examples=150, deadline=None)
+def test_many_short_rows_are_sorted_as_numpys_stable_sort_does(
+    library, dtype, sizes, inner, seed, span, places
+):
+    x = any_bits(dtype, (*sizes, inner), seed, span)
+    found = call(library, "sort", x, 1, places=places)
+    wanted = np.take_along_axis(x, np.argsort(x, 1, kind="stable"), 1)
+    assert found.tobytes() == wanted.tobytes()
 
 
 @given(st.sampled_from(DTYPES), st.sampled_from(DTYPES), st.integers(0, 999))
