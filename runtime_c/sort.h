@@ -355,6 +355,37 @@ static uint64_t *argsort_row_U(int64_t format, int64_t words, int64_t n, const c
     return words == 2 ? argsort_nan_U(format, n, x, stride, pairs, other) : pairs;
 }
 
+/* Rows first .. first + count - 1 <= SORT_LANES_u64 of x[outer][n][inner], n <= SORT_SHORT, whose
+   keys have at most 32 bits. */
+static void argsort_short_U(int64_t format, int64_t n, int64_t inner, const char *x, int64_t *out,
+                            int64_t first, int64_t count)
+{
+    uint64_t pairs[SORT_SHORT][SORT_LANES_u64];
+    int64_t start[SORT_LANES_u64];
+    for (int lane = 0; lane < SORT_LANES_u64; lane++) {
+        int64_t row = first + (lane < count ? lane : 0);
+        start[lane] = row / inner * n * inner + row % inner;
+        for (int64_t i = 0; i < n; i++) {
+            pairs[i][lane] = sort_load_U(x, start[lane] + i * inner);
+        }
+    }
+    const U negative_zero = (U)(((U)1 << (BITS_U - 1)) - 1);
+    for (int64_t i = 0; i < n; i++) {
+        #pragma omp simd
+        for (int lane = 0; lane < SORT_LANES_u64; lane++) {
+            U key = sort_key_U(format, (U)pairs[i][lane]);
+            uint64_t even = (uint64_t)key + (format >= 0 && key == negative_zero);
+            pairs[i][lane] = even << 32 | (uint64_t)i;
+        }
+    }
+    sort_lanes_u64(n, pairs);
+    for (int64_t lane = 0; lane < count; lane++) {
+        for (int64_t i = 0; i < n; i++) {
+            out[start[lane] + i * inner] = (int64_t)(uint32_t)pairs[i][lane];
+        }
+    }
+}
+
 /* numpy.argsort of all rows of x[outer][n][inner], stable. Where `again`, `out` has positions
    already, by less significant keys. `scratch` has for each of `places` rows that are sorted at a
    time room for 2 * n words of 64 bits. */
@@ -366,7 +397,14 @@ static inline void argsort_U(int64_t outer, int64_t n, int64_t inner, int64_t fo
     #pragma omp parallel for schedule(static) if (places > 1 && rows * n > SORT_SHARED)
     for (int64_t place = 0; place < places; place++) {
         uint64_t *own = (uint64_t *)((char *)scratch + (-(uintptr_t)scratch & 63)) + place * 2 * n;
-        for (int64_t row = rows * place / places; row < rows * (place + 1) / places; row++) {
+        int64_t row = rows * place / places, end = rows * (place + 1) / places;
+        bool is_short = n <= SORT_SHORT && BITS_U <= 32 && words == 1 && !again;
+        while (is_short && end - row > 1) {
+            int64_t count = end - row < SORT_LANES_u64 ? end - row : SORT_LANES_u64;
+            argsort_short_U(format, n, inner, (const char *)x, out, row, count);
+            row += count;
+        }
+        for (; row < end; row++) {
             int64_t start = row / inner * n * inner + row % inner;
             for (int64_t i = 0; i < n; i++) {
                 own[i] = (uint64_t)(again ? out[start + i * inner] : i);
