@@ -20,7 +20,7 @@ from benchmarks.networks import normal
 EVERYONE = ("transpile", "c", "numpy", "numba", "jax", "torch")
 WITHOUT_NUMPY = ("transpile", "c", "numba", "jax", "torch")
 DERIVATIVES = ("transpile", "c", "jax", "torch")
-LONG_DERIVATIVES = ("transpile", "jax", "torch")  # nobody writes these by hand in an afternoon
+LONG_DERIVATIVES = ("transpile", "jax", "torch")  # too long by hand
 RANDOM = ("transpile", "c", "jax")
 LOOPS_OF_NUMBERS = ("transpile", "c", "numba", "jax")  # PyTorch would unroll them, or not compile
 WITHOUT_NUMBA = ("transpile", "c", "numpy", "jax", "torch")
@@ -274,7 +274,7 @@ NETWORKS = {
         "a training step, 2 convolutions and a dense layer, 64 pictures of 28 x 28, float32",
         lambda random: networks.convolutional(random, 64),
         networks.convolutional_training_step,
-        contestants=LONG_DERIVATIVES,
+        contestants=DERIVATIVES,
         carries=True,
         tolerance=1e-3,
     ),
@@ -324,7 +324,7 @@ LOOPS = {
         "steps of Mandelbrot's iteration, at most 100, 1024 x 1024 float32",
         lambda random: loop_programs.plane(random, 1024),
         loop_programs.mandelbrot,
-        1e-3,
+        1e-2,  # a rounding decides when a point near the edge leaves
     ),
 }
 

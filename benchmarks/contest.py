@@ -150,8 +150,11 @@ class Contest:
 
 
 def compare(name, pythons, limits, shared):
-    """The outcome of one case; `pythons` has who can take part, and its Python; `shared` is a folder
-    that all cases of a run have in common."""
+    """The outcome of one case.
+
+    `pythons` has who can take part, each with its Python; `shared` is a folder that all cases of a
+    run have in common.
+    """
     case = find(name)
     chosen = {who: pythons[who] for who in case.contestants if who in pythons}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:

@@ -150,6 +150,12 @@ ROUTINES = {
         value_and_like,
         lambda params, xs, target: (*xs.shape, target.shape[1]),
     ),
+    "convolutional_training_step": Routine(
+        "convolution",
+        "convolutional_training_step",
+        value_and_updated,
+        lambda params, x, targets: (len(x),),
+    ),
     "lu_numbers": Routine("loops", "lu", like, first_size),
     "lu_rows": Routine("loops", "lu", like, first_size),
     "floyd_warshall": Routine("loops", "floyd_warshall", like, first_size),

@@ -1,6 +1,6 @@
 /* Matrix products and layers of networks. */
 
-#include "products.h"
+#include "layers.h"
 
 void matmul_float32(int64_t rows, int64_t depth, int64_t columns, const float *restrict a,
                     const float *restrict b, float *restrict c)
@@ -13,14 +13,6 @@ void matmul_float64(int64_t rows, int64_t depth, int64_t columns, const double *
 {
     const struct matrix_double left = {a, depth, 1}, right = {b, columns, 1};
     multiply_double(rows, depth, columns, left, right, c, NULL, NULL);
-}
-
-static void add_bias(const void *bias, int64_t i, int64_t j, int64_t width,
-                     float *restrict numbers)
-{
-    (void)i;
-    for (int64_t k = 0; k < width; k++)
-        numbers[k] += ((const float *)bias)[j + k];
 }
 
 static void add_bias_relu(const void *bias, int64_t i, int64_t j, int64_t width,
@@ -95,27 +87,6 @@ void mlp_small(const float *restrict w1, const float *restrict b1, const float *
     small_layer(32, 4, w3, b3, second, out);
 }
 
-/* The loss -sum(targets * log softmax(logits)) / batch, and its gradient in place of the logits. */
-static float cross_entropy(int64_t batch, int64_t classes, const float *restrict targets,
-                           float *restrict logits)
-{
-    float loss = 0;
-    for (int64_t i = 0; i < batch; i++) {
-        float *row = logits + i * classes, largest = row[0], sum = 0;
-        for (int64_t j = 1; j < classes; j++)
-            largest = row[j] > largest ? row[j] : largest;
-        for (int64_t j = 0; j < classes; j++)
-            sum += expf(row[j] - largest);
-        const float normalizer = largest + logf(sum);
-        for (int64_t j = 0; j < classes; j++) {
-            const float target = targets[i * classes + j], logarithm = row[j] - normalizer;
-            loss -= target * logarithm;
-            row[j] = (expf(logarithm) - target) / (float)batch;
-        }
-    }
-    return loss / (float)batch;
-}
-
 /* Backwards through a small layer: gradients of its weights, and of its inputs, which were made by
  * a relu (`x` is zero where it was negative). */
 static inline void small_layer_backwards(int inputs, int outputs, const float *restrict w,
@@ -170,36 +141,6 @@ static void apply_mask(const void *context, int64_t i, int64_t j, int64_t width,
     const float *values = mask->values + i * mask->columns + j;
     for (int64_t k = 0; k < width; k++)
         numbers[k] = values[k] > 0 ? numbers[k] : 0;
-}
-
-/* A step of gradient descent for numbers whose gradient is complete. */
-struct update {
-    float *values;
-    int64_t columns;
-};
-
-static const float rate = 0.01f;
-
-static void descend(const void *context, int64_t i, int64_t j, int64_t width,
-                    float *restrict numbers)
-{
-    const struct update *update = context;
-    float *values = update->values + i * update->columns + j;
-    for (int64_t k = 0; k < width; k++)
-        values[k] -= rate * numbers[k];
-}
-
-/* w -= rate x' ct, and bias -= rate (sums of ct's columns). */
-static void update_layer(int64_t batch, int64_t inputs, int64_t outputs, const float *restrict x,
-                         const float *restrict ct, float *restrict gradient, float *restrict w,
-                         float *restrict bias)
-{
-    const struct update update = {w, outputs};
-    multiply_float(inputs, batch, outputs, transposed(x, inputs), matrix(ct, outputs), gradient,
-                   descend, &update);
-    for (int64_t i = 0; i < batch; i++)
-        for (int64_t j = 0; j < outputs; j++)
-            bias[j] -= rate * ct[i * outputs + j];
 }
 
 /* ct_x = ct w' where x, which a relu has made, is positive. */

@@ -1,6 +1,6 @@
 /* The loss of an LSTM and its gradient, backwards through time by hand. */
 
-#include "products.h"
+#include "layers.h"
 
 struct sizes {
     int64_t length, batch, inputs, hidden;
@@ -15,14 +15,6 @@ struct states {
 static inline float sigmoid(float x)
 {
     return 1 / (1 + expf(-x));
-}
-
-static void add_bias(const void *bias, int64_t i, int64_t j, int64_t width,
-                     float *restrict numbers)
-{
-    (void)i;
-    for (int64_t k = 0; k < width; k++)
-        numbers[k] += ((const float *)bias)[j + k];
 }
 
 /* One step of 8 sequences. The gates have what the inputs give. */
