@@ -22,9 +22,8 @@ from transpile.schedule.elementwise_loops import Elementwise
 from transpile.schedule.split import distinct
 from transpile.walks import map_statement, with_bodies
 
-# Elements of a tile; more where each iteration reads or writes arrays of its own, in longer runs.
+# Elements of a tile.
 TILE = 64
-LONG_TILE = 256
 
 Body = tuple[Statement, ...]
 
@@ -50,15 +49,14 @@ class Tiles:
     def statements(self) -> Body:
         """The loops: over whole tiles, and over what is left."""
         length = self.found.extents[-1]
-        longest = LONG_TILE if self.found.has_streams else TILE
-        if length <= 2 * longest:
+        if length <= 2 * TILE:
             return self._around(self._tile(0, length))
-        count, rest = divmod(length, longest)
+        count, rest = divmod(length, TILE)
         inner = self.found.symbols[-1]
         tile = Symbol(self.names.new(f"{inner.name}_tile"), 0, count)
-        body: Body = (For(tile, count, self._tile(Dim.of(tile) * longest, longest)),)
+        body: Body = (For(tile, count, self._tile(Dim.of(tile) * TILE, TILE)),)
         if rest:
-            body += self._tile(count * longest, rest)
+            body += self._tile(count * TILE, rest)
         return self._around(distinct(body, self.names))
 
     def _around(self, body: Body) -> Body:

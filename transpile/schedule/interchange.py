@@ -9,11 +9,11 @@ has come to rest does not change any more (`standstill.py`).
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from transpile.dims import product
 from transpile.loops import Buffer, Declare, Expr, For, Program, Ref, Statement, Store, While
 from transpile.names import Names
 from transpile.options import Options
@@ -32,10 +32,8 @@ from transpile.walks import (
     written,
 )
 
-# Loops over fewer elements stay as they are: their arrays are in the cache anyway. So do those of
-# which each iteration reads or writes arrays of its own, if what they keep has fewer bytes.
+# Loops over fewer elements stay as they are: their arrays are in the cache anyway.
 LEAST_ELEMENTS = 1024
-LEAST_STATE = 1 << 18
 # The innermost axis has at least so many elements.
 SHORTEST = 16
 
@@ -99,7 +97,7 @@ class _Sequences:
 
     def _tiles(self, loop: For | While, before: list[Statement], later: Body) -> Tiles | None:
         found = as_elementwise(loop)
-        if found is None or not self._pays(found):
+        if found is None or not _pays(found):
             return None
         moved = _moved(found, before, later)
         if moved is None:
@@ -120,12 +118,13 @@ class _Sequences:
         unneeded = {n for n in alone if n in first or n in found.scratch}
         return Tiles(found, self.buffers, kept, first, unneeded, moved, self.names)
 
-    def _pays(self, found: Elementwise) -> bool:
-        count = product(found.extents)
-        if not isinstance(count, int) or count < LEAST_ELEMENTS or found.extents[-1] < SHORTEST:
-            return False
-        element = sum(self.buffers[name].dtype.itemsize for name in found.state)
-        return not found.has_streams or count * element >= LEAST_STATE
+
+def _pays(found: Elementwise) -> bool:
+    """Tell whether tiles are faster: not where each iteration reads or writes arrays of its own,
+    which are best gone through from one end to the other."""
+    if found.has_streams or found.extents[-1] < SHORTEST:
+        return False
+    return math.prod(found.extents) >= LEAST_ELEMENTS
 
 
 def _moved(found: Elementwise, before: list[Statement], later: Body) -> tuple[Declare, ...] | None:
