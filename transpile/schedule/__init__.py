@@ -11,6 +11,7 @@ from transpile.schedule.buffers import buffers
 from transpile.schedule.collapse import collapse
 from transpile.schedule.columns import columns
 from transpile.schedule.donation import donation
+from transpile.schedule.extremes import extremes
 from transpile.schedule.flatten import flatten
 from transpile.schedule.hoist import hoist
 from transpile.schedule.interchange import interchange
@@ -60,6 +61,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (threads, "outer loops with enough work run on several threads"),
     (hoist, "the subscript of a row is read once, before the loop over its elements"),
     (simd, "innermost loops run in vector lanes"),
+    (extremes, "long searches for the largest float note NaNs beside it, not at every step"),
     (versions, "huge angles, which hardly ever occur, do not slow the ordinary ones down"),
     (buffers, "temporaries that do not live at the same time share memory"),
 )

@@ -1,0 +1,92 @@
+"""Extremes: long searches for the largest float note NaNs beside it."""
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, loops_of, lowered, module_of
+from helpers import assert_same, ordinary, values
+
+from transpile.loops import Update
+from transpile.options import Options
+from transpile.schedule.extremes import extremes
+from transpile.schedule.simd import simd
+from transpile.walks import walk
+
+
+@pytest.fixture
+def short_loops(monkeypatch):
+    monkeypatch.setattr(module_of(extremes), "SHORTEST", 4)
+
+
+def in_lanes(f, *args):
+    return simd(lowered(f, *args), Options())
+
+
+FUNCTIONS = {
+    "the largest of a row": lambda x: x.max(axis=1),
+    "the smallest": lambda x: x.min(axis=1),
+    "both": lambda x: (x.max(axis=1), x.min(axis=1)),
+    "of computed numbers": lambda x: (x * 2 - 1).max(axis=1) + (x * x).min(axis=1),
+    "beside a sum": lambda x: x.max(axis=1) - x.sum(axis=1),
+    "of everything": lambda x: x.max(),
+    "of other axes": lambda x: x.reshape(2, 3, -1).max(axis=(0, 2)),
+}
+
+
+@pytest.mark.usefixtures("short_loops")
+@pytest.mark.parametrize("nan_at", [None, 0, 5, 47])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_steps_leave_nans_out_and_the_end_looks_at_the_flag(name, dtype, nan_at):
+    x = np.round(ordinary(dtype, (6, 12)))
+    if nan_at is not None:
+        x.flat[nan_at] = np.nan
+    after = assert_steps_agree(in_lanes(FUNCTIONS[name], x), [x], extremes)
+    changed = [p for p in loops_of(after) if any(op == "bitwise_or" for op, _ in p.reductions)]
+    ops = {s.op for p in changed for s in p.body if isinstance(s, Update)}
+    assert changed and not ops & {"maximum", "minimum"}
+
+
+@pytest.mark.usefixtures("short_loops")
+def test_extremes_of_the_same_numbers_share_a_flag():
+    program = in_lanes(lambda x: (x.max(axis=1), x.min(axis=1)), ordinary("f8", (6, 12)))
+    after = extremes(program, Options())
+    flags = {n for p in loops_of(after) for op, n in p.reductions if op == "bitwise_or"}
+    assert len(flags) == 1
+
+
+@pytest.mark.usefixtures("short_loops")
+@pytest.mark.parametrize("dtype", ["i4", "u1", "i8"])
+def test_integers_have_no_nans(dtype):
+    program = in_lanes(lambda x: x.max(axis=1), ordinary(dtype, (6, 12)))
+    assert extremes(program, Options()) == program
+
+
+def test_short_loops_and_fast_math_stay():
+    program = in_lanes(lambda x: x.max(axis=1), ordinary("f8", (6, 255)))
+    assert extremes(program, Options()) == program
+    program = in_lanes(lambda x: x.max(axis=1), ordinary("f8", (6, 256)))
+    assert extremes(program, Options()) != program
+    assert extremes(program, Options(fast_math=True)) == program
+
+
+def test_running_extremes_stay():
+    program = in_lanes(lambda x: np.maximum.accumulate(x, axis=1), ordinary("f8", (3, 300)))
+    assert extremes(program, Options()) == program
+    assert not any(op == "bitwise_or" for p in loops_of(program) for op, _ in p.reductions)
+    assert list(walk(program.kernels[0].body))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("columns", [256, 301])
+def test_extremes_of_long_rows_agree_with_numpy_through_c(dtype, columns):
+    x = values(dtype, (9, columns))  # NaNs, infinities and zeros of both signs among them
+    x[3:] = ordinary(dtype, (6, columns))
+    x[4], x[5], x[6] = np.inf, -np.inf, 0
+    x[7, columns - 1] = x[8, 0] = np.nan
+
+    def found(x):
+        return x.max(axis=1), x.min(axis=1), x.argmax(axis=1), x.argmin(axis=1), x.max(), x.argmin()
+
+    with np.errstate(invalid="ignore"):
+        assert_same(found, x)
+        assert_same(found, ordinary(dtype, (4, columns)))
