@@ -322,3 +322,111 @@ def test_a_map_of_numbers_is_a_parallel_loop():
     text = kernel(f, RANDOM.random((2000, 50)))
     assert text.startswith("#pragma omp parallel for\nfor (int64_t i = 0; i < 2000; i++) {")
     assert_as_interpreted(f, RANDOM.random((7, 50)))
+
+
+def test_slices_of_the_old_matrix_are_copied_and_not_the_matrix():
+    def shortest(d):
+        step = lambda k, d: np.minimum(d, d[:, k][:, None] + d[k][None, :])
+        return lax.fori_loop(0, d.shape[0], step, d)
+
+    assert_c(
+        shortest,
+        (RANDOM.random((20, 20)),),
+        """
+        for (int64_t i = 0; i < 20; i++) {
+            #pragma omp simd
+            for (int64_t j = 0; j < 20; j++)
+                out[i][j] = d[i][j];
+        }
+        for (int64_t k = 0; k < 20; k++) {
+            double t[20];
+            double t2[20];
+            #pragma omp simd
+            for (int64_t i = 0; i < 20; i++) {
+                t[i] = out[i][k];
+                t2[i] = out[k][i];
+            }
+            for (int64_t i = 0; i < 20; i++) {
+                #pragma omp simd
+                for (int64_t j = 0; j < 20; j++)
+                    out[i][j] = minimum_f64(out[i][j], t[i] + t2[j]);
+            }
+        }
+        """,
+    )
+
+
+@pytest.mark.parametrize("diagonal", [-1.0, 0.0, np.nan])
+def test_slices_that_the_step_itself_changes_are_the_old_ones(diagonal):
+    def f(d):
+        step = lambda k, d: d * 0.5 + d[:, k][:, None] * d[k][None, :] + d[k, k]
+        return lax.fori_loop(0, 9, step, d)
+
+    d = RANDOM.standard_normal((9, 9))
+    np.fill_diagonal(d, diagonal)
+    assert_as_interpreted(f, d)
+    assert_as_interpreted(vmap(f), np.stack([d, 2 * d, d.T]))
+
+
+def test_carries_that_read_each_other_are_written_when_both_are_computed():
+    def rotate(x, y):
+        return lax.fori_loop(0, 9, lambda i, c: (c[0] + 0.1 * c[1], c[1] - 0.1 * c[0]), (x, y))
+
+    text = kernel(rotate, RANDOM.random(50), RANDOM.random(50))
+    assert "previous" not in text
+    step = """
+        const double t = out_0[j] + 0.1 * out_1[j];
+        out_1[j] = out_1[j] - 0.1 * out_0[j];
+        out_0[j] = t;
+"""
+    assert step in text
+    assert_as_interpreted(rotate, RANDOM.random(50), RANDOM.random(50))
+
+
+def test_steps_of_each_element_by_itself_run_for_one_tile_after_the_other():
+    def logistic(x, r):
+        return lax.fori_loop(0, 100, lambda _, x: r * x * (1 - x), x)
+
+    assert_c(
+        logistic,
+        (RANDOM.random(6400), 3 + RANDOM.random(6400)),
+        """
+        #pragma omp parallel for
+        for (int64_t j_tile = 0; j_tile < 100; j_tile++) {
+            double out2[64];
+            #pragma omp simd
+            for (int64_t j = 0; j < 64; j++)
+                out2[j] = x[j + 64 * j_tile];
+            for (int64_t i = 0; i < 100; i++) {
+                #pragma omp simd
+                for (int64_t j = 0; j < 64; j++)
+                    out2[j] = r[j + 64 * j_tile] * out2[j] * (1.0 - out2[j]);
+            }
+            #pragma omp simd
+            for (int64_t j = 0; j < 64; j++)
+                out[j + 64 * j_tile] = out2[j];
+        }
+        """,
+    )
+
+
+def test_a_while_over_points_ends_for_each_tile():
+    def steps(x, y):
+        def step(state):
+            k, a, b, count = state
+            inside = a * a + b * b < 4
+            a, b = np.where(inside, a * a - b * b + x, a), np.where(inside, 2 * a * b + y, b)
+            return k + 1, a, b, count + inside
+
+        def goes_on(state):
+            return (state[0] < 50) & np.any(state[1] * state[1] + state[2] * state[2] < 4)
+
+        zero = np.zeros_like(x)
+        return lax.while_loop(goes_on, step, (0, zero, zero, np.zeros(x.shape, np.int32)))[3]
+
+    y, x = np.mgrid[-1.25:1.25:50j, -2:0.5:130j]
+    x[3, 4], y[5, 6] = np.nan, np.inf
+    text = kernel(steps, x, y)
+    assert "for (int64_t j_tile = 0; j_tile < 2; j_tile++) {" in text
+    assert text.count("for (;;)") == 2  # whole tiles, and what is left
+    assert_as_interpreted(steps, x, y)
