@@ -31,6 +31,10 @@ enum { MATMUL_BYTES = 16, MATMUL_ROWS = 8 };
 
 enum { MATMUL_HALF = MATMUL_ROWS / 2 };
 
+/* A product of at most MATMUL_FEW rows and columns and more than MATMUL_LONG terms is made of the
+   sums of MATMUL_PARTS parts at a time, for which the workspace has room. */
+enum { MATMUL_FEW = 32, MATMUL_LONG = 4096, MATMUL_PARTS = 48 };
+
 enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64 };
 
 enum { MATMUL_LANES_F = MATMUL_BYTES / sizeof(F), MATMUL_COLUMNS_F = 2 * MATMUL_LANES_F };
@@ -280,6 +284,34 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
+/* Few elements, each of which is a long sum: all threads of the team come here and share out the
+   parts of k, which are then added up in order. */
+static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
+                          const F *a, int64_t a_row, int64_t a_col,
+                          const F *b, int64_t b_row, int64_t b_col,
+                          F *c, int64_t c_row, F *sums)
+{
+    int64_t k_part = matmul_part(k, MATMUL_DEPTH);
+    for (int64_t start = 0; start < k; start += MATMUL_PARTS * k_part) {
+        int64_t end = matmul_smaller(k, start + MATMUL_PARTS * k_part);
+        #pragma omp for schedule(static)
+        for (int64_t p = start; p < end; p += k_part) {
+            F rows[MATMUL_DEPTH * MATMUL_FEW];
+            matmul_small_F(m, n, matmul_smaller(k_part, k - p), a + p * a_col, a_row, a_col,
+                           b + p * b_row, b_row, b_col, sums + (p - start) / k_part * m * n, n, rows);
+        }
+        #pragma omp for schedule(static)
+        for (int64_t i = 0; i < m; i++) {
+            for (int64_t p = start; p < end; p += k_part) {
+                const F *sum = sums + (p - start) / k_part * m * n + i * n;
+                for (int64_t j = 0; j < n; j++) {
+                    c[i * c_row + j] = p == 0 ? sum[j] : c[i * c_row + j] + sum[j];
+                }
+            }
+        }
+    }
+}
+
 /* The bytes matmul needs for scratch, for any number of threads. */
 static inline int64_t matmul_workspace_F(int64_t m, int64_t n, int64_t k)
 {
@@ -302,6 +334,11 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
     bool small = m * n * k <= MATMUL_SMALL;
     if (k == 0 || (small && n <= MATMUL_BLOCK && k <= MATMUL_DEPTH)) {
         matmul_small_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
+        return;
+    }
+    if (m <= MATMUL_FEW && n <= MATMUL_FEW && k > MATMUL_LONG) {
+        #pragma omp parallel if (!small)
+        matmul_deep_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
         return;
     }
     #pragma omp parallel if (!small)

@@ -77,7 +77,7 @@ int main(void)
 {
     static const int64_t shapes[][3] = {
         {0, 3, 4}, {3, 4, 0}, {2, 1100, 0}, {1, 1, 1}, {8, 8, 8}, {7, 33, 5}, {9, 15, 400},
-        {70, 65, 70}, {65, 67, 385}, {3, 1100, 90}, {1030, 5, 70}, {2, 1300, 3}, {300, 16, 60},
+        {70, 65, 70}, {65, 67, 385}, {5, 3, 4100}, {16, 17, 19000}, {3, 1100, 90}, {1030, 5, 70}, {2, 1300, 3}, {300, 16, 60},
     };
     int wrong = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -190,6 +190,7 @@ dtypes = st.sampled_from([np.float32, np.float64])
 layouts = st.sampled_from(sorted(LAYOUTS))
 short = st.sampled_from([0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50, 64, 65])
 long = st.sampled_from([0, 1, 5, 63, 65, 100, 127, 130, 384, 385, 800, 1024, 1025, 1100])
+deep = st.sampled_from([4096, 4097, 5000, 18433, 20000])
 shapes = st.one_of(
     st.tuples(short, short, short),
     st.tuples(long, short, short),
@@ -197,6 +198,7 @@ shapes = st.one_of(
     st.tuples(short, short, long),
     st.tuples(short, long, long),
     st.tuples(long, short, long),
+    st.tuples(short, short, deep),
 )
 
 
@@ -275,7 +277,8 @@ def test_rows_have_the_bits_of_the_product(
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "shape", [(256, 256, 256), (128, 500, 784), (1100, 33, 400), (9, 1500, 70)]
+    "shape",
+    [(256, 256, 256), (128, 500, 784), (1100, 33, 400), (9, 1500, 70), (16, 8, 100000)],
 )
 def test_product_has_the_same_bits_whatever_the_threads(native, shape, dtype):
     m, n, k = shape
