@@ -55,6 +55,11 @@ class Run:
             self.results["failed"][name] = outcome.failed
         return outcome
 
+    def failures(self):
+        """A line for each."""
+        every = self.results["failed"].items()
+        return [f"{name}: {who} FAILED: {why}" for name, by in every for who, why in by.items()]
+
     def show(self, name):
         outcome = self.measure(name)
         say(tables.case_lines(EVERY_CASE[name].title, outcome))
@@ -96,6 +101,7 @@ class Run:
             }
             self.results["growth"][name] = sizes
             say(tables.growth_lines(name, sizes))
+            say(line for line in self.failures() if line.startswith(name + growth.SEPARATOR))
 
     def finish(self):
         """Sum up, keep the numbers, draw the chart."""
@@ -110,9 +116,7 @@ class Run:
         say([f"\nkept in {os.path.relpath(path)}"])
         if any(line["ratios"] for line in found.values()):
             say([chart.draw(found, path.with_suffix(".png"))])
-        for name, failed in self.results["failed"].items():
-            for who, reason in failed.items():
-                say([f"{name}: {who} FAILED: {reason}"])
+        say(self.failures())
         return 1 if self.results["failed"] else 0
 
 

@@ -20,7 +20,6 @@ from benchmarks.networks import normal
 EVERYONE = ("transpile", "c", "numpy", "numba", "jax", "torch")
 WITHOUT_NUMPY = ("transpile", "c", "numba", "jax", "torch")
 DERIVATIVES = ("transpile", "c", "jax", "torch")
-LONG_DERIVATIVES = ("transpile", "jax", "torch")  # too long by hand
 RANDOM = ("transpile", "c", "jax")
 LOOPS_OF_NUMBERS = ("transpile", "c", "numba", "jax")  # PyTorch would unroll them, or not compile
 WITHOUT_NUMBA = ("transpile", "c", "numpy", "jax", "torch")
@@ -246,7 +245,7 @@ NETWORKS = {
         "value and gradient, 2 layers of attention, 4 x 128 x 256, 8 heads, float32",
         lambda random: networks.transformer(random, 4, 128, 256, 2),
         networks.attention_gradient,
-        contestants=LONG_DERIVATIVES,
+        contestants=DERIVATIVES,
     ),
     "rosenbrock_hessian": Case(
         "the Hessian of the Rosenbrock function, 100 float64",

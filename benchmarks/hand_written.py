@@ -39,12 +39,14 @@ class Routine:
     results   arguments -> a pytree of the arrays that it writes; arguments among them are
               updated, and not passed a second time
     sizes     arguments -> the integers that it takes first
+    grouped   parameters and their gradients are passed as one array of pointers each
     """
 
     file: str
     name: str
     results: Callable[..., Any]
     sizes: Callable[..., tuple[int, ...]] = lambda *arguments: arguments[0].shape
+    grouped: bool = False
 
 
 def like(array, *_):
@@ -144,6 +146,13 @@ ROUTINES = {
         lambda x, kernel: new(x.shape[0], kernel.shape[0], *x.shape[2:]),
         lambda x, kernel: (*x.shape, kernel.shape[0]),
     ),
+    "attention_training_step": Routine(
+        "transformer",
+        "attention_training_step",
+        value_and_like,
+        lambda params, x, target: x.shape,
+        grouped=True,
+    ),
     "lstm_gradient": Routine(
         "recurrent",
         "lstm_gradient",
@@ -198,11 +207,25 @@ def library(file):
         return ctypes.CDLL(str(built))
 
 
-def pointers(arrays):
-    """What to pass for arrays, which must stay alive."""
-    if not all(array.flags.c_contiguous for array in arrays):
+def pointer(array):
+    """What to pass for an array, which must stay alive."""
+    if not array.flags.c_contiguous:
         raise ValueError("hand-written C takes contiguous arrays")
-    return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def passed(routine, arguments, results):
+    """What a routine is called with."""
+    sizes = [ctypes.c_int64(size) for size in routine.sizes(*arguments)]
+    if routine.grouped:
+        parts = [list(map(pointer, leaves(part))) for part in (*arguments, *results)]
+        groups = [(ctypes.c_void_p * len(part))(*part) for part in parts]
+        pairs = zip(parts, groups, strict=True)
+        return (*sizes, *(part[0] if len(part) == 1 else group for part, group in pairs))
+    given = leaves(arguments)
+    known = {id(array) for array in given}
+    written = [array for array in leaves(results) if id(array) not in known]
+    return (*sizes, *map(pointer, given + written))
 
 
 def function(case):
@@ -210,17 +233,13 @@ def function(case):
     routine = ROUTINES[case]
     compiled = getattr(library(routine.file), routine.name)
     compiled.restype = None
-    prepared, results, words, kept = None, None, (), ()
+    prepared, results, words = (), None, ()
 
     def call(*arguments):
-        nonlocal prepared, results, words, kept
-        if arguments[0] is not prepared:
-            prepared, results = arguments[0], routine.results(*arguments)
-            given = leaves(arguments)
-            known = {id(array) for array in given}
-            kept = [*given, *(array for array in leaves(results) if id(array) not in known)]
-            sizes = [ctypes.c_int64(size) for size in routine.sizes(*arguments)]
-            words = (*sizes, *pointers(kept))
+        nonlocal prepared, results, words
+        if not prepared or arguments[0] is not prepared[0]:
+            prepared, results = arguments, routine.results(*arguments)
+            words = passed(routine, arguments, results)
         compiled(*words)
         return results
 
