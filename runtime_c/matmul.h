@@ -285,27 +285,35 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
 }
 
 /* Few elements, each of which is a long sum: all threads of the team come here and share out the
-   parts of k, which are then added up in order. */
+   parts of k, which are then added up in order. Where the columns of C fill no vector and its rows
+   do, the sums are those of its transpose. */
 static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
                           const F *a, int64_t a_row, int64_t a_col,
                           const F *b, int64_t b_row, int64_t b_col,
                           F *c, int64_t c_row, F *sums)
 {
-    int64_t k_part = matmul_part(k, MATMUL_DEPTH);
+    bool turned = a_row == 1 && n < MATMUL_LANES_F && m >= MATMUL_LANES_F;
+    int64_t to_row = turned ? 1 : n, to_col = turned ? m : 1, k_part = matmul_part(k, MATMUL_DEPTH);
     for (int64_t start = 0; start < k; start += MATMUL_PARTS * k_part) {
         int64_t end = matmul_smaller(k, start + MATMUL_PARTS * k_part);
         #pragma omp for schedule(static)
         for (int64_t p = start; p < end; p += k_part) {
-            F rows[MATMUL_DEPTH * MATMUL_FEW];
-            matmul_small_F(m, n, matmul_smaller(k_part, k - p), a + p * a_col, a_row, a_col,
-                           b + p * b_row, b_row, b_col, sums + (p - start) / k_part * m * n, n, rows);
+            F rows[MATMUL_DEPTH * MATMUL_FEW], *sum = sums + (p - start) / k_part * m * n;
+            const F *a_p = a + p * a_col, *b_p = b + p * b_row;
+            int64_t depth = matmul_smaller(k_part, k - p);
+            if (turned) {
+                matmul_small_F(n, m, depth, b_p, b_col, b_row, a_p, a_col, a_row, sum, m, rows);
+            } else {
+                matmul_small_F(m, n, depth, a_p, a_row, a_col, b_p, b_row, b_col, sum, n, rows);
+            }
         }
         #pragma omp for schedule(static)
         for (int64_t i = 0; i < m; i++) {
             for (int64_t p = start; p < end; p += k_part) {
-                const F *sum = sums + (p - start) / k_part * m * n + i * n;
+                const F *sum = sums + (p - start) / k_part * m * n + i * to_row;
                 for (int64_t j = 0; j < n; j++) {
-                    c[i * c_row + j] = p == 0 ? sum[j] : c[i * c_row + j] + sum[j];
+                    F before = p == 0 ? 0 : c[i * c_row + j];
+                    c[i * c_row + j] = before + sum[j * to_col];
                 }
             }
         }
