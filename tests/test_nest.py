@@ -80,6 +80,19 @@ def test_sibling_reductions_share_a_loop():
     assert len(loops_of(program)) == 1
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_reductions_join_a_nest_that_goes_on_with_what_it_has_found(axis):
+    def statistics(x):
+        return x.mean(axis), x.std(axis), x.min(axis), x.max(axis)
+
+    x = ordinary("f8", (20, 30))
+    program = lowered(statistics, x)
+    assert len(program.kernels) == 1
+    assert len(loops_of(program)) == 3  # one over what is kept, and two passes over the rest
+    for found, expected in zip(run(program, [x]), statistics(x), strict=True):
+        assert_equal_values(found, expected, 1e-12)
+
+
 def test_reductions_over_different_axes_do_not():
     x = ordinary("f8", (20, 30))
     program = lowered(lambda x: (x.sum(0), x.sum(1)), x)

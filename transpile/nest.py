@@ -338,8 +338,9 @@ def _may_join(
             return False
     if inside or depth > 0:
         return True
-    if any(not stage.reads.keys().isdisjoint(m.reads) for m in nest.stages):
-        return _same_walk(nest.stages[-1], stage)
+    sharing = [m for m in nest.stages if not stage.reads.keys().isdisjoint(m.reads)]
+    if sharing:
+        return any(_same_walk(m, stage) for m in (*sharing, nest.stages[-1]))
     return _is_small(stage) and all(map(_is_small, nest.stages))
 
 
