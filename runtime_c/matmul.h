@@ -31,8 +31,6 @@ enum { MATMUL_BYTES = 16, MATMUL_ROWS = 8 };
 
 enum { MATMUL_HALF = MATMUL_ROWS / 2 };
 
-/* A product of at most MATMUL_FEW rows and columns and more than MATMUL_LONG terms is made of the
-   sums of MATMUL_PARTS parts at a time, for which the workspace has room. */
 enum { MATMUL_FEW = 32, MATMUL_LONG = 4096, MATMUL_PARTS = 48 };
 
 enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64 };
@@ -284,8 +282,9 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* Few elements, each of which is a long sum: all threads of the team come here and share out the
-   parts of k, which are then added up in order. Where the columns of C fill no vector and its rows
+/* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: all
+   threads of the team come here and share out the parts of k, MATMUL_PARTS at a time, for whose sums
+   the workspace has room. They are added up in order. Where the columns of C fill no vector and its rows
    do, the sums are those of its transpose. */
 static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
                           const F *a, int64_t a_row, int64_t a_col,
