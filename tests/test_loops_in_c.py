@@ -383,6 +383,21 @@ def test_carries_that_read_each_other_are_written_when_both_are_computed():
     assert_as_interpreted(rotate, RANDOM.random(50), RANDOM.random(50))
 
 
+def test_what_is_written_late_waits_for_the_loops_in_between():
+    def f(x, y, table):
+        def step(_, carry):
+            x, y = carry
+            moved = x + y
+            sums = (table * np.sin(moved)[:, None]).sum(axis=1)
+            return moved, y - x * sums
+
+        return lax.fori_loop(0, 4, step, (x, y))
+
+    args = RANDOM.random(12), RANDOM.random(12), RANDOM.random((12, 20))
+    assert "previous" not in kernel(f, *args)
+    assert_as_interpreted(f, *args)
+
+
 def test_steps_of_each_element_by_itself_run_for_one_tile_after_the_other():
     def logistic(x, r):
         return lax.fori_loop(0, 100, lambda _, x: r * x * (1 - x), x)

@@ -223,9 +223,10 @@ class Emitter:
             home = self.fused.homes[stage]
             if home.kind == "row" and home.loop is nest:
                 body.append(Alloc(self._row(stage, home)))
+        around, self.delayed = self.delayed, []
         body += self.items(nest.items, depth + 1)
         body += self.delayed
-        self.delayed = []
+        self.delayed = around
         if symbol.extent is None:
             raise InternalError(f"the loop {symbol} has no extent")
         if body:
