@@ -27,6 +27,7 @@ _SCALARS = r"(?:float|double|bool|u?int\d+_t)"
 _HEAD = re.compile(
     rf"^static inline (?={_SCALARS} \w+\({_SCALARS} \w+(?:, {_SCALARS} \w+)*\)$)", re.MULTILINE
 )
+_HEAD_LINE = re.compile(r"^static inline .*$", re.MULTILINE)
 _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 
 
@@ -52,13 +53,22 @@ def outlined(kernels: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _as_called(name: str) -> str:
-    """The text of a helper, as a function that is called."""
+    """The text of a helper, as a function that is called: on x86, where gcc would make a copy for
+    the longest vectors alone, with copies for shorter ones, as loops over few elements need them.
+    """
     item = runtime.find(name)
     assert item is not None
     text = item.text
-    words = "noinline" if _BRANCHES.search(text) else 'noinline, simd("notinbranch")'
+    copies, on_others = "", "noinline"
+    if not _BRANCHES.search(text):
+        widest = 8 if re.search(r"\bu?int64_t\b|\bdouble\b", _HEAD_LINE.findall(text)[0]) else 16
+        lines = (f"#pragma omp declare simd notinbranch simdlen({widest >> k})\n" for k in range(3))
+        copies, on_others = "".join(lines), 'noinline, simd("notinbranch")'
     head = (
-        f"#if defined(__GNUC__) && !defined(__clang__)\n__attribute__(({words}))\n#endif\nstatic "
+        "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)\n"
+        f"{copies}__attribute__((noinline))\n"
+        "#elif defined(__GNUC__) && !defined(__clang__)\n"
+        f"__attribute__(({on_others}))\n#endif\nstatic "
     )
     return _HEAD.sub(head, text, count=1)
 

@@ -1,0 +1,47 @@
+"""Outlined helpers: long programs call them, in vector lanes of the width of their loops."""
+
+import platform
+import re
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile.compilers import find_compiler
+from transpile.options import Options
+
+ON_X86 = platform.machine() == "x86_64" and find_compiler(Options()).kind == "gcc"
+
+
+def chain(x, steps=60):
+    for k in range(steps):
+        x = np.abs(np.sin(x) * (1 + k / 200) - 0.5)
+    return x
+
+
+def calls(x, name):
+    """How often the compiled function calls a helper for one number, and for several."""
+    text = transpile.jit(chain).lower(x).compile().as_text("asm")
+    targets = re.findall(r"\bcall\s+(\w+)", text)
+    several = [t for t in targets if t.startswith("_ZGV") and t.endswith(f"_{name}")]
+    return targets.count(name), len(several)
+
+
+@pytest.mark.skipif(not ON_X86, reason="gcc for x86 names its copies for vectors so")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("count", [4, 8, 16, 64])
+def test_few_elements_go_through_long_chains_in_vector_lanes(dtype, count):
+    x = np.linspace(-3, 3, count).astype(dtype)
+    name = "sin_f32" if dtype == "f4" else "sin_f64"
+    single, several = calls(x, name)
+    assert single == 0 and several >= 50
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 8, 11, 16, 33])
+def test_an_element_has_the_same_bits_at_any_place_among_any_number(dtype, count):
+    x = np.resize(np.array([0.3, -2.0, 1e-3], dtype), count)
+    found = transpile.jit(chain)(x)
+    alone = transpile.jit(chain)(x[:3])
+    np.testing.assert_array_equal(found, np.resize(alone, count))
+    np.testing.assert_allclose(found, chain(x), rtol=1e-3 if dtype == "f4" else 1e-9)
