@@ -97,33 +97,58 @@ void newton(int64_t n, const double *restrict a, double *restrict x)
     }
 }
 
-/* One step in rows `first` to `last`, which are not at the border. */
-static void stencil_rows(int64_t n, int64_t first, int64_t last, const float *restrict from,
-                         float *restrict to)
+enum { AT_ONCE = 10, TILE_HEIGHT = 64, TILE_WIDTH = 512, TILE_ROW = TILE_WIDTH + 32 };
+
+/* A part of the plate and what reaches it within so many steps; two of them take turns. */
+typedef float plate[TILE_HEIGHT + 2 * AT_ONCE][TILE_ROW];
+
+/* 10 steps of one tile, which stays in a cache: the first of them for 9 more rows and columns on
+ * each side, the last for the tile alone. The border of the whole plate does not change. */
+static void stencil_tile(int64_t n, int64_t top, int64_t left, const float *restrict from,
+                         float *restrict to, plate *restrict plates)
 {
-    for (int64_t i = first; i <= last; i++) {
-        const float *at = from + i * n;
-        #pragma omp simd
-        for (int64_t j = 1; j < n - 1; j++) {
-            const float around = at[j - n] + at[j + n] + at[j - 1] + at[j + 1];
-            to[i * n + j] = at[j] + 0.2f * (around - 4 * at[j]);
+    const int64_t first = top < AT_ONCE ? 0 : top - AT_ONCE;
+    const int64_t start = left < AT_ONCE ? 0 : left - AT_ONCE;
+    const int64_t bottom = least(n, top + TILE_HEIGHT), right = least(n, left + TILE_WIDTH);
+    const int64_t width = least(n, right + AT_ONCE) - start;
+    for (int64_t i = first; i < least(n, bottom + AT_ONCE); i++)
+        for (int turn = 0; turn < 2; turn++)
+            memcpy(plates[turn][i - first], from + i * n + start, sizeof(float) * (size_t)width);
+    for (int step = 0; step < AT_ONCE; step++) {
+        const int64_t more = AT_ONCE - 1 - step;
+        const int64_t low = top - more < 1 ? 1 : top - more;
+        const int64_t near = left - more < 1 ? 1 : left - more;
+        const int64_t far = least(n - 1, right + more) - start;
+        for (int64_t i = low; i < least(n - 1, bottom + more); i++) {
+            const float *at = plates[step % 2][i - first];
+            float *next = plates[1 - step % 2][i - first];
+            #pragma omp simd
+            for (int64_t j = near - start; j < far; j++) {
+                const float around = at[j - TILE_ROW] + at[j + TILE_ROW] + at[j - 1] + at[j + 1];
+                next[j] = at[j] + 0.2f * (around - 4 * at[j]);
+            }
         }
     }
+    for (int64_t i = top; i < bottom; i++)
+        memcpy(to + i * n + left, plates[AT_ONCE % 2][i - first] + (left - start),
+               sizeof(float) * (size_t)(right - left));
 }
 
-/* 100 steps; `out` and a second plate take turns. */
+/* 100 steps, ten at a time; `out` and a second plate take turns. */
 void stencil(int64_t n, const float *restrict u, float *restrict out)
 {
-    static struct kept kept;
-    const size_t size = sizeof(float) * (size_t)(n * n);
-    float *other = scratch(&kept, size);
-    memcpy(out, u, size);
-    memcpy(other, u, size);
+    static struct kept kept, kept_plates;
+    float *other = scratch(&kept, sizeof(float) * (size_t)(n * n));
+    plate *plates = scratch(&kept_plates, sizeof(plate) * 2 * (size_t)omp_get_max_threads());
     #pragma omp parallel
-    for (int step = 0; step < 100; step++) {
-        #pragma omp for
-        for (int64_t i = 1; i < n - 1; i++)
-            stencil_rows(n, i, i, step % 2 ? other : out, step % 2 ? out : other);
+    for (int step = 0; step < 100; step += AT_ONCE) {
+        const int odd = step / AT_ONCE % 2;
+        const float *from = step == 0 ? u : odd ? other : out;
+        #pragma omp for collapse(2) schedule(dynamic)
+        for (int64_t top = 0; top < n; top += TILE_HEIGHT)
+            for (int64_t left = 0; left < n; left += TILE_WIDTH)
+                stencil_tile(n, top, left, from, odd ? out : other,
+                             plates + 2 * omp_get_thread_num());
     }
 }
 

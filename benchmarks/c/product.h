@@ -7,7 +7,7 @@
 
 enum {
     NAME(WIDTH) = 2 * 64 / sizeof(NUMBER), /* columns of a tile */
-    NAME(DEPTH) = 256,                     /* of what is copied at once */
+    NAME(DEPTH) = 1024 / sizeof(NUMBER),   /* of what is copied at once */
 };
 
 /* Element (i, j) is data[i * row + j * column]: a transposed matrix has them exchanged. */
@@ -46,6 +46,13 @@ static inline void NAME(pack_rows)(struct NAME(matrix) a, int64_t rows, int64_t 
 {
     const int64_t count = least(TILE_ROWS, rows - first);
     const NUMBER *from = a.data + first * a.row + start * a.column;
+    if (count == TILE_ROWS && a.column == 1) {
+        for (int64_t k = 0; k < depth; k++)
+            #pragma GCC unroll 8
+            for (int64_t r = 0; r < TILE_ROWS; r++)
+                to[k * TILE_ROWS + r] = from[r * a.row + k];
+        return;
+    }
     for (int64_t k = 0; k < depth; k++)
         for (int64_t r = 0; r < TILE_ROWS; r++)
             to[k * TILE_ROWS + r] = r < count ? from[r * a.row + k * a.column] : 0;
