@@ -1,4 +1,4 @@
-"""Loops as one writes them for JAX, each beside the same in C: `benchmarks/loop_programs.c`.
+"""Loops as one writes them for JAX, each beside the same in C: `benchmarks/c/loops.c`.
 
 `library` is transpile or jax. The bodies are numbers, slices or whole arrays, on purpose: what
 matters is what becomes of the loops.
