@@ -253,3 +253,24 @@ def test_nested_choices_between_complex_numbers_are_not_miscompiled():
 
     assert f'{pragma}("trapping-math")' in text_of(f, X + 1j)
     assert pragma not in text_of(f, X)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x < 1).all(axis=0),
+        lambda x: (x > 1).any(axis=0) ^ (x < -1).all(axis=0),
+        lambda x: np.where((np.sin(x) > 0) ^ (x.sum(axis=1, keepdims=True) > 0), x, -x),
+        lambda x: np.logical_and.accumulate(x > -1, axis=0),
+    ],
+)
+def test_local_truths_are_numbers_that_compilers_vectorise(function):
+    x = np.random.default_rng(0).standard_normal((300, 40))
+    check(function, x)
+    text = text_of(function, x)
+    assert not re.search(r"^ +bool \w+\[", text, re.MULTILINE)
+
+
+def test_truths_of_columns_are_collected_in_bytes():
+    x = np.zeros((300, 64))
+    assert re.search(r"uint8_t acc\[\d+\];", text_of(lambda x: (x < 1).all(axis=0), x))

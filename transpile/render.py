@@ -323,7 +323,8 @@ class _Renderer:
                 return _line(f"{target} = {printer.assigned(statement.value)};")
             case Alloc(buffer=buffer):
                 shape = "".join(f"[{d}]" for d in buffer.shape)
-                return _line(f"{c_type(self.dialect, buffer.dtype)} {buffer.name}{shape};")
+                kind = "uint8_t" if buffer.dtype == BOOL else c_type(self.dialect, buffer.dtype)
+                return _line(f"{kind} {buffer.name}{shape};")
             case Call(function=function, args=args, site=site):
                 texts = [
                     _address(a, printer) if isinstance(a, Load) else printer.index(a) for a in args
