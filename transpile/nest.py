@@ -215,10 +215,8 @@ def _fuse(placement: Placement) -> Fused:
 
     visit(items, [])
     readers: dict[Stage, list[Stage]] = {}
-    for stage in placement.stages:
-        for key in stage.reads:
-            if key in placement.by_key:
-                readers.setdefault(placement.by_key[key], []).append(stage)
+    for key, found in placement.readers.items():
+        readers.setdefault(placement.by_key[key], []).extend(found)
     outputs = set(placement.graph.outputs)
     asked = {key for stage in placement.results for key in stage.reads}
     outputs |= {placement.by_key[key].var for key in asked if key in placement.by_key}
@@ -253,7 +251,9 @@ def _build(placement: Placement, stages: list[Stage], depth: int) -> list[Nest |
             if (
                 isinstance(nest, Nest)
                 and nest.stages
-                and _may_join(placement, nest, stage, producers, depth)
+                and _may_join(
+                    placement, nest, stage, [p for p in producers if place[p] == position], depth
+                )
             ):
                 nest.stages.append(stage)
                 place[stage] = position
@@ -299,20 +299,28 @@ def _bring_together(
             or len(nest.stages) + len(last.stages) > LARGEST_CLUSTER
         ):
             continue
-        between = [
-            s
-            for item in items[position + 1 : nests[-1]]
-            for s in (item.stages if isinstance(item, Nest) else [item])
-        ]
-        if not _reads_any(placement, [*between, *last.stages], nest.stages):
+        if not _is_read(placement, place, nest.stages, range(position + 1, nests[-1] + 1)):
             _merge(placement, place, nest, last, nests[-1])
-        elif len(nests) == 2 and not _reads_any(placement, last.stages, nest.stages + between):
+        elif len(nests) == 2 and not _reads(
+            placement, place, last.stages, range(position, nests[-1])
+        ):
             _merge(placement, place, last, nest, position)
 
 
-def _reads_any(placement: Placement, readers: list[Stage], producers: list[Stage]) -> bool:
-    keys = {placement.key(v) for s in producers for v in s.results}
-    return any(not keys.isdisjoint(s.reads) for s in readers)
+def _is_read(
+    placement: Placement, place: dict[Stage, int], stages: list[Stage], where: range
+) -> bool:
+    """Tell whether what stands at some places reads any of these stages."""
+    keys = (placement.key(v) for s in stages for v in s.results)
+    return any(place.get(r, -1) in where for key in keys for r in placement.readers.get(key, ()))
+
+
+def _reads(
+    placement: Placement, place: dict[Stage, int], stages: list[Stage], where: range
+) -> bool:
+    """Tell whether any of these stages reads what stands at some places."""
+    read = (placement.by_key.get(key) for s in stages for key in s.reads)
+    return any(p is not None and place.get(p, -1) in where for p in read)
 
 
 def _merge(
@@ -326,13 +334,12 @@ def _merge(
 
 
 def _may_join(
-    placement: Placement, nest: Nest, stage: Stage, producers: list[Stage], depth: int
+    placement: Placement, nest: Nest, stage: Stage, inside: list[Stage], depth: int
 ) -> bool:
+    """Tell whether a stage may stand in a loop, `inside` which are these of its producers."""
     symbol = stage.order[depth]
     if symbol.extent != nest.symbol.extent or len(nest.stages) >= LARGEST_CLUSTER:
         return False
-    members = set(nest.stages)
-    inside = [p for p in producers if p in members]
     for producer in inside:
         if not _is_aligned(placement, producer, stage, depth):
             return False

@@ -144,6 +144,10 @@ class Placement(Elements):
         self.stages = self._read_stages()
         self.position = {s: i for i, s in enumerate(self.stages)}
         self.by_key = {self.key(v): s for s in self.stages for v in s.results}
+        self.readers: dict[str, list[Stage]] = {}  # of the results of stages
+        for stage in self.stages:
+            for key in stage.reads.keys() & self.by_key.keys():
+                self.readers.setdefault(key, []).append(stage)
 
     # ------------------------------------------------------------------- which values are stages
 
