@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from graphs import assert_steps_agree, loops_of, lowered, module_of
 
-from transpile import jit
+from transpile import jit, lax
 from transpile.loops import Alloc, Call
 from transpile.options import Options
 from transpile.schedule.product_rows import product_rows
@@ -151,6 +151,26 @@ def test_small_products_prime_rows_and_libraries_stay():
     assert len(product_rows(large, Options()).kernels) == 1
     assert product_rows(large, Options(blas="auto")) == large
     assert not any(loop.parallel for loop in loops_of(product_rows(large, Options(openmp=False))))
+
+
+def test_few_rows_of_a_large_product_are_left_to_the_threads_of_the_product():
+    def f(x, w):
+        return np.abs(x @ w)
+
+    few = lowered(f, integers(8, 1024), integers(1024, 1024))
+    assert product_rows(few, Options()) == few
+    short = product_rows(lowered(f, integers(8, 256), integers(256, 256)), Options())
+    assert len(short.kernels) == 1
+    assert not any(loop.parallel for loop in loops_of(short))
+
+
+def test_products_of_a_scan_stay_in_order(small_blocks):
+    def f(x, w):
+        return lax.scan(lambda carry, row: (carry @ w, carry), x, None, length=8)
+
+    values = [integers(16, 16), np.eye(16)]
+    before = lowered(f, *values)
+    assert product_rows(before, Options()) == before
 
 
 SHAPES = [(64, 96, 100, 40), (200, 33, 400, 70), (128, 512, 784, 10), (24, 800, 64, 64)]

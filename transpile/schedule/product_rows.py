@@ -65,6 +65,9 @@ MOST_ROWS = 64
 # There should be as many blocks as this, unless their rows became fewer than that.
 FEWEST_BLOCKS = 8
 FEWEST_ROWS = 16
+# Products of more operations than these, in fewer blocks than these, are for several threads each.
+MOST_FLOPS_ALONE = 1 << 22
+FEWEST_SHARED = 4
 # Fewer rows than this do not fill the tiles of the product.
 LEAST_ROWS = 8
 # Right operands that are read for no more rows than this are read where they are.
@@ -209,6 +212,11 @@ class _Group:
         divisors = [d for d in range(1, min(most, extent) + 1) if extent % d == 0]
         return divisors[-1] if divisors and divisors[-1] >= min(LEAST_ROWS, extent) else 0
 
+    def blocks(self, rows: int) -> int:
+        """How many blocks there are."""
+        count = product(self.lead)
+        return count // rows if isinstance(count, int) else 0
+
     def _row_bytes(self, name: str) -> int:
         buffer = self.buffers[name]
         size = product(row_shape(buffer.shape, self.lead))
@@ -244,12 +252,15 @@ def _touches(
 def _merger(group: _Group) -> _Merger | None:
     """What merges a group; None where that does not pay."""
     products = group.products
-    if len(group.parts) < 2 or sum(p.flops for p in products) < LEAST_FLOPS:
+    flops = sum(p.flops for p in products)
+    if len(group.parts) < 2 or flops < LEAST_FLOPS:
         return None
     if any(p.n * p.k * p.c.dtype.itemsize > LARGEST_RIGHT for p in products):
         return None
     rows = group.rows()
-    return _Merger(group, rows) if rows else None
+    if rows == 0 or (group.blocks(rows) < FEWEST_SHARED and flops > MOST_FLOPS_ALONE):
+        return None
+    return _Merger(group, rows)
 
 
 class _Merger:
@@ -407,8 +418,9 @@ def _is_local(part: RowProduct, panels: Buffer) -> bool:
 
 
 def _shared_out(statement: Statement) -> Statement:
-    """The outermost loop, shared out among threads; with the next one, if nothing else is there."""
-    if not isinstance(statement, For):
+    """The outermost loop around products, shared out among threads; with the next one, if nothing
+    else is there."""
+    if not isinstance(statement, For) or not any(isinstance(s, Call) for s in walk((statement,))):
         return statement
     inner = statement.body[0]
     together = len(statement.body) == 1 and isinstance(inner, For)

@@ -177,6 +177,8 @@ def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
     (statement,) = kernel.body
     symbols: list[Symbol] = []
     while isinstance(statement, For) and len(statement.body) == 1:
+        if not isinstance(statement.stop, int) or not _is_plain(statement, statement.stop):
+            return None
         symbols.append(statement.symbol)
         (statement,) = statement.body
     numbers = _numbers(statement) if isinstance(statement, Call) else None
