@@ -62,7 +62,6 @@ THRESHOLDS = {
     "schedule.short_rows:STRIPS": [(2,), (3, 2), (32,)],
     "schedule.short_rows:FEWEST_STRIPS": [0, 4],
     "schedule.extremes:SHORTEST": [1, 4, 256],
-    "schedule.extremes:SHORTEST": [1, 4, 256],
     "schedule.scatters:FEWEST": [2, 1 << 16],
     "schedule.scatters:UPDATES_OF_AN_ELEMENT": [1],
     "schedule.scatters:BLOCK": [2, 5, 1024],
