@@ -19,6 +19,8 @@ from transpile.types import FLOAT32, FLOAT64, HALVES, ArrayType
 
 # Larger results are cheaper to compute again than to keep as text in the program.
 LARGEST_FOLDED_SIZE = 64
+# A slice is looked for in the latest updates of an array, of which there may be thousands.
+MOST_UPDATES = 128
 
 SimplifyRule = Callable[[Builder, Equation], "Atom | None"]
 
@@ -267,7 +269,10 @@ def _slice(builder: Builder, equation: Equation) -> Atom | None:
 def _slice_of_update(builder: Builder, equation: Equation) -> Atom | None:
     """A slice of an array of which slices were replaced, if each is inside of it or outside."""
     x, params = equation.inputs[0], dict(equation.params)
-    while (update := builder.producer(x, indexing.dynamic_update_slice)) is not None:
+    for _ in range(MOST_UPDATES):
+        update = builder.producer(x, indexing.dynamic_update_slice)
+        if update is None:
+            break
         before, new, *starts = update.inputs
         first = [int(s.value) for s in starts if isinstance(s, Const)]
         if len(first) < len(starts):

@@ -15,6 +15,7 @@ before them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -82,10 +83,11 @@ def product_rows(program: Program, options: Options) -> Program:
     """The program with kernels around products merged. A BLAS makes whole products only."""
     if options.blas != "none":
         return program
+    users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
     kernels: list[Kernel] = []
     position = 0
     while position < len(program.kernels):
-        group = _Group(program, position)
+        group = _Group(program, position, users)
         merger = _merger(group)
         if merger is None:
             kernels.append(program.kernels[position])
@@ -101,17 +103,19 @@ def product_rows(program: Program, options: Options) -> Program:
 @dataclass
 class _Group:
     """Kernels from one position on that go over the same rows: the longest sequence in which each
-    is a product, or reads and writes in a row only what the others do in the same row."""
+    is a product, or reads and writes in a row only what the others do in the same row. `users`
+    counts the kernels that use each buffer."""
 
     program: Program
     start: int
+    users: Counter[str]
     parts: list[Part] = field(default_factory=list)
     lead: Lead = ()
 
     def __post_init__(self) -> None:
         self.buffers = self.program.buffers()
-        for kernel in self.program.kernels[self.start :]:
-            part = self._part(kernel)
+        for position in range(self.start, len(self.program.kernels)):
+            part = self._part(self.program.kernels[position])
             if part is None or not self._may_follow(part):
                 break
             self.parts.append(part)
@@ -165,11 +169,11 @@ class _Group:
 
     def _local_values(self) -> list[str]:
         """The temporaries that only these kernels use."""
-        end = self.start + len(self.parts)
-        others = (*self.program.kernels[: self.start], *self.program.kernels[end:])
-        outside = {name for kernel in others for name in used_buffers(kernel)[0]}
-        inside = {n for p in self.parts for n in used_buffers(p.kernel)[1]} - outside
-        inside -= {p.scratch for p in self.products}
+        if not self.parts:
+            return []
+        own = Counter(n for p in self.parts for n in used_buffers(p.kernel)[0])
+        inside = {n for p in self.parts for n in used_buffers(p.kernel)[1]}
+        inside = {n for n in inside if own[n] == self.users[n]} - {p.scratch for p in self.products}
         return [b.name for b in self.program.temporaries if b.name in inside]
 
     def _shared_homes(self) -> dict[str, str]:

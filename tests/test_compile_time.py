@@ -1,0 +1,120 @@
+"""Compiling takes time in the length of a program: counted in calls of functions, not in seconds,
+for programs of several kinds and of two lengths; and long programs give right results."""
+
+import gc
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import transpile
+from benchmarks.compile_programs import KINDS
+from transpile import outlined
+from transpile.executable import Lowering
+from transpile.options import Options
+from transpile.transforms.interpret import interpret
+
+# Calls for twice as many equations, relative to those for as many.
+MOST_GROWTH = 2.3
+# Shorter programs are of another kind: not all elements have been set once.
+LENGTHS = {"updates": 600}
+
+
+def graph_of(kind, number):
+    function, arguments = KINDS[kind].build(number, np, transpile)
+    return transpile.jit(function).trace(*arguments)._graph
+
+
+def calls_of(function):
+    """How many Python functions, and functions of C, are called."""
+    count = 0
+
+    def profile(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    gc.collect()
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def work(kind, number):
+    """The calls that it takes to trace a program, to find its key, and to write it in C."""
+
+    def compile_it():
+        lowering = Lowering(graph_of(kind, number), Options())
+        lowering.ingredients()
+        lowering.c_text()
+
+    return calls_of(compile_it)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_work_grows_with_the_length(kind):
+    work(kind, 48)  # what is imported and looked up once
+    length = LENGTHS.get(kind, 300)
+    few, many = work(kind, length), work(kind, 2 * length)
+    assert many <= MOST_GROWTH * few, (kind, few, many)
+
+
+@pytest.mark.parametrize("kind", ["chain", "shared", "scalars", "updates", "constants"])
+def test_a_long_program_gives_what_its_steps_give(kind):
+    function, arguments = KINDS[kind].build(1500, np, transpile)
+    graph = transpile.jit(function).trace(*arguments)._graph
+    leaves = [np.asarray(a) for a in arguments]
+    for found, expected in zip(
+        transpile.tree.leaves(transpile.jit(function)(*arguments)),
+        interpret(graph, leaves),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def chain_of(length):
+    """Sines of one array."""
+
+    def function(x):
+        for step in range(length):
+            x = np.sin(x * (1 + step / 64))
+        return x
+
+    return function
+
+
+X = np.linspace(-1, 1, 32)
+
+
+def test_helpers_that_a_long_program_calls_give_the_same_bits(monkeypatch):
+    called = transpile.jit(chain_of(40))
+    text = called.lower(X).as_text()
+    assert re.search(r'simd\("notinbranch"\)\)\)\n#endif\nstatic double sin_', text)
+    result = called(X)
+    monkeypatch.setattr(outlined, "LONGEST_INLINED", 10**9)
+
+    def chain(x):  # another name: another program
+        return chain_of(40)(x)
+
+    inlined = transpile.jit(chain)
+    assert "noinline" not in inlined.lower(X).as_text()
+    assert np.array_equal(result, inlined(X))
+
+
+def test_a_short_program_has_its_helpers_inline():
+    assert "noinline" not in transpile.jit(chain_of(4)).lower(X).as_text()
+
+
+def test_helpers_inside_of_choices_stay_inline():
+    def function(x):
+        for step in range(40):
+            x = np.where(x > step / 64, np.sin(x), x)
+        return x
+
+    compiled = transpile.jit(function)
+    assert "noinline" not in compiled.lower(X).as_text()
+    np.testing.assert_allclose(compiled(X), function(X), rtol=1e-12)
