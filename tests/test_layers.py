@@ -25,7 +25,7 @@ DATA_FLOW = """
     places sorts tangles elements inlining bodies placement updates nest sharing library_calls
     repeats effects emit lower
     schedule
-    dialect expression blas lapack layout sites render
+    dialect expression blas lapack layout sites outlined render
     directories compilers toolchain entry cache load called reserve pipeline identity executable
     call_path promotion written stages traces leaves wrapped platforms arrays typing settings
     functional lax random nn
