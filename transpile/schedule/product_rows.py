@@ -186,10 +186,12 @@ class _Group:
                 continue
             before, after = self.parts[:position], self.parts[position + 1 :]
             taken = set(homes.values())
-            for result in used_buffers(part.kernel)[1]:
+            uses, changes = used_buffers(part.kernel)
+            for result in sorted(changes):
                 for name in self.local:
                     if (
-                        name not in homes
+                        name in uses
+                        and name not in homes
                         and homes.get(result, result) not in taken
                         and self._is_alike(name, result)
                         and any(name in used_buffers(p.kernel)[1] for p in before)
