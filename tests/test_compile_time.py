@@ -105,6 +105,13 @@ def test_helpers_that_a_long_program_calls_give_the_same_bits(monkeypatch):
     assert np.array_equal(result, inlined(X))
 
 
+def test_many_numbers_make_an_array():
+    def function(x):
+        return np.stack([x[k % 32] * k for k in range(400)])
+
+    assert np.array_equal(transpile.jit(function)(X), function(X))
+
+
 def test_a_short_program_has_its_helpers_inline():
     assert "noinline" not in transpile.jit(chain_of(4)).lower(X).as_text()
 

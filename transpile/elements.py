@@ -24,6 +24,8 @@ from transpile.types import BOOL, INT64
 # Reductions of no more elements than this are written out.
 UNROLLED_REDUCTION = 8
 UNROLLED_CONTRACTION = 4
+# Choices between more joined arrays than this are made by halves.
+MOST_CHOICES = 64
 
 
 class Elements:
@@ -132,11 +134,7 @@ class Elements:
             limit = offset + atom.type.shape[axis]
             pieces.append((limit, self._where([Within(index[axis], offset, limit)], atom, inner)))
             offset = limit
-        result = pieces[-1][1]
-        for limit, piece in reversed(pieces[:-1]):
-            inside = Within(index[axis], 0, limit)
-            result = Apply("select", (inside, piece, result), piece.dtype)
-        return result
+        return _chosen(pieces, index[axis])
 
     def _padded(self, equation: Equation, index: Shape) -> Expr:
         x, value = equation.inputs
@@ -320,6 +318,20 @@ class Elements:
         for test in reversed(tests):
             result = Apply("select", (test, result, otherwise), result.dtype)
         return result
+
+
+def _chosen(pieces: list[tuple[Index, Expr]], index: Index) -> Expr:
+    """The piece in which an index lies, from the pieces with their ends; of many pieces by halves,
+    since choices cannot stand inside one another without end."""
+    if len(pieces) > MOST_CHOICES:
+        middle = len(pieces) // 2
+        first, second = _chosen(pieces[:middle], index), _chosen(pieces[middle:], index)
+        is_first = Within(index, 0, pieces[middle - 1][0])
+        return Apply("select", (is_first, first, second), first.dtype)
+    result = pieces[-1][1]
+    for limit, piece in reversed(pieces[:-1]):
+        result = Apply("select", (Within(index, 0, limit), piece, result), piece.dtype)
+    return result
 
 
 _RULES: dict[Any, Callable[[Elements, Equation, Shape], Expr]] = {
