@@ -201,4 +201,6 @@ def test_attention_in_c_is_numpys(dtype, length, width):
     tolerance = 1e-4 if dtype == "f4" else 1e-12
     found = jit(softmax_attention)(q, k, v)
     np.testing.assert_allclose(found, softmax_attention(q, k, v), tolerance, tolerance)
-    assert jit(softmax_attention).lower(q, k, v).as_text("loops").count("kernel ") == 1
+    program = jit(softmax_attention).lower(q, k, v)
+    assert program.as_text("loops").count("\nkernel ") == 1
+    assert "schedule(guided) collapse(2)" in program.as_text()  # no thread waits for a busy core

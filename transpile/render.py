@@ -433,8 +433,8 @@ class _Renderer:
             if loop.parallel
             else self.dialect.simd
         ]
-        if loop.parallel and any(isinstance(s, While) for s in walk(loop.body)):
-            words.append("schedule(guided)")  # iterations take different times
+        if loop.parallel and any(isinstance(s, While | Call) for s in walk(loop.body)):
+            words.append("schedule(guided)")  # iterations are long, or take different times
         if loop.lanes:
             words.append(f"safelen({loop.lanes})")
         if loop.collapse > 1:
