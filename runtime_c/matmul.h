@@ -105,9 +105,9 @@ static inline __attribute__((always_inline)) void matmul_sums_F(
         const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
         #pragma GCC unroll 8
         for (int64_t i = 0; i < tall; i++) {
-            #pragma GCC unroll 2
-            for (int64_t v = 0; v < vectors; v++) {
-                sum[i][v] = matmul_multiply_add_F(row[i][p * a_col], b_p[v], sum[i][v]);
+            sum[i][0] = matmul_multiply_add_F(row[i][p * a_col], b_p[0], sum[i][0]);
+            if (vectors == 2) {
+                sum[i][1] = matmul_multiply_add_F(row[i][p * a_col], b_p[1], sum[i][1]);
             }
         }
     }
