@@ -129,6 +129,20 @@ class Equation:
         (output,) = self.outputs
         return output
 
+    def check(self) -> None:
+        """Raise InternalError unless its outputs have the types that its row gives them."""
+        assert self._is_typed  # looked at once in its life: graphs are checked after each pass
+
+    @functools.cached_property
+    def _is_typed(self) -> bool:
+        types = self.primitive.result_types([a.type for a in self.inputs], self.params)
+        if tuple(t.strong for t in types) != tuple(v.type.strong for v in self.outputs):
+            raise InternalError(
+                f"{self.primitive.name} gives {', '.join(map(str, types))}, but its "
+                f"outputs are declared {', '.join(str(v.type) for v in self.outputs)}"
+            )
+        return True
+
     def key(self) -> tuple[Any, ...]:
         """What it computes: equal for two equations that compute the same."""
         return (self.primitive.name, self.inputs, _params_key(self.params))
@@ -236,14 +250,7 @@ class Graph:
                     raise InternalError(
                         f"{equation.primitive.name} reads an undefined value:\n{self}"
                     )
-            types = equation.primitive.result_types(
-                [a.type for a in equation.inputs], equation.params
-            )
-            if tuple(t.strong for t in types) != tuple(v.type.strong for v in equation.outputs):
-                raise InternalError(
-                    f"{equation.primitive.name} gives {', '.join(map(str, types))}, but its "
-                    f"outputs are declared {', '.join(str(v.type) for v in equation.outputs)}"
-                )
+            equation.check()
             for output in equation.outputs:
                 if output in defined:
                     raise InternalError(f"{equation.primitive.name} defines a value twice")

@@ -15,6 +15,7 @@ from pathlib import Path
 from transpile import toolchain
 from transpile.blas import Blas
 from transpile.cost import is_brief, program_cost
+from transpile.garbage import no_collection
 from transpile.graph import Donated, Graph
 from transpile.lapack import Lapack
 from transpile.load import PROGRAM
@@ -39,18 +40,21 @@ class Steps:
     @cached_property
     def optimised(self) -> Graph:
         """The graph after the passes."""
-        return optimise(self.graph)
+        with no_collection():
+            return optimise(self.graph)
 
     @cached_property
     def lowered(self) -> Program:
         """The fused loops before the schedule."""
-        program = lower(self.optimised, self.donated)
-        return replace(program, sites=tuple(dict.fromkeys(self.graph.sites())))
+        with no_collection():
+            program = lower(self.optimised, self.donated)
+            return replace(program, sites=tuple(dict.fromkeys(self.graph.sites())))
 
     @cached_property
     def program(self) -> Program:
         """The scheduled loops."""
-        return schedule(self.lowered, self.options)
+        with no_collection():
+            return schedule(self.lowered, self.options)
 
     @cached_property
     def text(self) -> Text:
@@ -61,7 +65,8 @@ class Steps:
         """The C text, with this name of the header file in it."""
         source = self.graph.source
         title = f"{self.graph.name}, from {source}" if source.line else self.graph.name
-        return render(self.program, self.options, header, title, (self._blas, self._lapack))
+        with no_collection():
+            return render(self.program, self.options, header, title, (self._blas, self._lapack))
 
     @cached_property
     def _blas(self) -> Blas | None:
