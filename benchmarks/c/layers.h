@@ -49,7 +49,8 @@ static inline void descend(const void *context, int64_t i, int64_t j, int64_t wi
         values[k] -= rate * numbers[k];
 }
 
-/* w -= rate x' ct, and bias -= rate (sums of ct's columns). */
+/* w -= rate x' ct, and bias -= rate (sums of ct's columns), whose terms are too small to be taken
+ * from a bias one by one. */
 static inline void update_layer(int64_t batch, int64_t inputs, int64_t outputs, const float *restrict x,
                          const float *restrict ct, float *restrict gradient, float *restrict w,
                          float *restrict bias)
@@ -57,7 +58,10 @@ static inline void update_layer(int64_t batch, int64_t inputs, int64_t outputs, 
     const struct update update = {w, outputs};
     multiply_float(inputs, batch, outputs, transposed(x, inputs), matrix(ct, outputs), gradient,
                    descend, &update);
+    memset(gradient, 0, sizeof(float) * (size_t)outputs);
     for (int64_t i = 0; i < batch; i++)
         for (int64_t j = 0; j < outputs; j++)
-            bias[j] -= rate * ct[i * outputs + j];
+            gradient[j] += ct[i * outputs + j];
+    for (int64_t j = 0; j < outputs; j++)
+        bias[j] -= rate * gradient[j];
 }
