@@ -96,6 +96,12 @@ def test_every_helper_compiles_to_names_that_exist(suffix):
         assert not left, f"{base}_{suffix}"
 
 
+def test_a_name_is_found_where_all_files_taken_apart_have_it():
+    for name, item in items().items():
+        assert find(name) is item
+    assert find("no_such_helper") is None
+
+
 def test_no_name_is_a_pattern_and_a_helper_of_its_own_for_one_dtype():
     """Else two meanings share a name, and which one a row gets depends on its dtype."""
     patterns = {n[:-2] for n in items() if n[-2:] in ("_F", "_S", "_U", "_C")}

@@ -10,13 +10,13 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from transpile.graph import Atom, Equation
 from transpile.products import Access, strides_in
+from transpile.records import dataclass
 
 PLANES, FEATURES = range(2)
 # Axes of space, and the places in a plan, as runtime_c/conv.h has them.

@@ -8,8 +8,6 @@ shapes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from transpile.dims import Index, Symbol, bounds, product, symbols_of
 from transpile.loops import (
     Apply,
@@ -26,6 +24,7 @@ from transpile.loops import (
     While,
 )
 from transpile.primitive import TABLE
+from transpile.records import dataclass
 from transpile.walks import (
     children,
     expressions,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from transpile.records import dataclass
 from transpile.types import DTYPES, HALVES, SHORT_NAMES
 
 DType = np.dtype[Any]

@@ -7,7 +7,6 @@ their addresses and the number of the site: which callback, with arrays of which
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from transpile.dims import Index, Shape
@@ -16,6 +15,7 @@ from transpile.graph import Var, site_of
 from transpile.loops import Call, Expr, Load, Statement
 from transpile.placement import Stage
 from transpile.places import Place
+from transpile.records import dataclass
 
 if TYPE_CHECKING:  # an Emitter writes what these are
     from transpile.emit import Emitter

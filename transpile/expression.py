@@ -9,7 +9,7 @@ runtime_c or to the C library, by the dtype of their operand.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from transpile.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_
 from transpile.errors import InternalError
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.primitive import TABLE
+from transpile.records import dataclass
 from transpile.schedule.versions import WITH_NEAR_VERSION
 from transpile.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from transpile.dims import Dim, Index, Shape, Symbol
 from transpile.graph import Atom, Equation
 from transpile.products import strides_in
+from transpile.records import dataclass
 from transpile.types import SHORT_NAMES, real_dtype
 
 DType = np.dtype[Any]

@@ -12,7 +12,7 @@ a schedule pass rebuilds what it changes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 
 from transpile.dims import Index, Shape, Symbol, product
 from transpile.graph import UNKNOWN_SOURCE, Site, Source
+from transpile.records import dataclass
 from transpile.routines import Routine
 from transpile.types import BOOL, INT64, SHORT_NAMES
 

@@ -15,7 +15,7 @@ A value lives
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from transpile.bodies import Bodies, wholes
 from transpile.dims import Dim, Index, Shape, Symbol, product, symbols_of
@@ -25,6 +25,7 @@ from transpile.loops import Apply, Expr, Load
 from transpile.placement import Placement, Stage
 from transpile.primitive import TABLE
 from transpile.primitives.indexing import dynamic_slice, gather
+from transpile.records import dataclass
 from transpile.updates import updates_in_time
 from transpile.walks import subexpressions
 

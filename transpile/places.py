@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from transpile.dims import Index, Shape, unravel
 from transpile.graph import Atom, Const
 from transpile.loops import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
 from transpile.names import Names
+from transpile.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ not copied as long as two strides describe it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from transpile.dims import Dim, Index, Shape, Symbol, product, recombine, row_major
 from transpile.errors import InternalError
 from transpile.graph import Atom, Equation
 from transpile.primitives.linalg import free_axes
+from transpile.records import dataclass
 
 Access = tuple[Atom, Sequence[Equation]]
 

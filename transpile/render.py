@@ -7,7 +7,6 @@ subscripts and scalar expressions.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -43,6 +42,7 @@ from transpile.options import Options
 from transpile.outlined import outlined
 from transpile.paths import data_directory
 from transpile.primitives.reductions import identity
+from transpile.records import dataclass
 from transpile.sites import call_text, helpers_of, includes_of, site_text
 from transpile.types import BOOL, HALVES, INT64
 from transpile.walks import (

@@ -8,7 +8,6 @@ which it is exchanged after each iteration.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +24,7 @@ from transpile.placement import Stage
 from transpile.places import Place, Variable, View
 from transpile.primitives import control as rows
 from transpile.primitives.control_operands import inputs_of
+from transpile.records import dataclass
 from transpile.types import BOOL, INT64
 
 if TYPE_CHECKING:  # an Emitter makes these, and they make Emitters for the bodies

@@ -8,12 +8,12 @@ suffices for its blocked algorithms too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from transpile.dims import Shape
 from transpile.errors import UnsupportedError
 from transpile.graph import Equation
+from transpile.records import dataclass
 from transpile.types import SHORT_NAMES, real_dtype
 
 # The rows that LAPACK's blocked algorithms work on together, at most.

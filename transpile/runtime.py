@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 from transpile.errors import InternalError
@@ -114,6 +114,10 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop that ends a word, not an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
+_ENUM = re.compile(r"\benum\s*\w*\s*\{(.*?)\}", re.DOTALL)
+_TYPE = re.compile(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", re.MULTILINE)
+_CONSTANT = re.compile(r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", re.MULTILINE)
+_FUNCTION = re.compile(r"^(?:static|__attribute__).*?\b(?!__attribute__)(\w+)\s*\(", re.MULTILINE)
 WIDTH = 100
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -142,17 +146,50 @@ class Item:
     comment: str = ""
 
 
-@cache
 def items() -> dict[str, Item]:
     """Every item of every family, by each name that it defines."""
     found: dict[str, Item] = {}
-    for path in sorted(data_directory("runtime_c").glob("*.h")):
-        for item in _parse(path.read_text(encoding="utf-8")):
-            for name in item.names:
-                if name in found:
-                    raise InternalError(f"{name} is defined twice in runtime_c ({path.name})")
-                found[name] = item
+    for family in _families():
+        for name, item in _family(family).items():
+            if name in found:
+                raise InternalError(f"{name} is defined twice in runtime_c ({family})")
+            found[name] = item
     return found
+
+
+@cache
+def _families() -> dict[str, str]:
+    """The text of each file."""
+    paths = sorted(data_directory("runtime_c").glob("*.h"))
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
+
+
+@cache
+def _places() -> dict[str, str]:
+    """The file of each name: found in the lines that begin something, as most of the files' text
+    is never needed."""
+    return {name: family for family, text in _families().items() for name in _named(text)}
+
+
+def _named(text: str) -> list[str]:
+    heads = "\n".join(line for line in text.splitlines() if _begins(line))
+    return _enumerated(text) + _values(heads) + _heads(heads)
+
+
+def _begins(line: str) -> bool:
+    return line.startswith(("static", "__attribute__", "typedef"))
+
+
+@cache
+def _family(name: str) -> dict[str, Item]:
+    """The items of a file, by each name that they define."""
+    return {name: item for item in _parse(_families()[name]) for name in item.names}
+
+
+def _item(name: str) -> Item | None:
+    """The item with this very name."""
+    family = _places().get(name)
+    return None if family is None else _family(family).get(name)
 
 
 def _parse(text: str) -> Iterable[Item]:
@@ -194,19 +231,25 @@ def _is_complete(body: list[str], end: str | None) -> bool:
 
 
 def _defined(text: str) -> tuple[str, ...]:
-    names: list[str] = []
-    for enum in re.findall(r"\benum\s*\w*\s*\{(.*?)\}", text, flags=re.DOTALL):
-        names += [part.split("=")[0].strip() for part in enum.split(",") if part.strip()]
-    names += re.findall(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", text, flags=re.MULTILINE)
-    names += re.findall(
-        r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", text, flags=re.MULTILINE
-    )
-    if not names:
-        pattern = r"^(?:static|__attribute__).*?\b(?!__attribute__)(\w+)\s*\("
-        names += re.findall(pattern, text, flags=re.MULTILINE)[:1]
+    names = _values(text) or _heads(text)[:1]
     if not names:
         raise InternalError(f"this item of runtime_c defines nothing:\n{text}")
     return tuple(dict.fromkeys(names))
+
+
+def _values(text: str) -> list[str]:
+    """What enums, typedefs and constants define."""
+    return _enumerated(text) + _TYPE.findall(text) + _CONSTANT.findall(text)
+
+
+def _enumerated(text: str) -> list[str]:
+    enums = _ENUM.findall(text) if "enum" in text else []  # the search is slow, and enums rare
+    return [part.split("=")[0].strip() for e in enums for part in e.split(",") if part.strip()]
+
+
+def _heads(text: str) -> list[str]:
+    """The functions of a text; an `#if` block may hold one in several forms."""
+    return _FUNCTION.findall(text)
 
 
 def _brief(comment: list[str]) -> list[str]:
@@ -219,18 +262,19 @@ def _brief(comment: list[str]) -> list[str]:
     return textwrap.wrap(text, WIDTH, subsequent_indent="   ", break_on_hyphens=False)
 
 
+@lru_cache(maxsize=10_000)
 def find(name: str) -> Item | None:
     """The item that defines a name, instantiated from its pattern if need be."""
-    found = items().get(name)
+    found = _item(name)
     if found is not None:
         return found
     base, _, suffix = name.rpartition("_")
     if suffix not in _WORDS or not base:
         return None
     letter, _ = _WORDS[suffix]
-    pattern = items().get(f"{base}_{letter}")
+    pattern = _item(f"{base}_{letter}")
     if pattern is None and letter in "FC":
-        pattern = items().get(f"{base}_T")
+        pattern = _item(f"{base}_T")
     return None if pattern is None else _instantiate(pattern, suffix)
 
 

@@ -7,11 +7,11 @@ context for it. Called by the first one it prints its messages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from transpile.graph import Site
 from transpile.layout import signature
 from transpile.loops import Program
+from transpile.records import dataclass
 from transpile.types import SHORT_NAMES
 
 

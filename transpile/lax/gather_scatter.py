@@ -8,7 +8,6 @@ anywhere, and the rows `gather` and `scatter` do the rest: axes that slices span
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise
 from transpile.primitives import indexing as rows
+from transpile.records import dataclass
 from transpile.trace import bind
 from transpile.types import INT64
 

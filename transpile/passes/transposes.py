@@ -13,7 +13,6 @@ that would be computed in another order together, because they read one another.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from transpile.graph import Atom, Equation, Graph, Var
 from transpile.passes.rewrite import Builder, rewrite
@@ -27,6 +26,7 @@ from transpile.primitives.axes import (
     transpose,
 )
 from transpile.primitives.linalg import dot_general, free_axes
+from transpile.records import dataclass
 
 Permutation = tuple[int, ...]
 Made = dict[tuple[Atom, Permutation], Atom]

@@ -8,10 +8,10 @@ them, and what is left is a row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
 from transpile.loops import Buffer, Call, For, Kernel, Load, Statement
+from transpile.records import dataclass
 from transpile.walks import accesses, is_independent, walk
 
 Lead = tuple[int, ...]
