@@ -93,6 +93,19 @@ def test_single_precision_is_double_precision_rounded(found, name):
         np.testing.assert_allclose(results[name][plain], want[plain], rtol=1.3e-7)
 
 
+def test_the_inverse_error_function_of_single_precision_is_rounded_once():
+    """Its own polynomial against that of double precision, at all exponents and near 1."""
+    least, most = np.array([2.0**-60, 1], "f4").view("u4")
+    drawn = np.arange(least, most, 997, dtype="u4")
+    x = np.concatenate([drawn, np.arange(most - 3000, most, dtype="u4")]).view("f4")
+    x = np.concatenate([x, -x])
+    found = transpile.jit(special.erfinv)(x)
+    want = transpile.jit(special.erfinv)(x.astype("f8"))
+    errors = np.abs(found - want) / np.spacing(np.abs(want).astype("f4")).astype("f8")
+    assert found.dtype == np.float32
+    assert errors.max() < 0.51
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_edges_are_those_of_jax(programs, dtype):
     points = {name: np.array([c[0] for c in cases]).T for name, cases in EDGES.items()}
