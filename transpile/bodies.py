@@ -8,7 +8,7 @@ such: then `x[i + 1]` inside a loop over `i` is that subscript, and no number re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from transpile.cost import UNBOUNDED
@@ -18,6 +18,7 @@ from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.loops import Expr, IndexValue, Literal
 from transpile.primitives import control as rows
 from transpile.primitives.control_operands import graphs_of, inputs_of, operands_of
+from transpile.records import dataclass
 
 Given = dict[Var, Expr]
 
@@ -212,5 +213,5 @@ def wholes(stages: Sequence[Any]) -> set[Atom]:
             found.update(o.base for o in stage.product.operands)
         if stage.transform is not None:
             found.add(stage.transform.base)
-        found.update(stage.sorted)
+        found.update(stage.wholes)
     return found

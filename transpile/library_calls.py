@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from transpile.convolutions import Convolution
+from transpile.cumulative import sum_call, sum_workspace
 from transpile.dims import Dim, Index, Symbol
 from transpile.errors import InternalError
 from transpile.fourier import Transform, transform_calls, transform_flops, transform_function
@@ -36,8 +37,10 @@ class Calls:
             yield from self._routine(stage, stage.routine)
         elif stage.transform is not None:
             yield from self._transform(stage, stage.transform)
-        elif stage.sorted:
+        elif stage.wholes and stage.equation.primitive.kind == "sort":
             yield from self._sort(stage)
+        elif stage.wholes:
+            yield self._cumulative_sum(stage)
         elif isinstance(stage.product, Convolution):
             yield self._convolution(stage, stage.product)
         elif stage.product is not None:
@@ -47,8 +50,13 @@ class Calls:
 
     def _sort(self, stage: Stage) -> Iterator[Statement]:
         scratch = self.memory.scratch(sort_workspace(stage.equation))
-        keys = [self.stored(atom) for atom in stage.sorted]
+        keys = [self.stored(atom) for atom in stage.wholes]
         yield from sort_calls(stage.equation, keys, self.stored(stage.var), scratch)
+
+    def _cumulative_sum(self, stage: Stage) -> Call:
+        scratch = self.memory.scratch(sum_workspace(stage.equation))
+        (operand,) = map(self.stored, stage.wholes)
+        return sum_call(stage.equation, operand, self.stored(stage.var), scratch)
 
     def _product(self, stage: Stage, found: Product) -> Iterator[Statement]:
         """Loops over the leading axes around a product, or around a stack of small ones."""

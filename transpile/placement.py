@@ -11,10 +11,11 @@ a stage's value lives: in a scalar, a row, or memory.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from transpile.bodies import Bodies, Control, NoBodies
 from transpile.convolutions import Convolution, as_convolution
+from transpile.cumulative import is_library_sum
 from transpile.dims import (
     Dim,
     Index,
@@ -41,6 +42,7 @@ from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise, indexing
 from transpile.primitives.linalg import dot_general
 from transpile.products import Product, as_product
+from transpile.records import dataclass
 from transpile.routines import Routine, routine_of
 from transpile.tangles import tangled
 from transpile.types import BOOL, ArrayType
@@ -64,7 +66,7 @@ class Stage:
     body: Expr | None
     combine: str = ""
     product: Product | Convolution | None = None
-    sorted: tuple[Atom, ...] = ()  # the keys of a sort, which it reads as wholes
+    wholes: tuple[Atom, ...] = ()  # what a sort or a cumulative sum reads, as wholes
     reads: dict[str, list[Load]] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
     bound: dict[Symbol, Expr] = field(default_factory=dict)  # subscripts read from arrays
@@ -180,7 +182,7 @@ class Placement(Elements):
                 staged |= self._place_operands(equation)
             if equation.primitive.kind == "fft":
                 staged |= self._place_transform(equation)
-            if equation.primitive.kind == "sort":
+            if equation.primitive.kind == "sort" or is_library_sum(equation):
                 keys = map(self._in_memory, equation.inputs)
                 staged |= {v for v in keys if isinstance(v, Var) and v in self.producers}
             inline = var not in staged
@@ -316,9 +318,9 @@ class Placement(Elements):
             return Stage(var, "call", equation, [], 0, (), None, product=self.products[var])
         if var in self.transforms:
             return Stage(var, "call", equation, [], 0, (), None, transform=self.transforms[var])
-        if primitive.kind == "sort":
+        if primitive.kind == "sort" or is_library_sum(equation):
             operands = tuple(map(self._in_memory, equation.inputs))
-            return Stage(var, "call", equation, [], 0, (), None, sorted=operands)
+            return Stage(var, "call", equation, [], 0, (), None, wholes=operands)
         if primitive is axis_rows.reshape:
             return self._reshaping(equation)
         if primitive is indexing.scatter or var in self.updates:
@@ -452,7 +454,7 @@ class Placement(Elements):
         parts = [part for expression in expressions for part in subexpressions(expression)]
         if stage.product is not None:
             parts = [Load(self.key(o.base), (), o.base.type.dtype) for o in stage.product.operands]
-        parts += [Load(self.key(a), (), a.type.dtype) for a in stage.sorted]
+        parts += [Load(self.key(a), (), a.type.dtype) for a in stage.wholes]
         if stage.transform is not None:
             parts.append(Load(self.key(stage.transform.base), (), stage.transform.base.type.dtype))
         if stage.routine is not None:

@@ -251,6 +251,7 @@ class _KernelRun:
         meanings = {
             "sort_": self.sort,
             "argsort_": self.sort,
+            "cumsum_": self.cumulative_sum,
             "conv_": self.convolution,
             "fft_": self.transform,
             "matmul_batch_": self.stack,
@@ -373,6 +374,17 @@ class _KernelRun:
                 before = self.whole(out, shape)
             keys = np.take_along_axis(self.whole(x, shape), before, 1)
             found = np.take_along_axis(before, np.argsort(keys, 1, kind="stable"), 1)
+        begin = self.position(out.buffer, out.index)
+        for position, value in enumerate(found.ravel(), begin):
+            self.memories[out.buffer].write(position, value)
+        self.memories[scratch.buffer].fill(0)
+
+    def cumulative_sum(self, call: Call) -> None:
+        """cumsum_T(rows, n, reverse, &x, &out, &scratch)."""
+        rows, n, reverse = (self.index(a) for a in call.args if not isinstance(a, Load))
+        x, out, scratch = (a for a in call.args if isinstance(a, Load))
+        along = slice(None, None, -1 if reverse else 1)
+        found = np.cumsum(self.whole(x, (rows, n))[:, along], 1)[:, along]
         begin = self.position(out.buffer, out.index)
         for position, value in enumerate(found.ravel(), begin):
             self.memories[out.buffer].write(position, value)
