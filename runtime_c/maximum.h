@@ -1,8 +1,9 @@
-/* numpy.maximum: the larger number; a NaN if there is one. */
+/* numpy.maximum: the larger number; a NaN if there is one. The choice is what machines have an
+ * instruction for: x where the two are equal, or where one is a NaN. */
 static inline F maximum_F(F x, F y)
 {
-    F larger = x >= y ? x : y;
-    return x != x ? x : larger;
+    F larger = y > x ? y : x;
+    return y != y ? y : larger;
 }
 
 static inline S maximum_S(S x, S y)

@@ -1,8 +1,9 @@
-/* numpy.minimum: the smaller number; a NaN if there is one. */
+/* numpy.minimum: the smaller number; a NaN if there is one. The choice is what machines have an
+ * instruction for: x where the two are equal, or where one is a NaN. */
 static inline F minimum_F(F x, F y)
 {
-    F smaller = x <= y ? x : y;
-    return x != x ? x : smaller;
+    F smaller = y < x ? y : x;
+    return y != y ? y : smaller;
 }
 
 static inline S minimum_S(S x, S y)
