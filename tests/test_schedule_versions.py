@@ -5,12 +5,13 @@ import pytest
 from graphs import assert_steps_agree, lowered, module_of, statements_of
 from helpers import ordinary
 
+import transpile
 from transpile.loops import If
 from transpile.options import Options
 from transpile.run_loops import FAR, run
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
-from transpile.schedule.versions import versions
+from transpile.schedule.versions import FEWEST_SINGLE, versions
 
 
 def marked(f, *args):
@@ -24,6 +25,41 @@ def test_a_loop_over_sines_runs_again_for_huge_angles(huge):
     after = assert_steps_agree(marked(lambda x: np.sin(x) + np.cos(3 * x), x), [x], versions)
     assert len(statements_of(after, If)) == 1
     assert FAR not in run(after, [x])[0]
+
+
+@pytest.mark.parametrize("huge", [1e3, 2.0**40, 1e15, -1e38, np.inf, np.nan])
+def test_long_loops_of_single_precision_do_so_too(huge):
+    x = ordinary("f4", (FEWEST_SINGLE,))
+    x[-2] = huge
+    after = assert_steps_agree(marked(lambda x: np.tan(x) + np.sin(3 * x), x), [x], versions)
+    assert len(statements_of(after, If)) == 1
+    assert FAR not in run(after, [x])[0]
+
+
+@pytest.mark.parametrize("huge", [(0, 0), (1e15, 0), (0, 1e15), (np.nan, 1e30)])
+def test_angles_of_two_dtypes_are_noted_each_in_its_own(huge):
+    x, y = ordinary("f4", (9,)), ordinary("f8", (9,))
+    x[4], y[2] = huge
+    program = marked(lambda x, y: np.sin(x).astype("f8") * np.cos(y), x, y)
+    after = assert_steps_agree(program, [x, y], versions)
+    assert len(statements_of(after, If)) == 1
+    assert FAR not in run(after, [x, y])[0]
+
+
+@pytest.mark.parametrize("huge", [(0, 0), (1e15, 0), (0, 1e15), (np.nan, 1e30), (np.inf, 1)])
+def test_results_in_c_do_not_depend_on_other_elements(huge):
+    def f(x, y):
+        return np.sin(x), np.cos(x) + np.tan(x), np.tan(y) * x
+
+    x, y = np.linspace(-1e6, 1e6, 4 * FEWEST_SINGLE, dtype="f4"), np.linspace(-9, 9, 4096)
+    want = transpile.jit(f)(x, y)
+    x[100], y[3000] = huge
+    others = ~np.isin(np.arange(x.size), [100, 3000])
+    for found, before in zip(transpile.jit(f)(x, y), want, strict=True):
+        np.testing.assert_array_equal(found[others], before[others])
+    with np.errstate(invalid="ignore"):
+        sine = np.sin(x[100].astype("f8"))
+    np.testing.assert_allclose(transpile.jit(f)(x, y)[0][100], sine, rtol=1e-6)
 
 
 @pytest.mark.parametrize("f", [np.exp, lambda x: np.sin(x.astype("f4"))])

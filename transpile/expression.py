@@ -214,7 +214,7 @@ class Printer:
     def function(self, name: str, dtype: DType) -> str:
         """The C function for NumPy's name and a dtype: a helper, else the C library's."""
         ending = suffix(dtype)
-        near = self.near and ending == "f64" and name in WITH_NEAR_VERSION
+        near = self.near and name in WITH_NEAR_VERSION and ending in ("f32", "f64")
         helper = f"{name}_near_{ending}" if near else f"{name}_{ending}"
         library = runtime.library_name(name, ending)
         precise = (

@@ -1,17 +1,17 @@
-"""Versions: loops over sines, cosines and tangents in double precision exist twice.
+"""Versions: loops over sines, cosines and tangents exist twice.
 
-The reduction of a huge angle takes six times as long as that of an ordinary one, and a test inside
-the loop would keep it out of vector lanes. So the loop runs as if every angle were ordinary, notes
-whether one was not, and only then runs again for all angles. Both give the same bits for ordinary
-ones (runtime_c/trigonometry_near.h).
+The reduction of a huge angle takes six times as long as that of an ordinary one in double
+precision, and half as long again in single, and a test inside the loop would keep it out of vector
+lanes. So the loop runs as if every angle were ordinary, notes whether one was not, and only then
+runs again for all angles. Both give the same bits for ordinary ones
+(runtime_c/trigonometry_near.h).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-
-import numpy as np
+from functools import reduce
 
 from transpile.loops import (
     Apply,
@@ -29,7 +29,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.types import BOOL, FLOAT64
+from transpile.types import BOOL, FLOAT32, FLOAT64
 from transpile.walks import (
     expressions,
     loads,
@@ -45,6 +45,8 @@ WITH_NEAR_VERSION = frozenset({"sin", "cos", "tan"})
 LARGEST_ANGLE = 2.0**40
 # A loop with more angles than this has one version: gcc takes time in the square of their number.
 MOST_ANGLES = 16
+# In single precision a loop that runs less often than this is not worth a second version.
+FEWEST_SINGLE = 1024
 
 
 def versions(program: Program, options: Options) -> Program:
@@ -82,23 +84,37 @@ def _versions(loop: For, names: Names) -> Iterator[Statement]:
     declared = {s.name for s in loop.body if isinstance(s, Declare)}
     guarded = angles.keys() - _angles(p for e in whole for p in _unguarded(e)).keys()
     is_long = len(angles) > MOST_ANGLES
-    if not angles or is_long or guarded or any(_names(a) & declared for a in angles):
+    if not _pays(loop, angles) or is_long or guarded or any(_names(a) & declared for a in angles):
         yield loop
         return
-    largest = Ref(names.new("largest"), FLOAT64)
-    yield Declare(largest.name, Literal(np.float64(0), FLOAT64), constant=False)
+    dtypes = dict.fromkeys(angle.dtype for angle in angles)
+    largest = {dtype: Ref(names.new("largest"), dtype) for dtype in dtypes}
+    for dtype, ref in largest.items():
+        yield Declare(ref.name, Literal(dtype.type(0), dtype), constant=False)
     notes = tuple(
-        Update(largest, "maximum", Apply("absolute", (angle,), FLOAT64)) for angle in angles
+        Update(largest[angle.dtype], "maximum", Apply("absolute", (angle,), angle.dtype))
+        for angle in angles
     )
-    yield replace(
-        loop,
-        body=(*notes, *loop.body),
-        near=True,
-        reductions=(*loop.reductions, ("maximum", largest.name)),
-    )
-    # Written so that a NaN, which hides larger angles, counts as far too.
-    ordinary = Apply("less_equal", (largest, Literal(LARGEST_ANGLE, FLOAT64)), BOOL)
-    yield If(Apply("logical_not", (ordinary,), BOOL), (loop,))
+    noted = tuple(("maximum", ref.name) for ref in largest.values())
+    yield replace(loop, body=(*notes, *loop.body), near=True, reductions=(*loop.reductions, *noted))
+    yield If(reduce(_either, map(_is_far, largest.values())), (loop,))
+
+
+def _pays(loop: For, angles: Iterable[Expr]) -> bool:
+    """Tell whether the time saved is worth the second version."""
+    dtypes = {angle.dtype for angle in angles}
+    is_short = isinstance(loop.extent, int) and loop.extent < FEWEST_SINGLE
+    return FLOAT64 in dtypes or (FLOAT32 in dtypes and not is_short)
+
+
+def _is_far(largest: Ref) -> Expr:
+    """Written so that a NaN, which hides larger angles, counts as far too."""
+    limit = Literal(largest.dtype.type(LARGEST_ANGLE), largest.dtype)
+    return Apply("logical_not", (Apply("less_equal", (largest, limit), BOOL),), BOOL)
+
+
+def _either(first: Expr, second: Expr) -> Expr:
+    return Apply("logical_or", (first, second), BOOL)
 
 
 def _angles(parts: Iterable[Expr]) -> dict[Expr, None]:
@@ -106,7 +122,9 @@ def _angles(parts: Iterable[Expr]) -> dict[Expr, None]:
     return {
         part.args[0]: None
         for part in parts
-        if isinstance(part, Apply) and part.op in WITH_NEAR_VERSION and part.dtype == FLOAT64
+        if isinstance(part, Apply)
+        and part.op in WITH_NEAR_VERSION
+        and part.dtype in (FLOAT32, FLOAT64)
     }
 
 
