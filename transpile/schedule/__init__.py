@@ -26,6 +26,7 @@ from transpile.schedule.split import split
 from transpile.schedule.threads import threads
 from transpile.schedule.tiles import tiles
 from transpile.schedule.triangles import triangles
+from transpile.schedule.truths import truths
 from transpile.schedule.unravel import unravel
 from transpile.schedule.unused import unused
 from transpile.schedule.versions import versions
@@ -62,6 +63,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (hoist, "the subscript of a row is read once, before the loop over its elements"),
     (simd, "innermost loops run in vector lanes"),
     (extremes, "long searches for the largest float note NaNs beside it, not at every step"),
+    (truths, "short searches for any or all collect truths in lanes as wide as the numbers"),
     (versions, "huge angles, which hardly ever occur, do not slow the ordinary ones down"),
     (buffers, "temporaries that do not live at the same time share memory"),
 )
