@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile import lax, tree
+from transpile import lax, nn, tree
 from transpile.functional.differentiate import jvp, linear_transpose, vjp
 from transpile.functional.gradients import grad, value_and_grad
 from transpile.functional.vectorize import vmap
+from transpile.test_util import check_grads
 
 XS = np.array([0.5, 2.0, 3.0])
 
@@ -460,6 +461,30 @@ def test_residuals_that_xs_or_consts_have_are_not_stacked():
         return lax.fori_loop(0, 1000, lambda i, c: c + w[(i + 1) % 4] * (i * 0.5), 0.0)
 
     assert residual_bytes(of_index, w) <= 100
+
+
+def test_residuals_that_others_make_are_not_stacked():
+    """The derivative of a product of gates wants their values, and their derivatives, which are
+    made of the values."""
+    xs = np.random.default_rng(3).normal(size=(1000, 4))
+    w = np.float64(1.5)
+
+    def gates(w, xs):
+        def step(c, x):
+            return c + (nn.sigmoid(w * x) * np.tanh(w + x)).sum(), None
+
+        return lax.scan(step, 0.0, xs)[0]
+
+    def in_branches(w, xs):
+        def step(c, x):
+            product = lax.cond(x[0] > 0, lambda x: np.tanh(w * x) * np.tanh(x), np.sin, x)
+            return c + product.sum(), None
+
+        return lax.scan(step, 0.0, xs)[0]
+
+    check_grads(gates, (w, xs[:5]), 2)
+    check_grads(in_branches, (w, xs[:5]), 2)
+    assert residual_bytes(gates, w, xs) <= 3 * xs.nbytes + 100  # two values, and xs
 
 
 def backward_scan(f, *args):

@@ -34,9 +34,12 @@ def residuals(
     known: Sequence[Equation], wanted: Iterable[Var], free: set[Var], fixed: set[Var]
 ) -> Residuals:
     """The residuals for values that the unknown part wants. It costs nothing to hand over `free`
-    ones, and little to hand over `fixed` ones, which are not computed again but for views."""
+    ones, and little to hand over `fixed` ones, which are not computed again but for views. What is
+    handed over costs nothing more to those that come after it: of `s` and `s * (1 - s)`, which the
+    derivative of a sigmoid wants, only `s` is."""
     producers = {v: e for e in known for v in e.outputs}
-    cut = _Cut(producers, free, fixed)
+    wanted = list(wanted)
+    cut = _Cut(producers, free, fixed, set(wanted))
     kept = [v for v in wanted if not cut.is_repeated(v)]
     needed = dict.fromkeys(kept)
     repeated = [e for e in known if id(e) in cut.repeated]
@@ -48,16 +51,20 @@ def residuals(
 
 
 class _Cut:
-    """Decides which values are computed again: those that cheap equations make of free values."""
+    """Decides which values are computed again: those that cheap equations make of free values, or
+    of wanted ones that are not computed again."""
 
-    def __init__(self, producers: dict[Var, Equation], free: set[Var], fixed: set[Var]) -> None:
+    def __init__(
+        self, producers: dict[Var, Equation], free: set[Var], fixed: set[Var], wanted: set[Var]
+    ) -> None:
         self.producers = producers
-        self.free = free
+        self.free = set(free)
         self.fixed = fixed
         self.repeated: set[int] = set()
         self._known: dict[Var, dict[int, Equation] | None] = {}
         for var in producers:  # in order, so that none waits for a long row of others
-            self._equations(var)
+            if self._equations(var) is None and var in wanted:
+                self.free.add(var)
 
     def is_repeated(self, var: Var) -> bool:
         """Tell whether a value is computed again; then mark the equations that do so."""
