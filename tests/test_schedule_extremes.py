@@ -5,8 +5,10 @@ import pytest
 from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import assert_same, ordinary, values
 
-from transpile.loops import Update
+import transpile
+from transpile.loops import Alloc, For, Load, Update
 from transpile.options import Options
+from transpile.schedule.columns import columns
 from transpile.schedule.extremes import extremes
 from transpile.schedule.simd import simd
 from transpile.walks import walk
@@ -90,3 +92,74 @@ def test_extremes_of_long_rows_agree_with_numpy_through_c(dtype, columns):
     with np.errstate(invalid="ignore"):
         assert_same(found, x)
         assert_same(found, ordinary(dtype, (4, columns)))
+
+
+COLUMNS = {
+    "the largest of a column": lambda x: x.max(axis=0),
+    "both, and a sum": lambda x: (x.max(axis=0), x.min(axis=0), x.sum(axis=0)),
+    "of computed numbers": lambda x: (x * 2 - 1).max(axis=0) + (x * x).min(axis=0),
+    "of differences, and of the numbers": lambda x: ((x - x[0]).max(axis=0), x.max(axis=0)),
+}
+
+
+def of_strips(f, *args):
+    return simd(columns(lowered(f, *args), Options()), Options())
+
+
+@pytest.mark.usefixtures("short_loops")
+@pytest.mark.parametrize("nan_at", [None, 0, 8, 19, 133])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_each_column_of_a_strip_has_a_flag(name, dtype, nan_at):
+    x = np.round(ordinary(dtype, (24, 19)))  # strips of 16 columns, the last one cut short
+    if nan_at is not None:
+        x.flat[nan_at] = np.nan
+    after = assert_steps_agree(of_strips(COLUMNS[name], x), [x], extremes)
+    updates = [
+        s
+        for loop in walk(after.kernels[0].body)
+        if isinstance(loop, For)
+        for s in loop.body
+        if isinstance(s, Update) and isinstance(s.target, Load)
+    ]
+    assert any(s.op == "bitwise_or" for s in updates)
+    assert not any(s.op in ("maximum", "minimum") for s in updates)
+
+
+def test_columns_of_integers_and_few_rows_stay():
+    program = of_strips(lambda x: x.max(axis=0), ordinary("i4", (256, 19)))
+    assert extremes(program, Options()) == program
+    program = of_strips(lambda x: x.max(axis=0), ordinary("f4", (255, 19)))
+    assert extremes(program, Options()) == program
+    program = of_strips(lambda x: x.max(axis=0), ordinary("f4", (256, 19)))
+    assert extremes(program, Options()) != program
+
+
+@pytest.mark.usefixtures("short_loops")
+def test_columns_of_the_same_numbers_share_their_flags():
+    program = of_strips(lambda x: (x.max(axis=0), x.min(axis=0)), ordinary("f8", (24, 19)))
+    after = extremes(program, Options())
+    local = [s.buffer for s in walk(after.kernels[0].body) if isinstance(s, Alloc)]
+    assert len([b for b in local if b.dtype == np.int64]) == 1
+
+
+def test_running_extremes_of_columns_stay():
+    program = of_strips(lambda x: np.maximum.accumulate(x, axis=0), ordinary("f8", (300, 19)))
+    assert extremes(program, Options()) == program
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(256, 16), (300, 37), (259, 130), (2, 257, 9)])
+def test_extremes_of_long_columns_agree_with_numpy_through_c(dtype, shape):
+    x = ordinary(dtype, shape)
+    x[..., 1], x[..., 2], x[..., 3] = np.inf, -np.inf, -0.0
+    x[..., 0, 4] = x[..., -1, 5] = x[..., 100, 6] = np.nan
+    x[..., 7] = np.nan
+    x[..., 8] = values(dtype, x[..., 8].shape)
+
+    def found(x):
+        return x.max(axis=-2), x.min(axis=-2), (x - 1).max(axis=-2)
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        assert_same(found, x)
+    assert "is_nan" in transpile.jit(found).lower(x).as_text()

@@ -2,20 +2,23 @@
 
 NumPy's maximum is a NaN if there is one, and to ask for that at each step of a running maximum
 takes longer than the rest of the step, for which the next one waits. In long loops the steps leave
-NaNs out, a flag of its own notes them, and the end of the loop looks at the flag.
+NaNs out, a flag of its own notes them, and the end of the loop looks at the flag. Where a strip of
+columns is searched at once, each column has a flag.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from transpile.cost import trips
+from transpile.dims import Shape, symbols_of
 from transpile.loops import (
+    Alloc,
     Apply,
+    Buffer,
     Declare,
     Expr,
     For,
@@ -24,12 +27,14 @@ from transpile.loops import (
     Program,
     Ref,
     Statement,
+    Store,
     Update,
 )
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.types import BOOL, FLOAT32, FLOAT64, INT64
-from transpile.walks import names_in, with_bodies
+from transpile.walks import accesses, names_in, with_bodies
 
 # Shorter loops are over before it pays.
 SHORTEST = 256
@@ -51,10 +56,15 @@ def extremes(program: Program, options: Options) -> Program:
 
 
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
+    own = {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
     for statement in body:
         found = _extremes(statement) if isinstance(statement, For) else {}
+        strip = _strip(statement)
+        columns = [] if strip is None else _of_columns(statement, strip, own)
         if isinstance(statement, For) and found:
             yield from _flagged(statement, found, names)
+        elif isinstance(statement, For) and strip is not None and columns:
+            yield from _flagged_columns(statement, strip, columns, own, names)
         else:
             yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
 
@@ -87,22 +97,90 @@ def _flagged(loop: For, found: dict[str, Update], names: Names) -> Iterator[Stat
         if not isinstance(value, Ref | Load):
             value = Ref(names.new("t"), dtype)
             body.append(Declare(value.name, statement.value))
-        closer = Apply(_COMPARISONS[statement.op], (value, statement.target), BOOL)
-        chosen = Apply("select", (closer, value, statement.target), dtype)
-        body.append(Update(statement.target, "set", chosen))
+        body.append(Update(statement.target, "set", _closer(statement, value)))
         if value not in flags:
             flags[value] = Ref(names.new("is_nan"), _FLAGS[dtype])
-            is_nan = Apply("isnan", (value,), BOOL)
-            noted = Apply("convert_element_type", (is_nan,), _FLAGS[dtype])
-            body.append(Update(flags[value], "bitwise_or", noted))
+            body.append(_note(flags[value], value))
         noting.append(replace(statement, value=flags[value]))
     for flag in flags.values():
         yield Declare(flag.name, Literal(flag.dtype.type(0), flag.dtype), constant=False)
     noted_in = tuple(("bitwise_or", flag.name) for flag in flags.values())
     yield replace(loop, body=tuple(body), reductions=(*loop.reductions, *noted_in))
     for update in noting:
-        zero = Literal(update.value.dtype.type(0), update.value.dtype)
-        is_nan = Apply("not_equal", (update.value, zero), BOOL)
-        nan = Literal(update.target.dtype.type(np.nan), update.target.dtype)
-        chosen = Apply("select", (is_nan, nan, update.target), update.target.dtype)
-        yield Update(update.target, "set", chosen)
+        yield Update(update.target, "set", _seen(update.value, update.target))
+
+
+def _closer(update: Update, value: Expr) -> Expr:
+    """What is closer to the extreme, the value or what was found before; not a NaN."""
+    closer = Apply(_COMPARISONS[update.op], (value, update.target), BOOL)
+    return Apply("select", (closer, value, update.target), value.dtype)
+
+
+def _note(flag: Ref | Load, value: Expr) -> Update:
+    """The flag is set where the value is a NaN."""
+    noted = Apply("convert_element_type", (Apply("isnan", (value,), BOOL),), flag.dtype)
+    return Update(flag, "bitwise_or", noted)
+
+
+def _seen(flag: Expr, extreme: Expr) -> Expr:
+    """The extreme, or a NaN if the flag says that there was one."""
+    is_nan = Apply("not_equal", (flag, Literal(flag.dtype.type(0), flag.dtype)), BOOL)
+    nan = Literal(extreme.dtype.type(np.nan), extreme.dtype)
+    return Apply("select", (is_nan, nan, extreme), extreme.dtype)
+
+
+def _strip(statement: Statement) -> For | None:
+    """The loop over a strip of columns that is all that a long loop over rows does."""
+    match statement:
+        case For(body=(For(simd=True) as strip,)):
+            in_order = not statement.ordered and not statement.parallel
+            return strip if in_order and trips(statement) >= SHORTEST else None
+        case _:
+            return None
+
+
+def _of_columns(rows: Statement, strip: For, own: dict[str, Buffer]) -> list[Update]:
+    """The updates of a local array with an element for each column, which nothing else uses."""
+    if not isinstance(rows, For):
+        return []
+    found = []
+    for s in strip.body:
+        if isinstance(s, Update) and isinstance(s.target, Load) and s.op in _COMPARISONS:
+            used = [name for other in strip.body for name, _ in accesses(other)]
+            symbols = {symbol for i in s.target.index for symbol in symbols_of(i)}
+            is_plain = s.target.dtype in _FLAGS and s.value.dtype == s.target.dtype
+            is_own = s.target.buffer in own and used.count(s.target.buffer) == 1
+            if is_plain and is_own and strip.symbol in symbols and rows.symbol not in symbols:
+                found.append(s)
+    return found
+
+
+def _flagged_columns(
+    rows: For, strip: For, found: list[Update], own: dict[str, Buffer], names: Names
+) -> Iterator[Statement]:
+    """The loops over the strip before and after the one over rows, and that one between them."""
+    flags: dict[tuple[Expr, Shape], Load] = {}
+    body: list[Statement] = []
+    ends: list[Statement] = []
+    for statement in strip.body:
+        if not isinstance(statement, Update) or statement not in found:
+            body.append(statement)
+            continue
+        target, value, dtype = statement.target, statement.value, statement.value.dtype
+        if not isinstance(target, Load):
+            raise TypeError(f"{target} is not an element of an array")
+        if not isinstance(value, Ref | Load):
+            value = Ref(names.new("t"), dtype)
+            body.append(Declare(value.name, statement.value))
+        body.append(Store(target.buffer, target.index, _closer(statement, value)))
+        key = value, target.index
+        if key not in flags:
+            flag = Buffer(names.new("is_nan"), own[target.buffer].shape, _FLAGS[dtype])
+            flags[key] = Load(flag.name, target.index, flag.dtype)
+            yield Alloc(flag)
+            body.append(_note(flags[key], value))
+        ends.append(Store(target.buffer, target.index, _seen(flags[key], target)))
+    zeros = [Store(f.buffer, f.index, Literal(f.dtype.type(0), f.dtype)) for f in flags.values()]
+    yield replace(strip, body=tuple(zeros), reductions=())
+    yield replace(rows, body=(replace(strip, body=tuple(body)),))
+    yield replace(strip, body=tuple(ends), reductions=())
