@@ -27,6 +27,7 @@ from transpile.schedule.threads import threads
 from transpile.schedule.tiles import tiles
 from transpile.schedule.triangles import triangles
 from transpile.schedule.truths import truths
+from transpile.schedule.turned_operands import turned_operands
 from transpile.schedule.unravel import unravel
 from transpile.schedule.unused import unused
 from transpile.schedule.versions import versions
@@ -36,6 +37,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         product_rows,
         "a matrix product is made some rows at a time, used while they are in cache",
+    ),
+    (
+        turned_operands,
+        "transposed matrices that products read again and again in a loop are turned before it",
     ),
     (
         split,
