@@ -5,10 +5,11 @@ import dataclasses
 import pickle
 import threading
 from dataclasses import field
+from functools import cached_property
 
 import pytest
 
-from transpile.records import dataclass
+from transpile.records import dataclass, replace
 
 
 def fresh():
@@ -194,3 +195,38 @@ def test_threads_may_make_the_first_instances_together():
         for thread in threads:
             thread.join()
         assert made == [point(1, [2])] * 4
+
+
+def test_replace_is_that_of_dataclasses_for_the_fields():
+    @dataclass(frozen=True)
+    class Pair:
+        first: int
+        second: tuple[int, ...] = ()
+
+        @cached_property
+        def total(self) -> int:
+            return self.first + sum(self.second)
+
+    pair = Pair(1, (2, 3))
+    assert pair.total == 6
+    other = replace(pair, first=10)
+    assert other == dataclasses.replace(pair, first=10) and type(other) is Pair
+    assert other.second is pair.second
+    assert other.total == 15  # what was kept beside the fields belongs to the other one
+    assert pair == Pair(1, (2, 3))
+    with pytest.raises(TypeError, match="Pair has no field \\['third'\\]"):
+        replace(pair, third=1)
+
+
+def test_replace_completes_an_instance_as_its_constructor_does():
+    @dataclass
+    class Positive:
+        value: int
+
+        def __post_init__(self) -> None:
+            if self.value < 0:
+                raise ValueError("it is negative")
+
+    assert replace(Positive(1), value=2) == Positive(2)
+    with pytest.raises(ValueError, match="it is negative"):
+        replace(Positive(1), value=-2)

@@ -64,11 +64,12 @@ class Dim:
     gives an `int`.
     """
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_symbols", "terms")
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.terms = terms
         self._hash = hash(terms)
+        self._symbols: frozenset[Symbol] | None = None
 
     @staticmethod
     def symbol(name: str, lower: int = 0, extent: Index | None = None) -> Dim:
@@ -146,6 +147,8 @@ class Dim:
 
     def symbols(self) -> frozenset[Symbol]:
         """Every symbol in the dimension, inside quotients and remainders too."""
+        if self._symbols is not None:
+            return self._symbols
         found: set[Symbol] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
@@ -153,7 +156,8 @@ class Dim:
                     found.add(atom)
                 else:
                     found |= symbols_of(atom.dividend) | symbols_of(atom.divisor)
-        return frozenset(found)
+        self._symbols = frozenset(found)
+        return self._symbols
 
 
 Index = int | Dim

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from transpile.loops import Call, Program
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
+from transpile.records import replace
 from transpile.render import Text, render
 from transpile.schedule import schedule
 from transpile.schedule.split import split

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "replace"]
 
+_Record = TypeVar("_Record")
 _lock = threading.RLock()
 _waiting: dict[type, Callable[[], None]] = {}
 
@@ -42,6 +43,25 @@ else:
             return cls
 
         return wrap if cls is None else wrap(cls)
+
+
+def replace(record: _Record, /, **changes: Any) -> _Record:
+    """As `dataclasses.replace`, in a third of the time: a compiler rebuilds much of its programs.
+
+    What an instance keeps beside its fields (a `cached_property`) does not go over.
+    """
+    cls: Any = type(record)
+    copy: _Record = object.__new__(cls)
+    kept, values = record.__dict__, copy.__dict__
+    fields = cls.__dataclass_fields__
+    for name in fields:
+        values[name] = kept[name]
+    values.update(changes)
+    if len(values) != len(fields):
+        raise TypeError(f"{cls.__name__} has no field {sorted(changes.keys() - fields.keys())}")
+    if hasattr(cls, "__post_init__"):
+        copy.__post_init__()  # type: ignore[attr-defined]
+    return copy
 
 
 def _complete(cls: type) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import cast
+from operator import is_
+from typing import Any, TypeVar, cast
 
 from transpile.dims import Index, Shape, Symbol, substitute, symbols_of
 from transpile.errors import InternalError
@@ -31,6 +31,7 @@ from transpile.loops import (
     While,
     Within,
 )
+from transpile.records import replace
 from transpile.types import BOOL
 
 # ---------------------------------------------------------------------------------- traversals
@@ -72,20 +73,36 @@ def children(statement: Statement) -> tuple[Statement, ...]:
             return ()
 
 
+T = TypeVar("T")
 Bodies = Callable[[tuple[Statement, ...]], tuple[Statement, ...]]
 
 
 def with_bodies(statement: Statement, function: Bodies) -> Statement:
-    """The statement with each body that it has replaced by what the function makes of it."""
+    """The statement with each body that it has replaced by what the function makes of it; the same
+    object where that changes nothing."""
     match statement:
         case For(body=body):
-            return replace(statement, body=function(body))
+            inner = same(body, function(body))
+            return statement if inner is body else replace(statement, body=inner)
         case If(body=body, orelse=orelse):
-            return replace(statement, body=function(body), orelse=function(orelse))
+            inner, other = same(body, function(body)), same(orelse, function(orelse))
+            if inner is body and other is orelse:
+                return statement
+            return replace(statement, body=inner, orelse=other)
         case While(body=body, test=test):
-            return replace(statement, body=function(body), test=function(test))
+            inner, other = same(body, function(body)), same(test, function(test))
+            if inner is body and other is test:
+                return statement
+            return replace(statement, body=inner, test=other)
         case _:
             return statement
+
+
+def same(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[T, ...]:
+    """The tuple before, if the one after has the same objects in it."""
+    if after is before or len(after) != len(before):
+        return after
+    return before if all(map(is_, before, after)) else after
 
 
 def is_sequence(statement: Statement) -> bool:
@@ -105,28 +122,48 @@ def map_sequences(body: tuple[Statement, ...], function: Bodies) -> tuple[Statem
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
     """Every statement, in order, an outer one before those inside it."""
-    waiting = list(statements[::-1])
-    while waiting:
-        statement = waiting.pop()
+    for statement in statements:
         yield statement
-        waiting += children(statement)[::-1]
+        if type(statement) in _COMPOUND:
+            yield from _inside(statement)
+
+
+_COMPOUND = frozenset({For, If, While})
+
+
+def _inside(statement: Statement) -> tuple[Statement, ...]:
+    """All statements inside one, which keeps them: programs are walked over often, and a step
+    leaves most of their parts as they are."""
+    found: tuple[Statement, ...] | None = statement.__dict__.get("_inside")
+    if found is None:
+        found = statement.__dict__["_inside"] = tuple(walk(children(statement)))
+    return found
 
 
 def computes_complex(program: Program) -> bool:
     """Tell whether a number is complex on the way, though perhaps no array is."""
     statements = (s for k in program.kernels for s in walk(k.body))
-    parts = (p for s in statements for e in expressions(s) for p in subexpressions(e))
-    return any(p.dtype.kind == "c" for p in parts)
+    return any(p.dtype.kind == "c" for s in statements for p in parts(s))
 
 
-def loads(statement: Statement) -> Iterator[Load]:
+def loads(statement: Statement) -> tuple[Load, ...]:
     """The elements that a statement itself reads, an updated one among them."""
-    for expr in expressions(statement):
-        for sub in subexpressions(expr):
-            if isinstance(sub, Load):
-                yield sub
-    if isinstance(statement, Update) and isinstance(statement.target, Load):
-        yield statement.target
+    found: tuple[Load, ...] | None = statement.__dict__.get("_loads")
+    if found is None:
+        found = tuple(p for p in parts(statement) if isinstance(p, Load))
+        if isinstance(statement, Update) and isinstance(statement.target, Load):
+            found = (*found, statement.target)
+        statement.__dict__["_loads"] = found
+    return found
+
+
+def parts(statement: Statement) -> tuple[Expr, ...]:
+    """The expressions that stand directly in a statement and everything in them."""
+    found: tuple[Expr, ...] | None = statement.__dict__.get("_parts")
+    if found is None:
+        found = tuple(p for e in expressions(statement) for p in subexpressions(e))
+        statement.__dict__["_parts"] = found
+    return found
 
 
 def written(statement: Statement) -> tuple[str, ...]:
@@ -147,8 +184,8 @@ def written(statement: Statement) -> tuple[str, ...]:
 def map_expr(expr: Expr, function: Callable[[Expr], Expr]) -> Expr:
     """The expression rebuilt from the leaves up, `function` applied to every part."""
     if isinstance(expr, Apply):
-        args = tuple(map_expr(arg, function) for arg in expr.args)
-        if args != expr.args:
+        args = same(expr.args, tuple([map_expr(arg, function) for arg in expr.args]))
+        if args is not expr.args:
             expr = replace(expr, args=args)
     return function(expr)
 
@@ -156,7 +193,8 @@ def map_expr(expr: Expr, function: Callable[[Expr], Expr]) -> Expr:
 def map_statement(
     statement: Statement, on_expr: Callable[[Expr], Expr], on_index: Callable[[Index], Index]
 ) -> Statement:
-    """The statement with every expression and every index rebuilt, all the way down."""
+    """The statement with every expression and every index rebuilt, all the way down; the same
+    object where that changes nothing."""
 
     def expression(expr: Expr) -> Expr:
         return map_expr(expr, lambda e: on_expr(map_indices(e, on_index)))
@@ -167,52 +205,62 @@ def map_statement(
     match statement:
         case For():
             limit = None if statement.limit is None else on_index(statement.limit)
-            return replace(
+            return changed(
                 statement,
                 start=on_index(statement.start),
                 limit=limit,
                 stop=on_index(statement.stop),
-                body=body(statement.body),
+                body=same(statement.body, body(statement.body)),
             )
-        case If():
+        case If() | While():
             condition = expression(statement.condition)
-            return If(condition, body(statement.body), body(statement.orelse))
-        case While():
-            condition = expression(statement.condition)
-            return While(condition, body(statement.body), body(statement.test))
+            return changed(with_bodies(statement, body), condition=condition)
         case Declare():
-            return replace(statement, value=expression(statement.value))
+            return changed(statement, value=expression(statement.value))
         case Update():
             target = expression(statement.target)
             if not isinstance(target, (Ref, Load)):
                 raise InternalError(f"an update of {target}")
-            return Update(target, statement.op, expression(statement.value))
-        case Store():
-            return Store(
-                statement.buffer, tuple(map(on_index, statement.index)), expression(statement.value)
-            )
+            return changed(statement, target=target, value=expression(statement.value))
+        case Store(index=index):
+            mapped = same(index, tuple(map(on_index, index)))
+            return changed(statement, index=mapped, value=expression(statement.value))
         case Call():
             args: list[Index | Load] = []
             for arg in statement.args:
                 if isinstance(arg, Load):
-                    mapped = expression(arg)
-                    args.append(mapped if isinstance(mapped, Load) else arg)
+                    element = expression(arg)
+                    args.append(element if isinstance(element, Load) else arg)
                 else:
                     args.append(on_index(arg))
-            return replace(statement, args=tuple(args))
+            return changed(statement, args=same(statement.args, tuple(args)))
         case Alloc() | Swap():
             return statement
+
+
+def changed(record: T, **values: Any) -> T:
+    """The record with these values; itself where it has them already."""
+    kept = record.__dict__
+    for name, value in values.items():
+        if kept[name] is not value:
+            return replace(record, **values)
+    return record
 
 
 def map_indices(expr: Expr, on_index: Callable[[Index], Index]) -> Expr:
     """One expression (not its operands) with its indices rebuilt."""
     match expr:
-        case Load():
-            return replace(expr, index=tuple(map(on_index, expr.index)))
-        case IndexValue():
-            return replace(expr, index=on_index(expr.index))
+        case Apply() | Ref() | Literal():
+            return expr
+        case Load(index=index):
+            mapped = same(index, tuple(map(on_index, index)))
+            return expr if mapped is index else replace(expr, index=mapped)
+        case IndexValue(index=value):
+            other = on_index(value)
+            return expr if other is value else replace(expr, index=other)
         case Within():
-            return Within(on_index(expr.index), on_index(expr.low), on_index(expr.high))
+            bounds = {"low": on_index(expr.low), "high": on_index(expr.high)}
+            return changed(expr, index=on_index(expr.index), **bounds)
         case _:
             return expr
 
@@ -299,7 +347,7 @@ def deciding(program: Program) -> set[str]:
     """The arrays of bools whose elements decide between values, and become no numbers."""
     found: dict[str, set[str]] = {"select": set(), "convert_element_type": set()}
     for statement in (s for k in program.kernels for s in walk(k.body)):
-        for part in (p for e in expressions(statement) for p in subexpressions(e)):
+        for part in parts(statement):
             if isinstance(part, Apply) and part.op in found:
                 read = (p for p in subexpressions(part.args[0]) if isinstance(p, Load))
                 found[part.op] |= {p.buffer for p in read if p.dtype == BOOL}
@@ -356,11 +404,16 @@ def is_independent(loop: For) -> bool:
 # --------------------------------------------------------------------------------------- check
 
 
-def check(program: Program) -> None:
+def check(program: Program, before: Program | None = None) -> None:
     """Raise InternalError unless every name is known, every subscript has its buffer's rank, and
-    every symbol belongs to a loop around its use."""
+    every symbol belongs to a loop around its use. Kernels that stand in a program that was checked
+    `before`, among the same buffers, are not looked at again."""
+    known: set[int] = set()
+    if before is not None and dict(before.buffers()) == dict(program.buffers()):
+        known = {id(kernel) for kernel in before.kernels}
     for kernel in program.kernels:
-        _Scope(seen_by(program, kernel), frozenset(), frozenset(), {}).check(kernel.body)
+        if id(kernel) not in known:
+            _Scope(seen_by(program, kernel), frozenset(), frozenset(), {}).check(kernel.body)
 
 
 class _Scope:
@@ -423,10 +476,9 @@ class _Scope:
 
     def check_reads(self, statement: Statement) -> None:
         """Check what a statement itself reads."""
-        for expr in expressions(statement):
-            for sub in subexpressions(expr):
-                if isinstance(sub, Ref) and sub.name not in self.names:
-                    raise InternalError(f"{sub.name} is read before it is declared")
+        for part in parts(statement):
+            if isinstance(part, Ref) and part.name not in self.names:
+                raise InternalError(f"{part.name} is read before it is declared")
         for load in loads(statement):
             self.check_load(load)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transpile.loops import Program
+from transpile.loops import Kernel, Program
 from transpile.options import Options
+from transpile.records import replace
 from transpile.schedule.blocks import blocks
 from transpile.schedule.buffers import buffers
 from transpile.schedule.collapse import collapse
@@ -31,7 +32,7 @@ from transpile.schedule.turned_operands import turned_operands
 from transpile.schedule.unravel import unravel
 from transpile.schedule.unused import unused
 from transpile.schedule.versions import versions
-from transpile.walks import check
+from transpile.walks import changed, check, same
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
@@ -75,8 +76,26 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
 
 
 def schedule(program: Program, options: Options) -> Program:
-    """The program after every step, checked after each."""
+    """The program after every step, checked after each where the step changed it."""
+    check(program)
     for step, _ in SCHEDULE:
-        program = step(program, options)
-        check(program)
+        after = _with_same_kernels(program, step(program, options))
+        check(after, program)
+        program = after
     return program
+
+
+def _with_same_kernels(before: Program, after: Program) -> Program:
+    """The program after a step, with the very kernels of the one before where they are as they
+    were."""
+    if len(before.kernels) != len(after.kernels):
+        return after
+    pairs = zip(before.kernels, after.kernels, strict=True)
+    kernels = same(before.kernels, tuple(_same_kernel(old, new) for old, new in pairs))
+    return changed(after, kernels=same(after.kernels, kernels))
+
+
+def _same_kernel(before: Kernel, after: Kernel) -> Kernel:
+    if same(before.body, after.body) is not before.body:
+        return after
+    return before if replace(after, body=before.body) == before else after

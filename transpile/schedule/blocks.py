@@ -8,7 +8,6 @@ and Stability of Numerical Algorithms, section 4.2).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from transpile.cost import trips
 from transpile.dims import Dim, Index, Symbol
@@ -26,6 +25,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import (
     children,
     expressions,

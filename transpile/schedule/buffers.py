@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import replace
 from heapq import heappop, heappush
 
 from transpile.cost import count
 from transpile.loops import Program
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import used_buffers
 
 ALIGNMENT = 64

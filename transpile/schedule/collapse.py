@@ -6,7 +6,6 @@ One loop has one vector remainder instead of one in every row, and divides evenl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from transpile.dims import Dim, Index, Shape, Symbol, symbols_of
 from transpile.loops import (
@@ -21,6 +20,7 @@ from transpile.loops import (
     Within,
 )
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import (
     accesses,
     expressions,

@@ -10,7 +10,6 @@ arrays.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from transpile.cost import trips
 from transpile.dims import Dim, Index, Shape, Symbol, product
@@ -32,6 +31,7 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.nest import LARGEST_ROW
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import (
     accesses,
     is_independent,

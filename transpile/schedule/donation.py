@@ -10,7 +10,6 @@ memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from transpile.dims import Index, Shape, sole_symbol, symbols_of
 from transpile.loops import (
@@ -26,6 +25,7 @@ from transpile.loops import (
     While,
 )
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import (
     children,
     loads,

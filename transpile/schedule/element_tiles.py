@@ -4,7 +4,6 @@ arrays, and the loops over all tiles."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from transpile.dims import Dim, Index, Symbol, substitute
 from transpile.loops import (
@@ -18,7 +17,7 @@ from transpile.loops import (
     Store,
 )
 from transpile.names import Names
-from transpile.records import dataclass
+from transpile.records import dataclass, replace
 from transpile.schedule.elementwise_loops import Elementwise
 from transpile.schedule.split import distinct
 from transpile.walks import map_statement, with_bodies

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from transpile.dims import Dim, Shape, Symbol, substitute, symbols_of
 from transpile.loops import (
@@ -19,7 +18,7 @@ from transpile.loops import (
     Update,
     While,
 )
-from transpile.records import dataclass
+from transpile.records import dataclass, replace
 from transpile.types import BOOL
 from transpile.walks import loads, map_expr, map_statement, subexpressions, walk, written
 

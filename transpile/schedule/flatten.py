@@ -7,11 +7,10 @@ as one long array it is x[8*i + j].
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from transpile.dims import Index, Shape, Symbol, product, recombine, row_major
 from transpile.loops import Alloc, Kernel, Program
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import accesses, map_accesses, seen_by, walk
 
 

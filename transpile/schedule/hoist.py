@@ -6,8 +6,6 @@ index of a row is the same for all its elements. Where a loop was cut, a piece m
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from transpile.dims import Symbol, symbols_of
 from transpile.loops import (
     Declare,
@@ -25,6 +23,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.schedule.split import distinct
 from transpile.schedule.unused import unused
 from transpile.walks import (

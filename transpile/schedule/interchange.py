@@ -12,12 +12,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 from transpile.loops import Buffer, Declare, Expr, For, Program, Ref, Statement, Store, While
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import dataclass
+from transpile.records import dataclass, replace
 from transpile.schedule.element_tiles import Tiles
 from transpile.schedule.elementwise_loops import Elementwise, as_elementwise, same_nest
 from transpile.schedule.split import distinct

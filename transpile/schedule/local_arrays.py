@@ -8,10 +8,10 @@ iterations that have arrays of their own may run on several threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from transpile.loops import Alloc, Buffer, Kernel, Program, Statement, Swap
 from transpile.options import Options
+from transpile.records import replace
 from transpile.schedule.scalars import by_sequence, touched
 from transpile.walks import is_sequence, of_one_kernel, used_buffers, walk, with_bodies, written
 

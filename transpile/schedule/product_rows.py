@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from transpile.dims import Dim, Index, Shape, Symbol, product, substitute
 from transpile.loops import (
@@ -35,7 +35,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import dataclass
+from transpile.records import dataclass, replace
 from transpile.schedule.row_kernels import (
     Lead,
     RowNest,

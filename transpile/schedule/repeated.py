@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 
 from transpile.loops import (
@@ -25,6 +24,7 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.options import Options
 from transpile.primitive import TABLE
+from transpile.records import replace
 from transpile.walks import (
     expressions,
     map_statement,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -31,6 +30,7 @@ from transpile.loops import (
     While,
 )
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import (
     is_sequence,
     loads,

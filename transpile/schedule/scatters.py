@@ -12,7 +12,6 @@ at the end of the table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.options import Options
 from transpile.primitives.reductions import identity
-from transpile.records import dataclass
+from transpile.records import dataclass, replace
 from transpile.types import INT64
 from transpile.walks import (
     accesses,

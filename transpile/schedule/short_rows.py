@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from transpile.cost import trips
 from transpile.dims import Dim, Index, Shape, Symbol, product, symbols_of
@@ -33,6 +32,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.schedule.columns import Turner
 from transpile.walks import (
     is_independent,

@@ -8,8 +8,6 @@ around when lanes are combined, as they do everywhere.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from transpile.cost import trips
 from transpile.dims import symbols_of
 from transpile.loops import (
@@ -27,6 +25,7 @@ from transpile.loops import (
     While,
 )
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import expressions, loads, subexpressions, walk, with_bodies
 
 _EXACT = ("maximum", "minimum", "logical_or", "logical_and")

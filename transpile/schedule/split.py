@@ -7,7 +7,6 @@ runs the loop over each piece with the choice made.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.types import BOOL
 from transpile.walks import (
     expressions,

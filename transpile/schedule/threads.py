@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from transpile.cost import trips, work
 from transpile.loops import Alloc, Call, For, Program, Statement
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import is_independent, is_sequence, walk, with_bodies
 
 # A parallel region costs some microseconds, and on a busy machine the time slice that its last

@@ -9,12 +9,12 @@ have 4 or 8 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from transpile.dims import Dim, Index, Shape, Symbol, is_within, product, substitute, symbols_of
 from transpile.loops import Alloc, Buffer, Call, Declare, Expr, For, If, Load, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.schedule.columns import step
 from transpile.walks import (
     accesses,

@@ -8,7 +8,6 @@ touches the masked part alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -19,6 +18,7 @@ from transpile.elements import as_index
 from transpile.loops import Apply, Declare, Expr, For, Literal, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.schedule.split import MOST_STATEMENTS, decided, distinct, pieces
 from transpile.types import BOOL
 from transpile.walks import (

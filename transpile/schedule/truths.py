@@ -8,7 +8,6 @@ loop looks at the flag. Long ones wait for memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.types import BOOL, INT64
 from transpile.walks import names_in, subexpressions, with_bodies
 

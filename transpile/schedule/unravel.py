@@ -8,7 +8,6 @@ elements in the same order, and the algebra of the subscripts leaves `i` and `j`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import gcd
 
 from transpile.cost import trips, work
@@ -29,6 +28,7 @@ from transpile.loops import (
 from transpile.names import LOOP_NAMES
 from transpile.options import Options
 from transpile.primitive import TABLE
+from transpile.records import replace
 from transpile.schedule.blocks import BLOCK, FEWEST_BLOCKS
 from transpile.schedule.flatten import is_polynomial
 from transpile.schedule.split import split

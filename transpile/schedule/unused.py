@@ -6,12 +6,12 @@ only the chosen value has read is then computed for nothing, and a C compiler wo
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from transpile.dims import Index, symbols_of
 from transpile.loops import Declare, Expr, Program, Ref, Statement, While
 from transpile.options import Options
+from transpile.records import replace
 from transpile.walks import map_statement, with_bodies
 
 

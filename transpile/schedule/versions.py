@@ -10,7 +10,6 @@ runs again for all angles. Both give the same bits for ordinary ones
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import reduce
 
 from transpile.loops import (
@@ -29,6 +28,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
+from transpile.records import replace
 from transpile.types import BOOL, FLOAT32, FLOAT64
 from transpile.walks import (
     expressions,
