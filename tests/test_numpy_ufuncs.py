@@ -23,6 +23,7 @@ from helpers import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transpile import jit
 from transpile.errors import UnsupportedError
 from transpile.types import DTYPES, SHORT_NAMES
 
@@ -335,6 +336,22 @@ def test_ufunc_reduce_is_numpys(ufunc, dtype, shape, seed, data):
 )
 def test_ufunc_accumulate_is_numpys(ufunc, dtype, shape, seed):
     assert_same(lambda a: ufunc.accumulate(a), ordinary(dtype, shape, seed), tolerance=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum])
+def test_extremes_of_every_pair_keep_nans_and_the_first_of_two_zeros(ufunc, dtype):
+    tiny = np.finfo(dtype).smallest_subnormal
+    special = np.array([0.0, -0.0, tiny, -tiny, 1, -1, np.inf, -np.inf, np.nan, -np.nan], dtype)
+    x, y = (a.ravel() for a in np.meshgrid(special, special))
+    found, expected = jit(lambda x, y: ufunc(x, y))(x, y), ufunc(x, y)
+    np.testing.assert_array_equal(found, expected)
+    zeros = (x == 0) & (y == 0)
+    assert np.array_equal(np.signbit(found[zeros]), np.signbit(x[zeros]))
+    pairs = np.stack([x, y], 1)
+    assert_same(lambda a: (ufunc.reduce(a, axis=1), ufunc.accumulate(a, axis=1)), pairs)
+    assert_same(lambda a: ufunc.reduce(a.repeat(70, axis=1), axis=1), pairs)
+    assert_same(lambda a: (ufunc(a, 0.0), ufunc(0.0, a)), special[2:])
 
 
 @given(st.sampled_from([np.add, np.less, np.divmod]), shapes(max_rank=2), shapes(max_rank=2))
