@@ -3,7 +3,7 @@
 NumPy's maximum is a NaN if there is one, and to ask for that at each step of a running maximum
 takes longer than the rest of the step, for which the next one waits. In long loops the steps leave
 NaNs out, a flag of its own notes them, and the end of the loop looks at the flag. Where a strip of
-columns is searched at once, each column has a flag.
+columns is searched at once for the largest and the smallest numbers, each column has a flag.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from transpile.records import replace
 from transpile.types import BOOL, FLOAT32, FLOAT64, INT64
 from transpile.walks import accesses, names_in, with_bodies
 
-# Shorter loops are over before it pays.
+# Shorter loops are over before it pays; those over columns do not wait for the step before.
 SHORTEST = 256
+FEWEST_ROWS = 16
 
 _COMPARISONS = {"maximum": "greater", "minimum": "less"}
 # A flag of the width of the numbers: vectors of both have as many lanes.
@@ -134,25 +135,34 @@ def _strip(statement: Statement) -> For | None:
     match statement:
         case For(body=(For(simd=True) as strip,)):
             in_order = not statement.ordered and not statement.parallel
-            return strip if in_order and trips(statement) >= SHORTEST else None
+            return strip if in_order and trips(statement) >= FEWEST_ROWS else None
         case _:
             return None
 
 
 def _of_columns(rows: Statement, strip: For, own: dict[str, Buffer]) -> list[Update]:
-    """The updates of a local array with an element for each column, which nothing else uses."""
+    """The updates of local arrays with an element for each column, which nothing else uses, by
+    values of which both extremes are wanted: a single one takes no longer with its questions."""
     if not isinstance(rows, For):
         return []
     found = []
+    used = [name for s in strip.body for name, _ in accesses(s)]
     for s in strip.body:
         if isinstance(s, Update) and isinstance(s.target, Load) and s.op in _COMPARISONS:
-            used = [name for other in strip.body for name, _ in accesses(other)]
             symbols = {symbol for i in s.target.index for symbol in symbols_of(i)}
             is_plain = s.target.dtype in _FLAGS and s.value.dtype == s.target.dtype
             is_own = s.target.buffer in own and used.count(s.target.buffer) == 1
             if is_plain and is_own and strip.symbol in symbols and rows.symbol not in symbols:
                 found.append(s)
-    return found
+    compared = [_compared(s) for s in found]
+    return [
+        s for s in found if isinstance(s.value, Ref | Load) and compared.count(_compared(s)) > 1
+    ]
+
+
+def _compared(update: Update) -> tuple[Expr, Shape]:
+    """What an update of columns compares, and for which of them."""
+    return update.value, update.target.index if isinstance(update.target, Load) else ()
 
 
 def _flagged_columns(
@@ -166,16 +176,12 @@ def _flagged_columns(
         if not isinstance(statement, Update) or statement not in found:
             body.append(statement)
             continue
-        target, value, dtype = statement.target, statement.value, statement.value.dtype
+        target, value, key = statement.target, statement.value, _compared(statement)
         if not isinstance(target, Load):
             raise TypeError(f"{target} is not an element of an array")
-        if not isinstance(value, Ref | Load):
-            value = Ref(names.new("t"), dtype)
-            body.append(Declare(value.name, statement.value))
         body.append(Store(target.buffer, target.index, _closer(statement, value)))
-        key = value, target.index
         if key not in flags:
-            flag = Buffer(names.new("is_nan"), own[target.buffer].shape, _FLAGS[dtype])
+            flag = Buffer(names.new("is_nan"), own[target.buffer].shape, _FLAGS[value.dtype])
             flags[key] = Load(flag.name, target.index, flag.dtype)
             yield Alloc(flag)
             body.append(_note(flags[key], value))
