@@ -71,6 +71,14 @@ def test_short_loops_and_fast_math_stay():
     assert extremes(program, Options(fast_math=True)) == program
 
 
+@pytest.mark.parametrize("length", [63, 64])
+def test_both_extremes_share_the_price_of_a_flag(length):
+    program = in_lanes(lambda x: (x.max(axis=1), x.min(axis=1)), ordinary("f4", (6, length)))
+    assert (extremes(program, Options()) != program) == (length == 64)
+    program = in_lanes(lambda x: (x.max(axis=1), (x * x).min(axis=1)), ordinary("f4", (6, length)))
+    assert extremes(program, Options()) == program
+
+
 def test_running_extremes_stay():
     program = in_lanes(lambda x: np.maximum.accumulate(x, axis=1), ordinary("f8", (3, 300)))
     assert extremes(program, Options()) == program
@@ -79,7 +87,7 @@ def test_running_extremes_stay():
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
-@pytest.mark.parametrize("columns", [256, 301])
+@pytest.mark.parametrize("columns", [64, 256, 301])
 def test_extremes_of_long_rows_agree_with_numpy_through_c(dtype, columns):
     x = values(dtype, (9, columns))  # NaNs, infinities and zeros of both signs among them
     x[3:] = ordinary(dtype, (6, columns))

@@ -36,8 +36,10 @@ from transpile.records import replace
 from transpile.types import BOOL, FLOAT32, FLOAT64, INT64
 from transpile.walks import accesses, names_in, with_bodies
 
-# Shorter loops are over before it pays; those over columns do not wait for the step before.
+# Shorter loops are over before it pays, sooner where both extremes share their flag; those over
+# columns do not wait for the step before.
 SHORTEST = 256
+SHORTEST_OF_BOTH = 64
 FEWEST_ROWS = 16
 
 _COMPARISONS = {"maximum": "greater", "minimum": "less"}
@@ -72,10 +74,10 @@ def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
 
 def _extremes(loop: For) -> dict[str, Update]:
     """The updates of a long loop's accumulators of this kind."""
-    if not loop.simd or loop.parallel or trips(loop) < SHORTEST:
+    if not loop.simd or loop.parallel or trips(loop) < min(SHORTEST, SHORTEST_OF_BOTH):
         return {}
     wanted = {name for op, name in loop.reductions if op in _COMPARISONS}
-    return {
+    found = {
         s.target.name: s
         for s in loop.body
         if isinstance(s, Update)
@@ -84,6 +86,15 @@ def _extremes(loop: For) -> dict[str, Update]:
         and s.target.dtype in _FLAGS
         and s.value.dtype == s.target.dtype
     }
+    if trips(loop) >= SHORTEST:
+        return found
+    values = [s.value for s in found.values()]
+    return {name: s for name, s in found.items() if _is_shared(s.value, values)}
+
+
+def _is_shared(value: Expr, values: list[Expr]) -> bool:
+    """Tell whether a value is there more than once, so that its NaNs are noted once for all."""
+    return isinstance(value, Ref | Load) and values.count(value) > 1
 
 
 def _flagged(loop: For, found: dict[str, Update], names: Names) -> Iterator[Statement]:
