@@ -4,6 +4,21 @@
    rotation and an exclusive or; after every fourth one the key is added. */
 static inline uint64_t threefry_2x32_u64(uint64_t key, uint64_t counter)
 {
+    uint32_t second;
+    uint32_t first = threefry_2x32_words_u64(key, counter, &second);
+    return (uint64_t)first << 32 | second;
+}
+
+/* The exclusive or of the two words: 32 random bits. Vector lanes need not be 64 bits wide here. */
+static inline uint32_t threefry_2x32_folded_u64(uint64_t key, uint64_t counter)
+{
+    uint32_t second;
+    uint32_t first = threefry_2x32_words_u64(key, counter, &second);
+    return first ^ second;
+}
+
+static inline uint32_t threefry_2x32_words_u64(uint64_t key, uint64_t counter, uint32_t *second)
+{
     uint32_t a = (uint32_t)(key >> 32), b = (uint32_t)key, c = a ^ b ^ 0x1BD11BDAu;
     uint32_t x = (uint32_t)(counter >> 32) + a, y = (uint32_t)counter + b;
     x += y, y = (y << 13 | y >> 19) ^ x;
@@ -31,5 +46,6 @@ static inline uint64_t threefry_2x32_u64(uint64_t key, uint64_t counter)
     x += y, y = (y << 26 | y >> 6) ^ x;
     x += y, y = (y << 6 | y >> 26) ^ x;
     x += c, y += a + 5u;
-    return (uint64_t)x << 32 | y;
+    *second = y;
+    return x;
 }

@@ -147,7 +147,7 @@ def pairs(dtype, random):
 
 
 # Rows of one dtype of their kind.
-WORDS = {"threefry_2x32": "uint64"}
+WORDS = {"threefry_2x32": "uint64", "threefry_2x32_folded": "uint64"}
 # Samples of keys: tests/test_random_gamma.py has their tests.
 SAMPLES = ("random_gamma", "random_loggamma")
 

@@ -14,7 +14,7 @@ from random_facts import FACTS
 
 import transpile
 from transpile import random
-from transpile.primitives.meanings.threefry import threefry
+from transpile.primitives.meanings.threefry import folded, threefry
 from transpile.random.bits import FEW, MANY
 
 COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -72,6 +72,7 @@ def test_samples_of_a_program_are_those_that_jax_prints(number):
 )
 def test_threefry_gives_the_known_answers(key, counter, words):
     assert int(threefry(key, counter)) == words
+    assert int(folded(key, counter)) == words >> 32 ^ words & 0xFFFFFFFF
     # In JAX's terms: a key of these words, and what `fold_in` of small numbers makes of it.
     if counter < 2**32:
         raw = np.array([key >> 32, key & 0xFFFFFFFF], "uint32")
@@ -152,6 +153,17 @@ def test_integers_are_remainders_of_twice_as_many_bits(dtype, low, high, seed):
         expected = (first + offset - inner.min) % 2**width + inner.min
         assert int(found[n]) == expected
         assert first <= expected < max(last, first + 1)
+
+
+@pytest.mark.parametrize(("width", "dtype"), [(8, "u1"), (16, "u2"), (32, "u4"), (64, "u8")])
+def test_narrow_bits_are_the_two_words_folded(width, dtype):
+    """Whatever the width of the vector lanes that they are made in, and in those left over."""
+    key = random.key(11)
+    number = int(random.key_data(key)[0]) << 32 | int(random.key_data(key)[1])
+    words = threefry(number, np.arange(1003))
+    want = words if width == 64 else words ^ (words >> np.uint64(32))
+    np.testing.assert_array_equal(random.bits(key, (17, 59), dtype).ravel(), want.astype(dtype))
+    assert random.bits(key, (), dtype) == want.astype(dtype)[0]
 
 
 # ---------------------------------------------------------------------------------------- programs

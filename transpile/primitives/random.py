@@ -6,6 +6,7 @@ words of 32 bits in the literature are its halves, the first word the upper one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from transpile.primitive import Primitive
 from transpile.primitives.kinds import elementwise, first_type, same_type
 from transpile.primitives.meanings.random_gamma import random_gamma as _gamma
 from transpile.primitives.meanings.random_gamma import random_loggamma as _loggamma
-from transpile.primitives.meanings.threefry import UINT64, threefry
+from transpile.primitives.meanings.threefry import UINT32, UINT64, folded, threefry
 from transpile.primitives.rules import Rule, apply, flat
 from transpile.types import ArrayType, finfo
 
@@ -26,12 +27,25 @@ def _threefry_type(key: ArrayType, counter: ArrayType) -> ArrayType:
     return same_type(key, counter)
 
 
+def _folded_type(key: ArrayType, counter: ArrayType) -> ArrayType:
+    return replace(_threefry_type(key, counter), dtype=UINT32)
+
+
 threefry_2x32 = elementwise(
     "threefry_2x32",
     threefry,
     "threefry_2x32(x, y)",
     dtypes="u",
     result=_threefry_type,
+    cost=115,
+    jvp=(flat, flat),
+)
+threefry_2x32_folded = elementwise(
+    "threefry_2x32_folded",
+    folded,
+    "threefry_2x32_folded(x, y)",
+    dtypes="u",
+    result=_folded_type,
     cost=115,
     jvp=(flat, flat),
 )

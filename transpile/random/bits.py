@@ -14,8 +14,9 @@ import numpy as np
 from transpile.dims import Shape, product
 from transpile.graph import Const
 from transpile.numpy.operands import convert, reshape_to
+from transpile.primitive import Primitive
 from transpile.primitives.meanings.threefry import PARITY, ROTATIONS, UINT64
-from transpile.primitives.random import threefry_2x32
+from transpile.primitives.random import threefry_2x32, threefry_2x32_folded
 from transpile.primitives.rules import apply, spread
 from transpile.random.evaluation import sampled
 from transpile.trace import bind, current_trace
@@ -26,7 +27,6 @@ DType = np.dtype[Any]
 
 # So many keys are computed as Python's integers, and so many by NumPy.
 FEW, MANY = 6, 4096
-_HALF = np.uint64(32)
 _MASK = 0xFFFFFFFF
 
 
@@ -38,18 +38,22 @@ def counters(shape: Shape) -> Any:
 
 def bits_64(key: Any, shape: Shape) -> Any:
     """Two random words for each element, as one number."""
-    if not shape:
-        return bind(threefry_2x32, key, np.zeros((), UINT64))
-    scalar = key if isinstance(key, Tracer) else Const(np.asarray(key))
-    return bind(threefry_2x32, spread(scalar, shape, ()), counters(shape))
+    return _of_each(threefry_2x32, key, shape)
 
 
 def bits_of(key: Any, shape: Shape, width: int) -> Any:
     """Unsigned integers of 8, 16, 32 or 64 random bits."""
-    found = bits_64(key, shape)
     if width == 64:
-        return found
-    return convert(found ^ (found >> _HALF), np.dtype(f"u{width // 8}"))
+        return bits_64(key, shape)
+    return convert(_of_each(threefry_2x32_folded, key, shape), np.dtype(f"u{width // 8}"))
+
+
+def _of_each(generator: Primitive, key: Any, shape: Shape) -> Any:
+    """What a generator makes of the key and the number of each element."""
+    if not shape:
+        return bind(generator, key, np.zeros((), UINT64))
+    scalar = key if isinstance(key, Tracer) else Const(np.asarray(key))
+    return bind(generator, spread(scalar, shape, ()), counters(shape))
 
 
 def unit_floats(key: Any, shape: Shape, dtype: DType) -> Any:

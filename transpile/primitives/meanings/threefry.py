@@ -31,5 +31,11 @@ def threefry(key: Any, counter: Any) -> Any:
     return x.astype(UINT64) << np.uint64(32) | y.astype(UINT64)
 
 
+def folded(key: Any, counter: Any) -> Any:
+    """The exclusive or of the two words that `threefry` makes: 32 random bits."""
+    first, second = _words(threefry(key, counter))
+    return first ^ second
+
+
 def _words(x: Any) -> tuple[Any, Any]:
     return (x >> np.uint64(32)).astype(UINT32), x.astype(UINT32)
