@@ -62,6 +62,8 @@ THRESHOLDS = {
     "schedule.short_rows:STRIPS": [(2,), (3, 2), (32,)],
     "schedule.short_rows:FEWEST_STRIPS": [0, 4],
     "schedule.extremes:SHORTEST": [1, 4, 256],
+    "schedule.extremes:SHORTEST_OF_BOTH": [1, 4, 64],
+    "schedule.extremes:FEWEST_ROWS": [1, 4, 16],
     "schedule.scatters:FEWEST": [2, 1 << 16],
     "schedule.scatters:UPDATES_OF_AN_ELEMENT": [1],
     "schedule.scatters:BLOCK": [2, 5, 1024],
