@@ -1,4 +1,4 @@
-/* Tiles of a transposed matrix, for elements of any type with the size of U.
+/* numpy.transpose of tiles of a matrix, for elements of any type with the size of U.
 
    Method: a block of as many rows as a vector has lanes is transposed in registers: interleaving
    the rows k and k + half of it, for all k, and that as often as the number of rows can be halved,
