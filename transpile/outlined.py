@@ -35,12 +35,13 @@ def outlined(kernels: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """The helpers that a program calls, with their texts, from the statements of its kernels as
     they are printed.
 
-    Compilers do not call the copy for vectors where a choice decides whether there is a call, so
-    the helpers in such choices are none of them.
+    gcc does not make vectors of a loop with a choice in it that calls anything but its own, so
+    helpers that stand beside choices are none of them.
     """
     counts: Counter[str] = Counter()
     chosen: set[str] = set()
-    for text in (text for kernel in kernels for text in _texts(kernel["body"])):
+    for lines in (lines for kernel in kernels for lines in _sequences(kernel["body"])):
+        text = "\n".join(lines)
         names = _CALL.findall(text)
         counts.update(names)
         if "?" in text:
@@ -73,12 +74,13 @@ def _as_called(name: str) -> str:
     return _HEAD.sub(head, text, count=1)
 
 
-def _texts(nodes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The lines of statements, as the templates get them."""
-    for node in nodes:
-        yield from (node[key] for key in ("text", "head") if key in node)
-        yield from _texts(node.get("branches", ()))
-        yield from _texts(node.get("body", ()))
+def _sequences(nodes: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """The lines of each sequence of statements, as the templates get them."""
+    statements = list(nodes)
+    yield [node[key] for node in statements for key in ("text", "head") if key in node]
+    for node in statements:
+        yield from _sequences(node.get("branches", ()))
+        yield from _sequences(node.get("body", ()))
 
 
 def _is_plain(name: str) -> bool:
