@@ -29,7 +29,7 @@ LEAST_ROUNDS = 2
 SLOW = 0.25  # seconds of a measurement that is taken once a turn
 LONGEST_ANSWER = 240  # seconds
 # Threads of hand-written C wait for each other as ours do: see `transpile.load`.
-WAITING = {"GOMP_SPINCOUNT": "3000"}
+WAITING = {"GOMP_SPINCOUNT": "10000"}
 
 
 class ContestantError(Exception):

@@ -73,7 +73,7 @@ _FLAGS = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
 # What says how OpenMP's threads wait; and how often they look before they sleep: about as long as
 # it takes to wake one.
 _WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-_SPINS = "3000"
+_SPINS = "10000"
 
 _libraries: list[Library] = []
 
