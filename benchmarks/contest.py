@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks import hand_written
 from benchmarks.every_case import find
 from benchmarks.peer import CONTESTANTS
+from transpile.load import waiting
 
 ROOT = Path(__file__).parent.parent
 PEERS = ("numpy", "numba", "jax", "torch")  # what users would pick instead
@@ -28,8 +29,6 @@ TURN = 3
 LEAST_ROUNDS = 2
 SLOW = 0.25  # seconds of a measurement that is taken once a turn
 LONGEST_ANSWER = 240  # seconds
-# Threads of hand-written C wait for each other as ours do: see `transpile.load`.
-WAITING = {"GOMP_SPINCOUNT": "10000"}
 
 
 class ContestantError(Exception):
@@ -70,8 +69,8 @@ class Contestant:
             "NUMBA_CACHE_DIR": str(Path(folder, "numba")),
             hand_written.BUILT: str(Path(shared, "c")),
         }
-        if name == "c" and not WAITING.keys() & os.environ.keys():
-            caches |= WAITING
+        if name == "c":  # its threads wait for each other as ours do
+            caches |= waiting()
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
                 [python, "-m", "benchmarks.peer", name, case],

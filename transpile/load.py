@@ -101,6 +101,14 @@ def load(path: Path, declarations: str) -> Library:
     return library
 
 
+def waiting() -> dict[str, str]:
+    """What tells OpenMP how its threads wait, as variables of the environment; nothing where the
+    user has said it."""
+    if any(name in os.environ for name in _WAITING):
+        return {}
+    return {"GOMP_SPINCOUNT": _SPINS}
+
+
 @contextmanager
 def _threads_that_sleep() -> Iterator[None]:
     """OpenMP's threads wait for each other spinning, but not for long, if it is loaded here.
@@ -110,14 +118,14 @@ def _threads_that_sleep() -> Iterator[None]:
     system has a thread pay for having spun by taking its processor away when it has work, and a
     program of many short loops takes ten times as long. A choice of the user's stands.
     """
-    if any(name in os.environ for name in _WAITING):
-        yield
-        return
-    os.putenv("GOMP_SPINCOUNT", _SPINS)
+    chosen = waiting()
+    for name, value in chosen.items():
+        os.putenv(name, value)
     try:
         yield
     finally:
-        os.unsetenv("GOMP_SPINCOUNT")
+        for name in chosen:
+            os.unsetenv(name)
 
 
 def load_or_build(

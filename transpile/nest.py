@@ -125,17 +125,13 @@ def _slices_before(fused: Fused) -> frozenset[Var]:
         if stage is None or stage.kind != "map" or len(stage.order) < 2:
             continue
         slices = _slices_of(placement, before)
-        key, own = placement.keys.get(before, ""), {Dim.of(s) for s in stage.order}
+        key, own = placement.keys.get(before, ""), set(stage.order)
         readers = [s for s in placement.stages if key in s.reads]
         loads = [load for load in stage.reads.get(key, ()) if load.index != stage.index]
-        fixed = [any(own.isdisjoint(_atoms(i)) for i in load.index) for load in loads]
+        fixed = [any(own.isdisjoint(symbols_of(i)) for i in load.index) for load in loads]
         if slices and readers == [stage] and loads and all(fixed):
             found |= slices
     return frozenset(found - placement.staged)
-
-
-def _atoms(index: Index) -> set[Index]:
-    return {Dim.of(s) for s in symbols_of(index)}
 
 
 def _slices_of(placement: Placement, x: Var) -> set[Var]:
