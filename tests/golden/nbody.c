@@ -3,8 +3,13 @@
    golden_functions.py:31: weight = mass[None, :] / (r2 * np.sqrt(r2))
    golden_functions.py:32: return np.sum(weight[:, :, None] * d, axis=1) */
 static void nbody_kernel(const double position[restrict 500][3], const double mass[restrict 500],
-                         double out[restrict 500][3])
+                         double out[restrict 500][3], double position_columns[restrict 3][500])
 {
+    for (int64_t column = 0; column < 3; column++) {
+        #pragma omp simd
+        for (int64_t row = 0; row < 500; row++)
+            position_columns[column][row] = position[row][column];
+    }
     #pragma omp parallel for
     for (int64_t i = 0; i < 500; i++) {
         double acc = 0.0;
@@ -12,9 +17,9 @@ static void nbody_kernel(const double position[restrict 500][3], const double ma
         double acc3 = 0.0;
         #pragma omp simd reduction(+:acc, acc2, acc3)
         for (int64_t j = 0; j < 500; j++) {
-            const double t = position[j][0] - position[i][0];
-            const double t2 = position[j][1] - position[i][1];
-            const double t3 = position[j][2] - position[i][2];
+            const double t = position_columns[0][j] - position[i][0];
+            const double t2 = position_columns[1][j] - position[i][1];
+            const double t3 = position_columns[2][j] - position[i][2];
             const double r2 = t * t + t2 * t2 + t3 * t3 + 0.001;
             const double weight = mass[j] / (r2 * sqrt(r2));
             acc += weight * t;
@@ -29,7 +34,7 @@ static void nbody_kernel(const double position[restrict 500][3], const double ma
 
 size_t nbody_workspace_size(void)
 {
-    return 0;
+    return 12032;
 }
 
 const char *nbody_error(int code)
@@ -39,7 +44,11 @@ const char *nbody_error(int code)
 
 int nbody(const double *position, const double *mass, double *out, void *workspace)
 {
-    (void)workspace;
-    nbody_kernel((const double (*)[3])position, mass, (double (*)[3])out);
+    if (workspace == NULL) {
+        return 1;
+    }
+    double *position_columns = workspace;
+    nbody_kernel((const double (*)[3])position, mass, (double (*)[3])out,
+            (double (*)[500])position_columns);
     return 0;
 }

@@ -21,6 +21,7 @@ from transpile.schedule.product_rows import product_rows
 from transpile.schedule.repeated import repeated
 from transpile.schedule.scalars import scalars
 from transpile.schedule.scatters import scatters
+from transpile.schedule.separated_columns import separated_columns
 from transpile.schedule.short_rows import short_rows
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
@@ -59,6 +60,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
         "loops over steps of each element by itself run through all steps for few of them",
     ),
     (short_rows, "rows too short for vectors are walked many at a time, a row in each lane"),
+    (
+        separated_columns,
+        "short rows of which lanes read a number each, again and again, are copied by columns",
+    ),
     (scatters, "many updates of few elements are made in tables of their own first, in parts"),
     (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
     (donation, "a result takes the memory of an argument that the caller gives up"),
