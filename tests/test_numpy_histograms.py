@@ -152,3 +152,32 @@ def test_vmap_is_a_loop():
         wanted = np.histogram(row, 5)
         np.testing.assert_array_equal(count, wanted[0])
         np.testing.assert_allclose(edge, wanted[1])
+
+
+LIMITS = st.sampled_from(
+    [(-4, 4), (0, 1), (-1.3, 2.9), (0.1, 0.7), (1e-30, 3e-30), (-1e30, 1e30), (1000, 1000.03)]
+)
+
+
+@given(st.sampled_from(["float32", "float64"]), st.sampled_from([1, 3, 64, 100, 511]), LIMITS)
+@settings(max_examples=60)
+def test_numbers_beside_edges_fall_into_numpys_bins(dtype, bins, limits):
+    """In single precision distances are multiplied where NumPy divides in double precision."""
+    low, high = np.array(limits, dtype)
+    try:
+        edges = np.histogram_bin_edges(np.zeros(1, dtype), bins, limits)
+    except ValueError:  # more bins than numbers
+        edges = np.linspace(low, high, bins + 1)
+    near = [edges]
+    for _ in range(2):
+        near = [np.nextafter(near[0], -np.inf), *near, np.nextafter(near[-1], np.inf)]
+    odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, -3e38]
+    x = np.concatenate([*near, np.random.default_rng(bins).uniform(low, high, 99), odd])
+    x = x.astype(dtype)
+    assert_same(lambda x: np.histogram(x, bins, limits), x)
+
+
+def test_more_bins_than_single_precision_tells_apart():
+    x = np.random.default_rng(0).uniform(-0.1, 1.1, 3000).astype("float32")
+    for bins in (65536, 65537, 200_000):
+        assert_same(lambda x, bins=bins: np.histogram(x, bins, (0, 1))[0], x)

@@ -15,6 +15,7 @@ from transpile.schedule.donation import donation
 from transpile.schedule.extremes import extremes
 from transpile.schedule.flatten import flatten
 from transpile.schedule.hoist import hoist
+from transpile.schedule.in_range import in_range
 from transpile.schedule.interchange import interchange
 from transpile.schedule.local_arrays import local_arrays
 from transpile.schedule.product_rows import product_rows
@@ -72,6 +73,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (repeated, "a scalar used twice gets a name"),
     (threads, "outer loops with enough work run on several threads"),
     (hoist, "the subscript of a row is read once, before the loop over its elements"),
+    (in_range, "a place that counts only where it is one is asked for its range, not bounded"),
     (simd, "innermost loops run in vector lanes"),
     (extremes, "long searches for the largest float note NaNs beside it, not at every step"),
     (truths, "short searches for any or all collect truths in lanes as wide as the numbers"),

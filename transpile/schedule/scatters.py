@@ -5,8 +5,8 @@ because two of them may meet. Where there are many more updates than elements, t
 parts by their number alone, each part has a table of its own, and the tables are combined in order:
 parts may run on several threads, and the result does not depend on how many there are (as for sums,
 docs/decisions/e-named-keys-and-block-sums.md). Inside a part the places of some updates at a time
-are computed in vector lanes and kept, then the updates made. Updates of no element go to one more
-at the end of the table.
+are computed in vector lanes and kept, then the updates made. Updates that may be of no element go
+to one more at the end of the table.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ UPDATES_OF_AN_ELEMENT = 8
 # Fewer updates than this are not worth the tables.
 FEWEST = 1 << 16
 # Places that take more work than this (`cost.work`) are computed in vector lanes.
-LEAST_WORK = 40
+LEAST_WORK = 20
 # How many places are computed at a time.
 BLOCK = 1024
 
@@ -152,11 +152,12 @@ class _Tables:
     def _in_parts(self, found: _Found, parts: int) -> Iterator[Statement]:
         whole = self.buffers[found.target.buffer]
         dtype, size = whole.dtype, product(whole.shape)
-        table = Buffer(self.names.new(f"{whole.name}_parts"), (parts, size + 1), dtype)
+        extent = size + 1 if found.tests else size
+        table = Buffer(self.names.new(f"{whole.name}_parts"), (parts, extent), dtype)
         self.temporaries.append(table)
         names = self.names.inner()
         part = Symbol(names.new("part"), 0, parts)
-        place = Symbol(names.new("at"), 0, size + 1)
+        place = Symbol(names.new("at"), 0, extent)
         start = Literal(_start(found.update.op, dtype), dtype)
         cleared = Store(table.name, (Dim.of(part), Dim.of(place)), start)
         if _takes_lanes(found):
@@ -165,7 +166,7 @@ class _Tables:
             counted = _share(For(block, -(-found.count // BLOCK), body), part, parts)
         else:
             counted = _share(_plain(found, table, whole.shape, part), part, parts)
-        yield For(part, parts, (For(place, size + 1, (cleared,)), counted))
+        yield For(part, parts, (For(place, extent, (cleared,)), counted))
         yield self._combined(found, table, whole, part)
 
     def _combined(self, found: _Found, table: Buffer, whole: Buffer, part: Symbol) -> Statement:
