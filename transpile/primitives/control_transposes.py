@@ -3,7 +3,7 @@
 The way back of a scan is a scan in the other direction, whose carry is the cotangent of the carry;
 those of xs are stacked, and those of consts added up: element by element where an iteration gives
 few of them. A sum of matrix products is one product over all iterations, after the scan, where its
-factors take no more memory than what the scan reads.
+factors take no more memory than what the scan reads; and so are sums of what is stacked anyway.
 """
 
 from __future__ import annotations
@@ -155,20 +155,25 @@ class _Backwards:
         self.sums = [Var(part.type.strong) for part, product in pairs if product is None]
 
     def _products(self) -> list[Equation | None]:
-        """The equations of products that are made after the scan."""
+        """The equations of products and sums that are made after the scan. What is stacked for one
+        of them is there for those before it too."""
         producers = {v: e for e in self.found.equations for v in e.outputs}
         room = sum(_size(v) * v.type.dtype.itemsize for v in self.xs)
         stacked: set[Atom] = set(self.xs)
-        found: list[Equation | None] = []
-        for part in self.parts:
-            equation = producers.get(part) if isinstance(part, Var) else None
-            if equation is None or not _is_worth_stacking(equation, stacked, room):
-                found.append(None)
-                continue
-            further = [a for a in equation.inputs if a not in stacked]
-            room -= sum(_size(a) * a.type.dtype.itemsize for a in further)
-            stacked.update(further)
-            found.append(equation)
+        found: list[Equation | None] = [None] * len(self.parts)
+        is_changed = True
+        while is_changed:
+            is_changed = False
+            for position, part in enumerate(self.parts):
+                equation = producers.get(part) if isinstance(part, Var) else None
+                if equation is None or found[position] is not None:
+                    continue
+                if _is_worth_stacking(equation, stacked, room):
+                    further = [a for a in equation.inputs if a not in stacked]
+                    room -= sum(_size(a) * a.type.dtype.itemsize for a in further)
+                    stacked.update(further)
+                    found[position] = equation
+                    is_changed = True
         return found
 
     def graph(self) -> Graph:
@@ -213,13 +218,15 @@ def _size(atom: Atom) -> int:
 
 def _is_worth_stacking(equation: Equation, stacked: set[Atom], room: int) -> bool:
     """Tell whether a value is a product of matrices much larger than its factors, of which those
-    that are not stacked already take no more than so many bytes."""
-    if equation.primitive.name != "dot_general":
-        return False
+    that are not stacked already take no more than so many bytes; or a sum over what is stacked."""
     if not all(
         isinstance(a, Var) and all(isinstance(d, int) for d in a.type.shape)
         for a in equation.inputs
     ):
+        return False
+    if equation.primitive.name == "reduce_sum":
+        return stacked.issuperset(equation.inputs)
+    if equation.primitive.name != "dot_general":
         return False
     left = equation.inputs[0]
     (contracted, _), _ = equation.params["dimension_numbers"]
@@ -232,7 +239,11 @@ def _is_worth_stacking(equation: Equation, stacked: set[Atom], room: int) -> boo
 
 
 def _product(equation: Equation, values: dict[Atom, Any]) -> Any:
-    """The sum of a product over all iterations, of the stacks of its factors."""
+    """The sum of a product, or of a sum, over all iterations, of the stacks of its operands."""
+    if equation.primitive.name == "reduce_sum":
+        (x,) = (values[a] for a in equation.inputs)
+        of_steps = apply("reduce_sum", x, axes=tuple(a + 1 for a in equation.params["axes"]))
+        return apply("reduce_sum", of_steps, axes=(0,))
     (left, right), (of_left, of_right) = equation.params["dimension_numbers"]
     contracted = tuple((0, *(a + 1 for a in axes)) for axes in (left, right))
     batched = tuple(tuple(a + 1 for a in axes) for axes in (of_left, of_right))

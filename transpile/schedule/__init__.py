@@ -20,6 +20,7 @@ from transpile.schedule.interchange import interchange
 from transpile.schedule.local_arrays import local_arrays
 from transpile.schedule.product_rows import product_rows
 from transpile.schedule.repeated import repeated
+from transpile.schedule.row_loops import row_loops
 from transpile.schedule.scalars import scalars
 from transpile.schedule.scatters import scatters
 from transpile.schedule.separated_columns import separated_columns
@@ -44,6 +45,10 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
         turned_operands,
         "transposed matrices that products read again and again in a loop are turned before it",
+    ),
+    (
+        row_loops,
+        "steps of which no row of a batch depends on another are shared out by rows, not one by one",
     ),
     (
         split,

@@ -1,0 +1,266 @@
+"""Row loops: a loop of the user's whose steps treat each row of its arrays by itself goes through
+all its steps for some of the rows, while threads share the rows out.
+
+A recurrent network multiplies a batch by weights in each step. The product of one step is too small
+for threads, and the next step has to wait for it; but no sequence of the batch depends on another
+one:
+
+    for i: call matmul(16 rows); for j in 0..16: ...
+    for block in 0..2: for i: call matmul_rows(8 rows); for j in 8*block..8*block + 8: ...
+
+So threads meet once, after all steps, and what a step leaves stays in the cache of its thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from transpile.cost import trips
+from transpile.dims import Dim, Index, Shape, Symbol, product
+from transpile.loops import Alloc, Buffer, Call, For, Load, Program, Statement
+from transpile.names import Names
+from transpile.options import Options
+from transpile.records import dataclass, replace
+from transpile.types import SHORT_NAMES
+from transpile.walks import (
+    accesses,
+    is_independent,
+    map_sequences,
+    names_in,
+    used_buffers,
+    walk,
+    written,
+)
+
+# Operations below which all steps together are not worth threads.
+LEAST_FLOPS = 1 << 22
+# Right operands of all products above this many bytes would not stay in the cache of each thread.
+LARGEST_RIGHT = 1 << 19
+# Rows of a block: whole tiles of products where there are so many, and no fewer than half a tile.
+TILE_ROWS, FEWEST_ROWS = 8, 4
+# There are as many blocks as this where they have a tile each.
+ENOUGH_BLOCKS = 16
+# Products of more operations than these are for several threads each, where blocks are so few.
+MOST_FLOPS_ALONE, FEWEST_SHARED = 1 << 22, 4
+# Right operands that are read where they are have rows of whole vectors, which are this long.
+LANES = 16
+
+_FUNCTIONS = {f"matmul_{short}": f"matmul_rows_{short}" for short in SHORT_NAMES.values()}
+
+Body = tuple[Statement, ...]
+
+
+def row_loops(program: Program, options: Options) -> Program:
+    """The program with such loops inside loops over blocks of rows. A BLAS makes whole products."""
+    if options.blas != "none" or not options.openmp:
+        return program
+    work = _Loops(program.buffers(), Names(names_in(program)), program)
+    kernels = tuple(
+        k if k.shapes else replace(k, body=map_sequences(k.body, work.changed))
+        for k in program.kernels
+    )
+    if not work.scratch:
+        return program
+    used = {name for kernel in kernels for name in used_buffers(kernel)[0]}
+    gone = work.scratch - used
+    left = tuple(b for b in program.temporaries if b.name not in gone)
+    return replace(program, kernels=kernels, temporaries=left)
+
+
+class _Loops:
+    """The loops of a program; `scratch` are buffers that products of rows do without."""
+
+    def __init__(self, buffers: Mapping[str, Buffer], names: Names, program: Program) -> None:
+        self.buffers = buffers
+        self.names = names
+        self.scratch: set[str] = set()
+
+    def changed(self, body: Body) -> Body:
+        """The statements of one sequence, with its loops over rows put inside loops over blocks."""
+        return tuple(self._changed(s) for s in body)
+
+    def _changed(self, statement: Statement) -> Statement:
+        if not isinstance(statement, For) or not statement.ordered:
+            return statement
+        found = _as_row_loop(statement, self.buffers)
+        rows = 0 if found is None else _rows(found)
+        if found is None or rows == 0:
+            return statement
+        self.scratch |= {p.call.writes[-1] for p in found.products}
+        block = Symbol(self.names.new("block"), 0, found.rows // rows)
+        first = Dim.of(block) * rows
+        parts = {id(p.call): p for p in found.products}
+        body = tuple(
+            _some_rows(s, first, rows) if isinstance(s, For) else parts[id(s)].some(first, rows)
+            for s in statement.body
+        )
+        return For(block, block.extent or 0, (replace(statement, body=body),), parallel=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """A product in a loop over steps: its call, and which axes of the left operand and the result
+    its rows go along."""
+
+    call: Call
+    left_axis: int
+    out_axis: int
+
+    @property
+    def flops(self) -> int:
+        """Additions and multiplications of one step."""
+        m, n, k = self.sizes
+        return 2 * m * n * k
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Rows, columns and terms."""
+        m, n, k = (a if isinstance(a, int) else 0 for a in self.call.args[:3])
+        return m, n, k
+
+    def some(self, first: Index, rows: int) -> Call:
+        """The call for some of the rows."""
+        _, n, k, a, a_row, a_column, b, b_row, _, c, c_row, _ = self.call.args
+        left, out = _moved(a, self.left_axis, first), _moved(c, self.out_axis, first)
+        function = _FUNCTIONS[self.call.function]
+        arguments = (rows, n, k, left, a_row, a_column, b, b_row, out, c_row)
+        flops = 2 * rows * self.sizes[1] * self.sizes[2]
+        return Call(function, arguments, self.call.writes[:1], flops=flops)
+
+
+@dataclass(frozen=True, eq=False)
+class _RowLoop:
+    """A loop over steps each of which goes over the same number of rows."""
+
+    loop: For
+    rows: int
+    products: Sequence[_Product]
+
+
+def _moved(start: Index | Load, axis: int, first: Index) -> Index | Load:
+    if not isinstance(start, Load):
+        return start
+    index = tuple(i + first if a == axis else i for a, i in enumerate(start.index))
+    return replace(start, index=index)
+
+
+def _some_rows(nest: For, first: Index, rows: int) -> For:
+    return replace(nest, start=first, stop=first + rows)
+
+
+def _rows(found: _RowLoop) -> int:
+    """The rows of a block; 0 where blocks do not pay."""
+    flops = sum(p.flops for p in found.products)
+    right = sum(n * k * _itemsize(p.call) for p in found.products for _, n, k in (p.sizes,))
+    if flops * trips(found.loop) < LEAST_FLOPS or right > LARGEST_RIGHT:
+        return 0
+    divisors = [d for d in range(FEWEST_ROWS, found.rows) if found.rows % d == 0]
+    tiles = [d for d in divisors if d % TILE_ROWS == 0]
+    many = [d for d in tiles if found.rows // d >= ENOUGH_BLOCKS]
+    rows = max(many, default=min(tiles, default=max(divisors, default=0)))
+    if rows == 0 or (found.rows // rows < FEWEST_SHARED and flops > MOST_FLOPS_ALONE):
+        return 0
+    return rows
+
+
+def _itemsize(call: Call) -> int:
+    return next(a.dtype.itemsize for a in call.args if isinstance(a, Load))
+
+
+# --------------------------------------------------------------------------- what such a loop is
+
+
+def _as_row_loop(loop: For, buffers: Mapping[str, Buffer]) -> _RowLoop | None:
+    """A loop as one over steps and rows: each statement is a product or a nest over the rows, which
+    touches of what the loop changes only its own row."""
+    calls = [s for s in loop.body if isinstance(s, Call)]
+    nests = [s for s in loop.body if isinstance(s, For)]
+    if not calls or len(calls) + len(nests) != len(loop.body):
+        return None
+    rows = calls[0].args[0]
+    if not isinstance(rows, int) or not all(_is_over_rows(nest, rows) for nest in nests):
+        return None
+    scratch = {c.writes[-1] for c in calls}
+    changing = {n for s in loop.body for n in _changed_by(s)} - scratch
+    if any(name not in buffers for name in changing):
+        return None
+    products = [_as_product(call, rows, changing, buffers) for call in calls]
+    found = [p for p in products if p is not None]
+    if len(found) < len(calls):
+        return None
+    for name in sorted(changing):
+        axes = set(range(len(buffers[name].shape)))
+        axes.intersection_update(*_row_axes(name, nests, found))
+        if not axes:
+            return None
+    return _RowLoop(loop, rows, found)
+
+
+def _is_over_rows(nest: For, rows: int) -> bool:
+    bounds = (nest.start, nest.stop, nest.limit)
+    if bounds != (0, rows, None) or nest.ordered or not is_independent(nest):
+        return False
+    return not any(isinstance(s, Call) for s in walk(nest.body))
+
+
+def _changed_by(statement: Statement) -> set[str]:
+    """The buffers that a statement changes, apart from local arrays inside it."""
+    inside = list(walk((statement,)))
+    local = {s.buffer.name for s in inside if isinstance(s, Alloc)}
+    return {name for s in inside for name in written(s)} - local
+
+
+def _as_product(
+    call: Call, rows: int, changing: set[str], buffers: Mapping[str, Buffer]
+) -> _Product | None:
+    """A call as a product of as many rows by a matrix that stays the same and whose rows are read
+    where they are."""
+    if call.function not in _FUNCTIONS:
+        return None
+    m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, _ = call.args
+    if not (isinstance(a, Load) and isinstance(b, Load) and isinstance(c, Load)):
+        return None
+    if m != rows or b.buffer in changing or c.buffer == a.buffer:
+        return None
+    if not isinstance(n, int) or n % LANES or b_column != 1 or b_row == 0:
+        return None
+    left, out = (_row_axis(x, s, rows, buffers) for x, s in ((a, a_row), (c, c_row)))
+    if left is None or out is None or not _is_inside(c, out, n, buffers):
+        return None
+    if a.buffer in changing and not (a_column == 1 and _is_inside(a, left, k, buffers)):
+        return None
+    return _Product(call, left, out)
+
+
+def _row_axis(
+    start: Load, step: Index | Load, rows: int, buffers: Mapping[str, Buffer]
+) -> int | None:
+    """The axis of a buffer that rows so many elements apart go along, all of it."""
+    shape = buffers[start.buffer].shape
+    for axis, extent in enumerate(shape):
+        if extent == rows and start.index[axis] == 0 and product(shape[axis + 1 :]) == step:
+            return axis
+    return None
+
+
+def _is_inside(start: Load, axis: int, count: Index | Load, buffers: Mapping[str, Buffer]) -> bool:
+    """Tell whether as many elements as this, from the first one of a row on, are in that row."""
+    shape: Shape = buffers[start.buffer].shape
+    size = product(shape[axis + 1 :])
+    is_first = all(i == 0 for i in start.index[axis + 1 :])
+    return is_first and isinstance(size, int) and isinstance(count, int) and count <= size
+
+
+def _row_axes(name: str, nests: Sequence[For], products: Sequence[_Product]) -> Iterator[set[int]]:
+    """For each use of a buffer the axes along which the rows of that use may go."""
+    for nest in nests:
+        row = Dim.of(nest.symbol)
+        for statement in walk((nest,)):
+            for buffer, index in accesses(statement):
+                if buffer == name:
+                    yield {axis for axis, i in enumerate(index) if i == row}
+    for part in products:
+        a, c = part.call.args[3], part.call.args[9]
+        for start, axis in ((a, part.left_axis), (c, part.out_axis)):
+            if isinstance(start, Load) and start.buffer == name:
+                yield {axis}
