@@ -64,6 +64,8 @@ THRESHOLDS = {
     "schedule.extremes:SHORTEST": [1, 4, 256],
     "schedule.extremes:SHORTEST_OF_BOTH": [1, 4, 64],
     "schedule.extremes:FEWEST_ROWS": [1, 4, 16],
+    "schedule.row_groups:FEWEST_ROWS": [4, 16],
+    "schedule.row_groups:ROWS": [2, 4],
     "schedule.scatters:FEWEST": [2, 1 << 16],
     "schedule.scatters:UPDATES_OF_AN_ELEMENT": [1],
     "schedule.scatters:BLOCK": [2, 5, 1024],

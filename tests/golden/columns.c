@@ -10,10 +10,14 @@ static void columns_kernel(const double x[restrict 2000][300], double out_0[rest
         #pragma omp simd
         for (int64_t i = first; i < last; i++)
             acc[i - first] = 0.0;
-        for (int64_t j = 0; j < 2000; j++) {
+        for (int64_t group = 0; group < 500; group++) {
             #pragma omp simd
-            for (int64_t i = first; i < last; i++)
-                acc[i - first] += x[j][i];
+            for (int64_t i = first; i < last; i++) {
+                double acc_own = acc[i - first];
+                for (int64_t j = 0; j < 4; j++)
+                    acc_own += x[4 * group + j][i];
+                acc[i - first] = acc_own;
+            }
         }
         double t[80];
         double acc2[80];
@@ -23,11 +27,15 @@ static void columns_kernel(const double x[restrict 2000][300], double out_0[rest
             out_0[i] = t[i - first];
             acc2[i - first] = 0.0;
         }
-        for (int64_t j = 0; j < 2000; j++) {
+        for (int64_t group = 0; group < 500; group++) {
             #pragma omp simd
             for (int64_t i = first; i < last; i++) {
-                const double t2 = x[j][i] - t[i - first];
-                acc2[i - first] += t2 * t2;
+                double acc2_own = acc2[i - first];
+                for (int64_t j = 0; j < 4; j++) {
+                    const double t2 = x[4 * group + j][i] - t[i - first];
+                    acc2_own += t2 * t2;
+                }
+                acc2[i - first] = acc2_own;
             }
         }
         #pragma omp simd

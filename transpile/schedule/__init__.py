@@ -21,6 +21,7 @@ from transpile.schedule.local_arrays import local_arrays
 from transpile.schedule.product_rows import product_rows
 from transpile.schedule.repeated import repeated
 from transpile.schedule.row_loops import row_loops
+from transpile.schedule.row_groups import row_groups
 from transpile.schedule.scalars import scalars
 from transpile.schedule.scatters import scatters
 from transpile.schedule.separated_columns import separated_columns
@@ -81,6 +82,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (in_range, "a place that counts only where it is one is asked for its range, not bounded"),
     (simd, "innermost loops run in vector lanes"),
     (extremes, "long searches for the largest float note NaNs beside it, not at every step"),
+    (row_groups, "what is collected for columns is collected from four rows at a time"),
     (truths, "short searches for any or all collect truths in lanes as wide as the numbers"),
     (versions, "huge angles, which hardly ever occur, do not slow the ordinary ones down"),
     (buffers, "temporaries that do not live at the same time share memory"),

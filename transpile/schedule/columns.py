@@ -44,7 +44,7 @@ from transpile.walks import (
 
 # The most columns of a strip, and of how many the strips of a narrow array are multiples; there
 # should be as many strips as this, for the threads.
-STRIP = 128
+STRIP = 256
 LANES = 16
 FEWEST_STRIPS = 4
 # Narrower arrays than this are walked as they stand.

@@ -1,0 +1,103 @@
+"""Row groups: what is collected for columns is collected from four rows at a time."""
+
+import re
+
+import numpy as np
+import pytest
+from graphs import assert_steps_agree, lowered
+from helpers import assert_equal_values, leaves, ordinary, values
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import transpile
+from transpile.loops import For, Store
+from transpile.options import Options
+from transpile.schedule.columns import columns
+from transpile.schedule.extremes import extremes
+from transpile.schedule.row_groups import FEWEST_ROWS, ROWS, row_groups
+from transpile.schedule.simd import simd
+from transpile.walks import walk
+
+
+def of_strips(f, *args):
+    return extremes(simd(columns(lowered(f, *args), Options()), Options()), Options())
+
+
+def groups(program):
+    """The loops over four rows inside strips."""
+    strips = [s for s in walk(program.kernels[0].body) if isinstance(s, For) and s.simd]
+    return [s for strip in strips for s in strip.body if isinstance(s, For)]
+
+
+FUNCTIONS = {
+    "a sum": lambda x: x.sum(axis=0),
+    "a product": lambda x: (x / 4).prod(axis=0),
+    "the largest": lambda x: x.max(axis=0),
+    "both extremes": lambda x: (x.max(axis=0), x.min(axis=0)),
+    "a deviation": lambda x: x.std(axis=0),
+    "truths": lambda x: ((x > 2).any(axis=0), (x < 3).all(axis=0)),
+    "where the largest is": lambda x: x.argmax(axis=0),
+    "three axes": lambda x: x.reshape(3, -1, 19).sum(axis=1),
+    "rows by their number": lambda x: (x * np.arange(len(x))[:, None]).sum(axis=0),
+}
+
+
+@pytest.mark.parametrize("rows", [48, 51, 57])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_accumulators_are_variables_for_four_rows(name, rows):
+    x = np.round(ordinary("f8", (rows, 19)))
+    after = assert_steps_agree(of_strips(FUNCTIONS[name], x), [x], row_groups)
+    found = groups(after)
+    assert found and all(loop.stop - loop.start == ROWS for loop in found)
+    assert not any(isinstance(s, Store) for loop in found for s in loop.body)
+
+
+def test_rows_that_are_left_come_last():
+    x = ordinary("f4", (18, 19))
+    after = row_groups(of_strips(lambda x: x.sum(axis=0), x), Options())
+    starts = [s.start for s in walk(after.kernels[0].body) if isinstance(s, For) and s.stop == 18]
+    assert starts == [16]
+    text = transpile.jit(lambda x: x.sum(axis=0)).lower(x).as_text()
+    assert re.search(r"for \(int64_t j = 16; j < 18; j\+\+\)", text)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.exp(x).sum(axis=0),  # the time goes elsewhere
+        lambda x: np.cumsum(x, axis=0),  # something is stored for each row
+        lambda x: x.sum(axis=1),
+        lambda x: x * 2,
+        lambda x: x[: FEWEST_ROWS - 1].sum(axis=0),
+    ],
+)
+def test_other_loops_stay(f):
+    program = of_strips(f, ordinary("f8", (64, 19)))
+    assert row_groups(program, Options()) == program
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(FEWEST_ROWS - 2, 70),
+    st.integers(8, 300),
+    st.sampled_from(["f4", "f8", "i4", "u1"]),
+    st.sampled_from(sorted(set(FUNCTIONS) - {"three axes", "a product", "a deviation"})),
+)
+def test_special_numbers_are_collected_as_numpy_does(rows, width, dtype, name):
+    x = values(dtype, (rows, width))
+    with np.errstate(all="ignore"):
+        expected = leaves(FUNCTIONS[name](x))
+        found = leaves(transpile.jit(FUNCTIONS[name])(x))
+    for got, want in zip(found, expected, strict=True):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        assert_equal_values(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_each_accumulator_sees_the_same_numbers_in_the_same_order(dtype):
+    """NumPy adds rows one after the other along a leading axis, to the bit."""
+    x = ordinary(dtype, (131, 257)) * 10.0 ** np.arange(-3, 3).repeat(22)[:131, None]
+    x = x.astype(dtype)
+    found = transpile.jit(lambda x: (x.sum(axis=0), (x * x).sum(axis=0)))(x)
+    np.testing.assert_array_equal(found[0], x.sum(axis=0))
+    np.testing.assert_array_equal(found[1], (x * x).sum(axis=0))

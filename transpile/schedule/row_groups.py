@@ -1,0 +1,154 @@
+"""Row groups: what a loop over rows collects for a strip of columns, it collects from four rows at
+a time.
+
+In `for row: for column in strip: acc[column] += x[row][column]` the accumulators are read and
+written once for each row. Here they are variables for as long as four rows last,
+
+    for group: for column in strip:
+        own = acc[column]; for row in group: own += x[row][column]; acc[column] = own
+
+and four rows are read at once, each in long pieces. Every accumulator sees the same numbers in the
+same order. Where the numbers take long to compute, that is no gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from transpile.cost import expression_cost, trips
+from transpile.dims import Dim, Index, Shape, Symbol, symbols_of
+from transpile.loops import (
+    Alloc,
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Update,
+)
+from transpile.names import Names
+from transpile.options import Options
+from transpile.records import replace
+from transpile.schedule.columns import step
+from transpile.walks import (
+    accesses,
+    map_statement,
+    names_in,
+    substitute_index,
+    with_bodies,
+    written,
+)
+
+ROWS = 4
+# Fewer rows are over before it pays.
+FEWEST_ROWS = 16
+# The most operations on each element, and the most accumulators of a column: there are some 16 or
+# 32 vector registers.
+MOST_OPERATIONS = 24
+MOST_ACCUMULATORS = 6
+
+_Element = tuple[str, Shape]
+
+
+def row_groups(program: Program, options: Options) -> Program:
+    """The program with such loops changed."""
+    names = Names(names_in(program))
+    kernels = []
+    for kernel in program.kernels:
+        kernels.append(replace(kernel, body=tuple(_body(kernel.body, names.inner(), {}))))
+    return replace(program, kernels=tuple(kernels))
+
+
+def _body(
+    body: tuple[Statement, ...], names: Names, around: dict[str, Buffer]
+) -> Iterator[Statement]:
+    local = around | {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
+    for statement in body:
+        match statement:
+            case For(body=(For(simd=True) as strip,)) if _may_group(statement):
+                elements = _accumulators(statement, strip, local)
+                if elements:
+                    yield from _grouped(statement, strip, elements, local, names)
+                    continue
+            case _:
+                pass
+        yield with_bodies(statement, lambda inner: tuple(_body(inner, names, local)))
+
+
+def _may_group(rows: For) -> bool:
+    """Tell whether a loop over rows is long, and its length known."""
+    is_plain = not rows.ordered and not rows.parallel and not rows.simd and rows.limit is None
+    is_known = isinstance(rows.start, int) and isinstance(rows.stop, int)
+    return is_plain and is_known and trips(rows) >= FEWEST_ROWS
+
+
+def _accumulators(rows: For, strip: For, local: dict[str, Buffer]) -> list[_Element]:
+    """What the strip collects, if that is all that it does, and cheap: elements of local arrays,
+    each of which belongs to a column."""
+    own = {s.name for s in strip.body if isinstance(s, Declare)}
+    for statement in strip.body:
+        match statement:
+            case Declare(symbol=None) | Update(target=Load()) | Store():
+                pass
+            case Update(target=Ref(name=name)) if name in own:
+                pass
+            case _:
+                return []
+    cost = [expression_cost(part) for s in strip.body for part in _values(s)]
+    if sum(c.flops for c in cost) > MOST_OPERATIONS or any(c.transcendentals for c in cost):
+        return []
+    changed = {name for s in strip.body for name in written(s)}
+    found = {e: None for s in strip.body for e in accesses(s) if e[0] in changed}
+    is_one_each = len({name for name, _ in found}) == len(found) <= MOST_ACCUMULATORS
+    is_of_columns = all(
+        name in local
+        and step(index, strip.symbol) == 1
+        and not any(rows.symbol in symbols_of(i) for i in index)
+        for name, index in found
+    )
+    return list(found) if is_one_each and is_of_columns else []
+
+
+def _values(statement: Statement) -> tuple[Expr, ...]:
+    return (statement.value,) if isinstance(statement, Declare | Update | Store) else ()
+
+
+def _grouped(
+    rows: For, strip: For, elements: list[_Element], local: dict[str, Buffer], names: Names
+) -> Iterator[Statement]:
+    """The loop over groups of rows, and the rows that are left."""
+    inner = names.inner()
+    variables = {e: Ref(inner.new(f"{e[0]}_own"), local[e[0]].dtype) for e in elements}
+    whole = trips(rows) // ROWS
+    group = Symbol(inner.new("group"), 0, whole)
+    collected = tuple(_in_variables(s, variables) for s in strip.body)
+    one = Symbol(rows.symbol.name, 0, ROWS)
+    row = Dim.of(group) * ROWS + rows.start + Dim.of(one)
+    collecting = For(one, ROWS, tuple(substitute_index(s, rows.symbol, row) for s in collected))
+    reading = (
+        Declare(ref.name, Load(name, index, ref.dtype), constant=False)
+        for (name, index), ref in variables.items()
+    )
+    writing = (Store(name, index, ref) for (name, index), ref in variables.items())
+    yield For(group, whole, (replace(strip, body=(*reading, collecting, *writing)),))
+    rest: Index = rows.start + whole * ROWS
+    if rest != rows.stop:
+        yield replace(rows, start=rest)
+
+
+def _in_variables(statement: Statement, variables: dict[_Element, Ref]) -> Statement:
+    """The statement with variables in the place of accumulators."""
+
+    def on_expr(expr: Expr) -> Expr:
+        if isinstance(expr, Load):
+            return variables.get((expr.buffer, expr.index), expr)
+        return expr
+
+    mapped = map_statement(statement, on_expr, lambda index: index)
+    if isinstance(mapped, Store):
+        return Update(variables[mapped.buffer, mapped.index], "set", mapped.value)
+    return mapped
