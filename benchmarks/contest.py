@@ -20,7 +20,6 @@ from pathlib import Path
 from benchmarks import hand_written
 from benchmarks.every_case import find
 from benchmarks.peer import CONTESTANTS
-from transpile.load import waiting
 
 ROOT = Path(__file__).parent.parent
 PEERS = ("numpy", "numba", "jax", "torch")  # what users would pick instead
@@ -69,8 +68,6 @@ class Contestant:
             "NUMBA_CACHE_DIR": str(Path(folder, "numba")),
             hand_written.BUILT: str(Path(shared, "c")),
         }
-        if name == "c":  # its threads wait for each other as ours do
-            caches |= waiting()
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
                 [python, "-m", "benchmarks.peer", name, case],

@@ -18,7 +18,6 @@ import pytest
 
 import transpile
 from transpile import call_path, toolchain
-from transpile.cache import Cache
 from transpile.options import Options
 from transpile.stages import Compiled
 from transpile.wrapped import Wrapped
@@ -689,7 +688,7 @@ def test_it_compiles_without_a_warning(tmp_path):
 def reloaded(monkeypatch, tmp_path):
     """What `module()` gives in a new process with an empty cache."""
     monkeypatch.setattr(call_path, "_modules", [])
-    monkeypatch.setattr(call_path, "default_cache", lambda: Cache(tmp_path / "cache"))
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
     return call_path.module()
 
 

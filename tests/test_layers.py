@@ -26,7 +26,8 @@ DATA_FLOW = """
     library_calls repeats effects emit lower
     schedule
     dialect expression blas lapack layout sites outlined render
-    directories compilers toolchain entry cache load called reserve pipeline identity executable
+    directories compilers toolchain entry cache own_libraries load threads called reserve
+    pipeline identity executable
     call_path promotion written stages traces leaves wrapped platforms arrays typing settings
     functional lax random nn
     scipy flatten_util ops debug test_util api
@@ -45,7 +46,8 @@ RARE = "a program from the cache does without it"
 LATER = {
     ("arrays_of_lists", "transpile.numpy.ranges"): "it is one of those that few traces use",
     ("cache", "shutil"): RARE,
-    ("call_path", "shutil"): RARE,
+    ("own_libraries", "shutil"): RARE,
+    ("threads", "shutil"): RARE,
     ("call_path", "sysconfig"): "a start that calls nothing often does without it",
     ("cache", "tempfile"): RARE,
     ("compilers", "subprocess"): RARE,

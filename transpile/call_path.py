@@ -20,31 +20,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile import toolchain, tree
+from transpile import tree
 from transpile.cache import Entry, default_cache
 from transpile.closures import Watch
-from transpile.compilers import INLINING_FLAGS
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.executable import Direct
 from transpile.keys import KEYWORDS
-from transpile.load import needs_safe_calls
 from transpile.log import Log
 from transpile.on_demand import Later
-from transpile.options import Options
-from transpile.paths import data_directory
+from transpile.own_libraries import own_library
 from transpile.records import dataclass
 from transpile.types import PYTHON_SCALARS
 
 if TYPE_CHECKING:
-    import shutil
     import sysconfig
 else:
-    shutil = Later("shutil")
     sysconfig = Later("sysconfig")
 
 logger = Log("transpile")
 
-_NAME = "transpile_call"
 _OBJECT = "call.so"
 # As in the C file.
 _MOST_LEAVES = 64
@@ -242,14 +236,9 @@ def _module() -> Any:
     reason = _why_not()
     if not reason:
         try:
-            loaded = _loaded()
+            return _loaded()
         except (CompilerNotFoundError, CompilationError, ImportError, OSError) as error:
             reason = str(error)
-        else:
-            os.register_at_fork(after_in_child=loaded.after_fork)
-            if needs_safe_calls():
-                loaded.after_fork()
-            return loaded
     logger.info("calls are made in Python: %s", reason)
     return None
 
@@ -269,35 +258,22 @@ def _headers() -> list[tuple[Path, str]]:
 
 def _loaded() -> ModuleType:
     """The module from the cache; a damaged one is built again, once."""
-    options = Options(opt_level=2, march="", openmp=False)
-    compiler = toolchain.find_compiler(options)
-    source = data_directory("runtime_c") / "python" / "call.c"
-    flags = (
-        # It is no kernel: with everything inline gcc takes forty times as long.
-        *(flag for flag in toolchain.flags(compiler, options) if flag not in INLINING_FLAGS),
-        *(word for path, _ in _headers() for word in ("-isystem", str(path))),
-    )
-    ingredients = {
-        **toolchain.ingredients(compiler, options),
-        "flags": " ".join(flags),
-        "source": source.read_text(encoding="utf-8"),
-        "python": f"{sys.implementation.cache_tag} {sys.version} {sys.abiflags}",
-        "numpy": np.__version__,
-    }
-
-    def build(directory: Path) -> None:
-        copy = directory / source.name
-        shutil.copyfile(source, copy)
-        log = toolchain.build_shared(compiler, copy, directory / _OBJECT, flags)
-        (directory / "build.log").write_text(log, encoding="utf-8")
-
-    cache = default_cache()
-    entry = cache.get_or_build(_NAME, ingredients, build)
     try:
-        return _imported(entry)
+        return _imported(_entry())
     except ImportError:
-        cache.discard(entry)
-    return _imported(cache.get_or_build(_NAME, ingredients, build))
+        default_cache().discard(_entry())
+    return _imported(_entry())
+
+
+def _entry() -> Entry:
+    return own_library(
+        "call",
+        [word for path, _ in _headers() for word in ("-isystem", str(path))],
+        {
+            "python": f"{sys.implementation.cache_tag} {sys.version} {sys.abiflags}",
+            "numpy": np.__version__,
+        },
+    )
 
 
 def _imported(entry: Entry) -> ModuleType:

@@ -21,7 +21,7 @@ from transpile.called import Calls
 from transpile.errors import InternalError
 from transpile.graph import Donated, Graph
 from transpile.identity import own_digest
-from transpile.load import PROGRAM, Library, call_safely, load_or_build, needs_safe_calls
+from transpile.load import PROGRAM, THREADS, Library, load_or_build
 from transpile.names import identifier
 from transpile.on_demand import Later
 from transpile.options import Options
@@ -136,6 +136,16 @@ class Lowering:
             "lapack": self._lapack_identity(),
         }
 
+    def standalone(self) -> Path:
+        """The program as a shared object for processes without Python: its parallel loops run on
+        the threads of the system's OpenMP."""
+        entry = default_cache().get_or_build(
+            self.graph.name,
+            {**self.ingredients(), "threads": "OpenMP"},
+            lambda directory: self._steps.write(directory, pooled=False),
+        )
+        return entry.path(PROGRAM)
+
     def _lapack_identity(self) -> str:
         """Which library decomposes matrices, if there are any."""
         if not _decomposes(self.graph):
@@ -213,8 +223,6 @@ class Executable:
         values: dict[str, Any] = {
             "function": library.function(f"{name}_with_callback" if sites else name),
             "from_buffer": library.ffi.from_buffer,
-            "call_safely": call_safely,
-            "needs_safe_calls": needs_safe_calls,
             "row_major": _row_major,
             "ndarray": np.ndarray,
             "no_workspace": library.ffi.NULL,
@@ -285,11 +293,13 @@ class Executable:
                 replace(lowering.graph, name=chosen), lowering.options, lowering.donated
             )
         executable = self if lowering is self.lowering else lowering.build()
+        has_threads = executable.entry.path(THREADS).is_file()
+        library = lowering.standalone() if has_threads else executable.entry.path(PROGRAM)
         target = Path(directory)
         target.mkdir(parents=True, exist_ok=True)
         text = lowering.rendered(f"{chosen}.h")
         paths = [target / f"{chosen}.{ending}" for ending in ("so", "h", "c")]
-        shutil.copyfile(executable.entry.path(PROGRAM), paths[0])
+        shutil.copyfile(library, paths[0])
         paths[1].write_text(text.header, encoding="utf-8")
         paths[2].write_text(text.source, encoding="utf-8")
         if text.constants:
@@ -325,10 +335,7 @@ def _caller_text(
     lines += [
         *(f"    scratch = {made}" for made in taken[workspace]),
         *(["    running = calls.begin()"] if has_sites else []),
-        "    if needs_safe_calls():",
-        f"        code = call_safely(function, {arguments})",
-        "    else:",
-        f"        code = function({arguments})",
+        f"    code = function({arguments})",
         *(["    spare.append(scratch)"] if workspace == "kept" else []),
         "    if code:",
         "        fail(code)",

@@ -1,4 +1,4 @@
-"""Load a compiled program into the process with cffi, and call it safely after a fork.
+"""Load a compiled program into the process with cffi, and the threads of its loops.
 
 cffi reads C declarations with pycparser, which takes 25 ms to import. A cached program therefore
 keeps the tables that cffi makes of its declarations, in `program.ffi`; loading from these takes
@@ -11,10 +11,8 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
@@ -34,6 +32,7 @@ else:
     tempfile = Later("tempfile")
 
 PROGRAM = "program.so"
+THREADS = "threads.so"
 TABLES = "program.ffi"
 
 
@@ -66,16 +65,13 @@ class Library:
             raise DamagedLibraryError(f"the program {self.path} has no function {name}") from None
 
 
-# Nothing is ever unloaded (NODELETE): at the end of the process cffi would close the programs, and
-# with the last one OpenMP's library, under the feet of its threads; they would crash now and then.
+# Nothing is ever unloaded (NODELETE): at the end of the process cffi would close the programs and
+# the pool, under the feet of its threads; they would crash now and then.
 _FLAGS = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
 
-# What says how OpenMP's threads wait; and how often they look before they sleep: about as long as
-# it takes to wake one.
-_WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-_SPINS = "10000"
-
-_libraries: list[Library] = []
+# The pool of threads that all programs share (`transpile.threads`), once one of them has wanted it.
+_pool: list[Any] = []
+_pool_lock = threading.Lock()
 
 
 def load(path: Path, declarations: str) -> Library:
@@ -90,42 +86,24 @@ def load(path: Path, declarations: str) -> Library:
     if ffi is None:
         ffi = _types(tables(declarations))
     try:
-        with _threads_that_sleep():
-            handle = ffi.dlopen(_fresh_spelling(path), _FLAGS)
+        handle = ffi.dlopen(_fresh_spelling(path), _FLAGS)
     except OSError as error:
         raise DamagedLibraryError(f"the program {path} cannot be loaded: {error}") from None
     library = Library(path, ffi, handle)
     for name in dir(handle):
         library.function(name)
-    _libraries.append(library)
     return library
 
 
-def waiting() -> dict[str, str]:
-    """What tells OpenMP how its threads wait, as variables of the environment; nothing where the
-    user has said it."""
-    if any(name in os.environ for name in _WAITING):
-        return {}
-    return {"GOMP_SPINCOUNT": _SPINS}
-
-
-@contextmanager
-def _threads_that_sleep() -> Iterator[None]:
-    """OpenMP's threads wait for each other spinning, but not for long, if it is loaded here.
-
-    It reads the environment when it is loaded, and there is no other way to tell it. By default its
-    threads spin for milliseconds. That is for machines that have nothing else to do; on others the
-    system has a thread pay for having spun by taking its processor away when it has work, and a
-    program of many short loops takes ten times as long. A choice of the user's stands.
-    """
-    chosen = waiting()
-    for name, value in chosen.items():
-        os.putenv(name, value)
-    try:
-        yield
-    finally:
-        for name in chosen:
-            os.unsetenv(name)
+def _load_pool(path: Path) -> None:
+    """Load the pool of threads, unless a program has brought one; all programs find the first."""
+    with _pool_lock:
+        if not _pool:
+            _check_complete(path)
+            try:
+                _pool.append(_cffi_backend.FFI().dlopen(os.path.abspath(path), _FLAGS))
+            except OSError as error:
+                raise DamagedLibraryError(f"{path} cannot be loaded: {error}") from None
 
 
 def load_or_build(
@@ -156,6 +134,8 @@ def _load_entry(entry: Entry) -> Library:
     declarations = entry.meta.get("declarations")
     if not isinstance(declarations, str):
         raise DamagedLibraryError(f"{entry.directory} does not declare its functions")
+    if entry.path(THREADS).is_file():
+        _load_pool(entry.path(THREADS))
     return load(entry.path(PROGRAM), declarations)
 
 
@@ -272,73 +252,3 @@ def _has_address_sanitizer() -> bool:
         return "/libasan.so" in maps or "/libclang_rt.asan" in maps
     except OSError:
         return True  # nothing is known: let the loader decide
-
-
-# -- after a fork ----------------------------------------------------------------------------------
-
-# The thread that forked, in a child of a process that had loaded a program; None in others.
-_forked_thread: int | None = None
-_worker: "_Worker | None" = None
-
-
-def call_safely(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a program's function; in a forked child, without hanging in OpenMP.
-
-    libgomp keeps a pool of threads for each thread that has run a parallel loop. Of a forked
-    process only the thread that forked survives, with a pool whose threads are gone: its next
-    parallel loop would wait for them for ever. So that thread has its calls made by another one,
-    which has a pool of its own and keeps it.
-    """
-    if _forked_thread is None or _forked_thread != threading.get_ident():
-        return function(*arguments)
-    return _the_worker().call(function, arguments)
-
-
-def needs_safe_calls() -> bool:
-    """Tell whether this process is a forked child in which `call_safely` makes a difference."""
-    return _forked_thread is not None
-
-
-class _Worker:
-    """A thread that makes calls for the thread that forked, one after the other."""
-
-    def __init__(self) -> None:
-        self._requests: SimpleQueue[
-            tuple[
-                Callable[..., Any], tuple[Any, ...], SimpleQueue[tuple[Any, BaseException | None]]
-            ]
-        ] = SimpleQueue()
-        threading.Thread(target=self._work, name="transpile-after-fork", daemon=True).start()
-
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        reply: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        self._requests.put((function, arguments, reply))
-        result, error = reply.get()
-        if error is not None:
-            raise error
-        return result
-
-    def _work(self) -> None:
-        while True:
-            function, arguments, reply = self._requests.get()
-            try:
-                reply.put((function(*arguments), None))
-            except BaseException as error:
-                reply.put((None, error))
-            del function, arguments, reply  # keep no array alive while waiting
-
-
-def _the_worker() -> _Worker:
-    global _worker
-    if _worker is None:  # only one thread ever comes here: no lock is needed
-        _worker = _Worker()
-    return _worker
-
-
-def _note_fork() -> None:
-    global _forked_thread, _worker
-    if _libraries or _forked_thread is not None:
-        _forked_thread, _worker = threading.get_ident(), None
-
-
-os.register_at_fork(after_in_child=_note_fork)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from transpile.records import replace
 from transpile.render import Text, render
 from transpile.schedule import schedule
 from transpile.schedule.split import split
+from transpile.threads import pool_for
 from transpile.walks import walk
 
 
@@ -92,8 +94,8 @@ class Steps:
             "bytes accessed": float(cost.bytes),
         }
 
-    def write(self, directory: Path) -> None:
-        """Write and compile the program's files."""
+    def write(self, directory: Path, *, pooled: bool = True) -> None:
+        """Write and compile the program's files: to be loaded here, or by anyone (not `pooled`)."""
         compiler = toolchain.find_compiler(self.options)
         source = directory / "program.c"
         source.write_text(self.text.source, encoding="utf-8")
@@ -101,17 +103,16 @@ class Steps:
         if self.text.constants:
             (directory / "program.bin").write_bytes(self.text.constants)
         found = [self._blas, self._lapack]
-        flags = [library.link_flags for library in found if library is not None]
-        libraries = [word for words in dict.fromkeys(flags) for word in words]
+        linked = [library.link_flags for library in found if library is not None]
+        libraries = [word for words in dict.fromkeys(linked) for word in words]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
-        log = toolchain.build_shared(
-            compiler,
-            source,
-            directory / PROGRAM,
-            toolchain.flags(compiler, self.options),
-            libraries,
-        )
+        flags = toolchain.flags(compiler, self.options)
+        threads = pool_for(compiler, self.options, directory) if pooled else nullcontext(())
+        with threads as words:
+            log = toolchain.build_shared(
+                compiler, source, directory / PROGRAM, flags, [*libraries, *words]
+            )
         (directory / "build.log").write_text(log, encoding="utf-8")
         meta = json.dumps(self._meta(), sort_keys=True)
         (directory / "meta.json").write_text(meta, encoding="utf-8")

@@ -1,6 +1,6 @@
 /* Calls of jitted functions: from Python's arguments to the program and back.
 
-   The module `call` has two types and a function:
+   The module `call` has two types:
 
    Entry           one signature of one function: what its arguments look like, how the results are
                    made, and the address of the program
@@ -8,7 +8,6 @@
                    entries of the instance, a list in one of its slots, and calls the program of the
                    first one that fits. Where none fits it calls the method in Python that it
                    replaces, which knows every case and raises every error.
-   after_fork()    from now on only programs without threads of their own are called from here
 
    An entry fits arguments that are exactly what the program reads: arrays in row-major order, of the
    same dtype and shape; numbers; tuples, lists and dicts of these. Nothing is converted. */
@@ -80,8 +79,6 @@ typedef struct {
         Py_complex pair;
     } numbers[MOST_LEAVES];
 } Leaves;
-
-static int is_forked = 0;
 
 /* ------------------------------------------------------------------------ does an entry fit? */
 
@@ -400,7 +397,7 @@ static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, P
                 PyList_SET_ITEM(entries, n, PyList_GET_ITEM(entries, 0));
                 PyList_SET_ITEM(entries, 0, item);
             }
-            if ((entry->is_brief || !is_forked) && is_current(entry)) {
+            if (is_current(entry)) {
                 return entry;
             }
             release(leaves);
@@ -1096,19 +1093,6 @@ static PyTypeObject CallerType = {
 
 /* -------------------------------------------------------------------------------- the module */
 
-static PyObject *after_fork(PyObject *module, PyObject *nothing)
-{
-    (void)module;
-    (void)nothing;
-    is_forked = 1;
-    Py_RETURN_NONE;
-}
-
-static PyMethodDef functions[] = {
-    {"after_fork", after_fork, METH_NOARGS, "Call only programs without threads from now on."},
-    {NULL, NULL, 0, NULL},
-};
-
 static int start(PyObject *module)
 {
     import_array1(-1);
@@ -1142,7 +1126,6 @@ static struct PyModuleDef definition = {
     .m_name = "call",
     .m_doc = "Calls of jitted functions.",
     .m_size = 0,
-    .m_methods = functions,
     .m_slots = slots,
 };
 

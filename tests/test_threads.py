@@ -1,0 +1,332 @@
+"""The pool of threads: as OpenMP, in C; after forks; and how programs come to it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import toolchain
+from transpile.errors import InternalError
+from transpile.load import PROGRAM, THREADS
+from transpile.options import Options
+from transpile.own_libraries import own_library
+from transpile.records import replace
+from transpile.threads import pool_for
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "runtime_c" / "python" / "threads.c"
+CHECKS = ROOT / "tests" / "c" / "parallel_constructs.c"
+COMPILER = toolchain.find_compiler(Options())
+
+pytestmark = pytest.mark.skipif(
+    COMPILER.kind != "gcc" or not COMPILER.openmp, reason="the compiler is not gcc with OpenMP"
+)
+
+
+# -- in C ------------------------------------------------------------------------------------------
+
+
+def built_checks(directory, *words):
+    """`tests/c/parallel_constructs.c`, linked to the pool."""
+    cc = [*COMPILER.command, "-std=gnu11", "-g", "-O1", *words]
+    library = directory / "libgomp.so"
+    subprocess.run([*cc, "-fPIC", "-shared", "-pthread", SOURCE, "-o", library], check=True)
+    program = directory / "checks"
+    link = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-pthread"]
+    subprocess.run([*cc, "-fopenmp", CHECKS, "-o", program, *link], check=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def checks(tmp_path_factory):
+    program = built_checks(tmp_path_factory.mktemp("checks"))
+    needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    assert "libgomp.so.1" not in needed
+    return program
+
+
+def run(program, *words, processors=None, **environment):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
+    done = subprocess.run(
+        [program, *words],
+        env={**kept, **environment},
+        preexec_fn=None if processors is None else lambda: os.sched_setaffinity(0, processors),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_all_constructs_do_what_openmp_says(checks):
+    assert run(checks) == ""
+
+
+@pytest.mark.parametrize("policy", ["active", "passive"])
+def test_all_constructs_hold_however_threads_wait(checks, policy):
+    assert run(checks, OMP_WAIT_POLICY=policy) == ""
+
+
+def test_all_constructs_hold_on_one_processor(checks):
+    assert run(checks, processors={min(os.sched_getaffinity(0))}) == ""
+
+
+def test_the_thread_sanitizer_finds_no_race(tmp_path):
+    words = ["-fsanitize=thread"]
+    probe = subprocess.run(
+        [*COMPILER.command, *words, "-x", "c", "-", "-o", tmp_path / "probe"],
+        input=b"int main(void) { return 0; }",
+        capture_output=True,
+    )
+    if probe.returncode or subprocess.run([tmp_path / "probe"], capture_output=True).returncode:
+        pytest.skip("the compiler has no thread sanitizer that runs here")
+    assert run(built_checks(tmp_path, *words)) == ""
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [("3", 3), ("1", 1), ("5,2", 5), ("nonsense", None), ("0", None), ("-2", None), (None, None)],
+)
+def test_teams_are_as_large_as_the_environment_says(checks, given, expected):
+    settings = {} if given is None else {"OMP_NUM_THREADS": given}
+    processors = expected or len(os.sched_getaffinity(0))
+    assert run(checks, "sizes", **settings) == f"{processors} {processors}\n"
+
+
+def test_teams_are_as_large_as_the_processors_allowed(checks):
+    one = {min(os.sched_getaffinity(0))}
+    assert run(checks, "sizes", processors=one) == "1 1\n"
+
+
+# -- in Python -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def program():
+    @transpile.jit(compiler_options={"num_threads": 3})
+    def triple(x):
+        return np.exp(x) * 3
+
+    check(triple)
+    assert triple.lower(np.ones(300_000)).compile()._executable.entry.path(THREADS).is_file()
+    return triple
+
+
+def check(function):
+    x = np.linspace(-1, 1, 300_000)
+    np.testing.assert_allclose(function(x), 3 * np.exp(x), rtol=1e-14)
+
+
+def test_threads_of_python_share_the_pool(program):
+    failures = []
+
+    def work():
+        try:
+            for _ in range(20):
+                check(program)
+        except AssertionError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == [] and not any(thread.is_alive() for thread in threads)
+
+
+CHILD = """
+import json, os, time
+import numpy as np
+import transpile
+before = set(os.listdir("/proc/self/task"))
+f = transpile.jit(lambda x: np.exp(x) * 3, compiler_options={"num_threads": 3})
+f(np.ones(300_000))
+workers = sorted(set(os.listdir("/proc/self/task")) - before)
+def status(worker, field):
+    with open(f"/proc/self/task/{worker}/status") as file:
+        return next(line.split()[1] for line in file if line.startswith(field))
+end = time.monotonic() + 10
+while time.monotonic() < end and any(status(w, "State") != "S" for w in workers):
+    time.sleep(0.01)
+print(json.dumps([[status(w, "State"), int(status(w, "SigBlk"), 16)] for w in workers]))
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="there is no /proc to look at")
+def test_workers_fall_asleep_and_leave_signals_to_others():
+    done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert len(found) == 2
+    for state, blocked in found:
+        assert state == "S" and blocked >> (signal.SIGINT - 1) & 1
+
+
+def test_a_program_without_parallel_loops_has_no_pool():
+    entry = transpile.jit(lambda x: x + 1).lower(np.ones(3)).compile()._executable.entry
+    assert not entry.path(THREADS).exists() and not entry.path("libgomp.so").exists()
+
+
+@pytest.mark.parametrize("wanted", [Options(openmp=False), Options()])
+def test_the_pool_is_for_gcc_with_openmp(tmp_path, wanted):
+    compiler = replace(COMPILER, kind="clang") if wanted.openmp else COMPILER
+    with pool_for(compiler, wanted, tmp_path) as words:
+        assert words == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_was_linked_to_another_library_is_refused(tmp_path):
+    refused = pytest.raises(
+        InternalError, match=r"program\.so was not linked to transpile's threads"
+    )
+    with refused, pool_for(COMPILER, Options(), tmp_path) as words:
+        assert words[0] == "-L." and (tmp_path / "libgomp.so").is_file()
+        (tmp_path / PROGRAM).write_bytes(b"\0libgomp.so.1\0")
+
+
+def test_a_saved_program_needs_the_systems_openmp(program, tmp_path):
+    paths = program.lower(np.ones(300_000)).compile().save(tmp_path)
+    content = paths[0].read_bytes()
+    assert b"libgomp.so.1" in content and b"libtranspile-threads" not in content
+
+
+def test_a_damaged_pool_is_built_again(tmp_path):
+    code = """
+import numpy as np
+import transpile
+f = transpile.jit(lambda x: np.exp(x) * 3)
+x = np.ones(300_000)
+assert (f(x) == f(x)).all()
+print(f.lower(x).compile()._executable.entry.path("threads.so"))
+"""
+
+    def path():
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "TRANSPILE_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    first = path()
+    with open(first, "r+b") as file:
+        file.truncate(1000)
+    assert path() == first
+    assert os.path.getsize(first) == own_library_size()
+
+
+def own_library_size():
+    words = ("-pthread", "-fvisibility=default", "-Wl,-soname,libtranspile-threads.so")
+    return own_library("threads", words).path("threads.so").stat().st_size
+
+
+# -- after a fork ----------------------------------------------------------------------------------
+
+
+def fork(function, seconds=20):
+    """The exit status of a forked child that runs `function`; it is killed after `seconds`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the pool's threads, from Python 3.12
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "hung"
+
+
+def test_a_forked_child_calls_without_hanging(program):
+    def child():
+        check(program)
+        if os.path.isdir("/proc/self/task"):
+            assert len(os.listdir("/proc/self/task")) == 3  # it has a pool of its own
+
+    assert fork(child) == 0
+    check(program)
+
+
+def test_children_of_children_call_without_hanging(program):
+    def child():
+        check(program)
+        assert fork(grandchild) == 0
+        check(program)
+
+    def grandchild():
+        check(program)
+        assert fork(lambda: check(program)) == 0
+
+    assert fork(child) == 0
+
+
+def test_threads_of_a_forked_child_call_without_hanging(program):
+    def child():
+        threads = [threading.Thread(target=check, args=(program,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        check(program)
+        for thread in threads:
+            thread.join(10)
+        assert not any(thread.is_alive() for thread in threads)
+
+    assert fork(child) == 0
+
+
+def test_a_child_forked_while_others_are_in_loops_calls_without_hanging(program):
+    done = threading.Event()
+
+    def work():
+        while not done.is_set():
+            check(program)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert [fork(lambda: check(program)) for _ in range(5)] == [0] * 5
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_a_forked_child_exits_normally():
+    code = """
+import os, sys
+import numpy as np
+import transpile
+f = transpile.jit(lambda x: np.exp(x) * 3)
+x = np.ones(300_000)
+f(x)
+pid = os.fork()
+f(x)
+if pid:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    subprocess.run(command, check=True, timeout=60)

@@ -1,0 +1,52 @@
+"""C files of transpile's own that are no programs: built once, and kept in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transpile import toolchain
+from transpile.cache import Entry, default_cache
+from transpile.compilers import INLINING_FLAGS
+from transpile.on_demand import Later
+from transpile.options import Options
+from transpile.paths import data_directory
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = Later("shutil")
+
+
+def own_library(
+    source: str, words: Sequence[str], further: Mapping[str, str] | None = None, cc: str = ""
+) -> Entry:
+    """The entry of the cache that holds `runtime_c/python/SOURCE.c` as the library `SOURCE.so`.
+
+    words    more of the compiler's arguments
+    further  more parts of the cache key
+    cc       the compiler, as in `Options`
+
+    Raises CompilerNotFoundError and CompilationError.
+    """
+    options = Options(opt_level=2, march="", openmp=False, cc=cc)
+    compiler = toolchain.find_compiler(options)
+    path = data_directory("runtime_c") / "python" / f"{source}.c"
+    # It is no kernel: with everything inline gcc takes forty times as long.
+    flags = [f for f in toolchain.flags(compiler, options) if f not in INLINING_FLAGS]
+    flags += words
+    ingredients = {
+        **toolchain.ingredients(compiler, options),
+        "flags": " ".join(flags),
+        "source": path.read_text(encoding="utf-8"),
+        **(further or {}),
+    }
+
+    def build(directory: Path) -> None:
+        copy = directory / path.name
+        shutil.copyfile(path, copy)
+        log = toolchain.build_shared(compiler, copy, directory / f"{source}.so", flags)
+        (directory / "build.log").write_text(log, encoding="utf-8")
+
+    return default_cache().get_or_build(f"transpile_{source}", ingredients, build)

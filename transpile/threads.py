@@ -1,0 +1,54 @@
+"""The threads of parallel loops: one pool for all the programs that Python loads.
+
+gcc makes of OpenMP's directives calls of the functions of a library. `runtime_c/python/threads.c`
+has these functions, too, and waits less than the library that comes with gcc (decision k). A
+program is linked to it by name alone, and finds it because `load.py` has loaded it before. It
+stands in the program's entry of the cache, so that a warm start has nothing to look for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transpile.compilers import Compiler
+from transpile.errors import InternalError
+from transpile.load import PROGRAM, THREADS
+from transpile.on_demand import Later
+from transpile.options import Options
+from transpile.own_libraries import own_library
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = Later("shutil")
+
+_NAME = "libtranspile-threads.so"
+# What gcc asks the linker for; and what a program is marked with that was linked to gcc's own.
+_GNU, _FOUND = "libgomp.so", b"libgomp.so"
+
+
+@contextmanager
+def pool_for(compiler: Compiler, options: Options, directory: Path) -> Iterator[tuple[str, ...]]:
+    """Link the program in `directory` to the pool: what the compiler has to be told, while it
+    builds there. Afterwards the pool is beside it, if it has parallel loops.
+
+    Compilers other than gcc keep the OpenMP that comes with them.
+    """
+    if compiler.kind != "gcc" or not (options.openmp and compiler.openmp):
+        yield ()
+        return
+    words = ("-pthread", "-fvisibility=default", f"-Wl,-soname,{_NAME}")
+    entry = own_library("threads", words, cc=options.cc)
+    linked = directory / _GNU
+    shutil.copyfile(entry.path("threads.so"), linked)
+    yield ("-L.", "-Wl,--as-needed")
+    program = (directory / PROGRAM).read_bytes()
+    if _FOUND in program:
+        raise InternalError(f"{directory / PROGRAM} was not linked to transpile's threads")
+    if _NAME.encode() in program:
+        linked.rename(directory / THREADS)
+    else:
+        linked.unlink()
