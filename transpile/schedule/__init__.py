@@ -20,8 +20,8 @@ from transpile.schedule.interchange import interchange
 from transpile.schedule.local_arrays import local_arrays
 from transpile.schedule.product_rows import product_rows
 from transpile.schedule.repeated import repeated
-from transpile.schedule.row_loops import row_loops
 from transpile.schedule.row_groups import row_groups
+from transpile.schedule.row_loops import row_loops
 from transpile.schedule.scalars import scalars
 from transpile.schedule.scatters import scatters
 from transpile.schedule.separated_columns import separated_columns
