@@ -284,10 +284,10 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: all
-   threads of the team come here and share out the parts of k, MATMUL_PARTS at a time, for whose sums
-   the workspace has room. They are added up in order. Where the columns of C fill no vector and its rows
-   do, the sums are those of its transpose. */
+/* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: threads
+   share out the parts of k, MATMUL_PARTS at a time, for whose sums the workspace has room. They are
+   added up in order. Where the columns of C fill no vector and its rows do, the sums are those of its
+   transpose. */
 static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
                           const F *a, int64_t a_row, int64_t a_col,
                           const F *b, int64_t b_row, int64_t b_col,
