@@ -5,9 +5,11 @@ import pytest
 from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import ordinary
 
+from transpile import hessian, jit
 from transpile.loops import For
 from transpile.options import Options
 from transpile.schedule.columns import columns, step
+from transpile.schedule.triangles import triangles
 from transpile.walks import accesses
 
 
@@ -63,3 +65,23 @@ def test_narrow_arrays_stay(monkeypatch):
     monkeypatch.setattr(module_of(columns), "FEWEST_COLUMNS", 8)
     program = lowered(lambda x: x.sum(axis=0), ordinary("f8", (16, 7)))
     assert columns(program, Options()) == program
+
+
+def diagonal_left_out(x, y):
+    """Read along columns, in loops that end at the diagonal."""
+    return np.where(np.arange(len(x))[:, None] == np.arange(len(x)), 0, x.T * y.T)
+
+
+def test_loops_that_end_elsewhere_for_each_column_stay():
+    x, y = np.round(ordinary("f8", (2, 12, 12)))
+    cut = triangles(lowered(diagonal_left_out, x, y), Options())
+    assert columns(cut, Options()) == cut
+    np.testing.assert_array_equal(jit(diagonal_left_out)(x, y), diagonal_left_out(x, y))
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: np.exp(x[1:] * x[:-1]).sum(), lambda x: (x**3).sum() ** 2 + (x**4).sum()]
+)
+def test_second_derivatives_of_products_of_neighbours_and_of_sums_compile(f):
+    x = ordinary("f8", (30,))
+    np.testing.assert_allclose(jit(hessian(f))(x), hessian(f)(x), rtol=1e-12, atol=1e-14)

@@ -147,3 +147,11 @@ def test_the_schedule_notices_a_step_that_breaks_a_program(monkeypatch):
     monkeypatch.setattr(schedule, "SCHEDULE", ((breaking, "stores nowhere"),))
     with pytest.raises(InternalError, match="j is not a loop here"):
         schedule.schedule(before, Options())
+
+
+@pytest.mark.parametrize("ends", [{"stop": j}, {"stop": 8, "start": j}], ids=["end", "start"])
+def test_a_loop_ends_where_loops_around_it_say(ends):
+    inner = For(I, body=(store(i),), **ends)
+    check(program((For(J, 8, (inner,)),)))
+    with pytest.raises(InternalError, match="j is not a loop here"):
+        check(program((inner,)))

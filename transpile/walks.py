@@ -453,7 +453,8 @@ class _Scope:
                     self.local[buffer.name] = buffer
                 case Store(buffer=name, index=index):
                     self.check_load(Load(name, index, BOOL))
-                case For(symbol=symbol):
+                case For(symbol=symbol, start=start, stop=stop):
+                    self.check_indices((start, stop))
                     self.inner(symbol).check(statement.body)
                 case If():
                     self.inner().check(statement.body)
@@ -462,8 +463,6 @@ class _Scope:
                     one, other = self.buffers.get(first), self.buffers.get(second)
                     if one is None or other is None or one.shape != other.shape:
                         raise InternalError(f"{first} and {second} cannot be exchanged")
-                case _:
-                    pass
 
     def declare(self, statement: Declare) -> None:
         """A new scalar."""
@@ -491,7 +490,11 @@ class _Scope:
             raise InternalError(
                 f"{load.buffer} has {len(buffer.shape)} axes, not {len(load.index)}"
             )
-        for index in load.index:
+        self.check_indices(load.index)
+
+    def check_indices(self, indices: Shape) -> None:
+        """Check subscripts, or the ends of a loop."""
+        for index in indices:
             free = {s for s in symbols_of(index) if s.extent is not None} - self.symbols
             if free:
                 raise InternalError(f"{', '.join(map(str, free))} is not a loop here: {index}")

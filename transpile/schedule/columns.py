@@ -81,6 +81,8 @@ def _walks_columns(loop: For) -> bool:
     for inner in walk(loop.body):
         if isinstance(inner, (Call, If)):
             return False
+        if isinstance(inner, For) and loop.symbol in names_of((inner.start, inner.stop)):
+            return False  # it begins or ends elsewhere for another column
         if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
             for statement in inner.body:
                 for _, index in accesses(statement):
