@@ -22,8 +22,8 @@ DATA_FLOW = """
     passes
     routines products convolutions fourier loops walks checked_memory run_indices run_loops
     runtime names cost
-    places sorts cumulative tangles elements inlining bodies placement updates nest sharing
-    library_calls repeats effects emit lower
+    places sorts cumulative tangles elements inlining bodies placement updates diagonals nest
+    sharing library_calls repeats effects emit lower
     schedule
     dialect expression blas lapack layout sites outlined render
     directories compilers toolchain entry cache own_libraries load threads called reserve

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from transpile.bodies import Bodies, wholes
+from transpile.diagonals import diagonals
 from transpile.dims import Dim, Index, Shape, Symbol, product, symbols_of
 from transpile.graph import Atom, Graph, Var
 from transpile.inlining import CHEAP, SUBSCRIPT_COST, cost_of
@@ -92,7 +93,8 @@ def _fuse_part(graph: Graph, given: Mapping[Var, Expr], bodies: Bodies) -> Fused
     kept: frozenset[Var] = frozenset()
     for _ in range(3):
         fused = _fuse(Placement(graph, recompute, bodies, given, kept))
-        cheap = _cheap_again(fused, set(graph.outputs))
+        fixed = set(graph.outputs) | _operands(fused.placement)
+        cheap = _cheap_again(fused, fixed) | diagonals(fused.placement, fixed)
         late = _late_updates(fused) | _slices_before(fused)
         if not cheap and not late:
             break
@@ -152,11 +154,11 @@ def _is_slice(part: Var, whole: Var) -> bool:
     return isinstance(size, int) and isinstance(limit, int) and size * SMALL_SLICE <= limit
 
 
-def _cheap_again(fused: Fused, outputs: set[Atom]) -> frozenset[Var]:
-    """The values in memory that are cheap to compute in each use, with those that they read and
-    that will be computed again as well: a chain of cheap values is not cheap."""
+def _cheap_again(fused: Fused, fixed: set[Atom]) -> frozenset[Var]:
+    """The values in memory, but for the fixed ones, that are cheap to compute in each use, with
+    those that they read and that will be computed again as well: a chain of cheap values is not
+    cheap."""
     placement = fused.placement
-    operands = _operands(placement)
     costs: dict[str, int] = {}
     for stage, home in fused.homes.items():
         cost = own_cost(stage) + sum(
@@ -166,10 +168,9 @@ def _cheap_again(fused: Fused, outputs: set[Atom]) -> frozenset[Var]:
             home.kind != "scalar"
             and stage.kind == "map"
             and stage.equation.primitive.kind != "view"
-            and stage.var not in outputs
+            and stage.var not in fixed
             and cost <= CHEAP
             and stage.var not in placement.recompute
-            and stage.var not in operands
         ):
             costs[placement.key(stage.var)] = cost
     return frozenset(placement.by_key[key].var for key in costs)

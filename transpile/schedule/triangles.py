@@ -31,8 +31,8 @@ from transpile.walks import (
     without_copies,
 )
 
-# At most so many places to cut one loop.
-MOST_CUTS = 3
+# At most so many places to cut one loop: those around five diagonals next to each other.
+MOST_CUTS = 6
 # For `index - other` OP 0, with a step of 1: (how far after -other it changes, whether it holds
 # before or from there); with a step of -1 the other way round.
 _CHANGES = {
