@@ -7,11 +7,30 @@ from helpers import assert_same, ordinary, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transpile.loops import For, Store
+import transpile
+from transpile.dims import Dim, Symbol
+from transpile.loops import (
+    Alloc,
+    Apply,
+    Buffer,
+    Call,
+    Declare,
+    For,
+    Kernel,
+    Literal,
+    Load,
+    Program,
+    Ref,
+    Store,
+    Update,
+)
 from transpile.options import Options
+from transpile.run_loops import run
 from transpile.schedule.columns import step
+from transpile.schedule.product_rows import product_rows
 from transpile.schedule.short_rows import short_rows
-from transpile.walks import accesses, walk
+from transpile.types import FLOAT64
+from transpile.walks import accesses, check, substitute_index, walk
 
 
 @pytest.fixture
@@ -142,3 +161,119 @@ def test_the_turned_nest_reads_each_row_once():
     program = short_rows(lowered(normalised, ordinary("f8", (256, 10))), Options())
     (kernel,), (x,) = program.kernels, program.inputs
     assert [n for s in walk(kernel.body) for n, _ in accesses(s)].count(x.name) == 1
+
+
+def classify(x, w, b):
+    return softmax(np.maximum(x @ w[0] + b[0], 0) @ w[1] + b[1])
+
+
+def in_blocks(f, *args):
+    """The program after products were made block by block."""
+    program = product_rows(lowered(f, *args), Options())
+    assert any(
+        isinstance(s, Call) for k in program.kernels for loop in k.body for s in walk((loop,))
+    )
+    return program
+
+
+def layers(rows, classes, dtype="f4"):
+    random = np.random.default_rng(rows + classes)
+    shapes = (rows, 80), (80, 64), (64,), (64, classes), (classes,)
+    x, w1, b1, w2, b2 = (random.standard_normal(s).astype(dtype) / 4 for s in shapes)
+    return x, (w1, w2), (b1, b2)
+
+
+@pytest.mark.parametrize("rows, classes, dtype", [(512, 10, "f4"), (200, 9, "f8"), (128, 24, "f4")])
+def test_rows_that_a_product_makes_are_walked_many_at_a_time(rows, classes, dtype):
+    x, w, b = layers(rows, classes, dtype)
+    program = in_blocks(lambda x, w1, w2, b1, b2: classify(x, (w1, w2), (b1, b2)), x, *w, *b)
+    after = short_rows(program, Options())
+    strips = [s for k in after.kernels for s in walk(k.body) if isinstance(s, Alloc)]
+    assert any(s.buffer.name.endswith("_strip") for s in strips)
+    expected = classify(x.astype("f8"), [a.astype("f8") for a in w], [a.astype("f8") for a in b])
+    found = transpile.jit(classify)(x, w, b)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol=2e-5 if dtype == "f4" else 1e-12)
+
+
+def test_rows_between_products_and_those_of_a_stack():
+    x, w, _ = layers(512, 12)
+
+    def between(x, w1, w2, v):
+        return softmax(softmax(x @ w1 @ w2) @ v)
+
+    v = np.random.default_rng(0).standard_normal((12, 20)).astype("f4")
+    expected = between(x.astype("f8"), *w, v)
+    np.testing.assert_allclose(transpile.jit(between)(x, *w, v), expected, rtol=3e-5)
+    stack = np.random.default_rng(1).standard_normal((2, 256, 80)).astype("f4") / 4
+    others = np.random.default_rng(2).standard_normal((2, 80, 9)).astype("f4") / 4
+
+    def stacked(x, w):
+        scores = x @ w
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    expected = stacked(stack.astype("f8"), others)
+    np.testing.assert_allclose(transpile.jit(stacked)(stack, others), expected, rtol=2e-5)
+
+
+ROW = Symbol("i", 0, 256)
+COLUMN = Symbol("j", 0, 8)
+
+
+def in_place(*body, before=()):
+    """A program that changes rows of 8 numbers in the array that it reads."""
+    largest = Declare("most", Literal(np.float64(-np.inf), FLOAT64), constant=False)
+    element = Load("out", (Dim.of(ROW), Dim.of(COLUMN)), FLOAT64)
+    search = For(COLUMN, 8, (Update(Ref("most", FLOAT64), "maximum", element),))
+    rows = For(ROW, 256, (largest, *before, search, For(COLUMN, 8, body)))
+    out = Buffer("out", (256, 8), FLOAT64)
+    start = Buffer("x", (256, 8), FLOAT64)
+    fill = For(ROW, 256, (For(COLUMN, 8, (_stored("out", _of("x")),)),))
+    return Program("f", (start,), (out,), (Kernel("f_1", (fill,)), Kernel("f_2", (rows,))))
+
+
+def _of(name, row=0, column=0):
+    return Load(name, (Dim.of(ROW) + row, Dim.of(COLUMN) + column), FLOAT64)
+
+
+def _stored(name, value, row=0):
+    return Store(name, (Dim.of(ROW) + row, Dim.of(COLUMN)), value)
+
+
+def _less(value):
+    return Apply("subtract", (value, Ref("most", FLOAT64)), FLOAT64)
+
+
+def test_rows_that_are_changed_in_place_have_one_copy():
+    program = in_place(_stored("out", _less(_of("out"))))
+    check(program)
+    after = short_rows(program, Options())
+    check(after)
+    copies = {s.buffer.name for s in walk(after.kernels[1].body) if isinstance(s, Alloc)}
+    assert copies == {"out_strip", "most"}
+    x = np.random.default_rng(0).standard_normal((256, 8))
+    for each in (program, after):
+        np.testing.assert_array_equal(run(each, [x])[0], x - x.max(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    "body, before",
+    [
+        ((Update(_of("out"), "add", Ref("most", FLOAT64)),), ()),  # updates are not copied back
+        ((_stored("out", _less(_of("out"))),), (_stored("out", _of("x")),)),  # outside of a nest
+        (
+            (_stored("out", _less(_of("out"))),),
+            (For(COLUMN, 8, (_stored("out", _of("x")),)),),  # written before it is read
+        ),
+    ],
+)
+def test_rows_that_are_changed_otherwise_stay(body, before):
+    before = tuple(map(_at_first_column, before))
+    program = in_place(*body, before=before)
+    check(program)
+    assert short_rows(program, Options()).kernels[1] == program.kernels[1]
+
+
+def _at_first_column(statement):
+    return statement if isinstance(statement, For) else substitute_index(statement, COLUMN, 0)

@@ -412,6 +412,8 @@ class _Renderer:
         same = {(s.start, s.stop, s.limit) for s in strips}
         if len(strips) < 2 or len(same) != 1:
             return []
+        if any(s.symbol in symbols_of(strips[0].start) for s in inner):  # one of them names it
+            return []
         taken = {s.symbol.name for s in inner} | self.buffers.keys() | declared_names(loop.body)
         if not taken.isdisjoint({"first", "last"}):
             return []

@@ -171,7 +171,7 @@ class Turner:
                 self.widened[statement.name] = buffer
                 yield Alloc(buffer)
         body = tuple(self._scalar_statement(s) for s in run)
-        ragged = isinstance(self.loop.stop, int) and self.loop.stop % self.width != 0
+        ragged = isinstance(self.loop.extent, int) and self.loop.extent % self.width != 0
         yield For(
             self.loop.symbol,
             self.first + self.width,

@@ -4,11 +4,13 @@ A softmax over ten classes would use vectors for ten elements, and put sums toge
 for each row. Where the rows are short, the lanes are rows instead: a strip of rows is copied on its
 side, the nest over a row is turned inside out (as for columns), and what it makes is copied back:
 `for strip: for column: for row in strip: acc[row - first] += x_strip[column][row - first]`.
+Rows that a product makes block by block are walked so in each block.
 """
 
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Iterator
 
 from transpile.cost import trips
@@ -32,9 +34,10 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
+from transpile.records import dataclass, replace
 from transpile.schedule.columns import Turner
 from transpile.walks import (
+    accesses,
     is_independent,
     loads,
     map_statement,
@@ -65,37 +68,64 @@ def short_rows(program: Program, options: Options) -> Program:
     return replace(program, kernels=tuple(kernels))
 
 
+@dataclass(frozen=True)
+class _Side:
+    """What is copied on its side: the rows of a buffer along an axis, `row` being the subscript."""
+
+    name: str
+    axis: int
+    row: Index
+
+
 class _Strips:
     """Turns the nests of a kernel."""
 
     def __init__(self, program: Program, kernel: Kernel, names: Names) -> None:
-        self.buffers = seen_by(program, kernel)
+        local = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
+        self.buffers = ChainMap(local, dict(seen_by(program, kernel)))
+        self.changed = {name for s in walk(kernel.body) for name in written(s)}
         self.names = names
 
-    def statement(self, statement: Statement) -> Statement:
-        """The statement with the outermost nests in it turned that can be."""
+    def statement(self, statement: Statement, fewest: int | None = None) -> Statement:
+        """The statement with the outermost nests in it turned that can be, of so many rows."""
+        fewest = STRIPS[0] * FEWEST_STRIPS if fewest is None else fewest
         if isinstance(statement, For) and not statement.ordered:
-            turned = _strip(statement, self) if _has_short_rows(statement) else None
-            return statement if turned is None else turned
-        return with_bodies(statement, lambda body: tuple(map(self.statement, body)))
+            turned = _strip(statement, self) if _has_short_rows(statement, fewest) else None
+            if turned is not None or not any(isinstance(s, Call) for s in statement.body):
+                return statement if turned is None else turned
+            fewest = min(STRIPS)  # the blocks of a product, which threads share out
+        return with_bodies(statement, lambda b: tuple(self.statement(s, fewest) for s in b))
 
-    def on_side(self, name: str, index: Shape, row: Symbol) -> int | None:
-        """The axis along which an access goes from row to row, if that strides through memory and
-        the rows are short: then a strip is copied on its side."""
+    def on_side(self, name: str, index: Shape, row: Symbol) -> _Side | None:
+        """How an access goes from row to row, if that strides through memory and the rows are
+        short: then a strip is copied on its side."""
         axes = [a for a, i in enumerate(index) if row in symbols_of(i)]
-        if name not in self.buffers or len(axes) != 1 or axes[0] == len(index) - 1:
+        if len(axes) != 1 or axes[0] == len(index) - 1:
             return None
         shape = self.buffers[name].shape
         length = product((*shape[: axes[0]], *shape[axes[0] + 1 :]))
         is_short = isinstance(length, int) and length <= LONGEST
-        return axes[0] if is_short and index[axes[0]] == Dim.of(row) else None
+        is_plain = row not in symbols_of(index[axes[0]] - Dim.of(row))
+        return _Side(name, axes[0], index[axes[0]]) if is_short and is_plain else None
+
+    def copied(self, name: str, index: Shape, row: Symbol, nests: list[For]) -> _Side | None:
+        """How an access goes from row to row, if whole rows may be copied before the nests: of what
+        changes, others may be at work on what belongs to other iterations of outer loops."""
+        side = self.on_side(name, index, row)
+        if side is None or name not in self.changed:
+            return side
+        inner = {s.symbol for s in nests}
+        is_whole = all(
+            a == side.axis or inner.issuperset(symbols_of(i)) for a, i in enumerate(index)
+        )
+        return side if is_whole else None
 
 
-def _has_short_rows(loop: For) -> bool:
+def _has_short_rows(loop: For, fewest: int) -> bool:
     """Tell whether a loop over independent rows computes numbers of each row, of few elements."""
-    if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
+    if not isinstance(loop.extent, int) or loop.limit is not None:
         return False
-    if loop.stop < STRIPS[0] * FEWEST_STRIPS or not is_independent(loop):
+    if loop.extent < fewest or not is_independent(loop):
         return False
     inside = list(walk(loop.body))
     if any(isinstance(s, If | While | Call | Swap) for s in inside):
@@ -132,18 +162,14 @@ def _is_short(nest: For, row: Symbol) -> bool:
 
 def _strip(loop: For, kernel: _Strips) -> For | None:
     """The loop over strips of rows; None where their arrays would be too large, or what is written
-    is also read."""
-    if not isinstance(loop.stop, int):
+    is also read, and not only in the row that is written."""
+    rows = loop.extent
+    if not isinstance(rows, int) or not _keeps_rows(loop, kernel):
         return None
-    changed = {name for s in walk(loop.body) for name in written(s)}
-    local = {s.buffer.name for s in walk(loop.body) if isinstance(s, Alloc)}
-    if not (changed - local).isdisjoint(load.buffer for s in walk(loop.body) for load in loads(s)):
-        return None
-    rows = loop.stop
     width = next((w for w in STRIPS if rows % w == 0), STRIPS[0])
     names = kernel.names.inner()
     strip = Symbol(names.new("strip"), 0, -(-rows // width))
-    first = Dim.of(strip) * width
+    first = Dim.of(strip) * width + loop.start
     turned = list(Turner(loop, first, width).body(loop.body))
     body = tuple(_Sides(kernel, loop, first, width, names).body(turned))
     size = product(())
@@ -155,6 +181,30 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
     return For(strip, -(-rows // width), body)
 
 
+def _keeps_rows(loop: For, kernel: _Strips) -> bool:
+    """Tell whether what is written and also read is read first, and all of it in nests over the
+    row that is written, of which there may be a copy."""
+    nests = [s for s in walk(loop.body) if isinstance(s, For)]
+    own = {s.buffer.name for s in walk(loop.body) if isinstance(s, Alloc)}
+    changed = {name for s in walk(loop.body) for name in written(s)} - own
+    shared = changed & {load.buffer for s in walk(loop.body) for load in loads(s)}
+    rows: dict[str, set[_Side | None]] = {name: set() for name in shared}
+    outside = [s for s in loop.body if not isinstance(s, For)]
+    if any(name in shared for s in outside for name, _ in accesses(s)):
+        return False
+    seen: set[str] = set()
+    for statement in walk(loop.body):
+        if isinstance(statement, Update) and not shared.isdisjoint(written(statement)):
+            return False
+        seen |= {load.buffer for load in loads(statement)}
+        if not seen.issuperset(shared.intersection(written(statement))):
+            return False
+        for name, index in accesses(statement):
+            if name in shared:
+                rows[name].add(kernel.copied(name, index, loop.symbol, nests))
+    return all(len(found) == 1 and None not in found for found in rows.values())
+
+
 class _Sides:
     """Copies what a strip reads, and what it makes, between memory and arrays on their sides."""
 
@@ -164,9 +214,11 @@ class _Sides:
         self.width = width
         self.names = names
         self.first = first
-        self.limit = loop.stop if isinstance(loop.stop, int) and loop.stop % width else None
-        self.read: dict[tuple[str, int], Buffer] = {}
-        self.made: dict[tuple[str, int], Buffer] = {}
+        is_whole = isinstance(loop.extent, int) and loop.extent % width == 0
+        self.limit = None if is_whole else loop.stop
+        self.nests = [s for s in walk(loop.body) if isinstance(s, For)]
+        self.copies: dict[_Side, Buffer] = {}
+        self.read: dict[_Side, None] = {}
 
     def body(self, statements: list[Statement]) -> Iterator[Statement]:
         """The statements with those copies around them."""
@@ -175,9 +227,9 @@ class _Sides:
             found: list[tuple[tuple[For, ...], Store]] = []
             rest.append(self._inside(statement, (), found))
             rest += [self._back(loops, store) for loops, store in found]
-        yield from map(Alloc, (*self.read.values(), *self.made.values()))
-        for (name, axis), copy in self.read.items():
-            yield self._copy(name, axis, copy)
+        yield from map(Alloc, self.copies.values())
+        for side in self.read:
+            yield self._copy(side)
         yield from rest
 
     def _inside(
@@ -193,53 +245,51 @@ class _Sides:
         if loops:
             statement = map_statement(statement, self._load, lambda i: i)
         if isinstance(statement, Store) and loops:
-            axis = self.kernel.on_side(statement.buffer, statement.index, self.row)
-            if axis is not None:
-                copy = self._side(self.made, statement.buffer, axis, statement.value.dtype)
+            side = self.kernel.on_side(statement.buffer, statement.index, self.row)
+            if side is not None:
+                copy = self._buffer(side)
                 found.append((loops, statement))
-                return Store(copy.name, self._turned(statement.index, axis), statement.value)
+                return Store(copy.name, self._turned(statement.index, side.axis), statement.value)
         return statement
 
     def _load(self, expr: Expr) -> Expr:
         if not isinstance(expr, Load):
             return expr
-        axis = self.kernel.on_side(expr.buffer, expr.index, self.row)
-        if axis is None:
+        side = self.kernel.copied(expr.buffer, expr.index, self.row, self.nests)
+        if side is None:
             return expr
-        copy = self._side(self.read, expr.buffer, axis, expr.dtype)
-        return Load(copy.name, self._turned(expr.index, axis), expr.dtype)
+        self.read[side] = None
+        return Load(self._buffer(side).name, self._turned(expr.index, side.axis), expr.dtype)
 
-    def _side(
-        self, copies: dict[tuple[str, int], Buffer], name: str, axis: int, dtype: object
-    ) -> Buffer:
-        if (name, axis) not in copies:
-            buffer = self.kernel.buffers[name]
+    def _buffer(self, side: _Side) -> Buffer:
+        if side not in self.copies:
+            buffer, axis = self.kernel.buffers[side.name], side.axis
             shape = (*buffer.shape[:axis], *buffer.shape[axis + 1 :], self.width)
-            copies[name, axis] = Buffer(self.names.new(f"{name}_strip"), shape, buffer.dtype)
-        return copies[name, axis]
+            self.copies[side] = Buffer(self.names.new(f"{side.name}_strip"), shape, buffer.dtype)
+        return self.copies[side]
 
     def _turned(self, index: Shape, axis: int) -> Shape:
         return (*index[:axis], *index[axis + 1 :], Dim.of(self.row) - self.first)
 
-    def _copy(self, name: str, axis: int, copy: Buffer) -> Statement:
+    def _copy(self, side: _Side) -> Statement:
         """The rows of a strip, on their side."""
-        names = self.names.inner()
+        copy, names = self._buffer(side), self.names.inner()
         inner = [Symbol(names.new("column"), 0, extent) for extent in copy.shape[:-1]]
-        index = [Dim.of(s) for s in inner]
-        index.insert(axis, Dim.of(self.row))
-        load = Load(name, tuple(index), copy.dtype)
-        body: Statement = Store(copy.name, self._turned(load.index, axis), load)
+        index: list[Index] = [Dim.of(s) for s in inner]
+        index.insert(side.axis, side.row)
+        load = Load(side.name, tuple(index), copy.dtype)
+        body: Statement = Store(copy.name, self._turned(load.index, side.axis), load)
         for symbol in reversed(inner):
             body = For(symbol, symbol.extent or 0, (body,))
         return self._rows(body)
 
     def _back(self, loops: tuple[For, ...], store: Store) -> Statement:
         """What a nest has made, in its place."""
-        axis = self.kernel.on_side(store.buffer, store.index, self.row)
-        if axis is None:
+        side = self.kernel.on_side(store.buffer, store.index, self.row)
+        if side is None:
             return store
-        copy = self.made[store.buffer, axis]
-        load = Load(copy.name, self._turned(store.index, axis), copy.dtype)
+        copy = self._buffer(side)
+        load = Load(copy.name, self._turned(store.index, side.axis), copy.dtype)
         body: Statement = replace(store, value=load)
         for loop in reversed(loops):
             body = replace(loop, body=(body,))
