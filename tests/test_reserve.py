@@ -39,12 +39,12 @@ def test_memory_is_used_again_when_the_last_view_has_gone():
     assert empty(2 * COUNT).ctypes.data != address
 
 
-def test_arrays_start_at_a_cache_line_and_are_as_usual():
+def test_arrays_start_at_a_page_and_are_as_usual():
     _, empty = arrays()
     for count in (COUNT, COUNT + 1, 3 * COUNT + 7):
         array = empty(count)
         assert type(array) is np.ndarray and array.shape == (count,)
-        assert array.ctypes.data % 64 == 0
+        assert array.ctypes.data % 4096 == 0
         assert array.flags.carray and array.flags.writeable
         array[:] = np.arange(count)
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(array)), np.arange(count))

@@ -19,7 +19,10 @@ import numpy as np
 # Smaller arrays are malloc's: it keeps their memory by itself. In bytes.
 LARGE = 1 << 20
 DEFAULT_MOST_KEPT = 512 << 20
-_CACHE_LINE = 64
+# Arrays begin at a page. Processors take a load for one of what was stored just before at the same
+# place of another page. NumPy's own large arrays begin 16 bytes after a page: then what is read of
+# them is always a little ahead of what is written.
+_PAGE = 4096
 
 Array = np.ndarray[Any, Any]
 
@@ -48,14 +51,14 @@ class Reserve:
         try:
             block = self._unused[rounded].pop()
         except (KeyError, IndexError):
-            block = _Block((rounded + _CACHE_LINE,), np.uint8)
+            block = _Block((rounded + _PAGE,), np.uint8)
         lent = block.view(_Lent)
         lent.home = self
-        return np.ndarray(shape, dtype, lent, offset=-block.ctypes.data % _CACHE_LINE)
+        return np.ndarray(shape, dtype, lent, offset=-block.ctypes.data % _PAGE)
 
     def take_back(self, block: Array) -> None:
         """Keep a block that no array uses any more, and let go of what is then too much."""
-        size = block.size - _CACHE_LINE
+        size = block.size - _PAGE
         if size > self.most_kept:
             return
         blocks = self._unused.pop(size, [])
