@@ -118,13 +118,13 @@ static void conv_copy_plane_F(const int64_t *plan, const F *x, F *copy)
     }
 }
 
-/* The copy of some images with their padding, in the form of features, where each axis is one part;
-   the threads share the work. */
-static void conv_copy_F(const int64_t *plan, int64_t images, const F *x, F *copy)
+/* The copy of some images with their padding, in the form of features, where each axis is one
+   part. */
+static void conv_copy_F(const int64_t *plan, bool is_large, int64_t images, const F *x, F *copy)
 {
     int64_t size[6] = {images, plan[CONV_GROUPS], plan[CONV_CHANNELS]}, from[6], to[6], extent[6];
     int64_t numbers = plan[CONV_TOGETHER] * plan[CONV_IMAGE];
-    #pragma omp for schedule(static)
+    #pragma omp parallel for schedule(static) if (is_large)
     for (int64_t i = 0; i < numbers; i += 4096) {
         memset(copy + i, 0, (size_t)matmul_smaller(4096, numbers - i) * sizeof(F));
     }
@@ -140,7 +140,7 @@ static void conv_copy_F(const int64_t *plan, int64_t images, const F *x, F *copy
         from[i] = plan[CONV_FROM + axis];
         to[i] = plan[CONV_COPY + axis];
     }
-    #pragma omp for schedule(static) collapse(3)
+    #pragma omp parallel for schedule(static) collapse(3) if (is_large)
     for (int64_t a = 0; a < extent[0]; a++) {
         for (int64_t b = 0; b < extent[1]; b++) {
             for (int64_t c = 0; c < extent[2]; c++) {
@@ -273,66 +273,97 @@ static void conv_planes_store_F(const int64_t *plan, int64_t features, int64_t c
     }
 }
 
-/* Lanes are pixels. All threads of the team come here; the loops marked `omp for` share the
-   work. */
-static void conv_planes_team_F(const int64_t *plan, const F *x, const F *w, F *out,
-                               char *workspace)
+/* How many terms an element is the sum of, and how many numbers the panels of a group have. */
+static inline int64_t conv_terms(const int64_t *plan)
 {
-    const int64_t tall = MATMUL_ROWS, across = MATMUL_COLUMNS_F;
-    const int64_t *from = plan + CONV_FROM, *copied = plan + CONV_COPY, *to = plan + CONV_TO;
-    int64_t groups = plan[CONV_GROUPS], features = plan[CONV_FEATURES];
-    int64_t channels = plan[CONV_CHANNELS];
-    int64_t terms = plan[CONV_CHANNELS] * plan[CONV_WINDOW] * plan[CONV_WINDOW + 1]
-                    * plan[CONV_WINDOW + 2];
-    int64_t last = ((plan[CONV_OUT] - 1) * plan[CONV_WALK + 1] + plan[CONV_OUT + 1] - 1)
-                   * plan[CONV_WALK + 2] + plan[CONV_OUT + 2];
-    int64_t bands = (last + CONV_ACROSS * across - 1) / (CONV_ACROSS * across);
-    int64_t panel = (features + tall - 1) / tall * tall * terms;
-    int64_t *at = (int64_t *)workspace, *w_at = at + (terms + 7) / 8 * 8;
-    F *panels = (F *)(w_at + (terms + 7) / 8 * 8), *copy = panels + groups * panel;
-    #pragma omp single
-    {
-        conv_offsets(plan, plan + CONV_X_TAPS, copied[2], 0, terms, at);
-        conv_offsets(plan, plan + CONV_W_TAPS, plan[CONV_WEIGHTS + 2], 0, terms, w_at);
+    return plan[CONV_CHANNELS] * plan[CONV_WINDOW] * plan[CONV_WINDOW + 1] * plan[CONV_WINDOW + 2];
+}
+
+static inline int64_t conv_panel(const int64_t *plan)
+{
+    return (plan[CONV_FEATURES] + MATMUL_ROWS - 1) / MATMUL_ROWS * MATMUL_ROWS * conv_terms(plan);
+}
+
+/* Lanes are pixels: the panels of some features, from `i` on, of one group. */
+static void conv_planes_panel_F(const int64_t *plan, int64_t g, int64_t i, const F *w,
+                                const int64_t *w_at, F *panels)
+{
+    const int64_t *steps = plan + CONV_WEIGHTS;
+    int64_t terms = conv_terms(plan);
+    conv_pack_F(MATMUL_ROWS, matmul_smaller(MATMUL_ROWS, plan[CONV_FEATURES] - i), terms,
+                w + g * steps[0] + i * steps[1], steps[1], w_at,
+                panels + g * conv_panel(plan) + i * terms);
+}
+
+/* Pixels of an image are made in bands of four tiles. `last` is behind the last pixel. */
+static inline int64_t conv_planes_last(const int64_t *plan)
+{
+    const int64_t *walk = plan + CONV_WALK, *out = plan + CONV_OUT;
+    return ((out[0] - 1) * walk[1] + out[1] - 1) * walk[2] + out[2];
+}
+
+/* One band of MATMUL_ROWS features, from `i` on, of group g. `copy` is that of the image, `out` its
+   result. */
+static void conv_planes_band_F(const int64_t *plan, int64_t g, int64_t band, int64_t i,
+                               const int64_t *at, const F *panels, const F *copy, F *out)
+{
+    const int64_t across = MATMUL_COLUMNS_F, *to = plan + CONV_TO;
+    int64_t terms = conv_terms(plan), features = plan[CONV_FEATURES];
+    int64_t start = band * CONV_ACROSS * across;
+    int64_t end = matmul_smaller(conv_planes_last(plan), start + CONV_ACROSS * across);
+    F tile[MATMUL_ROWS * MATMUL_COLUMNS_F];
+    const F *source = copy + g * plan[CONV_COPY + 1];
+    const F *weights = panels + g * conv_panel(plan) + i * terms;
+    F *target = out + g * to[1] + i * to[2];
+    for (int64_t j = 0; j < features && features <= CONV_FEW; j++) {
+        conv_band_F(terms, at, source + start, weights + j, tile);
+        conv_planes_store_F(plan, 1, end - start, start, tile, target + j * to[2]);
     }
-    #pragma omp for schedule(static) collapse(2)
+    for (int64_t place = start; place < end && features > CONV_FEW; place += across) {
+        int64_t columns = matmul_smaller(across, end - place);
+        conv_planes_tile_F(terms, at, source + place, weights, columns > MATMUL_LANES_F, tile);
+        conv_planes_store_F(plan, matmul_smaller(MATMUL_ROWS, features - i), columns, place, tile,
+                            target);
+    }
+}
+
+/* The convolution that a plan in the form of planes describes; `out` overlaps with neither operand.
+   Lanes are pixels. `workspace` is of any alignment, and this call's alone while it runs. */
+static inline void conv_planes_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
+                                 F *out, void *workspace)
+{
+    bool is_large = operations > CONV_SMALL; /* then threads share the work */
+    const int64_t tall = MATMUL_ROWS, across = CONV_ACROSS * MATMUL_COLUMNS_F;
+    const int64_t *from = plan + CONV_FROM, *copied = plan + CONV_COPY;
+    int64_t groups = plan[CONV_GROUPS], features = plan[CONV_FEATURES];
+    int64_t channels = plan[CONV_CHANNELS], terms = conv_terms(plan);
+    int64_t bands = (conv_planes_last(plan) + across - 1) / across;
+    int64_t *at = (int64_t *)((char *)workspace + (-(uintptr_t)workspace & 63));
+    int64_t *w_at = at + (terms + 7) / 8 * 8;
+    F *panels = (F *)(w_at + (terms + 7) / 8 * 8), *copy = panels + groups * conv_panel(plan);
+    conv_offsets(plan, plan + CONV_X_TAPS, copied[2], 0, terms, at);
+    conv_offsets(plan, plan + CONV_W_TAPS, plan[CONV_WEIGHTS + 2], 0, terms, w_at);
+    #pragma omp parallel for schedule(static) collapse(2) if (is_large)
     for (int64_t g = 0; g < groups; g++) {
         for (int64_t i = 0; i < features; i += tall) {
-            const F *first = w + g * plan[CONV_WEIGHTS] + i * plan[CONV_WEIGHTS + 1];
-            conv_pack_F(tall, matmul_smaller(tall, features - i), terms, first,
-                        plan[CONV_WEIGHTS + 1], w_at, panels + g * panel + i * terms);
+            conv_planes_panel_F(plan, g, i, w, w_at, panels);
         }
     }
     for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += plan[CONV_TOGETHER]) {
         int64_t images = matmul_smaller(plan[CONV_TOGETHER], plan[CONV_BATCH] - begin);
-        #pragma omp for schedule(dynamic, 4)
+        #pragma omp parallel for schedule(dynamic, 4) if (is_large)
         for (int64_t plane = 0; plane < images * groups * channels; plane++) {
             int64_t n = plane / channels / groups, g = plane / channels % groups;
             int64_t c = plane % channels;
             conv_copy_plane_F(plan, x + (begin + n) * from[0] + g * from[1] + c * from[2],
                               copy + n * copied[0] + g * copied[1] + c * copied[2]);
         }
-        #pragma omp for schedule(dynamic) collapse(2)
+        #pragma omp parallel for schedule(dynamic) collapse(2) if (is_large)
         for (int64_t band = 0; band < images * groups * bands; band++) {
             for (int64_t i = 0; i < features; i += tall) {
                 int64_t n = band / bands / groups, g = band / bands % groups;
-                int64_t start = band % bands * CONV_ACROSS * across;
-                int64_t end = matmul_smaller(last, start + CONV_ACROSS * across);
-                F tile[MATMUL_ROWS * MATMUL_COLUMNS_F];
-                const F *source = copy + n * copied[0] + g * copied[1];
-                const F *weights = panels + g * panel + i * terms;
-                F *target = out + (begin + n) * to[0] + g * to[1] + i * to[2];
-                for (int64_t j = 0; j < features && features <= CONV_FEW; j++) {
-                    conv_band_F(terms, at, source + start, weights + j, tile);
-                    conv_planes_store_F(plan, 1, end - start, start, tile, target + j * to[2]);
-                }
-                for (int64_t place = start; place < end && features > CONV_FEW; place += across) {
-                    int64_t columns = matmul_smaller(across, end - place);
-                    conv_planes_tile_F(terms, at, source + place, weights,
-                                       columns > MATMUL_LANES_F, tile);
-                    conv_planes_store_F(plan, matmul_smaller(tall, features - i), columns, place,
-                                        tile, target);
-                }
+                conv_planes_band_F(plan, g, band % bands, i, at, panels, copy + n * copied[0],
+                                   out + (begin + n) * plan[CONV_TO]);
             }
         }
     }
@@ -384,17 +415,16 @@ static void conv_features_part_F(const int64_t *plan, int64_t start, int64_t pix
     }
 }
 
-/* Lanes are features. All threads of the team come here. */
-static void conv_features_team_F(const int64_t *plan, const F *x, const F *w, F *out,
-                                 char *workspace)
+/* The same for a plan in the form of features; lanes are features. */
+static inline void conv_features_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
+                                   F *out, void *workspace)
 {
+    bool is_large = operations > CONV_SMALL;
     const int64_t across = MATMUL_COLUMNS_F, *weights = plan + CONV_WEIGHTS, *to = plan + CONV_TO;
     int64_t features = plan[CONV_FEATURES], together = plan[CONV_TOGETHER];
     int64_t block = together ? together : plan[CONV_BATCH], part = plan[CONV_TERMS];
     int64_t image = plan[CONV_OUT] * plan[CONV_OUT + 1] * plan[CONV_OUT + 2];
-    int64_t terms = plan[CONV_CHANNELS] * plan[CONV_WINDOW] * plan[CONV_WINDOW + 1]
-                    * plan[CONV_WINDOW + 2];
-    int64_t *at = (int64_t *)workspace, *w_at = at + (part + 7) / 8 * 8;
+    int64_t terms = conv_terms(plan), *at = (int64_t *)workspace, *w_at = at + (part + 7) / 8 * 8;
     F *panels = (F *)(w_at + (part + 7) / 8 * 8);
     F *copy = panels + (features + across - 1) / across * across * part;
     for (int64_t begin = 0; begin < plan[CONV_BATCH]; begin += block) {
@@ -403,18 +433,15 @@ static void conv_features_team_F(const int64_t *plan, const F *x, const F *w, F 
         rows = rows ? rows * 2 * MATMUL_ROWS : 2 * MATMUL_ROWS;
         const F *source = x + begin * plan[CONV_FROM];
         if (together) {
-            conv_copy_F(plan, images, source, copy);
+            conv_copy_F(plan, is_large, images, source, copy);
             source = copy;
         }
         for (int64_t g = 0; g < plan[CONV_GROUPS]; g++) {
             for (int64_t k = 0; k < terms; k += part) {
                 int64_t count = matmul_smaller(part, terms - k);
-                #pragma omp single
-                {
-                    conv_offsets(plan, plan + CONV_X_TAPS, plan[CONV_COPY + 2], k, count, at);
-                    conv_offsets(plan, plan + CONV_W_TAPS, weights[2], k, count, w_at);
-                }
-                #pragma omp for schedule(dynamic) collapse(2)
+                conv_offsets(plan, plan + CONV_X_TAPS, plan[CONV_COPY + 2], k, count, at);
+                conv_offsets(plan, plan + CONV_W_TAPS, weights[2], k, count, w_at);
+                #pragma omp parallel for schedule(dynamic) collapse(2) if (is_large)
                 for (int64_t j = 0; j < features; j += across) {
                     for (int64_t p = 0; p < count; p += CONV_DEPTH) {
                         conv_pack_F(across, matmul_smaller(across, features - j),
@@ -423,7 +450,7 @@ static void conv_features_team_F(const int64_t *plan, const F *x, const F *w, F 
                                     panels + j * count + p * across);
                     }
                 }
-                #pragma omp for schedule(dynamic) collapse(2)
+                #pragma omp parallel for schedule(dynamic) collapse(2) if (is_large)
                 for (int64_t j = 0; j < features; j += CONV_ACROSS * across) {
                     for (int64_t p = 0; p < pixels; p += rows) {
                         conv_features_part_F(plan, j, p, matmul_smaller(pixels, p + rows), count,
@@ -434,23 +461,4 @@ static void conv_features_team_F(const int64_t *plan, const F *x, const F *w, F 
             }
         }
     }
-}
-
-/* The convolution that a plan in the form of planes describes; `out` overlaps with neither operand.
-   `workspace` is of any alignment, and this call's alone while it runs. */
-static inline void conv_planes_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
-                                 F *out, void *workspace)
-{
-    char *aligned = (char *)workspace + (-(uintptr_t)workspace & 63);
-    #pragma omp parallel if (operations > CONV_SMALL)
-    conv_planes_team_F(plan, x, w, out, aligned);
-}
-
-/* The same for a plan in the form of features. */
-static inline void conv_features_F(const int64_t *plan, int64_t operations, const F *x, const F *w,
-                                   F *out, void *workspace)
-{
-    char *aligned = (char *)workspace + (-(uintptr_t)workspace & 63);
-    #pragma omp parallel if (operations > CONV_SMALL)
-    conv_features_team_F(plan, x, w, out, aligned);
 }

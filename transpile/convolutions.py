@@ -327,6 +327,49 @@ def _rows(sizes: Sizes, itemsize: int) -> _Copy:
     return _Copy(together, image, True, tuple(steps), tuple(walk), tuple(taps), tuple(parts))
 
 
+# ------------------------------------------------------------------------------- image by image
+
+
+@dataclass(frozen=True)
+class Images:
+    """What calls for one image after the other need to know of a plan in the form of planes: how
+    many there are, from where to where an image reaches in the operand and how far apart they are,
+    likewise in the result, and the numbers of offsets, panels and the copy."""
+
+    count: int
+    operand_step: int
+    operand_reach: int
+    result_step: int
+    terms: int
+    panels: int
+    copy: int
+
+
+def images_of(plan: Any, itemsize: int) -> Images:
+    """The images of a plan in the form of planes."""
+    _, _, batch, groups, features, channels, _, image = (int(n) for n in plan[:8])
+    terms = channels * math.prod(int(n) for n in plan[12:15])
+    steps = [int(n) for n in plan[15:21]]
+    reach = (groups - 1) * abs(steps[1]) + (channels - 1) * abs(steps[2]) + 1
+    for axis in range(3):
+        table = plan[int(plan[51 + axis]) :]
+        parts = [table[1 + 4 * k : 5 + 4 * k] for k in range(int(table[0]))]
+        reach += abs(steps[3 + axis]) * max(
+            (int(p[0] + (p[1] - 1) * p[2]) for p in parts), default=0
+        )
+    if min(steps) < 0:
+        reach = 1 << 62  # what lies before the first element is another image's
+    return Images(
+        count=batch,
+        operand_step=steps[0],
+        operand_reach=reach,
+        result_step=int(plan[39]),
+        terms=terms,
+        panels=groups * (features + _ROWS) * terms,
+        copy=image + BAND * 2 * _VECTOR // itemsize,
+    )
+
+
 # -------------------------------------------------------------------------------------- the oracle
 
 
@@ -366,3 +409,17 @@ def _copied(plan: Any, parts: Sequence[Any], n: int, read: Callable[[int], Any])
             to = target @ [n % int(plan[6]), g, c, *pixel] + sum(part[3] for part in chosen)
             found[int(to)] = read(int(source @ [n, g, c, *place]))
     return found
+
+
+def one_image(plan: Any) -> Any:
+    """The plan for the first image alone."""
+    return np.array([*plan[:2], 1, *plan[3:]], plan.dtype)
+
+
+def weight_places(plan: Any) -> list[int]:
+    """The places of the weights that a plan reads, each once, in order."""
+    tables = [plan[plan[45 + k] :] for k in range(3, 6)]
+    return [
+        int(plan[36:39] @ list(index[:3])) + sum(int(t[k]) for t, k in zip(tables, index[3:]))  # noqa: B905
+        for index in np.ndindex(*(int(plan[k]) for k in (3, 4, 5, 12, 13, 14)))
+    ]

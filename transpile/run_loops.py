@@ -8,13 +8,13 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from transpile.checked_memory import Memory, Team, Workspace
-from transpile.convolutions import elements
+from transpile.convolutions import elements, one_image, weight_places
 from transpile.dims import Index, Shape, evaluate, product
 from transpile.errors import InternalError
 from transpile.fourier import KINDS
@@ -252,6 +252,8 @@ class _KernelRun:
             "sort_": self.sort,
             "argsort_": self.sort,
             "cumsum_": self.cumulative_sum,
+            "conv_planes_panels_": self.image_panels,
+            "conv_planes_image_": self.image,
             "conv_": self.convolution,
             "fft_": self.transform,
             "matmul_batch_": self.stack,
@@ -306,27 +308,40 @@ class _KernelRun:
         for kind, address in zip(site.types, call.args, strict=True):
             shape = kind.static_shape()
             if isinstance(address, Load):
-                first = self.position(address.buffer, address.index)
-                memory = self.memories[address.buffer]
-                cells = [memory.read(first + k) for k in range(int(np.prod(shape)))]
-                values.append(np.array(cells, kind.dtype).reshape(shape))
+                values.append(self.block(address, shape))
             else:
                 values.append(np.empty(shape, kind.dtype))
         site.callback(*values)
 
+    def reader(self, first: Load) -> Callable[[int], Any]:
+        """What reads the element that lies so far behind another one."""
+        memory, begin = self.memories[first.buffer], self.position(first.buffer, first.index)
+        return lambda offset: memory.read(begin + offset)
+
     def convolution(self, call: Call) -> None:
         """conv_FORM_T(&plan, operations, &x, &w, &out, &scratch)."""
-        plan, *places, scratch = (a for a in call.args if isinstance(a, Load))
-        x, w, out = (self.memories[a.buffer] for a in places)
-        first, second, to = (self.position(a.buffer, a.index) for a in places)
-        found = elements(
-            self.memories[plan.buffer].data,
-            lambda place: x.read(first + place),
-            lambda place: w.read(second + place),
-        )
-        for place, value in found:
-            out.write(to + place, value)
+        plan, x, w, out, scratch = (a for a in call.args if isinstance(a, Load))
+        numbers = self.memories[plan.buffer].data
+        for place, value in elements(numbers, self.reader(x), self.reader(w)):
+            self.put(out, place, value)
         self.memories[scratch.buffer].fill(0)
+
+    def image_panels(self, call: Call) -> None:
+        """conv_planes_panels_T(&plan, &w, &offsets, &panels): here they are the weights."""
+        plan, w, offsets, panels = (a for a in call.args if isinstance(a, Load))
+        self.memories[offsets.buffer].fill(0)
+        read = self.reader(w)
+        for number, place in enumerate(weight_places(self.memories[plan.buffer].data)):
+            self.put(panels, number, read(place))
+
+    def image(self, call: Call) -> None:
+        """conv_planes_image_T(&plan, &x, &offsets, &panels, &out, &copy)."""
+        plan, x, _, panels, out, _ = (a for a in call.args if isinstance(a, Load))
+        numbers = one_image(self.memories[plan.buffer].data)
+        where = {place: k for k, place in enumerate(weight_places(numbers))}
+        read = self.reader(panels)
+        for place, value in elements(numbers, self.reader(x), lambda place: read(where[place])):
+            self.put(out, place, value)
 
     def stack(self, call: Call) -> None:
         """matmul_batch_T(count, m, n, k, &a, step, row, column, &b, ..., &c, step, row, places,
@@ -367,12 +382,12 @@ class _KernelRun:
         shape = tuple(sizes[:3])
         x, out, scratch = (a for a in call.args if isinstance(a, Load))
         if call.function.startswith("sort"):
-            found = np.sort(self.whole(x, shape), axis=1, kind="stable")
+            found = np.sort(self.block(x, shape), axis=1, kind="stable")
         else:
             before = np.broadcast_to(np.arange(shape[1])[:, None], shape)
             if sizes[5]:
-                before = self.whole(out, shape)
-            keys = np.take_along_axis(self.whole(x, shape), before, 1)
+                before = self.block(out, shape)
+            keys = np.take_along_axis(self.block(x, shape), before, 1)
             found = np.take_along_axis(before, np.argsort(keys, 1, kind="stable"), 1)
         begin = self.position(out.buffer, out.index)
         for position, value in enumerate(found.ravel(), begin):
@@ -384,7 +399,7 @@ class _KernelRun:
         rows, n, reverse = (self.index(a) for a in call.args if not isinstance(a, Load))
         x, out, scratch = (a for a in call.args if isinstance(a, Load))
         along = slice(None, None, -1 if reverse else 1)
-        found = np.cumsum(self.whole(x, (rows, n))[:, along], 1)[:, along]
+        found = np.cumsum(self.block(x, (rows, n))[:, along], 1)[:, along]
         begin = self.position(out.buffer, out.index)
         for position, value in enumerate(found.ravel(), begin):
             self.memories[out.buffer].write(position, value)
@@ -397,12 +412,6 @@ class _KernelRun:
         found = self.matrix(x, (min(rows, tile), min(columns, tile)), (row, 1))
         for (i, j), value in np.ndenumerate(found):
             self.put(out, j * tile + i, value)
-
-    def whole(self, first: Load, shape: tuple[int, ...]) -> Any:
-        """All elements of a buffer, in a shape."""
-        memory, begin = self.memories[first.buffer], self.position(first.buffer, first.index)
-        elements = [memory.read(begin + k) for k in range(int(np.prod(shape)))]
-        return np.array(elements, memory.dtype).reshape(shape)
 
     def library(self, call: Call, routine: Routine) -> None:
         """(sizes..., &operands..., &results..., &scratch): the NumPy meaning of the row."""
@@ -420,9 +429,9 @@ class _KernelRun:
     def block(self, first: Load, shape: Shape) -> Any:
         """The array in row-major order that begins at an element."""
         size = self.index(product(shape))
-        memory, start = self.memories[first.buffer], self.position(first.buffer, first.index)
-        elements = [memory.read(start + k) for k in range(size)]
-        return np.array(elements, first.dtype).reshape([self.index(d) for d in shape])
+        read = self.reader(first)
+        numbers = np.array([read(k) for k in range(size)], first.dtype)
+        return numbers.reshape([self.index(d) for d in shape])
 
     def matrix(
         self, first: Load, shape: tuple[int, int], steps: tuple[int, int], start: int | None = None

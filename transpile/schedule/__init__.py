@@ -15,6 +15,7 @@ from transpile.schedule.donation import donation
 from transpile.schedule.extremes import extremes
 from transpile.schedule.flatten import flatten
 from transpile.schedule.hoist import hoist
+from transpile.schedule.image_rows import image_rows
 from transpile.schedule.in_range import in_range
 from transpile.schedule.interchange import interchange
 from transpile.schedule.local_arrays import local_arrays
@@ -40,6 +41,10 @@ from transpile.walks import changed, check, same
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
+        image_rows,
+        "a convolution is made an image at a time, used while it is in cache",
+    ),
+    (
         product_rows,
         "a matrix product is made some rows at a time, used while they are in cache",
     ),
@@ -49,7 +54,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     ),
     (
         row_loops,
-        "steps of which no row of a batch depends on another are shared out by rows, not one by one",
+        "steps in which no row of a batch depends on another one are shared out by rows",
     ),
     (
         split,

@@ -1,0 +1,308 @@
+"""Image rows: what comes before and after a convolution is done with one image at a time, while it
+is in cache.
+
+A bias, a maximum with zero, the maximum of windows after a convolution need not wait for all
+images. Kernels that follow each other and treat each image of a batch by itself become one loop
+over the images, which the threads share out:
+
+    for i: call conv_planes_image(image i); for channel: ...; call conv_planes_image(image i)
+
+A value that nothing else reads lives in local arrays of one image. The weights are rearranged once,
+before the images.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from transpile.convolutions import Images, images_of
+from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
+from transpile.loops import Alloc, Buffer, Call, For, Kernel, Load, Program, Statement
+from transpile.names import Names
+from transpile.options import Options
+from transpile.records import dataclass, replace
+from transpile.schedule.row_kernels import RowNest, as_nest, has_rows, row_shape
+from transpile.types import INT64
+from transpile.walks import (
+    map_accesses,
+    map_statement,
+    names_in,
+    used_buffers,
+)
+
+# Operations below which convolutions are not worth it, and images that threads can share out.
+LEAST_FLOPS, FEWEST_IMAGES = 1 << 20, 8
+# Panels of weights above this many bytes would be read from memory for each image anew.
+LARGEST_PANELS = 1 << 19
+# The most bytes of the local arrays of an image, which are on a thread's stack.
+LARGEST_IMAGE = 1 << 17
+
+Buffers = Mapping[str, Buffer]
+
+
+@dataclass(frozen=True, eq=False)
+class RowConvolution:
+    """A kernel that is one convolution, of images along the first axis of its result."""
+
+    kernel: Kernel
+    call: Call
+    images: Images
+
+    @property
+    def places(self) -> tuple[Load, Load, Load, Load, Load]:
+        """The addresses of the plan, the operand, the weights, the result and scratch memory."""
+        plan, x, w, out, scratch = (a for a in self.call.args if isinstance(a, Load))
+        return plan, x, w, out, scratch
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of functions, for the dtype."""
+        return self.call.function[self.call.function.rindex("_") :]
+
+    def keeps_rows(self, name: str, buffers: Buffers) -> bool:
+        """Tell whether the call touches in each image only that row of a buffer."""
+        _, x, w, out, scratch = self.places
+        if name in (w.buffer, scratch.buffer):
+            return False
+        if name == out.buffer:
+            return name != x.buffer
+        row = product(row_shape(buffers[name].shape, (self.images.count,)))
+        is_first = all(i == 0 for i in x.index)
+        is_dense = isinstance(row, int) and self.images.operand_reach <= row
+        return is_first and is_dense and self.images.operand_step == row
+
+
+Part = RowConvolution | RowNest
+
+
+def image_rows(program: Program, options: Options) -> Program:
+    """The program with kernels around convolutions merged."""
+    if not options.openmp:
+        return program
+    users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
+    kernels: list[Kernel] = []
+    position = 0
+    while position < len(program.kernels):
+        group = _Group(program, position, users)
+        if not group.pays():
+            kernels.append(program.kernels[position])
+            position += 1
+            continue
+        merger = _Merger(group)
+        kernels.append(merger.kernel())
+        program = replace(program, temporaries=merger.temporaries())
+        position += len(group.parts)
+    return replace(program, kernels=tuple(kernels))
+
+
+class _Group:
+    """Kernels from one position on that go over the same images: the longest sequence in which each
+    is a convolution, or reads and writes for an image only what the others do for the same one.
+    `users` counts the kernels that use each buffer."""
+
+    def __init__(self, program: Program, start: int, users: Counter[str]) -> None:
+        self.program = program
+        self.buffers = program.buffers()
+        self.parts: list[Part] = []
+        self.count = self._images(program.kernels[start : start + 2])
+        for kernel in program.kernels[start:] if self.count else ():
+            part = self._part(kernel)
+            if part is None or not self._may_follow(part):
+                break
+            self.parts.append(part)
+        while self.parts and not self._is_linked(self.parts[-1]):
+            self.parts.pop()
+        self.convolutions = [p for p in self.parts if isinstance(p, RowConvolution)]
+        self.local = self._local_values(users)
+
+    def _images(self, first: tuple[Kernel, ...]) -> int:
+        """How many images there are: the first convolution, of the first two kernels, decides."""
+        found = (_as_convolution(kernel, self.buffers) for kernel in first)
+        return next((part.images.count for part in found if part is not None), 0)
+
+    def _part(self, kernel: Kernel) -> Part | None:
+        found = _as_convolution(kernel, self.buffers)
+        if found is not None:
+            return found if found.images.count == self.count else None
+        return as_nest(kernel, (self.count,))
+
+    def _may_follow(self, part: Part) -> bool:
+        """Tell whether a kernel reads only the same image of what the others write, and changes
+        nothing that they use."""
+        uses, changes = map(set, used_buffers(part.kernel))
+        for before in self.parts:
+            used, changed = map(set, used_buffers(before.kernel))
+            if not changes.isdisjoint(used):
+                return False
+            for name in changed & uses:
+                if not (self._keeps_rows(before, name) and self._keeps_rows(part, name)):
+                    return False
+        return all(self._keeps_rows(part, name) for name in changes - _scratch(part))
+
+    def _keeps_rows(self, part: Part, name: str) -> bool:
+        is_buffer = name in self.buffers and has_rows(self.buffers[name].shape, (self.count,))
+        return is_buffer and part.keeps_rows(name, self.buffers)
+
+    def _is_linked(self, part: Part) -> bool:
+        """Tell whether a kernel reads what another one writes."""
+        uses = set(used_buffers(part.kernel)[0])
+        before = self.parts[: self.parts.index(part)]
+        return any(not uses.isdisjoint(used_buffers(p.kernel)[1] - _scratch(p)) for p in before)
+
+    def _local_values(self, users: Counter[str]) -> list[str]:
+        """The temporaries that only these kernels use, as many as a thread's stack has room for."""
+        own = Counter(n for p in self.parts for n in used_buffers(p.kernel)[0])
+        inside = {n for p in self.parts for n in used_buffers(p.kernel)[1] - _scratch(p)}
+        found = []
+        room = LARGEST_IMAGE - self.copies()
+        for buffer in self.program.temporaries:
+            if buffer.name in inside and own[buffer.name] == users[buffer.name]:
+                size = self.row_bytes(buffer)
+                if size <= room:
+                    room -= size
+                    found.append(buffer.name)
+        return found
+
+    def row_bytes(self, buffer: Buffer) -> int:
+        """The bytes of one image."""
+        size = product(row_shape(buffer.shape, (self.count,)))
+        return size * buffer.dtype.itemsize if isinstance(size, int) else LARGEST_IMAGE + 1
+
+    def copies(self) -> int:
+        """The bytes of the copies of the operands."""
+        return sum(c.images.copy * c.places[1].dtype.itemsize for c in self.convolutions)
+
+    def pays(self) -> bool:
+        """Tell whether an image at a time is faster."""
+        if len(self.parts) < 2 or not self.convolutions or self.count < FEWEST_IMAGES:
+            return False
+        flops = sum(f for c in self.convolutions if isinstance(f := c.call.flops, int))
+        panels = sum(c.images.panels * c.places[1].dtype.itemsize for c in self.convolutions)
+        return flops >= LEAST_FLOPS and panels <= LARGEST_PANELS and self.copies() <= LARGEST_IMAGE
+
+
+def _scratch(part: Part) -> set[str]:
+    return {part.call.writes[-1]} if isinstance(part, RowConvolution) else set()
+
+
+def _as_convolution(kernel: Kernel, buffers: Buffers) -> RowConvolution | None:
+    """A kernel as a convolution, if it is one call whose lanes are pixels, and the images of the
+    result follow each other."""
+    if len(kernel.body) != 1 or kernel.shapes:
+        return None
+    (call,) = kernel.body
+    if not isinstance(call, Call) or not call.function.startswith("conv_planes_"):
+        return None
+    plan, _, _, out, _ = (a for a in call.args if isinstance(a, Load))
+    images = images_of(np.asarray(buffers[plan.buffer].value), out.dtype.itemsize)
+    shape = buffers[out.buffer].shape
+    size = product(shape)
+    is_dense = isinstance(size, int) and size == images.count * images.result_step
+    if not is_dense or not has_rows(shape, (images.count,)) or any(i != 0 for i in out.index):
+        return None
+    return RowConvolution(kernel, call, images)
+
+
+class _Merger:
+    """Writes the kernel of a group."""
+
+    def __init__(self, group: _Group) -> None:
+        self.group = group
+        self.names = Names(names_in(group.program))
+        nests = [p for p in group.parts if isinstance(p, RowNest)]
+        symbol = Symbol(self.names.new("i"), 0, group.count)
+        self.image = nests[0].symbols[0] if nests else symbol
+        self.local = {
+            name: replace(b, shape=row_shape(b.shape, (group.count,)))
+            for name in group.local
+            for b in (group.buffers[name],)
+        }
+        self.offsets, self.panels = {}, {}
+        self.copies: dict[RowConvolution, Buffer] = {}
+        for part in group.convolutions:
+            dtype, images = part.places[1].dtype, part.images
+            self.offsets[part] = Buffer(self.names.new("offsets"), (2 * images.terms,), INT64)
+            self.panels[part] = Buffer(self.names.new("panels"), (images.panels,), dtype)
+            self.copies[part] = Buffer(self.names.new("copy"), (images.copy,), dtype)
+
+    def kernel(self) -> Kernel:
+        """The kernel for all parts."""
+        count = self.group.count
+        loop = For(self.image, count, tuple(self._one_image()), parallel=True)
+        kernels = [part.kernel for part in self.group.parts]
+        source = next((k.source for k in kernels if k.source.line), kernels[0].source)
+        comment = tuple(dict.fromkeys(line for k in kernels for line in k.comment))
+        body = (*map(self._before, self.group.convolutions), loop)
+        return Kernel(kernels[0].name, body, source, comment)
+
+    def temporaries(self) -> tuple[Buffer, ...]:
+        """The temporaries that are left, and those that the weights are rearranged into."""
+        gone = {*self.local, *(p.call.writes[-1] for p in self.group.convolutions)}
+        kept = (b for b in self.group.program.temporaries if b.name not in gone)
+        return (*kept, *self.offsets.values(), *self.panels.values())
+
+    def _before(self, part: RowConvolution) -> Statement:
+        plan, _, w, _, _ = part.places
+        offsets, panels = self.offsets[part], self.panels[part]
+        function = f"conv_planes_panels{part.suffix}"
+        arguments = (plan, w, _start(offsets), _start(panels))
+        return Call(function, arguments, (offsets.name, panels.name), flops=0)
+
+    def _one_image(self) -> Iterator[Statement]:
+        yield from map(Alloc, self.local.values())
+        yield from map(Alloc, self.copies.values())
+        for part in self.group.parts:
+            yield from (
+                (self._call(part),) if isinstance(part, RowConvolution) else self._nest(part)
+            )
+
+    def _call(self, part: RowConvolution) -> Call:
+        plan, x, _, out, _ = part.places
+        copy, images = self.copies[part], part.images
+        operand = self._moved(x, images.operand_step)
+        result = self._moved(out, images.result_step)
+        weights = (_start(self.offsets[part]), _start(self.panels[part]))
+        return Call(
+            f"conv_planes_image{part.suffix}",
+            (plan, operand, *weights, result, _start(copy)),
+            (result.buffer, copy.name),
+            flops=_share(part, images.count),
+        )
+
+    def _moved(self, first: Load, step: int) -> Load:
+        """The address of what belongs to the image."""
+        if first.buffer in self.local:
+            return _start(self.local[first.buffer])
+        shape = self.group.buffers[first.buffer].shape
+        flat = row_major(first.index, shape) + Dim.of(self.image) * step
+        return Load(first.buffer, unravel(flat, shape), first.dtype)
+
+    def _nest(self, part: RowNest) -> tuple[Statement, ...]:
+        """What is done with one image, local arrays without their first axis."""
+        renamed: dict[Symbol, Index] = {part.symbols[0]: Dim.of(self.image)}
+
+        def on_access(name: str, index: Shape) -> Shape:
+            if name not in self.local:
+                return index
+            return tuple(
+                i
+                for i, extent in zip(index, self.group.buffers[name].shape, strict=True)
+                if extent != 1
+            )[1:]
+
+        inside = (
+            map_statement(s, lambda e: e, lambda i: substitute(i, renamed)) for s in part.body.body
+        )
+        return tuple(map_accesses(s, on_access) for s in inside)
+
+
+def _share(part: RowConvolution, count: int) -> Index:
+    flops = part.call.flops
+    return flops // count if isinstance(flops, int) else 0
+
+
+def _start(buffer: Buffer) -> Load:
+    return Load(buffer.name, (0,) * len(buffer.shape), buffer.dtype)
