@@ -21,11 +21,11 @@ DATA_FLOW = """
     transforms primitives numpy
     passes
     routines products convolutions fourier loops walks checked_memory run_indices run_loops
-    runtime names cost
+    runtime names cost magnitudes
     places sorts cumulative tangles elements inlining bodies placement updates diagonals nest
     sharing library_calls repeats effects emit lower
     schedule
-    dialect expression blas lapack layout sites outlined render
+    dialect expression blas lapack layout sites outlined effort render
     directories compilers toolchain entry cache own_libraries load threads called reserve
     pipeline identity executable
     call_path promotion written stages traces leaves wrapped platforms arrays typing settings

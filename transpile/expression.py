@@ -20,9 +20,9 @@ from transpile.dialect import Dialect, suffix
 from transpile.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.errors import InternalError
 from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Ref, Within
+from transpile.magnitudes import OF_ANGLES
 from transpile.primitive import TABLE
 from transpile.records import dataclass
-from transpile.schedule.versions import WITH_NEAR_VERSION
 from transpile.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
 
 DType = np.dtype[Any]
@@ -91,6 +91,7 @@ class Printer:
 
     indices   parts of indices that have a name: variables of the loops around
     shapes    the buffers as the kernel sees them; a scalar that is passed by value is in `values`
+    near      all angles are ordinary ones, and not only those that are known as `ordinary`
     """
 
     dialect: Dialect
@@ -100,6 +101,7 @@ class Printer:
     used: set[str] = field(default_factory=set)
     indices: tuple[tuple[Index, str], ...] = ()
     near: bool = False
+    ordinary: frozenset[Expr] = frozenset()
 
     def print(self, expr: Expr, level: int = 0) -> str:
         """The text of an expression, in parentheses when it binds less tightly than `level`."""
@@ -182,7 +184,10 @@ class Printer:
                 )
                 return f"{parts[0]} ? {parts[1]} : {parts[2]}", CONDITIONAL
             case ast.Call(func=ast.Name(id=name), args=args):
-                return self._function(name, [self._at(a, expr, dtype, 0) for a in args], dtype)
+                texts = [self._at(a, expr, dtype, 0) for a in args]
+                is_ordinary = not self.ordinary.isdisjoint(expr.args[:1])
+                function = self.function(name, dtype, self.near or is_ordinary)
+                return f"{function}({', '.join(texts)})", ATOM
             case _:
                 raise InternalError(
                     f"{expr.op} has a C column that no rule prints: {ast.dump(node)}"
@@ -211,11 +216,12 @@ class Printer:
     def _function(self, name: str, arguments: list[str], dtype: DType) -> tuple[str, int]:
         return f"{self.function(name, dtype)}({', '.join(arguments)})", ATOM
 
-    def function(self, name: str, dtype: DType) -> str:
-        """The C function for NumPy's name and a dtype: a helper, else the C library's."""
+    def function(self, name: str, dtype: DType, near: bool = False) -> str:
+        """The C function for NumPy's name and a dtype: a helper, else the C library's. Where angles
+        are `near`, it is the one for ordinary angles."""
         ending = suffix(dtype)
-        near = self.near and name in WITH_NEAR_VERSION and ending in ("f32", "f64")
-        helper = f"{name}_near_{ending}" if near else f"{name}_{ending}"
+        has_near = near and name in OF_ANGLES and ending in ("f32", "f64")
+        helper = f"{name}_near_{ending}" if has_near else f"{name}_{ending}"
         library = runtime.library_name(name, ending)
         precise = (
             self.precise and library is not None and name in TABLE and TABLE[name].transcendental

@@ -15,6 +15,8 @@ import numpy as np
 from transpile import runtime, walks
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
+from transpile.effort import Effort, effort_for
+from transpile.effort import notes as notes_on_effort
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
 from transpile.lapack import Libraries, notes, prototypes
@@ -37,6 +39,7 @@ from transpile.loops import (
     Update,
     While,
 )
+from transpile.magnitudes import ordinary_angles
 from transpile.names import Names
 from transpile.options import Options
 from transpile.outlined import outlined
@@ -67,6 +70,7 @@ class Text:
     source: str
     header: str
     constants: bytes = b""
+    effort: Effort = "usual"
 
 
 @cache
@@ -134,7 +138,7 @@ class _Renderer:
             f"{b.name}: {_type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + notes(self.libraries)
+        ] + [*notes(self.libraries), *notes_on_effort(effort := effort_for(kernels))]
         source = (
             _environment()
             .get_template(self.dialect.template)
@@ -170,7 +174,7 @@ class _Renderer:
                 sites=sites,
             )
         )
-        return Text(source, text, bytes(self.binary))
+        return Text(source, text, bytes(self.binary), effort)
 
     # ---------------------------------------------------------------------------------- entry
 
@@ -246,6 +250,7 @@ class _Renderer:
         passed = [seen[n] for n in sorted(given, key=self.order.__getitem__)]
         values = frozenset(b.name for b in passed if not b.shape and b.name not in writes)
         printer = Printer(self.dialect, self.options.precise_math, values=values, used=self.used)
+        printer.ordinary = ordinary_angles(kernel.body)
         body = [node for s in kernel.body for node in self._statement(s, printer)]
         moving = {n for s in walk(kernel.body) if isinstance(s, Swap) for n in written(s)}
         parameters = [

@@ -4,7 +4,8 @@ The reduction of a huge angle takes six times as long as that of an ordinary one
 precision, and half as long again in single, and a test inside the loop would keep it out of vector
 lanes. So the loop runs as if every angle were ordinary, notes whether one was not, and only then
 runs again for all angles. Both give the same bits for ordinary ones
-(runtime_c/trigonometry_near.h).
+(runtime_c/trigonometry_near.h). Angles that are known to be ordinary (`transpile.magnitudes`) need
+no second version.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from transpile.loops import (
     Update,
     Within,
 )
+from transpile.magnitudes import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
 from transpile.names import Names
 from transpile.options import Options
 from transpile.records import replace
@@ -40,9 +42,6 @@ from transpile.walks import (
     written,
 )
 
-WITH_NEAR_VERSION = frozenset({"sin", "cos", "tan"})
-# The functions for ordinary angles are exact up to here.
-LARGEST_ANGLE = 2.0**40
 # A loop with more angles than this has one version: gcc takes time in the square of their number.
 MOST_ANGLES = 16
 # In single precision a loop that runs less often than this is not worth a second version.
@@ -54,20 +53,23 @@ def versions(program: Program, options: Options) -> Program:
     if options.precise_math:
         return program
     names = Names(names_in(program))
-    return replace(
-        program,
-        kernels=tuple(replace(k, body=tuple(_body(k.body, names))) for k in program.kernels),
-    )
+    kernels = []
+    for kernel in program.kernels:
+        ordinary = ordinary_angles(kernel.body)
+        kernels.append(replace(kernel, body=tuple(_body(kernel.body, names, ordinary))))
+    return replace(program, kernels=tuple(kernels))
 
 
-def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
+def _body(
+    body: tuple[Statement, ...], names: Names, ordinary: frozenset[Expr]
+) -> Iterator[Statement]:
     for statement in body:
         if not isinstance(statement, For):
-            yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
+            yield with_bodies(statement, lambda inner: tuple(_body(inner, names, ordinary)))
         elif statement.simd and _can_run_again(statement):
-            yield from _versions(statement, names)
+            yield from _versions(statement, names, ordinary)
         else:
-            yield replace(statement, body=tuple(_body(statement.body, names)))
+            yield replace(statement, body=tuple(_body(statement.body, names, ordinary)))
 
 
 def _can_run_again(loop: For) -> bool:
@@ -78,9 +80,10 @@ def _can_run_again(loop: For) -> bool:
     return plain and stores.isdisjoint(reads)
 
 
-def _versions(loop: For, names: Names) -> Iterator[Statement]:
+def _versions(loop: For, names: Names, ordinary: frozenset[Expr]) -> Iterator[Statement]:
     whole = [e for s in loop.body for e in expressions(s)]
-    angles = _angles(p for e in whole for p in subexpressions(e))
+    found = _angles(p for e in whole for p in subexpressions(e))
+    angles = {angle: None for angle in found if angle not in ordinary}
     declared = {s.name for s in loop.body if isinstance(s, Declare)}
     guarded = angles.keys() - _angles(p for e in whole for p in _unguarded(e)).keys()
     is_long = len(angles) > MOST_ANGLES
@@ -122,9 +125,7 @@ def _angles(parts: Iterable[Expr]) -> dict[Expr, None]:
     return {
         part.args[0]: None
         for part in parts
-        if isinstance(part, Apply)
-        and part.op in WITH_NEAR_VERSION
-        and part.dtype in (FLOAT32, FLOAT64)
+        if isinstance(part, Apply) and part.op in OF_ANGLES and part.dtype in (FLOAT32, FLOAT64)
     }
 
 

@@ -1,0 +1,103 @@
+"""Magnitudes: how large numbers can be at most, as far as their expressions tell.
+
+The sine of an angle that is certainly no huge one takes half the time; in a chain of sines, all but
+the first are of such angles, and in a table of sines of counters all are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from transpile.cost import UNBOUNDED
+from transpile.dims import bounds
+from transpile.loops import Apply, Declare, Expr, IndexValue, Literal, Ref, Statement
+from transpile.walks import parts, walk
+
+# Functions of angles that have a version for ordinary ones, which are exact up to here.
+OF_ANGLES = frozenset({"sin", "cos", "tan"})
+LARGEST_ANGLE = 2.0**40
+# Roundings on the way to an angle may make it so many times as large as it is found to be.
+_ROUNDINGS = 2
+
+# What floats become, whatever they were.
+_LARGEST = {"sin": 1, "cos": 1, "tanh": 1, "erf": 1, "sign": 1, "arctan": 2, "arctan2": 4}
+_SUMS = frozenset({"add", "subtract", "hypot"})
+_CHOICES = frozenset({"maximum", "minimum", "fmax", "fmin"})
+_ROUNDED = frozenset({"floor", "ceil", "trunc", "rint"})
+
+
+def ordinary_angles(body: tuple[Statement, ...]) -> frozenset[Expr]:
+    """The angles in a kernel's statements that are NaN or certainly ordinary."""
+    angles = {
+        part.args[0]: None
+        for statement in walk(body)
+        for part in parts(statement)
+        if isinstance(part, Apply) and part.op in OF_ANGLES and part.dtype.kind == "f"
+    }
+    if not angles:
+        return frozenset()
+    declared = [s for s in walk(body) if isinstance(s, Declare)]
+    times = Counter(s.name for s in declared)
+    known: dict[Expr, float] = {}
+    for statement in declared:
+        if statement.constant and times[statement.name] == 1:
+            known[Ref(statement.name, statement.dtype)] = _largest(statement.value, known)
+    return frozenset(a for a in angles if _largest(a, known) * _ROUNDINGS <= LARGEST_ANGLE)
+
+
+def _largest(expr: Expr, known: dict[Expr, float]) -> float:
+    """The magnitude of a number at most, if it is none of a NaN; what is `known` is noted there."""
+    if expr not in known:
+        known[expr] = _found(expr, known)
+    return known[expr]
+
+
+def _found(expr: Expr, known: dict[Expr, float]) -> float:
+    match expr:
+        case IndexValue(index=index):
+            low, high = bounds(index)
+            is_known = low is not None and high is not None and high < UNBOUNDED // 2
+            return max(abs(low or 0), abs(high or 0)) if is_known else math.inf
+        case Apply(op="convert_element_type", args=(x,)) if x.dtype.kind in "fiub":
+            return _largest(x, known) if expr.dtype.kind == "f" else _of_type(expr)
+        case Literal(value=value) if expr.dtype.kind in "fiub":
+            return abs(float(value)) if np.isfinite(value) else math.inf
+        case Apply(op=op, args=args) if expr.dtype.kind == "f":
+            return _of_floats(op, args, known)
+        case _:
+            return _of_type(expr)
+
+
+def _of_floats(op: str, args: tuple[Expr, ...], known: dict[Expr, float]) -> float:
+    """The magnitude of an operation's float result; not that of a NaN, which inf * 0 would be."""
+    if op in _LARGEST:
+        return _LARGEST[op]
+    match op, args:
+        case "select", (_, x, y):
+            return max(_largest(x, known), _largest(y, known))
+        case "divide", (x, Literal(value=value)) if value != 0:
+            return _largest(x, known) / abs(float(value))
+        case _:
+            pass
+    sizes = [_largest(arg, known) for arg in args]
+    if math.inf in sizes:
+        return math.inf
+    if op in _SUMS:
+        return sum(sizes)
+    if op in _CHOICES:
+        return max(sizes)
+    if op in _ROUNDED:
+        return sizes[0] + 1
+    if op in ("multiply", "square"):
+        return sizes[0] * sizes[-1]
+    return sizes[0] if op in ("negative", "absolute") else math.inf
+
+
+def _of_type(expr: Expr) -> float:
+    """What a dtype has at most."""
+    if expr.dtype.kind == "b":
+        return 1.0
+    return float(np.iinfo(expr.dtype).max) + 1 if expr.dtype.kind in "iu" else math.inf
