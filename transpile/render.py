@@ -15,8 +15,6 @@ import numpy as np
 from transpile import runtime, walks
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
-from transpile.effort import Effort, effort_for
-from transpile.effort import notes as notes_on_effort
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
 from transpile.lapack import Libraries, notes, prototypes
@@ -70,7 +68,6 @@ class Text:
     source: str
     header: str
     constants: bytes = b""
-    effort: Effort = "usual"
 
 
 @cache
@@ -138,7 +135,7 @@ class _Renderer:
             f"{b.name}: {_type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + [*notes(self.libraries), *notes_on_effort(effort := effort_for(kernels))]
+        ] + notes(self.libraries)
         source = (
             _environment()
             .get_template(self.dialect.template)
@@ -174,7 +171,7 @@ class _Renderer:
                 sites=sites,
             )
         )
-        return Text(source, text, bytes(self.binary), effort)
+        return Text(source, text, bytes(self.binary))
 
     # ---------------------------------------------------------------------------------- entry
 
