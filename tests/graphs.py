@@ -28,7 +28,8 @@ from transpile.run_loops import run
 from transpile.schedule import schedule
 from transpile.trace import evaluate
 from transpile.types import ArrayType
-from transpile.walks import check, walk
+from transpile.walks import walk
+from transpile.well_formed import check
 
 # Sums of multiples of 1/256 up to here are exact.
 LARGEST = {"f8": 2.0**24, "f4": 2.0**12}

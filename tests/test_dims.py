@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from transpile.dims import (
     Dim,
+    Symbol,
     bounds,
     evaluate,
     floor_divide,
@@ -160,3 +161,16 @@ def test_symbols_inside_quotients_count():
 def test_evaluating_without_a_size_names_what_is_missing():
     with pytest.raises(KeyError, match="n"):
         evaluate(N + 1, {})
+
+
+@given(st.integers(-3, 3), st.integers(-3, 3), st.integers(-3, 3), st.integers(1, 4))
+def test_substituting_is_evaluating(a, b, c, d):
+    i, j, n = (Symbol(name, -9, 9) for name in "ijn")
+    x, y, z = map(Dim.of, (i, j, n))
+    index = a * x * y + b * x - c * y + (x + b) // d + (y * c + a) % d + a
+    for values in ({i: 2, j: -3, n: 5}, {i: z + 1, j: 2}, {i: y, j: x}):
+        found = substitute(index, values)
+        sizes = {"i": 4, "j": -2, "n": 3}
+        inner = {s: evaluate(values.get(s, Dim.of(s)), sizes) for s in (i, j)}
+        expected = evaluate(index, {"i": inner[i], "j": inner[j]})
+        assert evaluate(found, sizes) == expected

@@ -16,7 +16,7 @@ from transpile.passes import PASSES, optimise
 from transpile.run_loops import run
 from transpile.schedule import SCHEDULE
 from transpile.transforms.interpret import interpret
-from transpile.walks import check
+from transpile.well_formed import check
 
 BUNDLE = 50
 

@@ -20,7 +20,8 @@ DATA_FLOW = """
     signature surroundings
     transforms primitives numpy
     passes
-    routines products convolutions fourier loops walks checked_memory run_indices run_loops
+    routines products convolutions fourier loops walks well_formed checked_memory run_indices
+    run_loops
     runtime names cost magnitudes
     places sorts cumulative tangles elements inlining bodies placement updates diagonals nest
     sharing library_calls repeats effects emit lower

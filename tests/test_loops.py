@@ -25,7 +25,7 @@ from transpile.loops import (
 )
 from transpile.run_loops import run
 from transpile.types import BOOL, FLOAT64, INT64
-from transpile.walks import check
+from transpile.well_formed import check
 
 N = 4
 I, J = Symbol("i", 0, N), Symbol("j", 0, N)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import pytest
 
-from transpile.records import dataclass, replace
+from transpile.records import changed, dataclass, once, replace, same
 
 
 def fresh():
@@ -230,3 +230,32 @@ def test_replace_completes_an_instance_as_its_constructor_does():
     assert replace(Positive(1), value=2) == Positive(2)
     with pytest.raises(ValueError, match="it is negative"):
         replace(Positive(1), value=-2)
+
+
+def test_what_is_found_once_is_kept_in_the_record_and_not_in_its_copies():
+    point, _ = fresh()
+    asked = []
+
+    @once
+    def norm(p):
+        """How long it is."""
+        asked.append(p)
+        return abs(p.x)
+
+    first = point(-2)
+    assert norm(first) == norm(first) == 2 and asked == [first]
+    second = replace(first, x=5)
+    assert norm(second) == 5 and norm(first) == 2 and len(asked) == 2
+    assert first == point(-2) and "norm" not in repr(first)
+    assert norm.__doc__ == "How long it is."
+
+
+def test_a_record_that_a_change_leaves_as_it_was_is_the_same_object():
+    point, _ = fresh()
+    first = point(1, [2], "a")
+    assert changed(first, x=1, name="a") is first
+    assert changed(first, x=3) == point(3, [2], "a")
+    items = (first, point(2))
+    assert same(items, tuple(items)) is items
+    assert same(items, (first, point(2))) is not items
+    assert same(items, items[:1]) == items[:1]

@@ -12,7 +12,8 @@ from transpile.options import Options
 from transpile.passes import optimise
 from transpile.run_loops import run
 from transpile.schedule.donation import donation
-from transpile.walks import check, walk
+from transpile.walks import walk
+from transpile.well_formed import check
 
 X, Y = ordinary("f8", (5, 6)), ordinary("f8", (5, 6), 1)
 

@@ -18,7 +18,7 @@ from transpile.run_loops import run
 from transpile.schedule import SCHEDULE, element_tiles
 from transpile.schedule.interchange import interchange
 from transpile.transforms.interpret import interpret
-from transpile.walks import check
+from transpile.well_formed import check
 
 RANDOM = np.random.default_rng(5)
 # One tile, several, several and a rest; several axes.

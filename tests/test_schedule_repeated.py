@@ -4,7 +4,6 @@ import numpy as np
 from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
-from transpile import walks
 from transpile.dims import Dim, Symbol
 from transpile.loops import (
     Apply,
@@ -21,6 +20,7 @@ from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.repeated import repeated
 from transpile.types import FLOAT64
+from transpile.well_formed import check
 
 I = Symbol("i", 0, 3)
 J = Symbol("j", 0, 3)
@@ -37,7 +37,7 @@ def apply(op, *args):
 def program_of(*body):
     x, y, z = (Buffer(name, (3,), FLOAT64) for name in "xyz")
     program = Program("f", (x,), (y, z), (Kernel("k", body),))
-    walks.check(program)
+    check(program)
     return program
 
 

@@ -30,7 +30,8 @@ from transpile.schedule.columns import step
 from transpile.schedule.product_rows import product_rows
 from transpile.schedule.short_rows import short_rows
 from transpile.types import FLOAT64
-from transpile.walks import accesses, check, substitute_index, walk
+from transpile.walks import accesses, substitute_index, walk
+from transpile.well_formed import check
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from transpile.loops import (
 from transpile.options import Options
 from transpile.schedule.unused import unused
 from transpile.types import BOOL, FLOAT64, INT64
-from transpile.walks import check
+from transpile.well_formed import check
 
 X, OUT = Buffer("x", (4,), FLOAT64), Buffer("out", (4,), FLOAT64)
 SYMBOL = Symbol("i", 0, 4)

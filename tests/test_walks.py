@@ -27,7 +27,6 @@ from transpile.options import Options
 from transpile.records import replace
 from transpile.types import BOOL, FLOAT64
 from transpile.walks import (
-    check,
     is_independent,
     loads,
     map_statement,
@@ -35,6 +34,7 @@ from transpile.walks import (
     walk,
     with_bodies,
 )
+from transpile.well_formed import check
 
 I, J = Symbol("i", 0, 8), Symbol("j", 0, 8)
 i, j = Dim.of(I), Dim.of(J)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import gcd
 
-from transpile.records import dataclass
+from transpile.records import dataclass, once
 
 # ---------------------------------------------------------------------------------- dimensions
 
@@ -26,6 +26,9 @@ class Symbol:
     name: str
     lower: int = 0
     extent: Index | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # sets of symbols are many; symbols of one name are few in each
 
     def __str__(self) -> str:
         return self.name
@@ -64,12 +67,13 @@ class Dim:
     gives an `int`.
     """
 
-    __slots__ = ("_hash", "_symbols", "terms")
+    __slots__ = ("_bounds", "_hash", "_symbols", "terms")
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.terms = terms
-        self._hash = hash(terms)
+        self._hash: int | None = None
         self._symbols: frozenset[Symbol] | None = None
+        self._bounds: Bounds | None = None
 
     @staticmethod
     def symbol(name: str, lower: int = 0, extent: Index | None = None) -> Dim:
@@ -79,13 +83,15 @@ class Dim:
     @staticmethod
     def of(symbol: Symbol) -> Dim:
         """The dimension that consists of this symbol."""
-        return Dim((((symbol,), 1),))
+        return _dimension(symbol)
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self.terms)
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dim) and self.terms == other.terms
+        return self is other or (isinstance(other, Dim) and self.terms == other.terms)
 
     def __add__(self, other: Index) -> Index:
         if not isinstance(other, (int, Dim)):
@@ -98,11 +104,13 @@ class Dim:
         return _normal(sums)
 
     def __mul__(self, other: Index) -> Index:
-        if not isinstance(other, (int, Dim)):
+        if isinstance(other, int):
+            return Dim(tuple([(m, c * other) for m, c in self.terms])) if other else 0
+        if not isinstance(other, Dim):
             return NotImplemented
         sums: dict[Monomial, int] = {}
         for left, a in self.terms:
-            for right, b in _terms(other):
+            for right, b in other.terms:
                 monomial = tuple(sorted(left + right, key=str))
                 sums[monomial] = sums.get(monomial, 0) + a * b
         return _normal(sums)
@@ -161,6 +169,12 @@ class Dim:
 
 
 Index = int | Dim
+Bounds = tuple[int | None, int | None]
+
+
+@once
+def _dimension(symbol: Symbol) -> Dim:
+    return Dim((((symbol,), 1),))
 
 
 def _atom_text(atom: Atom, in_product: bool) -> str:
@@ -209,10 +223,16 @@ def sole_symbol(index: Index) -> Symbol | None:
     return None
 
 
-def bounds(index: Index) -> tuple[int | None, int | None]:
+def bounds(index: Index) -> Bounds:
     """The smallest and largest value that the index can take; None where that is not known."""
     if isinstance(index, int):
         return index, index
+    if index._bounds is None:
+        index._bounds = _polynomial_bounds(index)
+    return index._bounds
+
+
+def _polynomial_bounds(index: Dim) -> Bounds:
     low: int | None = 0
     high: int | None = 0
     for monomial, coefficient in index.terms:
@@ -227,7 +247,7 @@ def bounds(index: Index) -> tuple[int | None, int | None]:
     return low, high
 
 
-def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
+def _atom_bounds(atom: Atom) -> Bounds:
     if isinstance(atom, Symbol):
         high = None if atom.extent is None else bounds(atom.extent)[1]
         return atom.lower, None if high is None else max(high - 1, atom.lower)
@@ -247,9 +267,7 @@ def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
     )
 
 
-def _product_bounds(
-    x: tuple[int | None, int | None], y: tuple[int | None, int | None]
-) -> tuple[int | None, int | None]:
+def _product_bounds(x: Bounds, y: Bounds) -> Bounds:
     (a, b), (c, d) = x, y
     if a is not None and c is not None and a >= 0 and c >= 0:
         return a * c, None if b is None or d is None else b * d
@@ -391,21 +409,22 @@ def substitute(index: Index, values: Mapping[Symbol, Index]) -> Index:
     """The index with symbols replaced, simplified again."""
     if isinstance(index, int) or values.keys().isdisjoint(index.symbols()):
         return index
-    total: Index = 0
+    sums: dict[Monomial, int] = {}
     for monomial, coefficient in index.terms:
         product: Index = coefficient
         for atom in monomial:
-            if isinstance(atom, Symbol):
-                value: Index = values.get(atom, Dim((((atom,), 1),)))
-            elif isinstance(atom, Quotient):
-                value = floor_divide(
-                    substitute(atom.dividend, values), substitute(atom.divisor, values)
-                )
-            else:
-                value = modulo(substitute(atom.dividend, values), substitute(atom.divisor, values))
-            product = value * product
-        total = total + product
-    return total
+            product = _substituted(atom, values) * product
+        for changed, factor in _terms(product):
+            sums[changed] = sums.get(changed, 0) + factor
+    return _normal(sums)
+
+
+def _substituted(atom: Atom, values: Mapping[Symbol, Index]) -> Index:
+    if isinstance(atom, Symbol):
+        value = values.get(atom)
+        return Dim.of(atom) if value is None else value
+    divide = floor_divide if isinstance(atom, Quotient) else modulo
+    return divide(substitute(atom.dividend, values), substitute(atom.divisor, values))
 
 
 def evaluate(index: Index, sizes: Mapping[str, int]) -> int:

@@ -37,13 +37,19 @@ class Elements:
     """
 
     def __init__(
-        self, graph: Graph, given: Mapping[Var, Expr] | None = None, prefix: str = ""
+        self,
+        graph: Graph,
+        given: Mapping[Var, Expr] | None = None,
+        prefix: str = "",
+        producers: dict[Var, Equation] | None = None,
     ) -> None:
         self.graph = graph
         self.given = dict(given or {})
         self.prefix = prefix
         self.counters = {s for e in self.given.values() for s in symbols_of(as_index(e) or 0)}
-        self.producers: dict[Var, Equation] = {v: e for e in graph.equations for v in e.outputs}
+        if producers is None:
+            producers = {v: e for e in graph.equations for v in e.outputs}
+        self.producers = producers
         self.keys: dict[Atom, str] = {}
         self.atoms: dict[str, Atom] = {}
         self.staged: set[Var] = set()

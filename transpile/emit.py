@@ -69,6 +69,7 @@ class Emitter:
             is_stored = producer is None or self.fused.homes[producer].kind == "stored"
             if is_stored and atom not in self.views:
                 self.place(atom)
+        self._read_in_place: dict[tuple[Stage, Stage], bool] = {}
         self.in_place = self._values_read_in_place()
         self.delayed: list[Statement] = []  # what ends the iteration
         self.scalars: dict[Stage, str] = {}
@@ -114,15 +115,24 @@ class Emitter:
     def _values_read_in_place(self) -> set[Stage]:
         found: set[Stage] = set()
         for stage in self.placement.stages:
-            for key, reads in stage.reads.items():
+            for key in stage.reads:
                 producer = self.placement.by_key.get(key)
                 if (
                     producer is not None
                     and self.fused.homes[producer].kind == "stored"
-                    and all(reads_in_place(self.fused, producer, stage, r) for r in reads)
+                    and self._is_read_in_place(producer, stage, key)
                 ):
                     found.add(producer)
         return found
+
+    def _is_read_in_place(self, producer: Stage, reader: Stage, key: str) -> bool:
+        """Tell whether a stage reads all elements of another one where they are in a scalar."""
+        pair = producer, reader
+        if pair not in self._read_in_place:
+            self._read_in_place[pair] = all(
+                reads_in_place(self.fused, producer, reader, load) for load in reader.reads[key]
+            )
+        return self._read_in_place[pair]
 
     @cached_property
     def depth(self) -> int:
@@ -347,10 +357,7 @@ class Emitter:
             here = (
                 reader is not None
                 and producer in self.in_place
-                and all(
-                    reads_in_place(self.fused, producer, reader, r)
-                    for r in reader.reads[load.buffer]
-                )
+                and self._is_read_in_place(producer, reader, load.buffer)
             )
             place = self.places.get(atom)
             if home.kind == "scalar" and isinstance(place, Variable):

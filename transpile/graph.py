@@ -12,16 +12,16 @@ may stand beside arrays. Sub-programs (branches, loop bodies) are graphs in `par
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from pathlib import PurePath
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from transpile.errors import InternalError
 from transpile.hashes import blake2b
-from transpile.records import dataclass
+from transpile.records import changed, dataclass, replace, same
 from transpile.types import FLOAT16, FLOAT32, SHORT_NAMES, ArrayType
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
@@ -39,7 +39,7 @@ class Source:
     scope: str = ""
 
     def __str__(self) -> str:
-        place = f"{PurePath(self.file).name}:{self.line}"
+        place = f"{os.path.basename(self.file)}:{self.line}"
         return f"{place} ({self.scope})" if self.scope else place
 
 
@@ -66,7 +66,7 @@ class Const:
     the program behind its key. Two constants are equal when type and bytes are.
     """
 
-    __slots__ = ("_digest", "name", "type", "value")
+    __slots__ = ("_digest", "_hash", "name", "type", "value")
 
     def __init__(self, value: Any, weak: bool = False, name: str = "") -> None:
         array = np.array(value, order="C", copy=True)
@@ -75,6 +75,7 @@ class Const:
         self.type = ArrayType(array.shape, array.dtype, weak)
         self.name = name
         self._digest: str | None = None
+        self._hash: int | None = None
 
     @property
     def is_scalar(self) -> bool:
@@ -96,7 +97,9 @@ class Const:
         )
 
     def __hash__(self) -> int:
-        return hash((self.type.strong, self.digest))
+        if self._hash is None:
+            self._hash = hash((self.type.strong, self.digest))
+        return self._hash
 
     def __str__(self) -> str:
         if self.is_scalar:
@@ -145,7 +148,7 @@ class Equation:
 
     def key(self) -> tuple[Any, ...]:
         """What it computes: equal for two equations that compute the same."""
-        return (self.primitive.name, self.inputs, _params_key(self.params))
+        return (self.primitive.name, self.inputs, _params_key(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +173,24 @@ class Graph:
                 found.setdefault(atom)
         return list(found)
 
+    def with_parts(self, equations: Sequence[Equation], outputs: Sequence[Atom]) -> Graph:
+        """The graph with other equations and outputs; itself where it has these very ones."""
+        equations, outputs = tuple(equations), tuple(outputs)
+        return changed(
+            self,
+            equations=same(self.equations, equations),
+            outputs=same(self.outputs, outputs),
+        )
+
+    @functools.cached_property
+    def primitives(self) -> frozenset[Primitive]:
+        """What its equations apply, those of its sub-graphs left out."""
+        return frozenset(equation.primitive for equation in self.equations)
+
     def subgraphs(self) -> Iterator[Graph]:
         """The graphs in the params of the equations: branches and loop bodies."""
         for equation in self.equations:
-            for value in equation.params.values():
-                yield from _graphs_in(value)
+            yield from graphs_in(equation)
 
     @functools.cached_property
     def has_effects(self) -> bool:
@@ -187,9 +203,8 @@ class Graph:
         for equation in self.equations if self.has_effects else ():
             if equation.primitive.kind == "effect":
                 found.append(site_of(equation))
-            for value in equation.params.values():
-                for graph in _graphs_in(value):
-                    found += graph.sites()
+            for graph in graphs_in(equation):
+                found += graph.sites()
         return found
 
     def _atoms(self) -> Iterator[Atom]:
@@ -211,7 +226,7 @@ class Graph:
         lines = []
         for equation in self.equations:
             inputs = tuple(numbers.get(a, a) for a in equation.inputs)
-            lines.append((equation.primitive.name, inputs, _params_key(equation.params)))
+            lines.append((equation.primitive.name, inputs, _params_key(equation)))
             for var in equation.outputs:
                 numbers[var] = len(numbers)
         types = tuple(v.type for v in self.inputs)
@@ -241,12 +256,12 @@ class Graph:
 
     def check(self) -> None:
         """Raise InternalError unless every rule of the language holds."""
-        defined = set(self.inputs)
+        defined: set[Atom] = set(self.inputs)
         if len(defined) != len(self.inputs):
             raise InternalError(f"an input of {self.name} is listed twice")
         for equation in self.equations:
             for atom in equation.inputs:
-                if isinstance(atom, Var) and atom not in defined:
+                if type(atom) is Var and atom not in defined:
                     raise InternalError(
                         f"{equation.primitive.name} reads an undefined value:\n{self}"
                     )
@@ -260,6 +275,13 @@ class Graph:
                 raise InternalError(f"an output of {self.name} is never defined")
 
 
+def graphs_in(equation: Equation) -> Iterator[Graph]:
+    """The graphs in the params of an equation."""
+    if equation.primitive.has_graphs:
+        for value in equation.params.values():
+            yield from _graphs_in(value)
+
+
 def _graphs_in(value: Any) -> Iterator[Graph]:
     """The graphs of a param: a graph, or those of a tuple."""
     if isinstance(value, Graph):
@@ -269,8 +291,11 @@ def _graphs_in(value: Any) -> Iterator[Graph]:
             yield from _graphs_in(item)
 
 
-def _params_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple((name, _param_key(params[name])) for name in sorted(params))
+def _params_key(equation: Equation) -> tuple[Any, ...]:
+    params = sorted(equation.params.items())
+    if not equation.primitive.has_graphs:
+        return tuple(params)
+    return tuple((name, _param_key(value)) for name, value in params)
 
 
 def _param_key(value: Any) -> Any:
@@ -283,7 +308,7 @@ def has_effect(equation: Equation) -> bool:
     """Tell whether an equation, or one in its graphs, does more than computing its results."""
     if equation.primitive.kind == "effect":
         return True
-    return any(g.has_effects for value in equation.params.values() for g in _graphs_in(value))
+    return any(graph.has_effects for graph in graphs_in(equation))
 
 
 @dataclass(frozen=True)

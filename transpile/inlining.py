@@ -11,6 +11,7 @@ from transpile.primitive import Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
 from transpile.primitives.linalg import dot_general, free_axes
+from transpile.tangles import tangled
 
 # A value that costs no more than this is computed again rather than kept.
 CHEAP = 2
@@ -29,6 +30,24 @@ _WHOLE = frozenset(
 )
 # What a subscript costs that is read from an array: the element is anywhere in memory.
 SUBSCRIPT_COST = 4
+
+
+class Survey:
+    """What a graph says of its values however they are placed: a graph may be placed anew.
+
+    producers   the equation of each value
+    updates     the slices that are put into arrays in memory
+    uses        how often each value is read, results included
+    costs       for each value the cost and the number of parts of its expression
+    tangled     the reshaped values that are put into memory
+    """
+
+    def __init__(self, graph: Graph, is_body: bool = False) -> None:
+        self.producers = {v: e for e in graph.equations for v in e.outputs}
+        self.updates = updates_in_place(graph, self.producers, is_body)
+        self.uses = graph.uses()
+        self.costs = inline_costs(graph, self.producers, self.updates, self.uses)
+        self.tangled = tangled(graph)
 
 
 def updates_in_place(graph: Graph, producers: dict[Var, Equation], is_body: bool) -> set[Var]:

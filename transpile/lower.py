@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile import walks
 from transpile.emit import Emitter, kernel_scope
 from transpile.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.loops import Buffer, Kernel, Program
@@ -66,7 +65,7 @@ class _Lowering:
                     kernels[0].comment,
                 )
             ]
-        program = Program(
+        return Program(
             self.function,
             self.inputs,
             self.outputs,
@@ -82,8 +81,6 @@ class _Lowering:
                 if not isinstance(p, int)
             ),
         )
-        walks.check(program)
-        return program
 
     def _kernel(self, items: list[Nest | Stage], number: int) -> Kernel:
         self.emitter.scope = kernel_scope(self.emitter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from transpile.runtime import find
 
@@ -52,6 +53,14 @@ def identifier(text: str) -> str:
     return name
 
 
+@lru_cache(maxsize=4096)
+def _allowed(hint: str) -> str:
+    """The hint as an identifier that nothing else has."""
+    base = identifier(hint)
+    is_taken = base in RESERVED or keyword.iskeyword(base) or find(base) is not None
+    return base + "_" if is_taken else base
+
+
 class Names:
     """Gives out unique identifiers; those of an outer scope are taken too."""
 
@@ -65,9 +74,7 @@ class Names:
 
     def new(self, hint: str) -> str:
         """The hint as an identifier, with a number where it is taken already."""
-        base = identifier(hint)
-        if base in RESERVED or keyword.iskeyword(base) or find(base) is not None:
-            base += "_"
+        base = _allowed(hint)
         name, number = base, self._numbers.get(base, 2)
         while name in self:
             name = f"{base}_{number}" if base[-1].isdigit() else f"{base}{number}"

@@ -21,7 +21,7 @@ from transpile.bodies import Bodies, wholes
 from transpile.diagonals import diagonals
 from transpile.dims import Dim, Index, Shape, Symbol, product, symbols_of
 from transpile.graph import Atom, Graph, Var
-from transpile.inlining import CHEAP, SUBSCRIPT_COST, cost_of
+from transpile.inlining import CHEAP, SUBSCRIPT_COST, Survey, cost_of
 from transpile.loops import Apply, Expr, Load
 from transpile.placement import Placement, Stage
 from transpile.primitive import TABLE
@@ -91,8 +91,9 @@ def _fuse_part(graph: Graph, given: Mapping[Var, Expr], bodies: Bodies) -> Fused
     computed again instead."""
     recompute: frozenset[Var] = frozenset()
     kept: frozenset[Var] = frozenset()
+    survey = Survey(graph, bodies.is_body)
     for _ in range(3):
-        fused = _fuse(Placement(graph, recompute, bodies, given, kept))
+        fused = _fuse(Placement(graph, recompute, bodies, given, kept, survey))
         fixed = set(graph.outputs) | _operands(fused.placement)
         cheap = _cheap_again(fused, fixed) | diagonals(fused.placement, fixed)
         late = _late_updates(fused) | _slices_before(fused)

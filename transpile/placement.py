@@ -31,11 +31,10 @@ from transpile.graph import Atom, Equation, Graph, Source, Var, has_effect
 from transpile.inlining import (
     CHEAP,
     LARGEST_EXPRESSION,
+    Survey,
     cost_of,
-    inline_costs,
     is_library_product,
     spreads,
-    updates_in_place,
 )
 from transpile.loops import Expr, Literal, Load
 from transpile.primitives import axes as axis_rows
@@ -44,7 +43,6 @@ from transpile.primitives.linalg import dot_general
 from transpile.products import Product, as_product
 from transpile.records import dataclass
 from transpile.routines import Routine, routine_of
-from transpile.tangles import tangled
 from transpile.types import BOOL, ArrayType
 from transpile.walks import subexpressions
 
@@ -118,18 +116,20 @@ class Placement(Elements):
         bodies: Bodies = NoBodies,
         given: Mapping[Var, Expr] | None = None,
         kept: frozenset[Var] = frozenset(),
+        survey: Survey | None = None,
     ) -> None:
-        super().__init__(graph, given, bodies.prefix)
+        survey = survey or Survey(graph, bodies.is_body)
+        super().__init__(graph, given, bodies.prefix, survey.producers)
         self.bodies = bodies
         self.recompute = recompute
         self.kept = kept
-        self.updates = updates_in_place(graph, self.producers, bodies.is_body)
+        self.updates = survey.updates
         self.controls: dict[Equation, Control] = {}
-        self.uses = graph.uses()
-        self.costs = inline_costs(graph, self.producers, self.updates, self.uses)
+        self.uses = survey.uses
+        self.costs = survey.costs
         self.products: dict[Var, Product | Convolution] = {}
         self.transforms: dict[Var, Transform] = {}
-        self.tangled = tangled(graph)
+        self.tangled = survey.tangled
         self.staged = self._decide()
         self.stages: list[Stage] = []
         for equation in graph.equations:

@@ -1,4 +1,4 @@
-"""Dataclasses that are written when they are used.
+"""Dataclasses that are written when they are used, and that keep what was found in them.
 
 Python makes the methods of a dataclass by compiling their text, which takes half a millisecond a
 class: a third of what it took to import this package, most of it for classes of which a process
@@ -10,13 +10,16 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable
-from operator import attrgetter
+from functools import wraps
+from operator import attrgetter, is_
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["dataclass", "replace"]
+__all__ = ["changed", "dataclass", "once", "replace", "same"]
 
 _Record = TypeVar("_Record")
+_Found = TypeVar("_Found")
+_Item = TypeVar("_Item")
 _lock = threading.RLock()
 _waiting: dict[type, Callable[[], None]] = {}
 
@@ -62,6 +65,39 @@ def replace(record: _Record, /, **changes: Any) -> _Record:
     if hasattr(cls, "__post_init__"):
         copy.__post_init__()  # type: ignore[attr-defined]
     return copy
+
+
+def changed(record: _Record, /, **values: Any) -> _Record:
+    """The record with these values; itself where it has them already."""
+    kept = record.__dict__
+    for name, value in values.items():
+        if kept[name] is not value:
+            return replace(record, **values)
+    return record
+
+
+def same(before: tuple[_Item, ...], after: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    """The tuple before, if the one after has the same objects in it."""
+    if after is before or len(after) != len(before):
+        return after
+    return before if all(map(is_, before, after)) else after
+
+
+def once(find: Callable[[_Record], _Found]) -> Callable[[_Record], _Found]:
+    """A function of a record that never changes, which finds its answer once and keeps it in that
+    record: a compiler asks the same of all parts of a program at every step, and a step leaves
+    most of them as they were."""
+    name = f"_{find.__name__}"
+
+    @wraps(find)
+    def answer(record: _Record) -> _Found:
+        kept = record.__dict__
+        if name not in kept:
+            kept[name] = find(record)
+        found: _Found = kept[name]
+        return found
+
+    return answer
 
 
 def _complete(cls: type) -> None:

@@ -1,11 +1,10 @@
-"""Going over programs of loops: what a part reads and writes, rebuilding it, checking it."""
+"""Going over programs of loops: what a part reads and writes, and rebuilding it."""
 
 from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping
-from operator import is_
-from typing import Any, TypeVar, cast
+from typing import cast
 
 from transpile.dims import Index, Shape, Symbol, substitute, symbols_of
 from transpile.errors import InternalError
@@ -31,7 +30,7 @@ from transpile.loops import (
     While,
     Within,
 )
-from transpile.records import replace
+from transpile.records import changed, once, replace, same
 from transpile.types import BOOL
 
 # ---------------------------------------------------------------------------------- traversals
@@ -73,7 +72,6 @@ def children(statement: Statement) -> tuple[Statement, ...]:
             return ()
 
 
-T = TypeVar("T")
 Bodies = Callable[[tuple[Statement, ...]], tuple[Statement, ...]]
 
 
@@ -98,13 +96,6 @@ def with_bodies(statement: Statement, function: Bodies) -> Statement:
             return statement
 
 
-def same(before: tuple[T, ...], after: tuple[T, ...]) -> tuple[T, ...]:
-    """The tuple before, if the one after has the same objects in it."""
-    if after is before or len(after) != len(before):
-        return after
-    return before if all(map(is_, before, after)) else after
-
-
 def is_sequence(statement: Statement) -> bool:
     """Tell whether what stands inside is a sequence of loop nests, as in a kernel: the user's own
     loops and branches."""
@@ -117,7 +108,7 @@ def map_sequences(body: tuple[Statement, ...], function: Bodies) -> tuple[Statem
     inner = tuple(
         with_bodies(s, lambda b: map_sequences(b, function)) if is_sequence(s) else s for s in body
     )
-    return function(inner)
+    return function(same(body, inner))
 
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -131,13 +122,10 @@ def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
 _COMPOUND = frozenset({For, If, While})
 
 
+@once
 def _inside(statement: Statement) -> tuple[Statement, ...]:
-    """All statements inside one, which keeps them: programs are walked over often, and a step
-    leaves most of their parts as they are."""
-    found: tuple[Statement, ...] | None = statement.__dict__.get("_inside")
-    if found is None:
-        found = statement.__dict__["_inside"] = tuple(walk(children(statement)))
-    return found
+    """All statements inside one."""
+    return tuple(walk(children(statement)))
 
 
 def computes_complex(program: Program) -> bool:
@@ -146,24 +134,19 @@ def computes_complex(program: Program) -> bool:
     return any(p.dtype.kind == "c" for s in statements for p in parts(s))
 
 
+@once
 def loads(statement: Statement) -> tuple[Load, ...]:
     """The elements that a statement itself reads, an updated one among them."""
-    found: tuple[Load, ...] | None = statement.__dict__.get("_loads")
-    if found is None:
-        found = tuple(p for p in parts(statement) if isinstance(p, Load))
-        if isinstance(statement, Update) and isinstance(statement.target, Load):
-            found = (*found, statement.target)
-        statement.__dict__["_loads"] = found
+    found = tuple(p for p in parts(statement) if isinstance(p, Load))
+    if isinstance(statement, Update) and isinstance(statement.target, Load):
+        found = (*found, statement.target)
     return found
 
 
+@once
 def parts(statement: Statement) -> tuple[Expr, ...]:
     """The expressions that stand directly in a statement and everything in them."""
-    found: tuple[Expr, ...] | None = statement.__dict__.get("_parts")
-    if found is None:
-        found = tuple(p for e in expressions(statement) for p in subexpressions(e))
-        statement.__dict__["_parts"] = found
-    return found
+    return tuple(p for e in expressions(statement) for p in subexpressions(e))
 
 
 def written(statement: Statement) -> tuple[str, ...]:
@@ -190,13 +173,22 @@ def map_expr(expr: Expr, function: Callable[[Expr], Expr]) -> Expr:
     return function(expr)
 
 
+def as_it_is(index: Index) -> Index:
+    """The index: for what changes expressions only."""
+    return index
+
+
 def map_statement(
-    statement: Statement, on_expr: Callable[[Expr], Expr], on_index: Callable[[Index], Index]
+    statement: Statement,
+    on_expr: Callable[[Expr], Expr],
+    on_index: Callable[[Index], Index] = as_it_is,
 ) -> Statement:
     """The statement with every expression and every index rebuilt, all the way down; the same
     object where that changes nothing."""
 
     def expression(expr: Expr) -> Expr:
+        if on_index is as_it_is:
+            return map_expr(expr, on_expr)
         return map_expr(expr, lambda e: on_expr(map_indices(e, on_index)))
 
     def body(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -238,15 +230,6 @@ def map_statement(
             return statement
 
 
-def changed(record: T, **values: Any) -> T:
-    """The record with these values; itself where it has them already."""
-    kept = record.__dict__
-    for name, value in values.items():
-        if kept[name] is not value:
-            return replace(record, **values)
-    return record
-
-
 def map_indices(expr: Expr, on_index: Callable[[Index], Index]) -> Expr:
     """One expression (not its operands) with its indices rebuilt."""
     match expr:
@@ -278,7 +261,7 @@ def map_accesses(statement: Statement, on_access: Callable[[str, Shape], Shape])
             return replace(inner, index=on_access(inner.buffer, inner.index))
         return with_bodies(inner, lambda body: tuple(map(on_store, body)))
 
-    return on_store(map_statement(statement, on_expr, lambda index: index))
+    return on_store(map_statement(statement, on_expr))
 
 
 def accesses(statement: Statement) -> Iterator[tuple[str, Shape]]:
@@ -287,6 +270,44 @@ def accesses(statement: Statement) -> Iterator[tuple[str, Shape]]:
         yield load.buffer, load.index
     if isinstance(statement, Store):
         yield statement.buffer, statement.index
+
+
+def indices(statement: Statement) -> Iterator[Index]:
+    """The indices that stand directly in a statement."""
+    for _, subscripts in accesses(statement):
+        yield from subscripts
+    for part in parts(statement):
+        match part:
+            case IndexValue(index=index):
+                yield index
+            case Within(index=index, low=low, high=high):
+                yield from (index, low, high)
+            case _:
+                pass
+    match statement:
+        case For(start=start, stop=stop, limit=limit):
+            yield from (start, stop) if limit is None else (start, stop, limit)
+        case Call(args=args):
+            yield from (a for a in args if not isinstance(a, Load))
+        case _:
+            pass
+
+
+@once
+def symbols_read(statement: Statement) -> frozenset[Symbol]:
+    """The symbols in the subscripts of a statement and of what stands inside it."""
+    own = {symbol for index in indices(statement) for symbol in symbols_of(index)}
+    return frozenset(own.union(*map(symbols_read, children(statement))))
+
+
+@once
+def names_read(statement: Statement) -> frozenset[str]:
+    """The scalars and subscripts that a statement, and what stands inside it, reads or updates."""
+    own = {part.name for part in parts(statement) if isinstance(part, Ref)}
+    own.update(symbol.name for index in indices(statement) for symbol in symbols_of(index))
+    if isinstance(statement, Update) and isinstance(statement.target, Ref):
+        own.add(statement.target.name)
+    return frozenset(own.union(*map(names_read, children(statement))))
 
 
 # What changes no largest or smallest number.
@@ -317,7 +338,20 @@ def without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
 
 def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Statement:
     """The statement with a loop's symbol replaced by an index."""
+    if symbol not in symbols_read(statement):
+        return statement
     return map_statement(statement, lambda e: e, lambda i: substitute(i, {symbol: value}))
+
+
+def map_kernels(program: Program, function: Callable[[Kernel], Kernel]) -> Program:
+    """The program with each kernel replaced by what the function makes of it; the same object
+    where that changes nothing."""
+    return changed(program, kernels=same(program.kernels, tuple(map(function, program.kernels))))
+
+
+def map_bodies(program: Program, function: Bodies) -> Program:
+    """The program with each kernel's body replaced by what the function makes of it, as above."""
+    return map_kernels(program, lambda k: changed(k, body=same(k.body, function(k.body))))
 
 
 def seen_by(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
@@ -329,7 +363,8 @@ def seen_by(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
     return ChainMap(others, cast("dict[str, Buffer]", buffers))
 
 
-def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
+@once
+def used_buffers(kernel: Kernel) -> tuple[tuple[str, ...], frozenset[str]]:
     """The buffers that a kernel reads or writes, in order of use, and those that it writes."""
     local = {s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc)}
     used: dict[str, None] = {}
@@ -340,7 +375,7 @@ def used_buffers(kernel: Kernel) -> tuple[list[str], set[str]]:
         for name in written(statement):
             used.setdefault(name)
             writes.add(name)
-    return [name for name in used if name not in local], writes - local
+    return tuple(name for name in used if name not in local), frozenset(writes - local)
 
 
 def deciding(program: Program) -> set[str]:
@@ -362,19 +397,31 @@ def of_one_kernel(program: Program) -> set[str]:
 
 def names_in(program: Program) -> set[str]:
     """Every name in a program: buffers, scalars, local arrays and loops."""
-    names = set(program.buffers())
-    for kernel in program.kernels:
-        names |= declared_names(kernel.body)
-        names.update(s.symbol.name for s in walk(kernel.body) if isinstance(s, For))
-    return names
+    return set(program.buffers()).union(*map(names_of_kernel, program.kernels))
+
+
+@once
+def names_of_kernel(kernel: Kernel) -> frozenset[str]:
+    """The scalars, local arrays and loops of a kernel."""
+    loops = {s.symbol.name for s in walk(kernel.body) if isinstance(s, For)}
+    return frozenset(declared_names(kernel.body) | loops)
 
 
 def declared_names(body: tuple[Statement, ...]) -> set[str]:
     """The scalars and local arrays that statements declare."""
-    names = {s.name for s in walk(body) if isinstance(s, Declare)}
-    return names | {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
+    return {name for s in walk(body) if (name := declared_name(s))}
 
 
+def declared_name(statement: Statement) -> str:
+    """The scalar or local array that a statement declares; "" where it declares none."""
+    match statement:
+        case Declare(name=name) | Alloc(buffer=Buffer(name=name)):
+            return name
+        case _:
+            return ""
+
+
+@once
 def is_independent(loop: For) -> bool:
     """Tell whether the iterations of a loop do not depend on each other: none changes a scalar, or
     the same element of an array, that was declared outside. (Subscripts that depend on the loop are
@@ -382,8 +429,7 @@ def is_independent(loop: For) -> bool:
     if loop.ordered and not loop.independent:
         return False
     inside = list(walk(loop.body))
-    declared = {s.name for s in inside if isinstance(s, Declare)}
-    declared |= {s.buffer.name for s in inside if isinstance(s, Alloc)}
+    declared = declared_names(loop.body)
     own = {loop.symbol}  # with the loops inside that begin where this one stands
     for statement in inside:
         match statement:
@@ -399,102 +445,3 @@ def is_independent(loop: For) -> bool:
             case _:
                 pass
     return True
-
-
-# --------------------------------------------------------------------------------------- check
-
-
-def check(program: Program, before: Program | None = None) -> None:
-    """Raise InternalError unless every name is known, every subscript has its buffer's rank, and
-    every symbol belongs to a loop around its use. Kernels that stand in a program that was checked
-    `before`, among the same buffers, are not looked at again."""
-    known: set[int] = set()
-    if before is not None and dict(before.buffers()) == dict(program.buffers()):
-        known = {id(kernel) for kernel in before.kernels}
-    for kernel in program.kernels:
-        if id(kernel) not in known:
-            _Scope(seen_by(program, kernel), frozenset(), frozenset(), {}).check(kernel.body)
-
-
-class _Scope:
-    """What statements may name: the buffers, the loops around them, the scalars and local arrays
-    declared before."""
-
-    def __init__(
-        self,
-        buffers: Mapping[str, Buffer],
-        symbols: frozenset[Symbol],
-        names: frozenset[str],
-        local: dict[str, Buffer],
-    ) -> None:
-        self.buffers = buffers
-        self.symbols = set(symbols)
-        self.names = set(names)
-        self.local = dict(local)
-        self.own: set[str] = set()
-
-    def inner(self, *symbols: Symbol) -> _Scope:
-        """A scope inside this one."""
-        around = frozenset(self.symbols.union(symbols))
-        return _Scope(self.buffers, around, frozenset(self.names), self.local)
-
-    def check(self, body: tuple[Statement, ...]) -> None:
-        """Check statements, in order."""
-        for statement in body:
-            if isinstance(statement, While):
-                once = (*statement.test, If(statement.condition, statement.body))
-                self.inner().check(once)
-                continue
-            self.check_reads(statement)
-            match statement:
-                case Declare():
-                    self.declare(statement)
-                case Alloc(buffer=buffer):
-                    self.local[buffer.name] = buffer
-                case Store(buffer=name, index=index):
-                    self.check_load(Load(name, index, BOOL))
-                case For(symbol=symbol, start=start, stop=stop):
-                    self.check_indices((start, stop))
-                    self.inner(symbol).check(statement.body)
-                case If():
-                    self.inner().check(statement.body)
-                    self.inner().check(statement.orelse)
-                case Swap(first=first, second=second):
-                    one, other = self.buffers.get(first), self.buffers.get(second)
-                    if one is None or other is None or one.shape != other.shape:
-                        raise InternalError(f"{first} and {second} cannot be exchanged")
-
-    def declare(self, statement: Declare) -> None:
-        """A new scalar."""
-        if statement.name in self.own:
-            raise InternalError(f"{statement.name} is declared twice")
-        self.own.add(statement.name)
-        self.names.add(statement.name)
-        if statement.symbol is not None:
-            self.symbols.add(statement.symbol)
-
-    def check_reads(self, statement: Statement) -> None:
-        """Check what a statement itself reads."""
-        for part in parts(statement):
-            if isinstance(part, Ref) and part.name not in self.names:
-                raise InternalError(f"{part.name} is read before it is declared")
-        for load in loads(statement):
-            self.check_load(load)
-
-    def check_load(self, load: Load) -> None:
-        """Check an element."""
-        buffer = self.local.get(load.buffer) or self.buffers.get(load.buffer)
-        if buffer is None:
-            raise InternalError(f"unknown buffer {load.buffer}")
-        if len(buffer.shape) != len(load.index):
-            raise InternalError(
-                f"{load.buffer} has {len(buffer.shape)} axes, not {len(load.index)}"
-            )
-        self.check_indices(load.index)
-
-    def check_indices(self, indices: Shape) -> None:
-        """Check subscripts, or the ends of a loop."""
-        for index in indices:
-            free = {s for s in symbols_of(index) if s.extent is not None} - self.symbols
-            if free:
-                raise InternalError(f"{', '.join(map(str, free))} is not a loop here: {index}")

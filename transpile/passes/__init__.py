@@ -7,7 +7,6 @@ placement (`transpile.placement`), so neither stands here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from transpile.graph import Equation, Graph
 from transpile.passes.barriers import remove_barriers
@@ -24,6 +23,7 @@ from transpile.passes.outputs import separate_outputs
 from transpile.passes.simplify import simplify
 from transpile.passes.transposes import sink_transposes
 from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
+from transpile.records import replace
 
 PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (inline_calls, "what a call computes is optimised and fused with what stands around it"),
@@ -50,10 +50,12 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
 
 def optimise(graph: Graph) -> Graph:
     """The graph after every pass, checked after each; the bodies of its loops and branches too."""
+    graph.check()
     for transform, _ in PASSES:
-        graph = transform(graph)
-        graph.check()
-    if not any(e.primitive.kind == "control" for e in graph.equations):
+        before, graph = graph, transform(graph)
+        if graph is not before:
+            graph.check()
+    if not any(row.kind == "control" for row in graph.primitives):
         return graph
     return replace(graph, equations=tuple(map(_with_optimised_parts, graph.equations)))
 

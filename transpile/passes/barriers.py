@@ -14,7 +14,7 @@ from transpile.primitives.elementwise import optimization_barrier
 
 def remove_barriers(graph: Graph) -> Graph:
     """The graph with the operand of each barrier in its place."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, _rule) if optimization_barrier in graph.primitives else graph
 
 
 def _rule(_: Builder, equation: Equation) -> Sequence[Atom] | None:

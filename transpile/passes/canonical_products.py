@@ -13,7 +13,7 @@ from transpile.primitives.linalg import dot_general, free_axes
 
 def canonical_products(graph: Graph) -> Graph:
     """Transpose the operands of contractions whose contracted or free axes are not neighbours."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, _rule) if dot_general in graph.primitives else graph
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:

@@ -19,7 +19,7 @@ SHORTEST_REDUCTION = 16
 
 def components(graph: Graph) -> Graph:
     """The graph with such reductions taken apart and their results joined."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, _rule) if any(r.kind == "reduce" for r in graph.primitives) else graph
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:

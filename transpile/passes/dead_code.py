@@ -3,11 +3,9 @@ branches, with all that they alone need."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from transpile.graph import Graph, live_equations
 
 
 def dead_code(graph: Graph) -> Graph:
     """The graph without what no output and no effect depends on."""
-    return replace(graph, equations=live_equations(graph.equations, graph.outputs))
+    return graph.with_parts(live_equations(graph.equations, graph.outputs), graph.outputs)

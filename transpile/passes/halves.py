@@ -56,8 +56,8 @@ _EXACT = {
 
 def halves(graph: Graph) -> Graph:
     """The graph in which float16 and bfloat16 are read, written and moved, and nothing else."""
-    atoms = [a for e in graph.equations for a in (*e.inputs, *e.outputs)]
-    if not any(a.type.dtype in HALVES for a in atoms):
+    dtypes = {a.type.dtype for e in graph.equations for a in (*e.inputs, *e.outputs)}
+    if dtypes.isdisjoint(HALVES):
         return graph
     return rewrite(graph, _Halves())
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import compress
 
 from transpile.graph import Atom, Equation, Graph, Var, has_effect
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import calls
 from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
+from transpile.records import replace
 
 
 def inline_calls(graph: Graph) -> Graph:
@@ -18,7 +18,8 @@ def inline_calls(graph: Graph) -> Graph:
     Raises TypeError for the tangents of a custom_vjp function, where something reads them: nothing
     but a transpose can use them.
     """
-    return rewrite(_read_parts(graph), _rule)
+    graph = _read_parts(graph)
+    return rewrite(graph, _rule) if any(row.has_graphs for row in graph.primitives) else graph
 
 
 def _read_parts(graph: Graph) -> Graph:
@@ -31,7 +32,7 @@ def _read_parts(graph: Graph) -> Graph:
             equation = _with_outputs(equation, flags)
             kept.append(equation)
             read.update(equation.inputs)
-    return replace(graph, equations=tuple(reversed(kept)))
+    return graph.with_parts(kept[::-1], graph.outputs)
 
 
 def _with_outputs(equation: Equation, flags: Sequence[bool]) -> Equation:

@@ -8,7 +8,6 @@ choice between numbers that cost next to nothing computes them all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from transpile.graph import Atom, Const, Equation, Graph, Var, has_effect, live_equations
 from transpile.passes.inline_calls import inlined
@@ -23,6 +22,7 @@ from transpile.primitives.control_operands import (
     operands_of,
     rebuilt,
 )
+from transpile.records import replace
 from transpile.types import BOOL
 
 # What is computed in every iteration rather than read from memory: an operation or two an element.
@@ -35,7 +35,7 @@ _INLINE = ("elementwise", "view", "generate", "piecewise")
 
 def loops(graph: Graph) -> Graph:
     """The graph with its loops and branches reduced, the innermost first."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, _rule) if any(r.kind == "control" for r in graph.primitives) else graph
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:

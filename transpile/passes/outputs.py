@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.primitives.axes import broadcast_in_dim
 from transpile.primitives.elementwise import copy
@@ -25,4 +23,4 @@ def separate_outputs(graph: Graph) -> Graph:
             atom = result
         taken.add(atom)
         outputs.append(atom)
-    return replace(graph, equations=tuple(equations), outputs=tuple(outputs))
+    return graph.with_parts(equations, outputs)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from transpile.graph import Atom, Equation, Graph, Source, Var
 from transpile.primitive import Primitive
+from transpile.records import replace
 
 
 class Builder:
@@ -50,11 +50,12 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
     """The graph with every equation offered to `rule`.
 
     The rule sees the equation with its new inputs. It gives the atoms that stand for its outputs
-    from now on, or None to keep it.
+    from now on, or None to keep it. A graph of which all is kept is the same object.
     """
     builder = Builder()
+    given, atoms = set(graph.inputs), builder.atoms
     for equation in graph.equations:
-        inputs = tuple(builder.read(a) for a in equation.inputs)
+        inputs = tuple([atoms.get(a, a) if type(a) is Var else a for a in equation.inputs])
         current = equation if inputs == equation.inputs else replace(equation, inputs=inputs)
         builder.source = equation.source
         builder.name = equation.outputs[0].name if equation.outputs else ""
@@ -64,7 +65,6 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
         else:
             for output, atom in zip(equation.outputs, results, strict=True):
                 builder.atoms[output] = atom
-                if isinstance(atom, Var) and not atom.name and atom not in graph.inputs:
+                if isinstance(atom, Var) and not atom.name and atom not in given:
                     atom.name = output.name
-    outputs = tuple(builder.read(a) for a in graph.outputs)
-    return replace(graph, equations=tuple(builder.equations), outputs=outputs)
+    return graph.with_parts(builder.equations, [builder.read(a) for a in graph.outputs])

@@ -33,17 +33,19 @@ def simplify(graph: Graph) -> Graph:
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if len(equation.outputs) != 1 or has_effect(equation):
         return None
+    offered = equation
     if equation.primitive.kind == "elementwise":
         equation = _with_scalar_constants(builder, equation)
     folded = _fold(builder, equation)
     if folded is None:
         rule = _RULES.get(equation.primitive)
         folded = rule(builder, equation) if rule is not None else None
-    if folded is None and equation.primitive.kind == "elementwise":
-        output = builder.apply(equation.primitive, *equation.inputs, **equation.params)
-        output.name = equation.output.name
-        return [output]
-    return None if folded is None else [folded]
+    if folded is not None:
+        return [folded]
+    if equation is offered:
+        return None
+    builder.add(equation)
+    return equation.outputs
 
 
 def _scalar(builder: Builder, atom: Atom) -> Const | None:

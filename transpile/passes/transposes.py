@@ -41,7 +41,7 @@ _MOVED = (broadcast_in_dim, concatenate, iota, pad, rev, slice_)
 
 def sink_transposes(graph: Graph) -> Graph:
     """Compute values in the order of axes in which all their readers want them."""
-    if not any(e.primitive is transpose for e in graph.equations):
+    if transpose not in graph.primitives:
         return graph
     layouts = _Layouts(graph).chosen()
     made: Made = {}

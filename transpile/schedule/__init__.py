@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from transpile.loops import Kernel, Program
 from transpile.options import Options
-from transpile.records import replace
+from transpile.records import changed, replace, same
 from transpile.schedule.blocks import blocks
 from transpile.schedule.buffers import buffers
 from transpile.schedule.collapse import collapse
@@ -37,7 +37,7 @@ from transpile.schedule.turned_operands import turned_operands
 from transpile.schedule.unravel import unravel
 from transpile.schedule.unused import unused
 from transpile.schedule.versions import versions
-from transpile.walks import changed, check, same
+from transpile.well_formed import check
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
@@ -107,7 +107,7 @@ def schedule(program: Program, options: Options) -> Program:
 def _with_same_kernels(before: Program, after: Program) -> Program:
     """The program after a step, with the very kernels of the one before where they are as they
     were."""
-    if len(before.kernels) != len(after.kernels):
+    if after is before or len(before.kernels) != len(after.kernels):
         return after
     pairs = zip(before.kernels, after.kernels, strict=True)
     kernels = same(before.kernels, tuple(_same_kernel(old, new) for old, new in pairs))

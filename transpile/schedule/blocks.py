@@ -25,11 +25,12 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
+from transpile.records import changed, replace, same
 from transpile.walks import (
     children,
     expressions,
     is_independent,
+    map_bodies,
     map_sequences,
     map_statement,
     names_in,
@@ -60,8 +61,8 @@ def blocks(program: Program, options: Options) -> Program:
                 body.append(statement)
         return tuple(body)
 
-    kernels = [replace(k, body=map_sequences(k.body, sequence)) for k in program.kernels]
-    return replace(program, kernels=tuple(kernels), temporaries=tuple(temporaries))
+    program = map_bodies(program, lambda body: map_sequences(body, sequence))
+    return changed(program, temporaries=same(program.temporaries, tuple(temporaries)))
 
 
 def _blocked(
@@ -121,7 +122,7 @@ def _renamed(loop: For, parts: dict[str, Ref]) -> For:
     def rename(expr: Expr) -> Expr:
         return parts.get(expr.name, expr) if isinstance(expr, Ref) else expr
 
-    return replace(loop, body=tuple(map_statement(s, rename, lambda i: i) for s in loop.body))
+    return replace(loop, body=tuple(map_statement(s, rename) for s in loop.body))
 
 
 def _once(loop: For, index: Index) -> Statement:

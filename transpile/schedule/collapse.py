@@ -25,6 +25,7 @@ from transpile.walks import (
     accesses,
     expressions,
     map_accesses,
+    map_kernels,
     seen_by,
     subexpressions,
     walk,
@@ -33,7 +34,7 @@ from transpile.walks import (
 
 def collapse(program: Program, options: Options) -> Program:
     """The program with its contiguous nests collapsed."""
-    return replace(program, kernels=tuple(_kernel(program, k) for k in program.kernels))
+    return map_kernels(program, lambda kernel: _kernel(program, kernel))
 
 
 def _kernel(program: Program, kernel: Kernel) -> Kernel:

@@ -35,6 +35,7 @@ from transpile.records import replace
 from transpile.walks import (
     accesses,
     is_independent,
+    map_bodies,
     map_expr,
     map_statement,
     names_in,
@@ -54,18 +55,16 @@ FEWEST_COLUMNS = 8
 def columns(program: Program, options: Options) -> Program:
     """The program with such nests turned inside out."""
     name = Names(names_in(program)).new("strip")
-    kernels = [replace(k, body=tuple(_statement(s, name) for s in k.body)) for k in program.kernels]
-    return replace(program, kernels=tuple(kernels))
+    return map_bodies(program, lambda body: tuple(_statement(s, name) for s in body))
 
 
 def _statement(statement: Statement, name: str) -> Statement:
-    if not isinstance(statement, For):
-        return with_bodies(statement, lambda body: tuple(_statement(s, name) for s in body))
-    if not statement.ordered and is_independent(statement) and _walks_columns(statement):
-        turned = _turn(statement, name)
+    if isinstance(statement, For) and not statement.ordered:
+        turns = is_independent(statement) and _walks_columns(statement)
+        turned = _turn(statement, name) if turns else None
         if turned is not None:
             return turned
-    return replace(statement, body=tuple(_statement(s, name) for s in statement.body))
+    return with_bodies(statement, lambda body: tuple(_statement(s, name) for s in body))
 
 
 def _walks_columns(loop: For) -> bool:
@@ -183,7 +182,7 @@ class Turner:
     def _scalar_statement(self, statement: Statement) -> Statement:
         if isinstance(statement, Declare) and statement.name in self.widened:
             statement = Store(statement.name, (self.lane,), statement.value)
-        statement = map_statement(statement, self._expr, lambda i: i)
+        statement = map_statement(statement, self._expr)
         if isinstance(statement, Store) and statement.buffer in self.rows:
             return replace(statement, index=(*statement.index, self.lane))
         return statement
@@ -210,7 +209,7 @@ def _names(statement: Statement) -> Iterator[str]:
         return expr
 
     if not isinstance(statement, (For, If)):
-        map_statement(statement, lambda e: map_expr(e, note), lambda i: i)
+        map_statement(statement, lambda e: map_expr(e, note))
     if isinstance(statement, Update) and isinstance(statement.target, Ref):
         found.append(statement.target.name)
     yield from found

@@ -166,5 +166,5 @@ def _in_place(kernel: Kernel, donated: str, output: str) -> Kernel:
         return expr
 
     shapes = tuple((n, s) for n, s in kernel.shapes if n != donated)
-    body = tuple(map_statement(s, swap, lambda i: i) for s in kernel.body)
+    body = tuple(map_statement(s, swap) for s in kernel.body)
     return replace(kernel, body=without_copies(body) or body, shapes=shapes)

@@ -34,7 +34,7 @@ from transpile.names import Names
 from transpile.options import Options
 from transpile.records import replace
 from transpile.types import BOOL, FLOAT32, FLOAT64, INT64
-from transpile.walks import accesses, names_in, with_bodies
+from transpile.walks import accesses, map_bodies, names_in, with_bodies
 
 # Shorter loops are over before it pays, sooner where both extremes share their flag; those over
 # columns do not wait for the step before.
@@ -52,10 +52,7 @@ def extremes(program: Program, options: Options) -> Program:
     if options.fast_math:
         return program
     names = Names(names_in(program))
-    kernels = []
-    for kernel in program.kernels:
-        kernels.append(replace(kernel, body=tuple(_body(kernel.body, names.inner()))))
-    return replace(program, kernels=tuple(kernels))
+    return map_bodies(program, lambda body: tuple(_body(body, names.inner())))
 
 
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:

@@ -11,12 +11,12 @@ from transpile.dims import Index, Shape, Symbol, product, recombine, row_major
 from transpile.loops import Alloc, Kernel, Program
 from transpile.options import Options
 from transpile.records import replace
-from transpile.walks import accesses, map_accesses, seen_by, walk
+from transpile.walks import accesses, map_accesses, map_kernels, seen_by, walk
 
 
 def flatten(program: Program, options: Options) -> Program:
     """The program with such arrays seen as long ones, kernel by kernel."""
-    return replace(program, kernels=tuple(_kernel(program, k) for k in program.kernels))
+    return map_kernels(program, lambda kernel: _kernel(program, kernel))
 
 
 def _kernel(program: Program, kernel: Kernel) -> Kernel:

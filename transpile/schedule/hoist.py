@@ -13,6 +13,7 @@ from transpile.loops import (
     For,
     If,
     IndexValue,
+    Kernel,
     Load,
     Program,
     Ref,
@@ -23,29 +24,24 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
+from transpile.records import changed, same
 from transpile.schedule.split import distinct
 from transpile.schedule.unused import unused
-from transpile.walks import (
-    expressions,
-    names_in,
-    subexpressions,
-    walk,
-    with_bodies,
-    written,
-)
+from transpile.walks import map_kernels, names_in, parts, walk, with_bodies, written
 
 
 def hoist(program: Program, options: Options) -> Program:
     """The program with the variables of subscripts as far outside as they can be."""
     program = unused(program, options)  # the steps before have left some, and made others
     taken = Names(names_in(program))
-    kernels = []
-    for kernel in program.kernels:
+
+    def hoisted(kernel: Kernel) -> Kernel:
+        if not any(isinstance(s, Declare) and s.symbol for s in walk(kernel.body)):
+            return kernel
         changing = {name for s in walk(kernel.body) for name in written(s)}
-        body = _hoisted(kernel.body, changing, taken.inner())
-        kernels.append(replace(kernel, body=body))
-    return replace(program, kernels=tuple(kernels))
+        return changed(kernel, body=_hoisted(kernel.body, changing, taken.inner()))
+
+    return map_kernels(program, hoisted)
 
 
 def _hoisted(
@@ -61,7 +57,7 @@ def _hoisted(
                 (within,) = statement.body
                 assert isinstance(within, For)
                 inner: tuple[Statement, ...] = (
-                    replace(within, body=_hoisted(within.body, changing, names)),
+                    changed(within, body=_hoisted(within.body, changing, names)),
                 )
             else:
                 inner = _hoisted(statement.body, changing, names)
@@ -71,27 +67,30 @@ def _hoisted(
                     if not (_is_fixed(m, changing) and declared.get(m.name) == m):
                         result.append(m)
                         declared[m.name] = m
-            result.append(replace(statement, body=inner))
+            result.append(changed(statement, body=same(statement.body, inner)))
         elif isinstance(statement, If | While):
             result.append(with_bodies(statement, lambda inner: _hoisted(inner, changing, names)))
         else:
             result.append(statement)
             if isinstance(statement, Declare):
                 declared[statement.name] = statement
-    return distinct(tuple(result), names)
+    return distinct(same(body, tuple(result)), names)
 
 
 def _is_fixed(statement: Statement, changing: set[str]) -> bool:
     """Tell whether a subscript has one value throughout the kernel: pieces of a loop share it."""
-    parts = [p for e in expressions(statement) for p in subexpressions(e)]
-    return not any(isinstance(p, Ref) or getattr(p, "buffer", None) in changing for p in parts)
+    return not any(
+        isinstance(p, Ref) or getattr(p, "buffer", None) in changing for p in parts(statement)
+    )
 
 
 def _split(
     symbol: Symbol, body: tuple[Statement, ...]
 ) -> tuple[list[Declare], tuple[Statement, ...]]:
     """The variables of a loop's body that do not depend on it, and the rest."""
-    changed = {
+    if not any(isinstance(s, Declare) and s.symbol for s in body):
+        return [], body
+    updated = {
         s.target.name for s in walk(body) if isinstance(s, Update) and isinstance(s.target, Ref)
     }
     stored = {name for s in walk(body) for name in written(s)}
@@ -103,17 +102,14 @@ def _split(
         if (
             isinstance(statement, Declare)
             and statement.symbol is not None
-            and all(
-                _is_invariant(part, inside, own | changed, stored)
-                for part in subexpressions(statement.value)
-            )
+            and all(_is_invariant(part, inside, own | updated, stored) for part in parts(statement))
         ):
             moved.append(statement)
             own.discard(statement.name)
             inside.discard(statement.symbol)
         else:
             rest.append(statement)
-    return moved, tuple(rest)
+    return moved, same(body, tuple(rest))
 
 
 def _is_invariant(part: Expr, symbols: set[Symbol], names: set[str], stored: set[str]) -> bool:

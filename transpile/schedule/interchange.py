@@ -13,16 +13,28 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from transpile.loops import Buffer, Declare, Expr, For, Program, Ref, Statement, Store, While
+from transpile.loops import (
+    Buffer,
+    Declare,
+    Expr,
+    For,
+    Kernel,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    While,
+)
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import dataclass, replace
+from transpile.records import changed, dataclass, replace, same
 from transpile.schedule.element_tiles import Tiles
 from transpile.schedule.elementwise_loops import Elementwise, as_elementwise, same_nest
 from transpile.schedule.split import distinct
 from transpile.schedule.standstill import stands_still
 from transpile.walks import (
     loads,
+    map_kernels,
     map_sequences,
     map_statement,
     names_in,
@@ -45,14 +57,22 @@ def interchange(program: Program, options: Options) -> Program:
     names = Names(names_in(program))
     temporaries = {b.name for b in program.temporaries} & of_one_kernel(program)
     gone: set[str] = set()
-    kernels = []
-    for kernel in program.kernels:
+
+    def interchanged(kernel: Kernel) -> Kernel:
+        if not any(map(_is_loop_of_users, walk(kernel.body))):
+            return kernel
         work = _Sequences(seen_by(program, kernel), names, temporaries, _uses(kernel.body), gone)
         body = map_sequences(kernel.body, work.changed)
         shapes = tuple((n, s) for n, s in kernel.shapes if n not in gone)
-        kernels.append(replace(kernel, body=body, shapes=shapes))
+        return replace(kernel, body=body, shapes=shapes)
+
+    found = map_kernels(program, interchanged)
     left = tuple(b for b in program.temporaries if b.name not in gone)
-    return replace(program, kernels=tuple(kernels), temporaries=left)
+    return changed(found, temporaries=same(program.temporaries, left))
+
+
+def _is_loop_of_users(statement: Statement) -> bool:
+    return isinstance(statement, While) or (isinstance(statement, For) and statement.ordered)
 
 
 def _uses(body: Body) -> Counter[str]:
@@ -84,7 +104,7 @@ class _Sequences:
         result: list[Statement] = []
         for position, statement in enumerate(body):
             tiles = None
-            if isinstance(statement, While) or (isinstance(statement, For) and statement.ordered):
+            if isinstance(statement, For | While) and _is_loop_of_users(statement):
                 tiles = self._tiles(statement, result, body[position + 1 :])
             if tiles is None:
                 result.append(statement)
@@ -153,7 +173,7 @@ def _mentions(statement: Statement, name: str) -> bool:
             seen.add(expr.name)
         return expr
 
-    map_statement(statement, note, lambda index: index)
+    map_statement(statement, note)
     return name in seen
 
 

@@ -24,9 +24,9 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.options import Options
 from transpile.primitive import TABLE
-from transpile.records import replace
 from transpile.walks import (
     expressions,
+    map_bodies,
     map_statement,
     names_in,
     subexpressions,
@@ -39,11 +39,7 @@ from transpile.walks import (
 def repeated(program: Program, options: Options) -> Program:
     """The program with its repeated subexpressions named."""
     taken = Names(names_in(program))
-    kernels = []
-    for kernel in program.kernels:
-        names = taken.inner()
-        kernels.append(replace(kernel, body=tuple(_body(kernel.body, names))))
-    return replace(program, kernels=tuple(kernels))
+    return map_bodies(program, lambda body: tuple(_body(body, taken.inner())))
 
 
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
@@ -84,7 +80,7 @@ class _Known:
         """The statement that reads the scalars."""
         if not self.refs:
             return statement
-        return map_statement(statement, lambda e: self.refs.get(e, e), lambda index: index)
+        return map_statement(statement, lambda e: self.refs.get(e, e))
 
 
 def _changed(statement: Statement) -> set[str]:
@@ -123,7 +119,7 @@ def _named(statement: Statement, names: Names) -> Iterator[Statement]:
         def swap(expr: Expr, target: Expr = target, ref: Ref = ref) -> Expr:
             return ref if expr == target else expr
 
-        statement = map_statement(statement, swap, lambda index: index)
+        statement = map_statement(statement, swap)
     yield statement
 
 

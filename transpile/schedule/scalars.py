@@ -30,10 +30,11 @@ from transpile.loops import (
     While,
 )
 from transpile.options import Options
-from transpile.records import replace
+from transpile.records import changed, same
 from transpile.walks import (
     is_sequence,
     loads,
+    map_kernels,
     map_statement,
     of_one_kernel,
     used_buffers,
@@ -48,12 +49,12 @@ def scalars(program: Program, options: Options) -> Program:
     candidates = {b.name for b in program.temporaries if not b.shape} & of_one_kernel(program)
     for kernel in program.kernels:
         candidates -= _bound_to_memory(kernel)
-    kernels = tuple(
-        replace(k, body=_sequence(k.body, candidates & set(used_buffers(k)[0])))
-        for k in program.kernels
+    program = map_kernels(
+        program,
+        lambda k: changed(k, body=_sequence(k.body, candidates.intersection(used_buffers(k)[0]))),
     )
     temporaries = tuple(b for b in program.temporaries if b.name not in candidates)
-    return replace(program, kernels=kernels, temporaries=temporaries)
+    return changed(program, temporaries=same(program.temporaries, temporaries))
 
 
 def _bound_to_memory(kernel: Kernel) -> set[str]:
@@ -110,7 +111,7 @@ def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, 
                 result.append(_declared_empty(name, uses))
                 values[name] = Ref(name, uses.dtypes[name])
         if values:
-            statement = map_statement(statement, lambda e: _read(e, values), lambda index: index)
+            statement = map_statement(statement, lambda e: _read(e, values))
         result += _stored(statement, order.keys(), values, uses, position)
     return tuple(result)
 

@@ -26,7 +26,7 @@ from transpile.loops import (
 )
 from transpile.options import Options
 from transpile.records import replace
-from transpile.walks import expressions, loads, subexpressions, walk, with_bodies
+from transpile.walks import loads, map_bodies, parts, walk, with_bodies
 
 _EXACT = ("maximum", "minimum", "logical_or", "logical_and")
 # Shorter loops are unrolled by the compiler.
@@ -41,9 +41,7 @@ STRIDED_LANES = 4
 
 def simd(program: Program, options: Options) -> Program:
     """The program with its vector loops marked."""
-    return replace(
-        program, kernels=tuple(replace(k, body=tuple(map(_mark, k.body))) for k in program.kernels)
-    )
+    return map_bodies(program, lambda body: tuple(map(_mark, body)))
 
 
 def _mark(statement: Statement) -> Statement:
@@ -126,8 +124,8 @@ def _reductions(loop: For) -> tuple[tuple[str, str], ...] | None:
         return None
     for statement in loop.body:
         # A running value (a scan's) is read while it grows: its order is its meaning.
-        if isinstance(statement, (Store, Declare, Update)):
-            for expr in expressions(statement):
-                if any(isinstance(p, Ref) and p.name in found for p in subexpressions(expr)):
-                    return None
+        if isinstance(statement, (Store, Declare, Update)) and any(
+            isinstance(p, Ref) and p.name in found for p in parts(statement)
+        ):
+            return None
     return tuple(sorted((op, name) for name, op in found.items()))

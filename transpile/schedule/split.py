@@ -14,12 +14,12 @@ from transpile.dims import Dim, Index, Symbol, bounds, substitute, symbols_of
 from transpile.loops import (
     Alloc,
     Apply,
-    Buffer,
     Call,
     Declare,
     Expr,
     For,
     If,
+    Kernel,
     Literal,
     Load,
     Program,
@@ -31,13 +31,15 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
+from transpile.records import changed, once, replace, same
 from transpile.types import BOOL
 from transpile.walks import (
-    expressions,
+    declared_name,
     is_sequence,
+    map_kernels,
     map_statement,
-    subexpressions,
+    names_of_kernel,
+    parts,
     substitute_index,
     walk,
     with_bodies,
@@ -52,12 +54,14 @@ MOST_STATEMENTS = 400
 def split(program: Program, options: Options) -> Program:
     """The program with its loops cut at the conditions on their indices."""
     buffers = Names(program.buffers())
-    kernels = []
-    for kernel in program.kernels:
-        taken = {n for s in walk(kernel.body) for n in (_declared(s), _symbol(s)) if n}
-        names = Names(taken, outer=buffers)
-        kernels.append(replace(kernel, body=distinct(tuple(_body(kernel.body)), names)))
-    return replace(program, kernels=tuple(kernels))
+
+    def cut(kernel: Kernel) -> Kernel:
+        if not _has_choices(kernel.body):
+            return kernel
+        body = tuple(_body(kernel.body))
+        return replace(kernel, body=distinct(body, Names(names_of_kernel(kernel), outer=buffers)))
+
+    return map_kernels(program, cut)
 
 
 def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -70,18 +74,6 @@ def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
             yield statement
 
 
-def _declared(statement: Statement) -> str:
-    match statement:
-        case Declare(name=name) | Alloc(buffer=Buffer(name=name)):
-            return name
-        case _:
-            return ""
-
-
-def _symbol(statement: Statement) -> str:
-    return statement.symbol.name if isinstance(statement, For) else ""
-
-
 def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]:
     """The statements of one scope, where pieces of a single iteration now stand side by side, with
     another name for what a second piece declares again."""
@@ -90,7 +82,7 @@ def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]
     symbols: dict[Symbol, Index] = {}
     result: list[Statement] = []
     for statement in body:
-        name = _declared(statement)
+        name = declared_name(statement)
         if name:
             others.pop(name, None)
         if name in seen:
@@ -102,7 +94,7 @@ def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]
         seen.add(name)
         statement = with_bodies(statement, lambda inner: distinct(inner, names))
         result.append(_renamed(statement, others, symbols) if others else statement)
-    return tuple(result)
+    return same(body, tuple(result))
 
 
 def _renamed(
@@ -112,10 +104,10 @@ def _renamed(
 
     def on_expr(expr: Expr) -> Expr:
         match expr:
-            case Ref(name=name):
-                return replace(expr, name=others.get(name, name))
-            case Load(buffer=buffer):
-                return replace(expr, buffer=others.get(buffer, buffer))
+            case Ref(name=name) if name in others:
+                return replace(expr, name=others[name])
+            case Load(buffer=buffer) if buffer in others:
+                return replace(expr, buffer=others[buffer])
             case _:
                 return expr
 
@@ -123,14 +115,13 @@ def _renamed(
         match inner:
             case For() | If() | While():
                 return with_bodies(inner, lambda body: tuple(map(on_names, body)))
-            case Declare(name=name):
-                return replace(inner, name=others.get(name, name))
-            case Alloc(buffer=buffer):
-                name = others.get(buffer.name, buffer.name)
-                return Alloc(replace(buffer, name=name))
-            case Store(buffer=name):
-                return replace(inner, buffer=others.get(name, name))
-            case Call(writes=writes):
+            case Declare(name=name) if name in others:
+                return replace(inner, name=others[name])
+            case Alloc(buffer=buffer) if buffer.name in others:
+                return Alloc(replace(buffer, name=others[buffer.name]))
+            case Store(buffer=name) if name in others:
+                return replace(inner, buffer=others[name])
+            case Call(writes=writes) if not others.keys().isdisjoint(writes):
                 return replace(inner, writes=tuple(others.get(n, n) for n in writes))
             case _:
                 return inner
@@ -139,10 +130,10 @@ def _renamed(
 
 
 def _loop(loop: For) -> Iterator[Statement]:
-    loop = _decided(loop)
+    loop = changed(loop, body=same(loop.body, tuple(map(_simplified, loop.body))))
     cuts = _cuts(loop)
     if not cuts:
-        yield replace(loop, body=tuple(_body(loop.body)))
+        yield with_bodies(loop, lambda inner: tuple(_body(inner)))
         return
     ends = [*cuts, loop.stop]
     start = loop.start
@@ -164,20 +155,15 @@ def pieces(loop: For, start: Index, end: Index) -> Iterator[Statement]:
     yield replace(piece, body=tuple(_body(piece.body)))
 
 
-def _decided(loop: For) -> For:
-    return replace(loop, body=tuple(_simplified(s) for s in loop.body))
-
-
 def _cuts(loop: For) -> list[int]:
     """Where the conditions on the loop's own index change; none when that is too often."""
     if not isinstance(loop.start, int) or not isinstance(loop.stop, int):
         return []
     cuts: set[int] = set()
     for statement in walk(loop.body):
-        for expr in expressions(statement):
-            for part in subexpressions(expr):
-                if isinstance(part, Within) and symbols_of(part.index) == {loop.symbol}:
-                    cuts |= _changes(part, loop.symbol)
+        for part in parts(statement):
+            if isinstance(part, Within) and symbols_of(part.index) == {loop.symbol}:
+                cuts |= _changes(part, loop.symbol)
     inside = sorted(c for c in cuts if loop.start < c < loop.stop)
     statements = sum(1 for _ in walk(loop.body))
     if len(inside) >= MOST_PIECES or (len(inside) + 1) * statements > MOST_STATEMENTS:
@@ -210,7 +196,22 @@ def _changes(condition: Within, symbol: Symbol) -> set[int]:
 
 def _simplified(statement: Statement) -> Statement:
     """The statement with every condition that is decided by the ranges resolved."""
-    return map_statement(statement, decided, lambda index: index)
+    return map_statement(statement, decided) if _has_choices((statement,)) else statement
+
+
+def _has_choices(body: tuple[Statement, ...]) -> bool:
+    """Tell whether anything in statements may be decided."""
+    return any(_chooses(statement) for statement in walk(body))
+
+
+@once
+def _chooses(statement: Statement) -> bool:
+    return any(isinstance(part, Within) or _is_chosen(part) for part in parts(statement))
+
+
+def _is_chosen(expr: Expr) -> bool:
+    """Tell whether an expression is a choice whose condition is known."""
+    return isinstance(expr, Apply) and expr.op == "select" and isinstance(expr.args[0], Literal)
 
 
 def decided(expr: Expr) -> Expr:
@@ -222,6 +223,7 @@ def decided(expr: Expr) -> Expr:
         below, above = bounds(expr.index - expr.low)[1], bounds(expr.high - expr.index)[1]
         if (below is not None and below < 0) or (above is not None and above < 1):
             return Literal(np.False_, BOOL)
-    if isinstance(expr, Apply) and expr.op == "select" and isinstance(expr.args[0], Literal):
-        return expr.args[1] if expr.args[0].value else expr.args[2]
+    match expr:
+        case Apply(op="select", args=(Literal(value=condition), x, y)):
+            return x if condition else y
     return expr

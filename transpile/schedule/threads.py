@@ -6,7 +6,7 @@ from transpile.cost import trips, work
 from transpile.loops import Alloc, Call, For, Program, Statement
 from transpile.options import Options
 from transpile.records import replace
-from transpile.walks import is_independent, is_sequence, walk, with_bodies
+from transpile.walks import is_independent, is_sequence, map_bodies, walk, with_bodies
 
 # A parallel region costs some microseconds, and on a busy machine the time slice that its last
 # thread waits for. What one thread does in 20 to 40 microseconds (in units of `cost.work`) is not
@@ -22,9 +22,7 @@ def threads(program: Program, options: Options) -> Program:
     """The program with its parallel loops marked; unchanged without OpenMP."""
     if not options.openmp:
         return program
-    return replace(
-        program, kernels=tuple(replace(k, body=tuple(map(_mark, k.body))) for k in program.kernels)
-    )
+    return map_bodies(program, lambda body: tuple(map(_mark, body)))
 
 
 def _may_share_out(statement: For) -> bool:
@@ -51,12 +49,10 @@ def _mark(statement: Statement) -> Statement:
         return statement
     if work(statement) < LEAST_WORK:
         return statement
-    if trips(statement) < 2 or not is_independent(statement):
-        return (
-            replace(statement, body=tuple(map(_mark, statement.body)))
-            if trips(statement) < 2
-            else statement
-        )
+    if trips(statement) < 2:
+        return with_bodies(statement, lambda body: tuple(map(_mark, body)))
+    if not is_independent(statement):
+        return statement
     depth = 1
     if trips(statement) < SHORT and len(statement.body) == 1:
         inner = statement.body[0]

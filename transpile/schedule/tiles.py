@@ -11,15 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from transpile.dims import Dim, Index, Shape, Symbol, is_within, product, substitute, symbols_of
-from transpile.loops import Alloc, Buffer, Call, Declare, Expr, For, If, Load, Program, Statement
+from transpile.loops import (
+    Alloc,
+    Buffer,
+    Call,
+    Declare,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    Program,
+    Statement,
+)
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
+from transpile.records import changed, replace, same
 from transpile.schedule.columns import step
 from transpile.walks import (
     accesses,
     is_independent,
     loads,
+    map_kernels,
     map_statement,
     names_in,
     seen_by,
@@ -39,25 +52,21 @@ FEWEST_TILES = 4
 def tiles(program: Program, options: Options) -> Program:
     """The program with such nests cut into tiles."""
     names = Names(names_in(program))
-    return replace(
-        program,
-        kernels=tuple(
-            replace(k, body=tuple(_statement(s, names, seen_by(program, k)) for s in k.body))
-            for k in program.kernels
-        ),
-    )
+
+    def tiled(kernel: Kernel) -> Kernel:
+        buffers = seen_by(program, kernel)
+        body = tuple(_statement(s, names, buffers) for s in kernel.body)
+        return changed(kernel, body=same(kernel.body, body))
+
+    return map_kernels(program, tiled)
 
 
 def _statement(statement: Statement, names: Names, buffers: Mapping[str, Buffer]) -> Statement:
-    if not isinstance(statement, For) or statement.ordered:
-        return with_bodies(
-            statement, lambda body: tuple(_statement(s, names, buffers) for s in body)
-        )
-    if len(statement.body) == 1 and isinstance(statement.body[0], For):
-        inner = statement.body[0]
-        if _walks_both_ways(statement, inner):
+    if isinstance(statement, For) and not statement.ordered and len(statement.body) == 1:
+        (inner,) = statement.body
+        if isinstance(inner, For) and _walks_both_ways(statement, inner):
             return _tiled(statement, inner, names.inner(), buffers)
-    return replace(statement, body=tuple(_statement(s, names, buffers) for s in statement.body))
+    return with_bodies(statement, lambda body: tuple(_statement(s, names, buffers) for s in body))
 
 
 def _walks_both_ways(outer: For, inner: For) -> bool:
@@ -185,4 +194,4 @@ def _reading(statement: Statement, load: Load, local: str, place: Shape) -> Stat
     def on_expr(expr: Expr) -> Expr:
         return replace(expr, buffer=local, index=place) if expr == load else expr
 
-    return map_statement(statement, on_expr, lambda index: index)
+    return map_statement(statement, on_expr)

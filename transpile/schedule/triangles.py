@@ -18,14 +18,14 @@ from transpile.elements import as_index
 from transpile.loops import Apply, Declare, Expr, For, Literal, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
+from transpile.records import replace, same
 from transpile.schedule.split import MOST_STATEMENTS, decided, distinct, pieces
 from transpile.types import BOOL
 from transpile.walks import (
-    expressions,
+    map_bodies,
     map_statement,
     names_in,
-    subexpressions,
+    parts,
     walk,
     with_bodies,
     without_copies,
@@ -50,13 +50,12 @@ _CHANGES = {
 def triangles(program: Program, options: Options) -> Program:
     """The program with such loops cut."""
     names = Names(names_in(program))
-    kernels = []
-    for kernel in program.kernels:
-        body = tuple(_body(kernel.body))
-        if body != kernel.body:
-            body = without_copies(distinct(body, names))
-        kernels.append(replace(kernel, body=body))
-    return replace(program, kernels=tuple(kernels))
+
+    def cut(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        found = same(body, tuple(_body(body)))
+        return body if found is body else without_copies(distinct(found, names))
+
+    return map_bodies(program, cut)
 
 
 def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -80,7 +79,7 @@ def _loop(loop: For) -> Iterator[Statement]:
             test: Literal(np.bool_(_holds(found, cuts[:number])), BOOL)
             for test, found in tests.items()
         }
-        body = tuple(map_statement(s, partial(_decided, values), lambda i: i) for s in loop.body)
+        body = tuple(map_statement(s, partial(_decided, values)) for s in loop.body)
         yield from pieces(replace(loop, body=body), start, end)
 
 
@@ -93,8 +92,7 @@ def _tests(loop: For) -> dict[Apply, None]:
     return {
         part: None
         for statement in walk(loop.body)
-        for expr in expressions(statement)
-        for part in subexpressions(expr)
+        for part in parts(statement)
         if isinstance(part, Apply) and len(part.args) == 2 and part.args[0].dtype.kind in "iu"
     }
 

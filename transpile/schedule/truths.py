@@ -32,7 +32,7 @@ from transpile.names import Names
 from transpile.options import Options
 from transpile.records import replace
 from transpile.types import BOOL, INT64
-from transpile.walks import names_in, subexpressions, with_bodies
+from transpile.walks import map_bodies, names_in, subexpressions, with_bodies
 
 # In loops of more iterations it makes no difference, and in fewer there are no lanes to fill.
 LONGEST = 512
@@ -46,10 +46,7 @@ _FLAGS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: INT64}  # by their
 def truths(program: Program, options: Options) -> Program:
     """The program with such loops changed."""
     names = Names(names_in(program))
-    kernels = []
-    for kernel in program.kernels:
-        kernels.append(replace(kernel, body=tuple(_body(kernel.body, names.inner()))))
-    return replace(program, kernels=tuple(kernels))
+    return map_bodies(program, lambda body: tuple(_body(body, names.inner())))
 
 
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:

@@ -11,19 +11,13 @@ from collections.abc import Iterator
 from math import gcd
 
 from transpile.cost import trips, work
-from transpile.dims import Dim, Index, Quotient, Remainder, Symbol, floor_divide, modulo, symbols_of
+from transpile.dims import Dim, Quotient, Remainder, Symbol, floor_divide, modulo, symbols_of
 from transpile.loops import (
-    Alloc,
     Apply,
-    Call,
-    Declare,
     For,
-    IndexValue,
     Kernel,
-    Load,
     Program,
     Statement,
-    Within,
 )
 from transpile.names import LOOP_NAMES
 from transpile.options import Options
@@ -34,9 +28,11 @@ from transpile.schedule.flatten import is_polynomial
 from transpile.schedule.split import split
 from transpile.schedule.threads import LEAST_WORK
 from transpile.walks import (
-    accesses,
+    declared_names,
     expressions,
+    indices,
     is_independent,
+    map_kernels,
     subexpressions,
     substitute_index,
     walk,
@@ -54,48 +50,18 @@ FEWEST_OUTER = 16
 def unravel(program: Program, options: Options) -> Program:
     """The program with such loops taken apart, and cut where conditions on their axes change."""
     buffers = set(program.buffers())
-    kernels: list[Kernel] = []
-    for kernel in program.kernels:
-        if any(not is_polynomial(i) for s in walk(kernel.body) for i in _indices(s)):
-            taken = buffers | {name for s in walk(kernel.body) for name in _declared(s)}
-            body = tuple(_statement(s, taken, True) for s in kernel.body)
-            if body != kernel.body:
-                alone = replace(program, kernels=(replace(kernel, body=body),))
-                kernel = split(alone, options).kernels[0]
-        kernels.append(kernel)
-    return replace(program, kernels=tuple(kernels))
 
+    def apart(kernel: Kernel) -> Kernel:
+        if all(is_polynomial(i) for s in walk(kernel.body) for i in indices(s)):
+            return kernel
+        taken = buffers | declared_names(kernel.body)
+        body = tuple(_statement(s, taken, True) for s in kernel.body)
+        if body == kernel.body:
+            return kernel
+        alone = replace(program, kernels=(replace(kernel, body=body),))
+        return split(alone, options).kernels[0]
 
-def _declared(statement: Statement) -> Iterator[str]:
-    match statement:
-        case Declare(name=name):
-            yield name
-        case Alloc(buffer=buffer):
-            yield buffer.name
-        case _:
-            pass
-
-
-def _indices(statement: Statement) -> Iterator[Index]:
-    """The indices that stand directly in a statement."""
-    for _, subscripts in accesses(statement):
-        yield from subscripts
-    for expr in expressions(statement):
-        for part in subexpressions(expr):
-            match part:
-                case IndexValue(index=index):
-                    yield index
-                case Within(index=index, low=low, high=high):
-                    yield from (index, low, high)
-                case _:
-                    pass
-    match statement:
-        case For(start=start, stop=stop):
-            yield from (start, stop)
-        case Call(args=args):
-            yield from (a for a in args if not isinstance(a, Load))
-        case _:
-            pass
+    return map_kernels(program, apart)
 
 
 def _statement(statement: Statement, taken: set[str], is_outermost: bool = False) -> Statement:
@@ -130,7 +96,7 @@ def _loop(loop: For, taken: set[str], is_outermost: bool) -> For | None:
 def _quotients(loop: For) -> Iterator[Quotient | Remainder]:
     """The quotients and remainders of a loop's index in its body."""
     for statement in walk(loop.body):
-        for index in _indices(statement):
+        for index in indices(statement):
             if isinstance(index, int) or loop.symbol not in index.symbols():
                 continue
             for atom in (a for monomial, _ in index.terms for a in monomial):

@@ -8,47 +8,27 @@ from __future__ import annotations
 
 from functools import partial
 
-from transpile.dims import Index, symbols_of
-from transpile.loops import Declare, Expr, Program, Ref, Statement, While
+from transpile.loops import Declare, Program, Statement, While
 from transpile.options import Options
-from transpile.records import replace
-from transpile.walks import map_statement, with_bodies
+from transpile.walks import map_bodies, names_read, with_bodies
 
 
 def unused(program: Program, options: Options) -> Program:
     """The program without constants that are never read."""
-    kernels = tuple(replace(k, body=_body(k.body, set())) for k in program.kernels)
-    return replace(program, kernels=kernels)
+    return map_bodies(program, lambda body: _body(body, frozenset()))
 
 
-def _body(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
-    """The statements of a scope without unused constants; `read` has the names that are read after
+def _body(body: tuple[Statement, ...], after: frozenset[str]) -> tuple[Statement, ...]:
+    """The statements of a scope without unused constants; `after` has the names that are read after
     it."""
     kept: list[Statement] = []
-    read = set(read)
+    read = set(after)
     for statement in reversed(body):
         if isinstance(statement, Declare) and statement.constant and statement.name not in read:
             continue
         # The condition of a `While` reads what its test declares.
-        inside = _names(statement) if isinstance(statement, While) else set()
-        statement = with_bodies(statement, partial(_body, read=inside))
-        read |= _names(statement)
+        inside = names_read(statement) if isinstance(statement, While) else frozenset()
+        statement = with_bodies(statement, partial(_body, after=inside))
+        read |= names_read(statement)
         kept.append(statement)
     return tuple(reversed(kept))
-
-
-def _names(statement: Statement) -> set[str]:
-    """The names of scalars and subscripts in a statement."""
-    found: set[str] = set()
-
-    def on_expr(expr: Expr) -> Expr:
-        if isinstance(expr, Ref):
-            found.add(expr.name)
-        return expr
-
-    def on_index(index: Index) -> Index:
-        found.update(symbol.name for symbol in symbols_of(index))
-        return index
-
-    map_statement(statement, on_expr, on_index)
-    return found

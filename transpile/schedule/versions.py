@@ -35,7 +35,9 @@ from transpile.types import BOOL, FLOAT32, FLOAT64
 from transpile.walks import (
     expressions,
     loads,
+    map_bodies,
     names_in,
+    parts,
     subexpressions,
     walk,
     with_bodies,
@@ -53,23 +55,17 @@ def versions(program: Program, options: Options) -> Program:
     if options.precise_math:
         return program
     names = Names(names_in(program))
-    kernels = []
-    for kernel in program.kernels:
-        ordinary = ordinary_angles(kernel.body)
-        kernels.append(replace(kernel, body=tuple(_body(kernel.body, names, ordinary))))
-    return replace(program, kernels=tuple(kernels))
+    return map_bodies(program, lambda body: tuple(_body(body, names, ordinary_angles(body))))
 
 
 def _body(
     body: tuple[Statement, ...], names: Names, ordinary: frozenset[Expr]
 ) -> Iterator[Statement]:
     for statement in body:
-        if not isinstance(statement, For):
-            yield with_bodies(statement, lambda inner: tuple(_body(inner, names, ordinary)))
-        elif statement.simd and _can_run_again(statement):
+        if isinstance(statement, For) and statement.simd and _can_run_again(statement):
             yield from _versions(statement, names, ordinary)
         else:
-            yield replace(statement, body=tuple(_body(statement.body, names, ordinary)))
+            yield with_bodies(statement, lambda inner: tuple(_body(inner, names, ordinary)))
 
 
 def _can_run_again(loop: For) -> bool:
@@ -81,13 +77,16 @@ def _can_run_again(loop: For) -> bool:
 
 
 def _versions(loop: For, names: Names, ordinary: frozenset[Expr]) -> Iterator[Statement]:
-    whole = [e for s in loop.body for e in expressions(s)]
-    found = _angles(p for e in whole for p in subexpressions(e))
+    found = _angles(p for s in loop.body for p in parts(s))
     angles = {angle: None for angle in found if angle not in ordinary}
+    if not _pays(loop, angles):
+        yield loop
+        return
+    whole = [e for s in loop.body for e in expressions(s)]
     declared = {s.name for s in loop.body if isinstance(s, Declare)}
     guarded = angles.keys() - _angles(p for e in whole for p in _unguarded(e)).keys()
     is_long = len(angles) > MOST_ANGLES
-    if not _pays(loop, angles) or is_long or guarded or any(_names(a) & declared for a in angles):
+    if is_long or guarded or any(_names(a) & declared for a in angles):
         yield loop
         return
     dtypes = dict.fromkeys(angle.dtype for angle in angles)

@@ -1,0 +1,125 @@
+"""Programs of loops that are well formed: the check after lowering and after each step of the
+schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transpile.dims import Shape, Symbol, symbols_of
+from transpile.errors import InternalError
+from transpile.loops import (
+    Alloc,
+    Buffer,
+    Declare,
+    For,
+    If,
+    Program,
+    Ref,
+    Statement,
+    Store,
+    Swap,
+    While,
+)
+from transpile.walks import loads, parts, seen_by
+
+
+def check(program: Program, before: Program | None = None) -> None:
+    """Raise InternalError unless every name is known, every subscript has its buffer's rank, and
+    every symbol belongs to a loop around its use. Kernels that stand in a program that was checked
+    `before`, among the same buffers, are not looked at again."""
+    if program is before:
+        return
+    known: set[int] = set()
+    if before is not None and before.buffers() == program.buffers():
+        known = {id(kernel) for kernel in before.kernels}
+    for kernel in program.kernels:
+        if id(kernel) not in known:
+            _Checker(seen_by(program, kernel)).scope(kernel.body)
+
+
+class _Checker:
+    """What statements may name at the place that is being checked: the buffers, the loops around
+    it, the scalars and local arrays declared before."""
+
+    def __init__(self, buffers: Mapping[str, Buffer]) -> None:
+        self.buffers = buffers
+        self.symbols: set[Symbol] = set()
+        self.names: set[str] = set()
+        self.local: dict[str, Buffer] = {}
+
+    def scope(self, body: tuple[Statement, ...], *around: Symbol) -> None:
+        """Check the statements of a scope, in order, and forget what they declare."""
+        declared: set[str] = set()
+        names: set[str] = set()
+        symbols = {s for s in around if s not in self.symbols}
+        local: dict[str, Buffer | None] = {}
+        self.symbols |= symbols
+        for statement in body:
+            match statement:
+                case Declare(name=name, symbol=symbol):
+                    self.reads(statement)
+                    if name in declared:
+                        raise InternalError(f"{name} is declared twice")
+                    declared.add(name)
+                    if name not in self.names:
+                        names.add(name)
+                        self.names.add(name)
+                    if symbol is not None and symbol not in self.symbols:
+                        symbols.add(symbol)
+                        self.symbols.add(symbol)
+                case Alloc(buffer=buffer):
+                    local.setdefault(buffer.name, self.local.get(buffer.name))
+                    self.local[buffer.name] = buffer
+                case _:
+                    self.statement(statement)
+        self.names -= names
+        self.symbols -= symbols
+        self.local.update((name, outer) for name, outer in local.items() if outer is not None)
+        for name in (name for name, outer in local.items() if outer is None):
+            del self.local[name]
+
+    def statement(self, statement: Statement) -> None:
+        """Check a statement that declares nothing, and what stands inside it."""
+        if isinstance(statement, While):
+            self.scope((*statement.test, If(statement.condition, statement.body)))
+            return
+        self.reads(statement)
+        match statement:
+            case For(symbol=symbol, start=start, stop=stop, body=body):
+                self.indices((start, stop))
+                self.scope(body, symbol)
+            case If(body=body, orelse=orelse):
+                self.scope(body)
+                self.scope(orelse)
+            case Store(buffer=name, index=index):
+                self.element(name, index)
+            case Swap(first=first, second=second):
+                one, other = self.buffers.get(first), self.buffers.get(second)
+                if one is None or other is None or one.shape != other.shape:
+                    raise InternalError(f"{first} and {second} cannot be exchanged")
+            case _:
+                pass
+
+    def reads(self, statement: Statement) -> None:
+        """Check what a statement itself reads."""
+        for part in parts(statement):
+            if type(part) is Ref and part.name not in self.names:
+                raise InternalError(f"{part.name} is read before it is declared")
+        for load in loads(statement):
+            self.element(load.buffer, load.index)
+
+    def element(self, name: str, index: Shape) -> None:
+        """Check an element of a buffer."""
+        buffer = self.local.get(name) or self.buffers.get(name)
+        if buffer is None:
+            raise InternalError(f"unknown buffer {name}")
+        if len(buffer.shape) != len(index):
+            raise InternalError(f"{name} has {len(buffer.shape)} axes, not {len(index)}")
+        self.indices(index)
+
+    def indices(self, indices: Shape) -> None:
+        """Check subscripts, or the ends of a loop."""
+        for part in indices:
+            free = [s for s in symbols_of(part) if s.extent is not None and s not in self.symbols]
+            if free:
+                raise InternalError(f"{', '.join(map(str, free))} is not a loop here: {part}")
