@@ -4,45 +4,68 @@
    by side: first only their sums, from which follows where each run starts, then the elements. The
    runs have a fixed length, so results do not depend on threads. Sums of numbers that are not
    negative never decrease, as when all is added one by one: a run is, and starts at the last sum
-   before it. -0.0 is the number to which adding changes nothing. */
+   before it. -0.0 is the number to which adding changes nothing.
 
-enum { CUMSUM_RUN = 1008, CUMSUM_LANES = 8 };
+   The runs of a group are in the lanes of vectors: blocks of their elements are transposed in
+   registers. Both steps are taken for a part of the groups that fits into a cache, then for the
+   next part. */
+
+enum { CUMSUM_RUN = 1008, CUMSUM_LANES = 8, CUMSUM_PART = 32 };
 
 /* Below this number of elements one thread is faster than several. */
 enum { CUMSUM_SHARED = 65536 };
 
-/* The sum of each of `lanes` runs of `length` elements, one after the other in x. */
-static inline void cumsum_totals_F(int64_t lanes, int64_t length, int64_t step, const F *x, F *totals)
+/* The elements of a group from x[0] on, as many as a vector has lanes: block[k][lane] is the k-th of
+   run number `lane`; they go backwards from x[0] where `step` is -1. */
+static inline void cumsum_load_F(int64_t step, const F *x, F block[][CUMSUM_LANES])
 {
-    F sums[CUMSUM_LANES];
-    for (int64_t lane = 0; lane < lanes; lane++) {
-        sums[lane] = x[lane * length * step];
-    }
-    for (int64_t i = 1; i < length; i++) {
-        for (int64_t lane = 0; lane < lanes; lane++) {
-            sums[lane] += x[(lane * length + i) * step];
-        }
-    }
-    for (int64_t lane = 0; lane < lanes; lane++) {
-        totals[lane] = sums[lane];
-    }
+    const F *first = step < 0 ? x - (TRANSPOSE_LANES_U - 1) : x;
+    for (int64_t lane = 0; lane < CUMSUM_LANES; lane += TRANSPOSE_LANES_U)
+        transpose_block_U((const U *)(first + lane * CUMSUM_RUN * step), CUMSUM_RUN * step,
+                          (U *)(block[0] + lane), CUMSUM_LANES);
 }
 
-/* out[i] = start + (x[0] + ... + x[i]) for each of `lanes` runs of `length` elements. */
-static inline void cumsum_runs_F(int64_t lanes, int64_t length, int64_t step, const F *x,
-                                 const F *starts, F *out)
+/* The sum of each run of a group, one after the other in x. */
+static inline void cumsum_totals_F(int64_t step, const F *x, F *totals)
 {
     F sums[CUMSUM_LANES];
-    for (int64_t lane = 0; lane < lanes; lane++) {
-        sums[lane] = x[lane * length * step];
-        out[lane * length * step] = starts[lane] + sums[lane];
-    }
-    for (int64_t i = 1; i < length; i++) {
-        for (int64_t lane = 0; lane < lanes; lane++) {
-            const int64_t at = (lane * length + i) * step;
-            sums[lane] += x[at];
-            out[at] = starts[lane] + sums[lane];
+    for (int64_t lane = 0; lane < CUMSUM_LANES; lane++)
+        sums[lane] = (F)-0.0;
+    for (int64_t i = 0; i < CUMSUM_RUN; i += TRANSPOSE_LANES_U) {
+        F block[TRANSPOSE_LANES_U][CUMSUM_LANES];
+        cumsum_load_F(step, x + i * step, block);
+        #pragma GCC unroll 8
+        for (int64_t k = 0; k < TRANSPOSE_LANES_U; k++) {
+            const F *next = block[step < 0 ? TRANSPOSE_LANES_U - 1 - k : k];
+            for (int64_t lane = 0; lane < CUMSUM_LANES; lane++)
+                sums[lane] += next[lane];
         }
+    }
+    for (int64_t lane = 0; lane < CUMSUM_LANES; lane++)
+        totals[lane] = sums[lane];
+}
+
+/* out[i] = start + (x[0] + ... + x[i]) for each run of a group. */
+static inline void cumsum_runs_F(int64_t step, const F *x, const F *starts, F *out)
+{
+    F sums[CUMSUM_LANES];
+    for (int64_t lane = 0; lane < CUMSUM_LANES; lane++)
+        sums[lane] = (F)-0.0;
+    for (int64_t i = 0; i < CUMSUM_RUN; i += TRANSPOSE_LANES_U) {
+        F block[TRANSPOSE_LANES_U][CUMSUM_LANES];
+        cumsum_load_F(step, x + i * step, block);
+        #pragma GCC unroll 8
+        for (int64_t k = 0; k < TRANSPOSE_LANES_U; k++) {
+            F *next = block[step < 0 ? TRANSPOSE_LANES_U - 1 - k : k];
+            for (int64_t lane = 0; lane < CUMSUM_LANES; lane++) {
+                sums[lane] += next[lane];
+                next[lane] = starts[lane] + sums[lane];
+            }
+        }
+        F *first = out + i * step - (step < 0 ? TRANSPOSE_LANES_U - 1 : 0);
+        for (int64_t lane = 0; lane < CUMSUM_LANES; lane += TRANSPOSE_LANES_U)
+            transpose_block_U((const U *)(block[0] + lane), CUMSUM_LANES,
+                              (U *)(first + lane * CUMSUM_RUN * step), CUMSUM_RUN * step);
     }
 }
 
@@ -50,25 +73,24 @@ static inline void cumsum_runs_F(int64_t lanes, int64_t length, int64_t step, co
    `out` is not NULL, their elements; `step` is -1 where the row goes backwards from x[0]. */
 static inline void cumsum_group_F(int64_t n, int64_t run, int64_t step, const F *x, F *starts, F *out)
 {
-    const int64_t first = run * CUMSUM_RUN;
-    const int64_t whole = (n - first) / CUMSUM_RUN;
-    if (whole >= CUMSUM_LANES && out == NULL) {
-        cumsum_totals_F(CUMSUM_LANES, CUMSUM_RUN, step, x + first * step, starts + run);
+    const int64_t first = run * CUMSUM_RUN, end = first + CUMSUM_LANES * CUMSUM_RUN;
+    if (end <= n && out == NULL) {
+        cumsum_totals_F(step, x + first * step, starts + run);
         return;
     }
-    if (whole >= CUMSUM_LANES) {
-        cumsum_runs_F(CUMSUM_LANES, CUMSUM_RUN, step, x + first * step, starts + run,
-                      out + first * step);
+    if (end <= n) {
+        cumsum_runs_F(step, x + first * step, starts + run, out + first * step);
         return;
     }
-    for (int64_t at = first; at < n; at += CUMSUM_RUN) {
-        const int64_t length = n - at < CUMSUM_RUN ? n - at : CUMSUM_RUN;
-        if (out == NULL) {
-            cumsum_totals_F(1, length, step, x + at * step, starts + at / CUMSUM_RUN);
+    for (int64_t at = first; at < n; at += CUMSUM_RUN, run++) {
+        F sum = (F)-0.0;
+        for (int64_t i = at; i < n && i < at + CUMSUM_RUN; i++) {
+            sum += x[i * step];
+            if (out != NULL)
+                out[i * step] = starts[run] + sum;
         }
-        else {
-            cumsum_runs_F(1, length, step, x + at * step, starts + at / CUMSUM_RUN, out + at * step);
-        }
+        if (out == NULL)
+            starts[run] = sum;
     }
 }
 
@@ -80,25 +102,30 @@ static inline void cumsum_F(int64_t rows, int64_t n, int64_t reverse, const F *x
     const int64_t runs = (n + CUMSUM_RUN - 1) / CUMSUM_RUN;
     const int64_t groups = (runs + CUMSUM_LANES - 1) / CUMSUM_LANES;
     const int64_t step = reverse ? -1 : 1, begin = reverse ? n - 1 : 0;
-    F *starts = scratch;
-    #pragma omp parallel for schedule(static) if (rows * n > CUMSUM_SHARED)
-    for (int64_t k = 0; k < rows * groups; k++) {
-        const int64_t row = k / groups;
-        cumsum_group_F(n, k % groups * CUMSUM_LANES, step, x + row * n + begin, starts + row * runs,
-                       NULL);
-    }
-    for (int64_t row = 0; row < rows; row++) {
-        F sum = (F)-0.0;
-        for (int64_t run = row * runs; run < (row + 1) * runs; run++) {
-            const F total = starts[run];
-            starts[run] = sum;
-            sum += total;
+    F *starts = scratch, sum = (F)-0.0;
+    for (int64_t part = 0; part < rows * groups; part += CUMSUM_PART) {
+        const int64_t next = part + CUMSUM_PART, end = next < rows * groups ? next : rows * groups;
+        #pragma omp parallel for schedule(static) if (rows * n > CUMSUM_SHARED)
+        for (int64_t k = part; k < end; k++) {
+            const int64_t row = k / groups;
+            cumsum_group_F(n, k % groups * CUMSUM_LANES, step, x + row * n + begin,
+                           starts + row * runs, NULL);
         }
-    }
-    #pragma omp parallel for schedule(static) if (rows * n > CUMSUM_SHARED)
-    for (int64_t k = 0; k < rows * groups; k++) {
-        const int64_t row = k / groups;
-        cumsum_group_F(n, k % groups * CUMSUM_LANES, step, x + row * n + begin, starts + row * runs,
-                       out + row * n + begin);
+        for (int64_t k = part; k < end; k++) {
+            const int64_t first = k % groups * CUMSUM_LANES;
+            F *start = starts + k / groups * runs;
+            sum = first == 0 ? (F)-0.0 : sum;
+            for (int64_t run = first; run < runs && run < first + CUMSUM_LANES; run++) {
+                const F total = start[run];
+                start[run] = sum;
+                sum += total;
+            }
+        }
+        #pragma omp parallel for schedule(static) if (rows * n > CUMSUM_SHARED)
+        for (int64_t k = part; k < end; k++) {
+            const int64_t row = k / groups;
+            cumsum_group_F(n, k % groups * CUMSUM_LANES, step, x + row * n + begin,
+                           starts + row * runs, out + row * n + begin);
+        }
     }
 }

@@ -59,6 +59,16 @@ def test_rows_of_matrices(shape, axis):
     np.testing.assert_array_equal(compiled(x), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 600_000), (7, 50_000), (70, 8200)])
+def test_parts_that_fit_into_a_cache_go_on_where_the_ones_before_end(shape, dtype):
+    x = drawn(np.random.default_rng(4), shape, dtype)
+    expected = np.stack([by_runs(row) for row in x])
+    np.testing.assert_array_equal(transpile.jit(lambda x: np.cumsum(x, axis=1))(x), expected)
+    backwards = transpile.jit(lambda x: transpile.lax.cumsum(x, axis=1, reverse=True))
+    np.testing.assert_array_equal(backwards(x[:, ::-1])[:, ::-1], expected)
+
+
 def test_what_is_short_or_strided_or_exact_is_a_loop():
     for x, axis in (
         (np.ones(SHORTEST - 1), 0),

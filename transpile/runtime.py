@@ -5,9 +5,9 @@ A file holds a family: comments, functions, typedefs, enums and `#if` blocks, ea
 column 0. A name that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned), `_C` (complex)
 or `_T` (floats and complex) is a pattern: asked for `absolute_i32`, the pattern `absolute_S` is
 instantiated by replacing whole words: `S` becomes `int32_t` and every `..._S` becomes `..._i32`
-(and `U`, `..._U` the unsigned partner; `R`, `..._R` the real partner of complex numbers and `Z` the
-complex one of floats, which are their own partners otherwise). What a program does not use is not
-pasted into it.
+(and `U`, `..._U` the unsigned partner, that of a float having its size; `R`, `..._R` the real
+partner of complex numbers and `Z` the complex one of floats, which are their own partners
+otherwise). What a program does not use is not pasted into it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ for _bits in (8, 16, 32, 64):
     for _letter, _prefix in (("S", "i"), ("U", "u")):
         _WORDS[f"{_prefix}{_bits}"] = (_letter, {"S": f"int{_bits}_t", "U": f"uint{_bits}_t"})
         _PARTNERS[f"{_prefix}{_bits}"] = {"S": f"i{_bits}", "U": f"u{_bits}"}
+
+for _suffix in ("f32", "f64"):
+    _WORDS[_suffix][1]["U"] = f"uint{_suffix[1:]}_t"
+    _PARTNERS[_suffix]["U"] = f"u{_suffix[1:]}"
 
 # NumPy's name -> the C library's, where they differ; the others are the same.
 LIBRARY = {
