@@ -261,9 +261,8 @@ class Executable:
         """The compiler's assembly for program.c."""
         options = self.lowering.options
         compiler = toolchain.find_compiler(options)
-        return toolchain.assembly(
-            compiler, self.entry.path("program.c"), toolchain.flags(compiler, options)
-        )
+        flags = toolchain.flags(compiler, options, self.entry.meta["effort"])
+        return toolchain.assembly(compiler, self.entry.path("program.c"), flags)
 
     def memory_analysis(self) -> MemoryAnalysis:
         """The sizes of arguments, results, workspace and code, in bytes."""

@@ -16,7 +16,7 @@ from transpile.records import dataclass
 class Options:
     """How to compile a program.
 
-    opt_level     0 to 3, the compiler's -O level
+    opt_level     0 to 3, the compiler's -O level; for huge programs at most (`transpile.effort`)
     march         the target processor, as in -march (`native`, `x86-64-v3`, `""` for the default)
     openmp        run large loops on several threads
     num_threads   how many threads; 0: `OMP_NUM_THREADS`, or all processors

@@ -107,7 +107,7 @@ class Steps:
         libraries = [word for words in dict.fromkeys(linked) for word in words]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
-        flags = toolchain.flags(compiler, self.options)
+        flags = toolchain.flags(compiler, self.options, self.text.effort)
         threads = pool_for(compiler, self.options, directory) if pooled else nullcontext(())
         with threads as words:
             log = toolchain.build_shared(
@@ -133,5 +133,6 @@ class Steps:
             "function": program.name,
             "workspace": program.workspace,
             "is_brief": is_brief(program),
+            "effort": self.text.effort,
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],
         }

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile import runtime, walks
+from transpile import effort, runtime, walks
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
@@ -68,6 +68,7 @@ class Text:
     source: str
     header: str
     constants: bytes = b""
+    effort: effort.Effort = "usual"
 
 
 @cache
@@ -135,7 +136,7 @@ class _Renderer:
             f"{b.name}: {_type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + notes(self.libraries)
+        ] + [*notes(self.libraries), *effort.notes(length := effort.effort_for(kernels))]
         source = (
             _environment()
             .get_template(self.dialect.template)
@@ -171,7 +172,7 @@ class _Renderer:
                 sites=sites,
             )
         )
-        return Text(source, text, bytes(self.binary))
+        return Text(source, text, bytes(self.binary), length)
 
     # ---------------------------------------------------------------------------------- entry
 

@@ -22,6 +22,7 @@ from transpile.compilers import (
     find_compiler,
     output_of,
 )
+from transpile.effort import Effort, effort_flags, level
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
 from transpile.hashes import blake2b
 from transpile.lapack import find_lapack
@@ -86,12 +87,19 @@ def ingredients(compiler: Compiler, options: Options) -> dict[str, str]:
     }
 
 
-def flags(compiler: Compiler, options: Options) -> tuple[str, ...]:
-    """The compiler's flags, in order; the same options and compiler give the same flags."""
-    chosen = ["-std=c11", f"-O{options.opt_level}", *_march(compiler, options.march)]
+def flags(compiler: Compiler, options: Options, effort: Effort = "usual") -> tuple[str, ...]:
+    """The compiler's flags, in order; the same options, compiler and effort give the same flags.
+
+    The effort follows from the program's text (`transpile.effort`), so the cache key needs none.
+    """
+    asked = options.opt_level
+    opt_level = level(effort, asked) if compiler.kind == "gcc" else asked
+    chosen = ["-std=c11", f"-O{opt_level}", *_march(compiler, options.march)]
     chosen += ["-fPIC", "-shared"]
     chosen += [flag for flag in OPTIONAL_FLAGS if flag in compiler.accepted]
-    if compiler.kind != "gcc":
+    if compiler.kind == "gcc":
+        chosen += effort_flags(effort, asked)
+    else:
         # clang warns of each loop marked simd that it does not vectorise.
         chosen.append("-Wno-pass-failed")
     if options.openmp and compiler.openmp:

@@ -1,0 +1,106 @@
+"""Effort: long programs are compiled without copies of functions, huge ones at -O1 with lanes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile import effort, toolchain
+from transpile.compilers import find_compiler
+from transpile.options import Options
+
+IS_GCC = find_compiler(Options()).kind == "gcc"
+
+
+def network(x, weights, layers=3):
+    """Layers of a network without loops: products, sums of rows and functions."""
+    for _ in range(layers):
+        hidden = np.tanh(x @ weights)
+        x = (hidden - hidden.mean(axis=1, keepdims=True)) / (1 + abs(hidden).sum(axis=0))
+    return x, x.sum(axis=1)
+
+
+def arguments():
+    random = np.random.default_rng(0)
+    return random.normal(size=(37, 12)), random.normal(size=(12, 12))
+
+
+def log_of(compiled):
+    return compiled._executable.entry.path("build.log").read_text()
+
+
+def vectors(compiled):
+    """Whether the program computes in vector registers longer than SSE's."""
+    assembly = compiled.as_text("asm")
+    return "ymm" in assembly or "zmm" in assembly
+
+
+def statements(words):
+    """Kernels whose statements have so many names and numbers."""
+    loop = {"kind": "for", "start": "0", "stop": "n", "body": [{"text": "x[i] = 1;"}]}
+    usual = {"text": "a = b + 1;"}
+    inner = {"kind": "if", "branches": [{"head": "if (c)", "body": [loop]}]}
+    found = [{"body": [inner]}]  # of 2 + 5 + 2 + 3 words
+    found += [{"body": [usual]} for _ in range((words - 12) // 3)]
+    return found
+
+
+def test_effort_follows_from_the_length_of_statements():
+    assert effort.effort_for([]) == "usual"
+    assert effort.effort_for(statements(effort.LONGEST_USUAL)) == "usual"
+    assert effort.effort_for(statements(effort.LONGEST_USUAL + 3)) == "long"
+    assert effort.effort_for(statements(effort.LONGEST)) == "long"
+    assert effort.effort_for(statements(effort.LONGEST + 3)) == "huge"
+
+
+@pytest.mark.parametrize("kind", ["gcc", "clang"])
+def test_flags_of_the_level_follow_the_effort_only_for_gcc(kind):
+    compiler = dataclasses.replace(find_compiler(Options()), kind=kind)
+
+    def flags(effort, asked=3, **options):
+        return toolchain.flags(compiler, Options(opt_level=asked, **options), effort)
+
+    usual, long, huge = flags("usual"), flags("long"), flags("huge")
+    assert usual == toolchain.flags(compiler, Options())
+    if kind == "clang":
+        assert usual == long == huge
+        return
+    assert "-O3" in long and set(long) - set(usual) == {*effort._CALLS}
+    assert "-O1" in huge and set(huge) - set(usual) == {"-O1", *effort._CALLS, *effort._HUGE}
+    assert "-O2" in flags("long", 2) and "-O1" in flags("huge", 2)
+    assert "-ftree-slp-vectorize" in flags("huge", 2)
+    for asked in (0, 1):  # asked for less, a program gets no more
+        assert f"-O{asked}" in flags("huge", asked)
+        assert "-ftree-slp-vectorize" not in flags("huge", asked)
+    with_own = flags("huge", extra_cflags=("-O3",))
+    assert with_own.index("-O3") > with_own.index("-O1")  # the user has the last word
+
+
+@pytest.mark.skipif(not IS_GCC, reason="only gcc's effort depends on the length")
+@pytest.mark.parametrize(("wanted", "limits"), [("long", (10, 10**6)), ("huge", (5, 10))])
+def test_text_log_and_assembly_are_of_one_effort(monkeypatch, tmp_path, wanted, limits):
+    x, weights = arguments()  # and a function of their own: traces of one are kept with its text
+    usual = vectors(transpile.jit(lambda *given: network(*given)).lower(x, weights).compile())
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(effort, "LONGEST_USUAL", limits[0])
+    monkeypatch.setattr(effort, "LONGEST", limits[1])
+    lowered = transpile.jit(lambda *given: network(*given)).lower(x, weights)
+    flags = effort.effort_flags(wanted, 3)
+    text = lowered.as_text()
+    assert f"\n   {wanted}: gcc takes least time with\n" in text and flags[-1] in text
+    compiled = lowered.compile()
+    log = log_of(compiled)
+    assert all(flag in log.split() for flag in flags)
+    assert (" -O1 " if wanted == "huge" else " -O3 ") in log
+    for found, expected in zip(compiled(x, weights), network(x, weights), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    assert vectors(compiled) == usual
+
+
+def test_usual_programs_say_nothing_of_effort():
+    x, weights = arguments()
+    lowered = transpile.jit(network).lower(x, weights)
+    assert "gcc takes" not in lowered.as_text()
+    log = log_of(lowered.compile())
+    assert "-O3" in log and "-fno-inline-functions" not in log

@@ -1,0 +1,73 @@
+"""Effort: how much of its time a C compiler may take, by the length of a program.
+
+gcc at -O3 takes seconds where it copies large functions, such as matrix products, to each of many
+calls, and some of its steps take time in the square of a function's length. Neither makes a long
+program faster, so a long one is compiled without such copies, at the same speed of its code, and a
+huge one at -O1 with vector lanes, for which gcc takes time in the program's length: half of that
+at -O3, or a tenth, for code that is as fast up to a third slower.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+Effort = Literal["usual", "long", "huge"]
+
+# Programs of more names and numbers than this are long, and huge. Steps of training of a
+# transformer have 4000 to 6000, a filter with all that it is tested by 13000; arrays passed through
+# 1000 operations of a network without loops have 10000.
+LONGEST_USUAL = 3000
+LONGEST = 15_000
+
+# Loops that are not marked for lanes get them as well. Aliases by type and functions that are equal
+# are what else -O1 leaves out and programs gain from.
+_HUGE = (
+    "-ftree-loop-vectorize",
+    "-ftree-slp-vectorize",
+    "-fstrict-aliasing",
+    "-fipa-icf",
+)
+_CALLS = ("-fno-inline-functions", "-fno-inline-functions-called-once")
+_WORD = re.compile(r"\w+")
+# `int64_t i = ; i < ; i++`, of which the ends are counted for themselves.
+_WORDS_OF_LOOP = 5
+
+
+def effort_for(kernels: Iterable[Mapping[str, Any]]) -> Effort:
+    """What the length of a program's kernels asks for, from their statements as the templates get
+    them."""
+    length = sum(_length(kernel["body"]) for kernel in kernels)
+    return "usual" if length <= LONGEST_USUAL else "long" if length <= LONGEST else "huge"
+
+
+def level(effort: Effort, asked: int) -> int:
+    """The -O level for a program, where the options ask for this one."""
+    return min(asked, 1) if effort == "huge" else asked
+
+
+def effort_flags(effort: Effort, asked: int) -> tuple[str, ...]:
+    """gcc's flags for a program beside the level, where the options ask for this one."""
+    if effort == "usual":
+        return ()
+    return (*_HUGE, *_CALLS) if effort == "huge" and asked > 1 else _CALLS
+
+
+def notes(effort: Effort) -> list[str]:
+    """What the comment of a program says of it."""
+    if effort == "usual":
+        return []
+    words = " ".join((*(("-O1", *_HUGE) if effort == "huge" else ()), *_CALLS))
+    return [f"{effort}: gcc takes least time with", words]
+
+
+def _length(nodes: Iterable[Mapping[str, Any]]) -> int:
+    """The number of names and numbers in statements."""
+    length = 0
+    for node in nodes:
+        parts = [node[key] for key in ("text", "head", "start", "stop") if key in node]
+        length += sum(len(_WORD.findall(part)) for part in parts)
+        length += _WORDS_OF_LOOP if node.get("kind") == "for" else 0
+        length += _length(node.get("branches", ())) + _length(node.get("body", ()))
+    return length
