@@ -19,7 +19,6 @@ from benchmarks.numba_math import CONTRACTED, exp32, f32, i32
 
 ITERATED = 64  # points that are iterated until the last has left
 EQUATIONS = 256  # equations that are solved until the last stands still
-DECAYED = 8  # steps of the moving average that are made at once
 
 
 @njit
@@ -176,19 +175,10 @@ def nussinov(sequence):
 
 @njit(**CONTRACTED)
 def moving_average(x):
-    """Blocks from a mean of zero, which wait for nothing; then what is left of the mean before."""
+    """One step after the other, as the scan says: blocks of steps round elsewhere, and overflow
+    where the steps do not."""
     out, mean = np.empty_like(x), x[0]
-    left, own = DECAY ** np.arange(1, DECAYED + 1), np.empty(DECAYED)
-    whole = x.size // DECAYED * DECAYED
-    for i in range(0, whole, DECAYED):
-        local = 0.0
-        for k in range(DECAYED):
-            local = DECAY * local + (1 - DECAY) * x[i + k]
-            own[k] = local
-        for k in range(DECAYED):
-            out[i + k] = own[k] + left[k] * mean
-        mean = out[i + DECAYED - 1]
-    for i in range(whole, x.size):
+    for i in range(x.size):
         mean = DECAY * mean + (1 - DECAY) * x[i]
         out[i] = mean
     return out

@@ -57,28 +57,15 @@ void nussinov(int64_t n, const int64_t *restrict sequence, int64_t *restrict bes
     }
 }
 
-/* Eight steps at once: three of doubling, then what came before them, times powers of 0.99. */
+/* One step after the other, as the scan says, each waiting for a multiplication and an addition in
+ * one. Eight steps at once, with powers of 0.99, would be another computation: it rounds elsewhere,
+ * and can overflow where the steps do not. */
 void moving_average(int64_t n, const double *restrict x, double *restrict out)
 {
-    typedef int64_t places __attribute__((vector_size(64)));
-    const double decay = 0.99, decay2 = decay * decay, decay4 = decay2 * decay2;
-    const doubles zero = {0};
-    doubles powers = zero + decay;
-    for (int k = 1; k < DOUBLE_LANES; k++)
-        powers[k] = powers[k - 1] * decay;
+    const double decay = 0.99;
     double mean = x[0];
-    int64_t i = 0;
-    for (; i + DOUBLE_LANES <= n; i += DOUBLE_LANES) {
-        doubles sum = (1 - decay) * *(const doubles *)(x + i);
-        sum += decay * __builtin_shuffle(zero, sum, (places){0, 8, 9, 10, 11, 12, 13, 14});
-        sum += decay2 * __builtin_shuffle(zero, sum, (places){0, 1, 8, 9, 10, 11, 12, 13});
-        sum += decay4 * __builtin_shuffle(zero, sum, (places){0, 1, 2, 3, 8, 9, 10, 11});
-        sum += powers * mean;
-        *(doubles *)(out + i) = sum;
-        mean = sum[DOUBLE_LANES - 1];
-    }
-    for (; i < n; i++)
-        out[i] = mean = decay * mean + (1 - decay) * x[i];
+    for (int64_t i = 0; i < n; i++)
+        out[i] = mean = fma(decay, mean, (1 - decay) * x[i]);
 }
 
 void newton(int64_t n, const double *restrict a, double *restrict x)
