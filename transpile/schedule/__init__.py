@@ -12,6 +12,7 @@ from transpile.schedule.buffers import buffers
 from transpile.schedule.collapse import collapse
 from transpile.schedule.columns import columns
 from transpile.schedule.donation import donation
+from transpile.schedule.draws import draws
 from transpile.schedule.extremes import extremes
 from transpile.schedule.flatten import flatten
 from transpile.schedule.hoist import hoist
@@ -81,6 +82,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (donation, "a result takes the memory of an argument that the caller gives up"),
     (scalars, "a number that only one kernel uses lives in a variable"),
     (local_arrays, "small arrays of one kernel with loops in it live in its registers"),
+    (draws, "random bits are drawn for some hundred elements, then functions of them computed"),
     (repeated, "a scalar used twice gets a name"),
     (threads, "outer loops with enough work run on several threads"),
     (hoist, "the subscript of a row is read once, before the loop over its elements"),

@@ -1,0 +1,130 @@
+"""Draws: which loops draw random bits first, and that results have the same bits."""
+
+import numpy as np
+import pytest
+from graphs import assert_same_results, lowered, module_of, statements_of
+
+from transpile import jit, lax, random
+from transpile.loops import Alloc, Apply, For
+from transpile.options import Options
+from transpile.run_loops import run
+from transpile.schedule.blocks import blocks
+from transpile.schedule.collapse import collapse
+from transpile.schedule.draws import DRAWS, draws
+from transpile.walks import parts
+from transpile.well_formed import check
+
+KEY = np.array([1, 7], "u4")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    for name, value in {"BLOCK": 8, "FEWEST": 4, "MOST": 16}.items():
+        monkeypatch.setattr(module_of(draws), name, value)
+
+
+def before(f, *args):
+    """The loops as the step gets them."""
+    program = lowered(f, *args)
+    for earlier in (collapse, blocks):
+        program = earlier(program, Options())
+    return program
+
+
+def normals(shape, dtype="f4"):
+    return lambda key: random.normal(key, shape, dtype)
+
+
+def two_draws(key):
+    one, other = random.split(key)
+    return random.normal(one, (50,)) * np.log(random.uniform(other, (50,)) + 1)
+
+
+def three_draws(key):
+    return sum(random.normal(k, (50,)) for k in random.split(key, 3))
+
+
+def of_batch(keys):
+    """A key for each row."""
+    return lax.map(lambda key: random.normal(key, (40,)), keys)
+
+
+def named(key):
+    """What is drawn has a name, and two uses."""
+    u = random.uniform(key, (50,))
+    return np.exp(u) * u
+
+
+def summed(key):
+    return np.exp(random.normal(key, (10,))).max()
+
+
+# A function, its key, and how many loops draw first.
+DRAWN = {
+    "blocks": (normals((50,)), KEY, 1),
+    "a remainder": (normals((61,)), KEY, 1),
+    "double precision": (normals((50,), "f8"), KEY, 1),
+    "short rows": (normals((3, 12)), KEY, 1),
+    "two": (two_draws, KEY, 2),
+    "a name": (named, KEY, 1),
+    "a search": (summed, KEY, 1),
+    "exponentials": (lambda key: random.exponential(key, (50,)), KEY, 1),
+}
+LEFT = {
+    "three": (three_draws, KEY),
+    "bits alone": (lambda key: random.bits(key, (50,)), KEY),
+    "cheap functions": (lambda key: random.uniform(key, (50,)), KEY),
+    "few": (normals((3,)), KEY),
+    "other functions": (lambda x: np.exp(x), np.ones(50)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_bits_are_drawn_before_functions_of_them_are_computed(name):
+    f, key, count = DRAWN[name]
+    program = before(f, key)
+    after = draws(program, Options())
+    check(after)
+    assert len([a for a in statements_of(after, Alloc) if "drawn" in a.buffer.name]) == count
+    assert_same_results(run(after, [key]), run(program, [key]))
+    for loop in statements_of(after, For):
+        ops = {p.op for s in loop.body for p in parts(s) if isinstance(p, Apply)}
+        assert not (ops & DRAWS and ops & {"erf_inv", "log", "log1p", "exp"})
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_other_loops_stay(name):
+    f, x = LEFT[name]
+    program = before(f, x)
+    assert draws(program, Options()) == program
+
+
+def test_what_is_drawn_by_a_loop_in_order_stays():
+    """Each step draws with a key that the one before has made."""
+
+    def f(key):
+        def step(key, _):
+            key, own = random.split(key)
+            return key, random.normal(own, ())
+
+        return lax.scan(step, key, None, length=20)[1]
+
+    program = before(f, KEY)
+    assert draws(program, Options()) == program
+    np.testing.assert_allclose(jit(f)(KEY), f(KEY), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("count", [7, 64, 1000, 4096, 4100, 9001])
+def test_numbers_are_the_same_however_many_are_drawn(monkeypatch, dtype, count):
+    """A counter's bits are its own: in blocks, in one pair of loops, or in no loop of their own."""
+    monkeypatch.undo()
+    many = jit(lambda key: random.normal(key, (10_000,), dtype))(KEY)
+    np.testing.assert_array_equal(jit(normals((count,), dtype))(KEY), many[:count])
+
+
+@pytest.mark.parametrize("f", [of_batch, two_draws, named], ids=lambda f: f.__name__)
+def test_compiled_numbers_are_right(monkeypatch, f):
+    monkeypatch.undo()
+    key = random.split(KEY, 70) if f is of_batch else KEY
+    np.testing.assert_allclose(jit(f)(key), f(key), rtol=1e-6)
