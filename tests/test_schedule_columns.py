@@ -6,11 +6,25 @@ from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import ordinary
 
 from transpile import hessian, jit
-from transpile.loops import For
+from transpile.dims import Dim, Symbol
+from transpile.loops import (
+    Alloc,
+    Buffer,
+    Declare,
+    For,
+    Kernel,
+    Literal,
+    Load,
+    Program,
+    Ref,
+    Store,
+    Update,
+)
 from transpile.options import Options
 from transpile.schedule.columns import columns, step
 from transpile.schedule.triangles import triangles
-from transpile.walks import accesses
+from transpile.types import FLOAT64
+from transpile.walks import accesses, walk
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +99,26 @@ def test_loops_that_end_elsewhere_for_each_column_stay():
 def test_second_derivatives_of_products_of_neighbours_and_of_sums_compile(f):
     x = ordinary("f8", (30,))
     np.testing.assert_allclose(jit(hessian(f))(x), hessian(f)(x), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("largest, width", [(512, 4), (511, 2), (256, 2), (255, None)])
+def test_strips_are_narrower_where_their_rows_would_be_large(monkeypatch, largest, width):
+    monkeypatch.setattr(module_of(columns), "LARGEST_ROW", largest)
+
+    column, row = Symbol("i", 0, 40), Symbol("j", 0, 16)
+    kept, acc = Buffer("kept", (16,), FLOAT64), Ref("acc", FLOAT64)
+    keeping = (
+        Store("kept", (Dim.of(row),), Load("x", (Dim.of(row), Dim.of(column)), FLOAT64)),
+        Update(acc, "add", Load("kept", (Dim.of(row),), FLOAT64)),
+    )
+    start = Declare("acc", Literal(np.float64(0), FLOAT64), constant=False)
+    end = Store("out", (Dim.of(column),), acc)
+    nest = For(column, 40, (Alloc(kept), start, For(row, 16, keeping), end))
+    arrays = Buffer("x", (16, 40), FLOAT64), Buffer("out", (40,), FLOAT64)
+    program = Program("f", arrays[:1], arrays[1:], (Kernel("f_1", (nest,)),))
+    if width is None:
+        assert columns(program, Options()) == program
+        return
+    after = assert_steps_agree(program, [np.round(ordinary("f8", (16, 40)))], columns)
+    found = [s.buffer for s in walk(after.kernels[0].body) if isinstance(s, Alloc)]
+    assert {buffer.shape[-1] for buffer in found} == {width}

@@ -115,18 +115,23 @@ def _turn(loop: For, name: str) -> For | None:
     if not isinstance(loop.stop, int):
         return None
     share = -(-loop.stop // (FEWEST_STRIPS * LANES)) * LANES
-    width = min(STRIP, loop.stop, share)
-    strips = -(-loop.stop // width)
+    wide = min(STRIP, loop.stop, share)
     local = [s.buffer for s in walk(loop.body) if isinstance(s, Alloc)]
-    for buffer in local:
-        size = product(buffer.shape) * buffer.dtype.itemsize * width
-        if not isinstance(size, int) or size > LARGEST_ROW:
-            return None
+    width = next((w for w in (wide, min(wide, STRIP // 2)) if _fit(local, w)), None)
+    if width is None:
+        return None
+    strips = -(-loop.stop // width)
     strip = Symbol(name, 0, strips)
     first = Dim.of(strip) * width if strips > 1 else 0
     turner = Turner(loop, first, width)
     body = tuple(turner.body(loop.body))
     return For(strip, strips, body)
+
+
+def _fit(local: list[Buffer], width: int) -> bool:
+    """Tell whether local arrays stay small with a place for each column of a strip."""
+    sizes = [product(b.shape) * b.dtype.itemsize * width for b in local]
+    return all(isinstance(size, int) and size <= LARGEST_ROW for size in sizes)
 
 
 class Turner:
