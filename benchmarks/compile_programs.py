@@ -70,6 +70,18 @@ def layers(number, xp, library):
     return function, (x, random.normal(size=(4, 16, 16)) / 4, random.permutation(16))
 
 
+def deep(number, xp, library):
+    """A network of many layers that all go over the same rows."""
+
+    def function(x, weights):
+        for layer in range(number // 2):
+            x = xp.tanh(x @ weights[layer % 4])
+        return x
+
+    random = np.random.default_rng(0)
+    return function, (random.normal(size=(128, 128)), random.normal(size=(4, 128, 128)) / 8)
+
+
 def scalars(number, xp, library):
     """Straight-line code over numbers: steps of a differential equation of many unknowns."""
     count = 50
@@ -151,6 +163,7 @@ KINDS: dict[str, Kind] = {
     "chain": Kind("elementwise operations on one array", chain),
     "shared": Kind("a wide graph of elementwise operations", shared),
     "layers": Kind("an unrolled network", layers),
+    "deep": Kind("a network of many layers over the same rows", deep),
     "scalars": Kind("straight-line code over numbers", scalars),
     "gradient_of_chain": Kind("the gradient of a chain", gradient_of_chain),
     "gradient_of_layers": Kind("the gradient of a network", gradient_of_layers),

@@ -53,6 +53,10 @@ def identifier(text: str) -> str:
     return name
 
 
+def _numbered(base: str, number: int) -> str:
+    return f"{base}_{number}" if base[-1].isdigit() else f"{base}{number}"
+
+
 @lru_cache(maxsize=4096)
 def _allowed(hint: str) -> str:
     """The hint as an identifier that nothing else has."""
@@ -75,13 +79,19 @@ class Names:
     def new(self, hint: str) -> str:
         """The hint as an identifier, with a number where it is taken already."""
         base = _allowed(hint)
-        name, number = base, self._numbers.get(base, 2)
-        while name in self:
-            name = f"{base}_{number}" if base[-1].isdigit() else f"{base}{number}"
-            number += 1
-        self._numbers[base] = number
+        name = _numbered(base, self._first_free(base)) if base in self else base
         self._taken.add(name)
         return name
+
+    def _first_free(self, base: str) -> int:
+        """The first number, from 2, with which a name is free; it only goes up."""
+        number = self._numbers.get(base)
+        if number is None:
+            number = 2 if self._outer is None else self._outer._first_free(base)
+        while _numbered(base, number) in self:
+            number += 1
+        self._numbers[base] = number
+        return number
 
     def inner(self) -> Names:
         """A scope inside this one."""

@@ -23,7 +23,7 @@ from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substi
 from transpile.loops import Alloc, Buffer, Call, For, Kernel, Load, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import dataclass, replace
+from transpile.records import changed, dataclass, replace, same
 from transpile.schedule.row_kernels import RowNest, as_nest, has_rows, row_shape
 from transpile.types import INT64
 from transpile.walks import (
@@ -39,6 +39,8 @@ LEAST_FLOPS, FEWEST_IMAGES = 1 << 20, 8
 LARGEST_PANELS = 1 << 19
 # The most bytes of the local arrays of an image, which are on a thread's stack.
 LARGEST_IMAGE = 1 << 17
+# At most so many kernels become one.
+LONGEST = 64
 
 Buffers = Mapping[str, Buffer]
 
@@ -95,7 +97,7 @@ def image_rows(program: Program, options: Options) -> Program:
         kernels.append(merger.kernel())
         program = replace(program, temporaries=merger.temporaries())
         position += len(group.parts)
-    return replace(program, kernels=tuple(kernels))
+    return changed(program, kernels=same(program.kernels, tuple(kernels)))
 
 
 class _Group:
@@ -108,7 +110,7 @@ class _Group:
         self.buffers = program.buffers()
         self.parts: list[Part] = []
         self.count = self._images(program.kernels[start : start + 2])
-        for kernel in program.kernels[start:] if self.count else ():
+        for kernel in program.kernels[start : start + LONGEST] if self.count else ():
             part = self._part(kernel)
             if part is None or not self._may_follow(part):
                 break
@@ -116,7 +118,7 @@ class _Group:
         while self.parts and not self._is_linked(self.parts[-1]):
             self.parts.pop()
         self.convolutions = [p for p in self.parts if isinstance(p, RowConvolution)]
-        self.local = self._local_values(users)
+        self.local = self._local_values(users) if self.convolutions else []
 
     def _images(self, first: tuple[Kernel, ...]) -> int:
         """How many images there are: the first convolution, of the first two kernels, decides."""

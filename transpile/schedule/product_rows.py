@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from functools import cached_property
+from itertools import accumulate
 
 from transpile.dims import Dim, Index, Shape, Symbol, product, substitute
 from transpile.loops import (
@@ -35,7 +37,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import dataclass, replace
+from transpile.records import changed, dataclass, replace, same
 from transpile.schedule.row_kernels import (
     Lead,
     RowNest,
@@ -74,6 +76,8 @@ FEWEST_SHARED = 4
 LEAST_ROWS = 8
 # Right operands that are read for no more rows than this are read where they are.
 ROWS_IN_PLACE = 128
+# At most so many kernels become one.
+LONGEST = 64
 # Vectors have at most this many numbers, panels twice as many columns.
 LANES = 16
 
@@ -85,11 +89,16 @@ def product_rows(program: Program, options: Options) -> Program:
     if options.blas != "none":
         return program
     users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
+    products = [as_product(kernel, program.buffers()) for kernel in program.kernels]
+    flops = [0, *accumulate(0 if p is None else p.flops for p in products)]
     kernels: list[Kernel] = []
     position = 0
     while position < len(program.kernels):
-        group = _Group(program, position, users)
-        merger = _merger(group)
+        within_reach = flops[min(position + LONGEST, len(products))] - flops[position]
+        merger = None
+        if within_reach >= LEAST_FLOPS:
+            group = _Group(program, position, products, users)
+            merger = _merger(group)
         if merger is None:
             kernels.append(program.kernels[position])
             position += 1
@@ -98,43 +107,56 @@ def product_rows(program: Program, options: Options) -> Program:
         temporaries = merger.temporaries()
         position += len(group.parts)
         program = replace(program, temporaries=temporaries)
-    return replace(program, kernels=tuple(kernels))
+    return changed(program, kernels=same(program.kernels, tuple(kernels)))
 
 
 @dataclass
 class _Group:
     """Kernels from one position on that go over the same rows: the longest sequence in which each
-    is a product, or reads and writes in a row only what the others do in the same row. `users`
-    counts the kernels that use each buffer."""
+    is a product, or reads and writes in a row only what the others do in the same row. `found` has
+    the kernels that are products, `users` counts the kernels that use each buffer.
+
+    uses      for each buffer the numbers of the parts that read or write it, in order
+    changes   for each buffer the numbers of the parts that write it
+    """
 
     program: Program
     start: int
+    found: Sequence[RowProduct | None]
     users: Counter[str]
     parts: list[Part] = field(default_factory=list)
     lead: Lead = ()
+    uses: dict[str, list[int]] = field(default_factory=dict)
+    changes: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.buffers = self.program.buffers()
-        for position in range(self.start, len(self.program.kernels)):
-            part = self._part(self.program.kernels[position])
+        for position in range(self.start, min(self.start + LONGEST, len(self.found))):
+            part = self._part(position)
             if part is None or not self._may_follow(part):
                 break
+            for numbers in self._numbers(part):
+                numbers.append(len(self.parts))
             self.parts.append(part)
         while self.parts and not self._is_linked(self.parts[-1]):
-            self.parts.pop()
+            for numbers in self._numbers(self.parts.pop()):
+                numbers.pop()
         self.products = [p for p in self.parts if isinstance(p, RowProduct)]
-        self.local = self._local_values()
-        self.homes = self._shared_homes()
 
-    def _part(self, kernel: Kernel) -> Part | None:
+    def _numbers(self, part: Part) -> Iterator[list[int]]:
+        """The lists of parts to which a part belongs, for the buffers that it uses."""
+        uses, changes = used_buffers(part.kernel)
+        yield from (self.uses.setdefault(name, []) for name in uses)
+        yield from (self.changes.setdefault(name, []) for name in changes)
+
+    def _part(self, position: int) -> Part | None:
         """A kernel as one over rows. The first product, of the first two kernels, decides what the
         rows are."""
-        found = as_product(kernel, self.buffers)
+        kernel, found = self.program.kernels[position], self.found[position]
         if self.parts:
             is_alike = found is not None and found.lead == self.lead
             return as_nest(kernel, self.lead) if found is None else found if is_alike else None
-        following = self.program.kernels[self.start + 1 : self.start + 2]
-        first = found or (as_product(following[0], self.buffers) if following else None)
+        first = next((p for p in self.found[position : position + 2] if p is not None), None)
         if first is None or not first.lead:
             return None
         self.lead = first.lead
@@ -143,12 +165,12 @@ class _Group:
     def _may_follow(self, part: Part) -> bool:
         """Tell whether a kernel reads only the same rows of what the others write, and changes
         nothing that they use."""
-        uses, changes = map(set, used_buffers(part.kernel))
-        for before in self.parts:
-            used, changed = map(set, used_buffers(before.kernel))
-            if not changes.isdisjoint(used):
-                return False
-            for name in changed & uses:
+        uses, changes = used_buffers(part.kernel)
+        if not changes.isdisjoint(self.uses):
+            return False
+        for name in uses:
+            for number in self.changes.get(name, ()):
+                before = self.parts[number]
                 if not (self._keeps_rows(before, name) and self._keeps_rows(part, name)):
                     return False
         scratch = {part.scratch} if isinstance(part, RowProduct) else set()
@@ -161,23 +183,19 @@ class _Group:
 
     def _is_linked(self, part: Part) -> bool:
         """Tell whether a kernel shares a buffer with another one, and one of them writes it."""
-        uses, changes = map(set, used_buffers(part.kernel))
-        for other in self.parts:
-            used, changed = map(set, used_buffers(other.kernel))
-            if other is not part and not (changes.isdisjoint(used) and uses.isdisjoint(changed)):
-                return True
-        return False
+        uses, changes = used_buffers(part.kernel)
+        others = [*(self.uses[n] for n in changes), *(self.changes.get(n, []) for n in uses)]
+        return any(self.parts[number] is not part for numbers in others for number in numbers)
 
-    def _local_values(self) -> list[str]:
+    @cached_property
+    def local(self) -> list[str]:
         """The temporaries that only these kernels use."""
-        if not self.parts:
-            return []
-        own = Counter(n for p in self.parts for n in used_buffers(p.kernel)[0])
-        inside = {n for p in self.parts for n in used_buffers(p.kernel)[1]}
-        inside = {n for n in inside if own[n] == self.users[n]} - {p.scratch for p in self.products}
+        inside = {n for n in self.changes if len(self.uses[n]) == self.users[n]}
+        inside -= {p.scratch for p in self.products}
         return [b.name for b in self.program.temporaries if b.name in inside]
 
-    def _shared_homes(self) -> dict[str, str]:
+    @cached_property
+    def homes(self) -> dict[str, str]:
         """For local values the buffer that they share with what is made of them, element by
         element, in the nest that reads them last."""
         homes: dict[str, str] = {}
@@ -185,7 +203,6 @@ class _Group:
             part = self.parts[position]
             if not isinstance(part, RowNest):
                 continue
-            before, after = self.parts[:position], self.parts[position + 1 :]
             taken = set(homes.values())
             uses, changes = used_buffers(part.kernel)
             for result in sorted(changes):
@@ -195,8 +212,7 @@ class _Group:
                         and name not in homes
                         and homes.get(result, result) not in taken
                         and self._is_alike(name, result)
-                        and any(name in used_buffers(p.kernel)[1] for p in before)
-                        and not any(name in used_buffers(p.kernel)[0] for p in after)
+                        and self.changes[name][0] < position == self.uses[name][-1]
                         and _replaces(part.body, name, result)
                     ):
                         homes[name] = homes.get(result, result)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import ChainMap
 from collections.abc import Iterator
+from typing import cast
 
 from transpile.cost import trips
 from transpile.dims import Dim, Index, Shape, Symbol, product, symbols_of
@@ -34,12 +35,13 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import dataclass, replace
+from transpile.records import changed, dataclass, replace, same
 from transpile.schedule.columns import Turner
 from transpile.walks import (
     accesses,
     is_independent,
     loads,
+    map_kernels,
     map_statement,
     names_in,
     seen_by,
@@ -61,11 +63,12 @@ LARGEST = 24576
 def short_rows(program: Program, options: Options) -> Program:
     """The program with such nests turned inside out."""
     names = Names(names_in(program))
-    kernels = []
-    for kernel in program.kernels:
+
+    def turned(kernel: Kernel) -> Kernel:
         strips = _Strips(program, kernel, names)
-        kernels.append(replace(kernel, body=tuple(map(strips.statement, kernel.body))))
-    return replace(program, kernels=tuple(kernels))
+        return changed(kernel, body=same(kernel.body, tuple(map(strips.statement, kernel.body))))
+
+    return map_kernels(program, turned)
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class _Strips:
 
     def __init__(self, program: Program, kernel: Kernel, names: Names) -> None:
         local = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-        self.buffers = ChainMap(local, dict(seen_by(program, kernel)))
+        self.buffers = ChainMap(local, cast("dict[str, Buffer]", seen_by(program, kernel)))
         self.changed = {name for s in walk(kernel.body) for name in written(s)}
         self.names = names
 
