@@ -26,7 +26,7 @@ DATA_FLOW = """
     places sorts cumulative tangles elements inlining bodies placement updates diagonals nest
     sharing library_calls repeats effects emit lower
     schedule
-    dialect expression blas lapack layout sites outlined effort render
+    dialect expression blas lapack layout sites outlined effort alike render
     directories compilers toolchain entry cache own_libraries load threads called reserve
     pipeline identity executable
     call_path promotion written stages traces leaves wrapped platforms arrays typing settings

@@ -1,6 +1,9 @@
-"""Layout: how lines of C are broken."""
+"""Layout: how lines of C are broken, and what comments say."""
 
 from __future__ import annotations
+
+from transpile.loops import Buffer
+from transpile.types import HALVES
 
 # The longest line.
 WIDTH = 100
@@ -67,3 +70,9 @@ def comment_safe(text: str) -> str:
     text = text.replace("*/", "* /").replace("/*", "/ *")
     room = WIDTH - len("/* ") - len(" */")
     return text if len(text) <= room else text[: room - 3].rstrip() + "..."
+
+
+def type_text(buffer: Buffer) -> str:
+    """An array's dtype and shape, as the comment of a program has them."""
+    bits = " as bits" if buffer.dtype in HALVES else ""
+    return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"

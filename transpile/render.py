@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from transpile import effort, runtime, walks
+from transpile.alike import functions_and_calls
 from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
 from transpile.lapack import Libraries, notes, prototypes
-from transpile.layout import WIDTH, comment_safe, signature, wrapped
+from transpile.layout import WIDTH, comment_safe, signature, type_text, wrapped
 from transpile.loops import (
     Alloc,
     Apply,
@@ -131,12 +132,14 @@ class _Renderer:
         entry = signature(program.name, parameters := self._parameters())
         self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
+        length = effort.effort_for(kernels)
+        kernels, calls = functions_and_calls(kernels, length != "usual")
         helpers = runtime.collect(self.used, outlined(kernels))
         types = [
-            f"{b.name}: {_type_text(b)}, {role}{shared.get(b.name, '')}"
+            f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + [*notes(self.libraries), *effort.notes(length := effort.effort_for(kernels))]
+        ] + [*notes(self.libraries), *effort.notes(length)]
         source = (
             _environment()
             .get_template(self.dialect.template)
@@ -149,6 +152,7 @@ class _Renderer:
                 reductions=list(self.reductions.values()),
                 constants=constants,
                 kernels=kernels,
+                calls=calls,
                 name=program.name,
                 workspace=program.workspace,
                 entry=entry,
@@ -491,8 +495,3 @@ def _address(load: Load, printer: Printer) -> str:
     if load.index and load.index[-1] == 0:
         return printer.element(load.buffer, load.index[:-1]) if len(load.index) > 1 else load.buffer
     return f"&{printer.element(load.buffer, load.index)}"
-
-
-def _type_text(buffer: Buffer) -> str:
-    bits = " as bits" if buffer.dtype in HALVES else ""
-    return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"
