@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile import lax
+from transpile import lax, random
 from transpile.loops import Apply, If
 from transpile.magnitudes import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
 from transpile.options import Options
@@ -78,6 +78,30 @@ def test_others_are_not(name):
 
 def test_a_tangent_is_not_bounded():
     assert angles_of(lambda x: np.sin(np.tan(np.tanh(x))), X) == (2, 1)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_random_numbers_are_known_to_be_small(dtype, shift):
+    """Not if a bit in front of those places is drawn as well."""
+    size, behind = (32, 9) if dtype == "f4" else (64, 12)
+    kept = f"u{size // 8}"
+
+    def f(bits):
+        one = np.ones((), dtype).view(kept)
+        shifted = lax.shift_right_logical(bits, np.array(behind - shift, kept))
+        return np.cos(lax.bitcast_convert_type(shifted | one, dtype) * 7)
+
+    bits = np.random.default_rng(0).integers(2**size, size=9, dtype=kept)
+    assert angles_of(f, bits) == (1, 1 - shift)
+    np.testing.assert_allclose(transpile.jit(f)(bits), f(bits), rtol=1e-5)
+
+
+def test_angles_of_random_numbers_need_no_second_version():
+    key = np.array([1, 7], "u4")
+    text = transpile.jit(lambda key: random.cauchy(key, (2000,), "f4")).lower(key).as_text()
+    assert "tan_near_f32" in text
+    assert "largest" not in text
 
 
 def test_numbers_of_other_iterations_are_not_known():

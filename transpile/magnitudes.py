@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
 from transpile.cost import UNBOUNDED
 from transpile.dims import bounds
 from transpile.loops import Apply, Declare, Expr, IndexValue, Literal, Ref, Statement
+from transpile.types import FLOAT32, FLOAT64
 from transpile.walks import parts, walk
 
 # Functions of angles that have a version for ordinary ones, which are exact up to here.
@@ -65,6 +67,8 @@ def _found(expr: Expr, known: dict[Expr, float]) -> float:
             return _largest(x, known) if expr.dtype.kind == "f" else _of_type(expr)
         case Literal(value=value) if expr.dtype.kind in "fiub":
             return abs(float(value)) if np.isfinite(value) else math.inf
+        case Apply(op="float_from_bits", args=(bits,)):
+            return 2.0 if _are_of_one(bits, expr.dtype) else math.inf
         case Apply(op=op, args=args) if expr.dtype.kind == "f":
             return _of_floats(op, args, known)
         case _:
@@ -94,6 +98,20 @@ def _of_floats(op: str, args: tuple[Expr, ...], known: dict[Expr, float]) -> flo
     if op in ("multiply", "square"):
         return sizes[0] * sizes[-1]
     return sizes[0] if op in ("negative", "absolute") else math.inf
+
+
+def _are_of_one(bits: Expr, dtype: np.dtype[Any]) -> bool:
+    """Tell whether they are those of 1.0, and any in the places behind: a number from 1 to 2, as
+    random numbers begin."""
+    match bits:
+        case Apply(
+            op="bitwise_or",
+            args=(Apply(op="right_shift", args=(_, Literal(value=shift))), Literal(value=one)),
+        ) if dtype in (FLOAT32, FLOAT64):
+            behind = 8 * dtype.itemsize - np.finfo(dtype).nmant
+            return bool(shift >= behind and np.asarray(one, bits.dtype).view(dtype) == 1)
+        case _:
+            return False
 
 
 def _of_type(expr: Expr) -> float:
