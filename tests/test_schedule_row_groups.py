@@ -76,7 +76,7 @@ def test_other_loops_stay(f):
     assert row_groups(program, Options()) == program
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(FEWEST_ROWS - 2, 70),
     st.integers(8, 300),

@@ -36,6 +36,7 @@ from transpile.records import replace
 from transpile.schedule.columns import step
 from transpile.walks import (
     accesses,
+    map_bodies,
     map_statement,
     names_in,
     substitute_index,
@@ -57,10 +58,7 @@ _Element = tuple[str, Shape]
 def row_groups(program: Program, options: Options) -> Program:
     """The program with such loops changed."""
     names = Names(names_in(program))
-    kernels = []
-    for kernel in program.kernels:
-        kernels.append(replace(kernel, body=tuple(_body(kernel.body, names.inner(), {}))))
-    return replace(program, kernels=tuple(kernels))
+    return map_bodies(program, lambda body: tuple(_body(body, names.inner(), {})))
 
 
 def _body(
