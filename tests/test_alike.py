@@ -23,9 +23,15 @@ def kernel(number, text, parameters, arguments, index="i", comment="here"):
     }
 
 
-def functions(*kernels, is_long=True):
+@pytest.fixture
+def all_long(monkeypatch):
+    """Every program is long."""
+    monkeypatch.setattr(effort, "LONGEST_USUAL", 0)
+
+
+def functions(*kernels):
     """The calls of kernels, with the numbers of the functions that are called."""
-    found, calls = functions_and_calls(list(kernels), is_long)
+    found, calls, _ = functions_and_calls(list(kernels))
     assert {k["signature"].partition("(")[0] for k in found} == {c.partition("(")[0] for c in calls}
     return calls
 
@@ -35,7 +41,9 @@ ONE = kernel(
 )
 
 
-def test_kernels_that_differ_in_names_are_one_function_called_with_their_arguments():
+def test_kernels_that_differ_in_names_are_one_function_called_with_their_arguments(
+    monkeypatch, all_long
+):
     other = kernel(
         2,
         "result[k] = 2.0 * argument[k];",
@@ -45,8 +53,19 @@ def test_kernels_that_differ_in_names_are_one_function_called_with_their_argumen
         comment="there",
     )
     assert functions(ONE, other) == ["f_1(x, y);", "f_1(argument, result);"]
-    assert functions_and_calls([ONE, other], True)[0][0]["comment"] == ["here", "there"]
-    assert functions(ONE, other, is_long=False) == ["f_1(x, y);", "f_2(argument, result);"]
+    assert functions_and_calls([ONE, other])[0][0]["comment"] == ["here", "there"]
+    monkeypatch.setattr(effort, "LONGEST_USUAL", 100)
+    assert functions(ONE, other) == ["f_1(x, y);", "f_2(argument, result);"]
+
+
+def test_a_huge_program_of_few_functions_is_but_long(monkeypatch, all_long):
+    monkeypatch.setattr(effort, "LONGEST", 20)
+    assert functions_and_calls([ONE])[2] == "long"
+    assert functions_and_calls([ONE] * 9)[2] == "long"
+    others = [kernel(n, f"y[i] = {n} * c;", "double y[restrict 8]", "y") for n in range(9)]
+    assert functions_and_calls(others)[2] == "huge"
+    monkeypatch.setattr(effort, "LONGEST_USUAL", 20)
+    assert functions_and_calls([ONE])[2] == "usual"
 
 
 @pytest.mark.parametrize(
@@ -63,13 +82,13 @@ def test_kernels_that_differ_in_names_are_one_function_called_with_their_argumen
         ("y[i] = 2.0 * x[i];", "double y[restrict 8], const double x[restrict 8]"),
     ],
 )
-def test_kernels_that_differ_in_more_are_two(text, parameters):
+def test_kernels_that_differ_in_more_are_two(all_long, text, parameters):
     assert len(set(functions(ONE, kernel(1, text, parameters, "x, y")))) == 1  # of one name
-    found, _ = functions_and_calls([ONE, kernel(2, text, parameters, "x, y")], True)
+    found, _, _ = functions_and_calls([ONE, kernel(2, text, parameters, "x, y")])
     assert len(found) == 2
 
 
-def test_names_within_numbers_and_words_of_openmp_are_no_names():
+def test_names_within_numbers_and_words_of_openmp_are_no_names(all_long):
     parameters = "const double {}[restrict 8], double y[restrict 8]"
     first = kernel(1, "y[i] = 0x1p3 * x1[i];", parameters.format("x1"), "x1, y")
     second = kernel(2, "y[i] = 0x2p3 * x2[i];", parameters.format("x2"), "x2, y")
@@ -80,7 +99,7 @@ def test_names_within_numbers_and_words_of_openmp_are_no_names():
     assert functions(one, other) == ["f_1(simd, y);", "f_2(parallel, y);"]
 
 
-def test_kernels_of_which_one_has_a_block_more_are_two():
+def test_kernels_of_which_one_has_a_block_more_are_two(all_long):
     inner = {"kind": "if", "branches": [{"head": "if (c)", "body": [{"text": "a;"}]}]}
     outer = {"kind": "if", "branches": [{"head": "if (c)", "body": []}]}
     parameters = "double y[restrict 8]"

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from transpile.effort import Effort, effort_for
+
 # Not the `x1` of `0x1p3`.
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _PARAMETER = re.compile(r"([A-Za-z_]\w*)(?=[\[,)])")
@@ -22,16 +24,16 @@ _OF_PRAGMAS |= {"schedule", "guided", "safelen", "collapse", "num_threads", "GCC
 
 
 def functions_and_calls(
-    kernels: list[dict[str, Any]], is_long: bool
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """The kernels of which a program has functions, and the calls of all of them, in order, from
-    kernels as the template gets them.
+    kernels: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[str], Effort]:
+    """The kernels of which a program has functions, the calls of all of them, in order, and what
+    their length asks for, from kernels as the template gets them.
 
     In programs that are not long each has its own. The comment of a function has the lines of all
     kernels that it stands for.
     """
-    if not is_long:
-        return kernels, [kernel["call"] for kernel in kernels]
+    if effort_for(kernels) == "usual":
+        return kernels, [kernel["call"] for kernel in kernels], "usual"
     functions: dict[tuple[str, ...], dict[str, Any]] = {}
     calls = []
     for kernel in kernels:
@@ -39,7 +41,8 @@ def functions_and_calls(
         function = functions.setdefault(_form(kernel, name), {**kernel, "name": name})
         function["comment"] = list(dict.fromkeys([*function["comment"], *kernel["comment"]]))
         calls.append(function["name"] + bracket + arguments)
-    return list(functions.values()), calls
+    found = list(functions.values())
+    return found, calls, "huge" if effort_for(found) == "huge" else "long"
 
 
 def _form(kernel: Mapping[str, Any], name: str) -> tuple[str, ...]:

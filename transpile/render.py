@@ -132,8 +132,7 @@ class _Renderer:
         entry = signature(program.name, parameters := self._parameters())
         self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
-        length = effort.effort_for(kernels)
-        kernels, calls = functions_and_calls(kernels, length != "usual")
+        kernels, calls, length = functions_and_calls(kernels)
         helpers = runtime.collect(self.used, outlined(kernels))
         types = [
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
