@@ -31,14 +31,21 @@ enum { MATMUL_BYTES = 16, MATMUL_ROWS = 8 };
 
 enum { MATMUL_HALF = MATMUL_ROWS / 2 };
 
+/* What is left of a row takes a narrow vector if that is enough: many processors make two of them
+   in the time of one of 64 bytes. */
+enum { MATMUL_NARROW_BYTES = MATMUL_BYTES > 32 ? MATMUL_BYTES / 2 : MATMUL_BYTES };
+
 enum { MATMUL_FEW = 32, MATMUL_LONG = 4096, MATMUL_PARTS = 48 };
 
-enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64,
-       MATMUL_COPY = 128 * 128 };
+enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64 };
 
 enum { MATMUL_LANES_F = MATMUL_BYTES / sizeof(F), MATMUL_COLUMNS_F = 2 * MATMUL_LANES_F };
 
+enum { MATMUL_NARROW_F = MATMUL_NARROW_BYTES / sizeof(F) };
+
 typedef F matmul_vector_F __attribute__((vector_size(MATMUL_BYTES), aligned(sizeof(F)), may_alias));
+
+typedef F matmul_narrow_F __attribute__((vector_size(MATMUL_NARROW_BYTES), aligned(sizeof(F)), may_alias));
 
 static inline int64_t matmul_smaller(int64_t x, int64_t y)
 {
@@ -61,6 +68,15 @@ static inline matmul_vector_F matmul_multiply_add_F(F x, matmul_vector_F y, matm
     return sum;
 }
 
+static inline matmul_narrow_F matmul_multiply_add_narrow_F(F x, matmul_narrow_F y,
+                                                           matmul_narrow_F sum)
+{
+    for (int lane = 0; lane < MATMUL_NARROW_F; lane++) {
+        sum[lane] = multiply_add_F(x, y[lane], sum[lane]);
+    }
+    return sum;
+}
+
 /* to[i] = from[i] for i < count, fewer than MATMUL_LANES, in moves of 1, 2, 4 and so on. */
 static inline void matmul_move_F(int64_t count, const F *from, F *to)
 {
@@ -74,71 +90,144 @@ static inline void matmul_move_F(int64_t count, const F *from, F *to)
     }
 }
 
-/* c[j] = (or += if `add`) sum[j] for j < columns; nothing if there are none. */
-static inline void matmul_put_F(int64_t columns, matmul_vector_F sum, F *c, bool add)
+/* C[rows][columns] = (or += if `add`) sums[rows][columns], whose rows are MATMUL_COLUMNS apart. */
+static void matmul_put_F(int64_t rows, int64_t columns, const F *sums,
+                         F *c, int64_t c_row, bool add)
 {
-    matmul_vector_F before = {0};
-    if (columns >= MATMUL_LANES_F) {
-        *(matmul_vector_F *)c = sum + (add ? *(const matmul_vector_F *)c : before);
-    } else if (columns > 0) {
-        if (add) {
-            matmul_move_F(columns, c, (F *)&before);
+    int64_t whole = columns / MATMUL_LANES_F * MATMUL_LANES_F, left = columns - whole;
+    for (int64_t i = 0; i < rows; i++, sums += MATMUL_COLUMNS_F, c += c_row) {
+        for (int64_t j = 0; j < whole; j += MATMUL_LANES_F) {
+            matmul_vector_F sum = *(const matmul_vector_F *)(sums + j);
+            if (add) {
+                sum += *(const matmul_vector_F *)(c + j);
+            }
+            *(matmul_vector_F *)(c + j) = sum;
         }
-        sum += before;
-        matmul_move_F(columns, (const F *)&sum, c);
+        const F *rest = sums + whole;
+        matmul_vector_F sum = {0}, before = {0};
+        if (add) {
+            matmul_move_F(left, rest, (F *)&sum);
+            matmul_move_F(left, c + whole, (F *)&before);
+            sum += before;
+            rest = (const F *)&sum;
+        }
+        matmul_move_F(left, rest, c + whole);
     }
 }
 
-/* matmul_tile for `tall` >= rows and `vectors` * MATMUL_LANES >= columns: both are constants where
-   this is called, so that the sums are in registers. Missing rows repeat the last one. */
+/* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns] for up to `tall` rows and up to
+   `vectors` * MATMUL_LANES columns, or MATMUL_NARROW if there are no vectors: both are constants
+   where this is called, so that the sums are in registers. Missing rows repeat the last one. Rows
+   are reached from two places, which takes fewer registers than a pointer for each. */
 static inline __attribute__((always_inline)) void matmul_sums_F(
     int64_t tall, int64_t vectors, int64_t rows, int64_t columns, int64_t k,
     const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
     F *c, int64_t c_row, bool add)
 {
-    const F *row[MATMUL_ROWS];
+    int64_t from[MATMUL_ROWS];
     matmul_vector_F sum[MATMUL_ROWS][2] = {{{0}}};
+    matmul_narrow_F narrow[MATMUL_ROWS] = {{0}};
     #pragma GCC unroll 8
     for (int64_t i = 0; i < tall; i++) {
-        row[i] = a + matmul_smaller(i, rows - 1) * a_row;
+        from[i] = (matmul_smaller(i, rows - 1) - (i < MATMUL_HALF ? 0 : MATMUL_HALF)) * a_row;
     }
     for (int64_t p = 0; p < k; p++) {
         const matmul_vector_F *b_p = (const matmul_vector_F *)(b + p * b_row);
+        const F *upper = a + p * a_col, *lower = a + MATMUL_HALF * a_row + p * a_col;
         #pragma GCC unroll 8
         for (int64_t i = 0; i < tall; i++) {
-            sum[i][0] = matmul_multiply_add_F(row[i][p * a_col], b_p[0], sum[i][0]);
+            F x = i < MATMUL_HALF ? upper[from[i]] : lower[from[i]];
+            if (vectors == 0) {
+                matmul_narrow_F y = *(const matmul_narrow_F *)b_p;
+                narrow[i] = matmul_multiply_add_narrow_F(x, y, narrow[i]);
+            }
+            if (vectors > 0) {
+                sum[i][0] = matmul_multiply_add_F(x, b_p[0], sum[i][0]);
+            }
             if (vectors == 2) {
-                sum[i][1] = matmul_multiply_add_F(row[i][p * a_col], b_p[1], sum[i][1]);
+                sum[i][1] = matmul_multiply_add_F(x, b_p[1], sum[i][1]);
+            }
+        }
+    }
+    F sums[MATMUL_ROWS * MATMUL_COLUMNS_F];
+    bool whole = columns == (vectors == 0 ? MATMUL_NARROW_F : vectors * MATMUL_LANES_F);
+    F *to = whole ? c : sums;
+    int64_t to_row = whole ? c_row : MATMUL_COLUMNS_F;
+    if (whole && add) {
+        #pragma GCC unroll 8
+        for (int64_t i = 0; i < tall; i++) {
+            const F *before = c + matmul_smaller(i, rows - 1) * c_row;
+            if (vectors == 0) {
+                narrow[i] += *(const matmul_narrow_F *)before;
+            }
+            #pragma GCC unroll 2
+            for (int64_t v = 0; v < vectors; v++) {
+                sum[i][v] += ((const matmul_vector_F *)before)[v];
             }
         }
     }
     #pragma GCC unroll 8
     for (int64_t i = 0; i < tall; i++) {
+        bool counts = i < rows || !whole;
+        if (counts && vectors == 0) {
+            *(matmul_narrow_F *)(to + i * to_row) = narrow[i];
+        }
         #pragma GCC unroll 2
         for (int64_t v = 0; v < vectors; v++) {
-            if (i < rows) {
-                matmul_put_F(columns - v * MATMUL_LANES_F, sum[i][v],
-                             c + i * c_row + v * MATMUL_LANES_F, add);
+            if (counts) {
+                ((matmul_vector_F *)(to + i * to_row))[v] = sum[i][v];
             }
         }
+    }
+    if (!whole) {
+        matmul_put_F(rows, columns, sums, c, c_row, add);
+    }
+}
+
+/* matmul_sums for the fewest rows and vectors that are enough; one copy, as it is long. */
+static __attribute__((noinline)) void matmul_part_F(
+    int64_t rows, int64_t columns, int64_t k,
+    const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
+    F *c, int64_t c_row, bool add)
+{
+    const int64_t tall = MATMUL_ROWS, half = MATMUL_HALF;
+    const int64_t lanes = MATMUL_LANES_F, narrow = MATMUL_NARROW_F % MATMUL_LANES_F;
+    if (columns > lanes && rows == tall) {
+        matmul_sums_F(tall, 2, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (columns > lanes && rows > half) {
+        matmul_sums_F(tall, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (columns > lanes) {
+        matmul_sums_F(half, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (columns > narrow && rows == tall) {
+        matmul_sums_F(tall, 1, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (columns > narrow && rows > half) {
+        matmul_sums_F(tall, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (columns > narrow) {
+        matmul_sums_F(half, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (rows == tall) {
+        matmul_sums_F(tall, 0, tall, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else if (rows > half) {
+        matmul_sums_F(tall, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    } else {
+        matmul_sums_F(half, 0, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
     }
 }
 
 /* C[rows][columns] = (or += if `add`) A[rows][k] @ B[k][columns], for rows in 1 .. MATMUL_ROWS and
-   columns in 1 .. MATMUL_COLUMNS. B must have whole vectors. */
-static void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
-                          const F *a, int64_t a_row, int64_t a_col, const F *b, int64_t b_row,
-                          F *c, int64_t c_row, bool add)
+   columns in 1 .. MATMUL_COLUMNS. B must have whole vectors, the last one of which is a narrow one
+   where that is enough. */
+static inline void matmul_tile_F(int64_t rows, int64_t columns, int64_t k,
+                                 const F *a, int64_t a_row, int64_t a_col,
+                                 const F *b, int64_t b_row, F *c, int64_t c_row, bool add)
 {
-    if (columns > MATMUL_LANES_F && rows > MATMUL_HALF) {
-        matmul_sums_F(MATMUL_ROWS, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (columns > MATMUL_LANES_F) {
-        matmul_sums_F(MATMUL_HALF, 2, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else if (rows > MATMUL_HALF) {
-        matmul_sums_F(MATMUL_ROWS, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
-    } else {
-        matmul_sums_F(MATMUL_HALF, 1, rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
+    const int64_t lanes = MATMUL_LANES_F, narrow = MATMUL_NARROW_F % MATMUL_LANES_F;
+    if (columns > lanes && columns <= lanes + narrow) {
+        matmul_part_F(rows, lanes, k, a, a_row, a_col, b, b_row, c, c_row, add);
+        b += lanes;
+        c += lanes;
+        columns -= lanes;
     }
+    matmul_part_F(rows, columns, k, a, a_row, a_col, b, b_row, c, c_row, add);
 }
 
 /* panel[p][i] = x[i][p] for p < k and i < size, and 0 for size <= i < width. */
@@ -167,11 +256,11 @@ static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
     }
 }
 
-/* x[size][k] as panels of `width` rows, one after another. */
+/* x[size][k] as panels of `width` rows, one after another; the threads share the work. */
 static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
                                      const F *x, int64_t x_row, int64_t x_col, F *panels)
 {
-    #pragma omp parallel for schedule(static) if (size * k > MATMUL_COPY)
+    #pragma omp for schedule(static)
     for (int64_t i = 0; i < size; i += width) {
         matmul_pack_F(width, matmul_smaller(width, size - i), k, x + i * x_row, x_row, x_col,
                       panels + i * k);
@@ -203,7 +292,9 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
                            const F *b, int64_t b_row, int64_t b_col,
                            F *c, int64_t c_row, F *packed)
 {
-    bool slim = n < MATMUL_LANES_F;
+    const int64_t lanes = MATMUL_LANES_F, narrow = MATMUL_NARROW_F, rest = narrow % lanes;
+    bool slim = n < lanes && n != narrow;
+    int64_t vector = n < narrow ? narrow : lanes;
     if (slim) {
         matmul_whole_rows_F(n, k, b, b_row, b_col, packed);
         b = packed;
@@ -218,21 +309,25 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
         b_row = n;
     }
     for (int64_t column = 0; column < n;) {
-        bool wide = n >= MATMUL_COLUMNS_F && n - column > MATMUL_LANES_F;
-        int64_t columns = wide ? MATMUL_COLUMNS_F : slim ? n : MATMUL_LANES_F;
+        int64_t left = n - column, columns = slim ? n : narrow;
+        if (n >= 2 * lanes && left > lanes + rest) {
+            columns = 2 * lanes;
+        } else if (n >= lanes && left > rest) {
+            columns = lanes;
+        }
         int64_t j = matmul_smaller(column, n - columns);
         for (int64_t i = 0; i < m; i += MATMUL_ROWS) {
             int64_t rows = matmul_smaller(MATMUL_ROWS, m - i);
             /* Rows of C that follow each other may be whole vectors too: the next row comes later. */
-            bool whole = slim && c_row == n && (i + rows - 1) * n + MATMUL_LANES_F <= m * n;
-            matmul_tile_F(rows, whole ? MATMUL_LANES_F : columns, k, a + i * a_row, a_row, a_col,
+            bool whole = slim && c_row == n && (i + rows - 1) * n + vector <= m * n;
+            matmul_tile_F(rows, whole ? vector : columns, k, a + i * a_row, a_row, a_col,
                           b + j, b_row, c + i * c_row + j, c_row, false);
         }
         column += columns;
     }
 }
 
-/* Loops over tiles are shared out by the threads, one after the other. */
+/* All threads of the team come here; the loops marked `omp for` share the work. */
 static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                             const F *a, int64_t a_row, int64_t a_col,
                             const F *b, int64_t b_row, int64_t b_col,
@@ -263,8 +358,7 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                 if (pack_a) {
                     matmul_pack_all_F(tall, rows, depth, a_block, a_row, a_col, packed_a);
                 }
-                #pragma omp parallel for schedule(static) collapse(2) \
-                    if (rows * columns * depth > MATMUL_SMALL)
+                #pragma omp for schedule(static) collapse(2)
                 for (int64_t group = 0; group < columns; group += MATMUL_GROUP * wide) {
                     for (int64_t i = 0; i < rows; i += tall) {
                         int64_t end = matmul_smaller(columns, group + MATMUL_GROUP * wide);
@@ -284,10 +378,10 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: threads
-   share out the parts of k, MATMUL_PARTS at a time, for whose sums the workspace has room. They are
-   added up in order. Where the columns of C fill no vector and its rows do, the sums are those of its
-   transpose. */
+/* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: all
+   threads of the team come here and share out the parts of k, MATMUL_PARTS at a time, for whose sums
+   the workspace has room. They are added up in order. Where the columns of C fill no vector and its rows
+   do, the sums are those of its transpose. */
 static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
                           const F *a, int64_t a_row, int64_t a_col,
                           const F *b, int64_t b_row, int64_t b_col,
@@ -297,7 +391,7 @@ static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
     int64_t to_row = turned ? 1 : n, to_col = turned ? m : 1, k_part = matmul_part(k, MATMUL_DEPTH);
     for (int64_t start = 0; start < k; start += MATMUL_PARTS * k_part) {
         int64_t end = matmul_smaller(k, start + MATMUL_PARTS * k_part);
-        #pragma omp parallel for schedule(static) if (m * n * (end - start) > MATMUL_SMALL)
+        #pragma omp for schedule(static)
         for (int64_t p = start; p < end; p += k_part) {
             F rows[MATMUL_DEPTH * MATMUL_FEW], *sum = sums + (p - start) / k_part * m * n;
             const F *a_p = a + p * a_col, *b_p = b + p * b_row;
@@ -308,6 +402,7 @@ static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
                 matmul_small_F(m, n, depth, a_p, a_row, a_col, b_p, b_row, b_col, sum, n, rows);
             }
         }
+        #pragma omp for schedule(static)
         for (int64_t i = 0; i < m; i++) {
             for (int64_t p = start; p < end; p += k_part) {
                 const F *sum = sums + (p - start) / k_part * m * n + i * to_row;
@@ -345,8 +440,10 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
         return;
     }
     if (m <= MATMUL_FEW && n <= MATMUL_FEW && k > MATMUL_LONG) {
+        #pragma omp parallel if (!small)
         matmul_deep_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
         return;
     }
+    #pragma omp parallel if (!small)
     matmul_blocks_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
 }

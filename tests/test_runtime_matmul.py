@@ -223,6 +223,22 @@ def test_product_is_exact_when_the_numbers_are_small_integers(
     np.testing.assert_array_equal(got, a.astype(np.float64) @ b.astype(np.float64))
 
 
+@pytest.mark.parametrize("march", ["native", *(["x86-64", "x86-64-v3"] if X86_64 else [])])
+def test_every_edge_of_a_tile_is_exact(tmp_path, march):
+    """Rows and columns that fill no tile, no vector or a narrow one; in place, and over parts of k
+    whose sums are added."""
+    kernel = Kernel(tmp_path, f"-march={march}")
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(-3, 4, (70, 390)), rng.integers(-3, 4, (390, 70))
+    sizes = [(m, n, k) for m in range(1, 18) for n in range(1, 50) for k in (1, 6)]
+    sizes += [(m, n, k) for m in (1, 5, 8, 13, 70) for n in range(1, 70) for k in (12, 390)]
+    for m, n, k in sizes:
+        expected = a[:m, :k] @ b[:k, :n]
+        for dtype in (np.float32, np.float64):
+            x, y = a[:m, :k].astype(dtype), b[:k, :n].astype(dtype)
+            np.testing.assert_array_equal(kernel(x, y), expected, str((m, n, k)))
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.tuples(short, short, long),
