@@ -37,7 +37,8 @@ enum { MATMUL_NARROW_BYTES = MATMUL_BYTES > 32 ? MATMUL_BYTES / 2 : MATMUL_BYTES
 
 enum { MATMUL_FEW = 32, MATMUL_LONG = 4096, MATMUL_PARTS = 48 };
 
-enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64 };
+enum { MATMUL_BLOCK = 1024, MATMUL_DEPTH = 384, MATMUL_GROUP = 4, MATMUL_SMALL = 64 * 64 * 64,
+       MATMUL_COPY = 128 * 128 };
 
 enum { MATMUL_LANES_F = MATMUL_BYTES / sizeof(F), MATMUL_COLUMNS_F = 2 * MATMUL_LANES_F };
 
@@ -256,11 +257,11 @@ static inline void matmul_pack_F(int64_t width, int64_t size, int64_t k,
     }
 }
 
-/* x[size][k] as panels of `width` rows, one after another; the threads share the work. */
+/* x[size][k] as panels of `width` rows, one after another. */
 static inline void matmul_pack_all_F(int64_t width, int64_t size, int64_t k,
                                      const F *x, int64_t x_row, int64_t x_col, F *panels)
 {
-    #pragma omp for schedule(static)
+    #pragma omp parallel for schedule(static) if (size * k > MATMUL_COPY)
     for (int64_t i = 0; i < size; i += width) {
         matmul_pack_F(width, matmul_smaller(width, size - i), k, x + i * x_row, x_row, x_col,
                       panels + i * k);
@@ -327,7 +328,7 @@ static void matmul_small_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* All threads of the team come here; the loops marked `omp for` share the work. */
+/* Loops over tiles are shared out by the threads, one after the other. */
 static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                             const F *a, int64_t a_row, int64_t a_col,
                             const F *b, int64_t b_row, int64_t b_col,
@@ -358,7 +359,8 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
                 if (pack_a) {
                     matmul_pack_all_F(tall, rows, depth, a_block, a_row, a_col, packed_a);
                 }
-                #pragma omp for schedule(static) collapse(2)
+                #pragma omp parallel for schedule(static) collapse(2) \
+                    if (rows * columns * depth > MATMUL_SMALL)
                 for (int64_t group = 0; group < columns; group += MATMUL_GROUP * wide) {
                     for (int64_t i = 0; i < rows; i += tall) {
                         int64_t end = matmul_smaller(columns, group + MATMUL_GROUP * wide);
@@ -378,10 +380,10 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
-/* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: all
-   threads of the team come here and share out the parts of k, MATMUL_PARTS at a time, for whose sums
-   the workspace has room. They are added up in order. Where the columns of C fill no vector and its rows
-   do, the sums are those of its transpose. */
+/* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: threads
+   share out the parts of k, MATMUL_PARTS at a time, for whose sums the workspace has room. They are
+   added up in order. Where the columns of C fill no vector and its rows do, the sums are those of its
+   transpose. */
 static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
                           const F *a, int64_t a_row, int64_t a_col,
                           const F *b, int64_t b_row, int64_t b_col,
@@ -391,7 +393,7 @@ static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
     int64_t to_row = turned ? 1 : n, to_col = turned ? m : 1, k_part = matmul_part(k, MATMUL_DEPTH);
     for (int64_t start = 0; start < k; start += MATMUL_PARTS * k_part) {
         int64_t end = matmul_smaller(k, start + MATMUL_PARTS * k_part);
-        #pragma omp for schedule(static)
+        #pragma omp parallel for schedule(static) if (m * n * (end - start) > MATMUL_SMALL)
         for (int64_t p = start; p < end; p += k_part) {
             F rows[MATMUL_DEPTH * MATMUL_FEW], *sum = sums + (p - start) / k_part * m * n;
             const F *a_p = a + p * a_col, *b_p = b + p * b_row;
@@ -402,7 +404,6 @@ static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
                 matmul_small_F(m, n, depth, a_p, a_row, a_col, b_p, b_row, b_col, sum, n, rows);
             }
         }
-        #pragma omp for schedule(static)
         for (int64_t i = 0; i < m; i++) {
             for (int64_t p = start; p < end; p += k_part) {
                 const F *sum = sums + (p - start) / k_part * m * n + i * to_row;
@@ -440,10 +441,8 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
         return;
     }
     if (m <= MATMUL_FEW && n <= MATMUL_FEW && k > MATMUL_LONG) {
-        #pragma omp parallel if (!small)
         matmul_deep_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
         return;
     }
-    #pragma omp parallel if (!small)
     matmul_blocks_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
 }
