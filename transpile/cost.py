@@ -24,11 +24,12 @@ from transpile.loops import (
     While,
 )
 from transpile.primitive import TABLE
-from transpile.records import dataclass
+from transpile.records import dataclass, once
 from transpile.walks import (
     children,
     expressions,
     loads,
+    parts,
     seen_by,
     subexpressions,
     walk,
@@ -174,17 +175,14 @@ def program_cost(program: Program) -> Cost:
     return total
 
 
+@once
 def work(statement: Statement) -> int:
     """An estimate of the time that a statement takes, an addition of vector lanes being 1."""
-    own = _ACCESS_WEIGHT * (len(list(loads(statement))) + len(written(statement)))
-    for expr in expressions(statement):
-        for part in subexpressions(expr):
-            if isinstance(part, Apply):
-                own += (
-                    _TRANSCENDENTAL_WEIGHT
-                    if TABLE[part.op].transcendental
-                    else _WEIGHTS.get(part.op, 1)
-                )
+    own = _ACCESS_WEIGHT * (len(loads(statement)) + len(written(statement)))
+    for part in parts(statement):
+        if isinstance(part, Apply):
+            is_slow = TABLE[part.op].transcendental
+            own += _TRANSCENDENTAL_WEIGHT if is_slow else _WEIGHTS.get(part.op, 1)
     times = 1
     if isinstance(statement, For):
         times = trips(statement)

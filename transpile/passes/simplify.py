@@ -14,6 +14,7 @@ from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitive import TABLE, Primitive
 from transpile.primitives import axes, elementwise, indexing, linalg
 from transpile.primitives.reductions import identity
+from transpile.records import once
 from transpile.trace import evaluate
 from transpile.types import FLOAT32, FLOAT64, HALVES, ArrayType
 
@@ -270,27 +271,39 @@ def _slice(builder: Builder, equation: Equation) -> Atom | None:
 
 def _slice_of_update(builder: Builder, equation: Equation) -> Atom | None:
     """A slice of an array of which slices were replaced, if each is inside of it or outside."""
-    x, params = equation.inputs[0], dict(equation.params)
+    x, params = equation.inputs[0], equation.params
+    taken = list(zip(params["start"], params["limit"], strict=True))
+    if not all(isinstance(end, int) for ends in taken for end in ends):
+        return None
     for _ in range(MOST_UPDATES):
         update = builder.producer(x, indexing.dynamic_update_slice)
-        if update is None:
+        replaced = None if update is None else _replaced(update)
+        if update is None or replaced is None:
             break
-        before, new, *starts = update.inputs
-        first = [int(s.value) for s in starts if isinstance(s, Const)]
-        if len(first) < len(starts):
-            break
-        sizes = list(zip(first, new.type.shape, params["start"], params["limit"], strict=True))
-        if not all(isinstance(d, int) for row in sizes for d in row):
-            break
-        if any(high <= at or at + size <= low for at, size, low, high in sizes):
-            x = before
-        elif all(at <= low and high <= at + size for at, size, low, high in sizes):
-            x = new
-            for name in ("start", "limit"):
-                params[name] = tuple(p - at for p, at in zip(params[name], first, strict=True))
+        pairs = list(zip(taken, replaced, strict=True))
+        if any(high <= first or last <= low for (low, high), (first, last) in pairs):
+            x = update.inputs[0]
+        elif all(first <= low and high <= last for (low, high), (first, last) in pairs):
+            x = update.inputs[1]
+            taken = [(low - first, high - first) for (low, high), (first, _) in pairs]
         else:
             break
-    return None if x is equation.inputs[0] else builder.apply(axes.slice_, x, **params)
+    if x is equation.inputs[0]:
+        return None
+    ends = {"start": tuple(low for low, _ in taken), "limit": tuple(high for _, high in taken)}
+    return builder.apply(axes.slice_, x, **{**params, **ends})
+
+
+@once
+def _replaced(update: Equation) -> list[tuple[int, int]] | None:
+    """Where a slice begins and ends that is put into an array, along each axis; None where that is
+    not known."""
+    _, new, *starts = update.inputs
+    first = [int(s.value) for s in starts if isinstance(s, Const)]
+    sizes = [size for size in new.type.shape if isinstance(size, int)]
+    if len(first) < len(starts) or len(sizes) < len(starts):
+        return None
+    return [(at, at + size) for at, size in zip(first, sizes, strict=True)]
 
 
 def _rev(builder: Builder, equation: Equation) -> Atom | None:

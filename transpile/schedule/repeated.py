@@ -45,8 +45,9 @@ def repeated(program: Program, options: Options) -> Program:
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
     known = _Known()
     for statement in body:
-        known.forget(_changed(statement))
-        statement = known.replaced(statement)
+        if known.refs:
+            known.forget(_changed(statement))
+            statement = known.replaced(statement)
         if isinstance(statement, For | If | While):
             yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
         else:
@@ -78,8 +79,6 @@ class _Known:
 
     def replaced(self, statement: Statement) -> Statement:
         """The statement that reads the scalars."""
-        if not self.refs:
-            return statement
         return map_statement(statement, lambda e: self.refs.get(e, e))
 
 
