@@ -9,6 +9,7 @@ from transpile.options import Options
 from transpile.records import changed, replace, same
 from transpile.schedule.blocks import blocks
 from transpile.schedule.buffers import buffers
+from transpile.schedule.choices import choices
 from transpile.schedule.collapse import collapse
 from transpile.schedule.columns import columns
 from transpile.schedule.donation import donation
@@ -91,6 +92,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (extremes, "long searches for the largest float note NaNs beside it, not at every step"),
     (row_groups, "what is collected for columns is collected from four rows at a time"),
     (truths, "short searches for any or all collect truths in lanes as wide as the numbers"),
+    (choices, "a choice inside another one is made before it, so that both are masks of lanes"),
     (versions, "huge angles, which hardly ever occur, do not slow the ordinary ones down"),
     (buffers, "temporaries that do not live at the same time share memory"),
 )
