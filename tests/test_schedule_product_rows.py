@@ -80,6 +80,26 @@ def test_kernels_around_a_product_become_one(small_blocks, name):
     assert not any(b.dtype == np.uint8 for b in after.temporaries)
 
 
+def deep(x, w):
+    for _ in range(4):
+        x = np.maximum(x @ w, 0) * 0.5
+    return x
+
+
+@pytest.mark.parametrize(("longest", "kernels"), [(64, 1), (4, 2), (2, 4)])
+def test_a_group_has_at_most_so_many_kernels(small_blocks, monkeypatch, longest, kernels):
+    monkeypatch.setattr(module_of(product_rows), "LONGEST", longest)
+    values = [integers(8, 16), integers(16, 16)]
+    after = assert_steps_agree(lowered(deep, *values), values, product_rows)
+    assert len(after.kernels) == kernels
+
+
+def test_no_group_is_looked_for_where_too_few_operations_are_within_reach(monkeypatch):
+    monkeypatch.setattr(module_of(product_rows), "_Group", None)
+    before = lowered(deep, integers(8, 16), integers(16, 16))
+    assert product_rows(before, Options()) is before
+
+
 def test_panels_are_in_memory_where_they_are_large(small_blocks, monkeypatch):
     monkeypatch.setattr(module_of(product_rows), "LARGEST_BLOCK", 4 * 20 * 8)
     _, shapes, _ = MERGED["attention"]

@@ -120,6 +120,6 @@ class _Checker:
     def indices(self, indices: Shape) -> None:
         """Check subscripts, or the ends of a loop."""
         for part in indices:
-            free = [s for s in symbols_of(part) if s.extent is not None and s not in self.symbols]
+            free = [s for s in symbols_of(part) - self.symbols if s.extent is not None]
             if free:
                 raise InternalError(f"{', '.join(map(str, free))} is not a loop here: {part}")
