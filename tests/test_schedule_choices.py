@@ -204,6 +204,28 @@ def test_choices_stay_behind_what_changes_the_numbers_in_them():
     assert kinds == [Declare, Update, Store, Declare, Store, Declare, Store, Store]
 
 
+def test_choices_stay_behind_the_place_that_they_read():
+    """`at`, declared after something is stored, is a subscript."""
+    i, at = Symbol("i", 0, 40), Symbol("at", 0, 40)
+    index, real, whole = (Dim.of(i),), np.dtype("f8"), np.dtype("i8")
+    x, y = Load("x", index, real), Load("x", (Dim.of(at),), real)
+    zero = Literal(0.0, real)
+    is_positive = Apply("greater", (x, zero), np.dtype(bool))
+    inner = Apply("select", (is_positive, y, zero), real)
+    body = (
+        Store("out", index, x),
+        Declare("at", Literal(3, whole), symbol=at),
+        Store("more", index, Apply("select", (is_positive, inner, x), real)),
+    )
+    buffers = {name: Buffer(name, (40,), real) for name in ("x", "out", "more")}
+    kernel = Kernel("k", (For(i, 40, body, simd=True),))
+    outputs = (buffers["out"], buffers["more"])
+    program = Program("p", (buffers["x"],), outputs, (kernel,))
+    after = assert_steps_agree(program, [X[0]], choices)
+    (found,) = (s for s in after.kernels[0].body if isinstance(s, For))
+    assert [type(s) for s in found.body] == [Store, Declare, Declare, Store]
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("f", NAMED, ids=lambda f: f.__name__)
 def test_results_in_c_are_numpys(f, dtype):

@@ -173,15 +173,18 @@ def test_workers_fall_asleep_and_leave_signals_to_others():
         assert state == "S" and blocked >> (signal.SIGINT - 1) & 1
 
 
-def test_a_program_without_parallel_loops_has_no_pool():
+def test_a_program_without_parallel_loops_has_no_pool(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path))
     entry = transpile.jit(lambda x: x + 1).lower(np.ones(3)).compile()._executable.entry
     assert not entry.path(THREADS).exists() and not entry.path("libgomp.so").exists()
+    assert b"libgomp.so" not in entry.path(PROGRAM).read_bytes()
+    assert not list(tmp_path.glob("transpile_threads-*"))
 
 
 @pytest.mark.parametrize("wanted", [Options(openmp=False), Options()])
 def test_the_pool_is_for_gcc_with_openmp(tmp_path, wanted):
     compiler = replace(COMPILER, kind="clang") if wanted.openmp else COMPILER
-    with pool_for(compiler, wanted, tmp_path) as words:
+    with pool_for(compiler, wanted, tmp_path / "program.c") as words:
         assert words == ()
     assert list(tmp_path.iterdir()) == []
 
@@ -190,7 +193,9 @@ def test_a_program_that_was_linked_to_another_library_is_refused(tmp_path):
     refused = pytest.raises(
         InternalError, match=r"program\.so was not linked to transpile's threads"
     )
-    with refused, pool_for(COMPILER, Options(), tmp_path) as words:
+    source = tmp_path / "program.c"
+    source.write_text("#pragma omp parallel for")
+    with refused, pool_for(COMPILER, Options(), source) as words:
         assert words[0] == "-L." and (tmp_path / "libgomp.so").is_file()
         (tmp_path / PROGRAM).write_bytes(b"\0libgomp.so.1\0")
 
@@ -313,6 +318,33 @@ def test_a_child_forked_while_others_are_in_loops_calls_without_hanging(program)
         done.set()
         for thread in threads:
             thread.join()
+
+
+def test_a_child_forked_while_another_thread_compiles_compiles_too(program):
+    """What the other thread has locked then, it never unlocks in the child."""
+    is_traced, is_forked = threading.Event(), threading.Event()
+
+    @transpile.jit
+    def slow(x):
+        if threading.current_thread() is not threading.main_thread():
+            is_traced.set()
+            is_forked.wait(30)
+        return x + 1
+
+    other = threading.Thread(target=slow, args=(np.ones(3),))
+    other.start()
+    try:
+        assert is_traced.wait(30)
+
+        def child():
+            assert slow(np.ones(3)).tolist() == [2, 2, 2]
+            check(program)
+
+        assert fork(child) == 0
+    finally:
+        is_forked.set()
+        other.join()
+    assert slow(np.ones(3)).tolist() == [2, 2, 2]
 
 
 def test_a_forked_child_exits_normally():

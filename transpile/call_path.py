@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import threading
 from collections.abc import Sequence
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
@@ -26,6 +25,7 @@ from transpile.closures import Watch
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.executable import Direct
 from transpile.keys import KEYWORDS
+from transpile.locks import Lock
 from transpile.log import Log
 from transpile.on_demand import Later
 from transpile.own_libraries import own_library
@@ -47,7 +47,7 @@ _MOST_POINTERS = 41
 # How many signatures of a function are looked at before Python looks them up.
 _MOST_ENTRIES = 16
 
-_lock = threading.Lock()
+_lock = Lock()
 _modules: list[Any] = []  # the module, None where it cannot be had, nothing before it is wanted
 
 

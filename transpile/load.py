@@ -10,7 +10,6 @@ import json
 import os
 import struct
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
 from transpile.cache import Cache, Entry
 from transpile.errors import InternalError, TranspileError
 from transpile.hashes import blake2b
+from transpile.locks import Lock
 from transpile.on_demand import Later
 from transpile.records import dataclass
 
@@ -71,7 +71,7 @@ _FLAGS = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
 
 # The pool of threads that all programs share (`transpile.threads`), once one of them has wanted it.
 _pool: list[Any] = []
-_pool_lock = threading.Lock()
+_pool_lock = Lock()
 
 
 def load(path: Path, declarations: str) -> Library:

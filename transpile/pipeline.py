@@ -108,7 +108,7 @@ class Steps:
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
         flags = toolchain.flags(compiler, self.options, self.text.effort)
-        threads = pool_for(compiler, self.options, directory) if pooled else nullcontext(())
+        threads = pool_for(compiler, self.options, source) if pooled else nullcontext(())
         with threads as words:
             log = toolchain.build_shared(
                 compiler, source, directory / PROGRAM, flags, [*libraries, *words]

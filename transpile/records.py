@@ -8,19 +8,20 @@ makes no instance. `dataclass` here is that of the standard library, at the firs
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 from functools import wraps
 from operator import attrgetter, is_
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from transpile.locks import Lock
+
 __all__ = ["changed", "dataclass", "once", "replace", "same"]
 
 _Record = TypeVar("_Record")
 _Found = TypeVar("_Found")
 _Item = TypeVar("_Item")
-_lock = threading.RLock()
+_lock = Lock()
 _waiting: dict[type, Callable[[], None]] = {}
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copyreg
 import dataclasses
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -25,6 +24,7 @@ from transpile.dot import to_dot
 from transpile.extended import flatten_arrays
 from transpile.graph import Donated, Graph, Var, has_effect
 from transpile.keys import Rejected, concrete, described
+from transpile.locks import Lock
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
@@ -144,7 +144,7 @@ class Traced(_Stage):
         self._options = options
         self._keep_unused = keep_unused
         self._lowered: Lowered | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self.watch = watch
 
     @property
@@ -211,7 +211,7 @@ class Lowered(_Stage):
         self._kept = kept
         self._where = where
         self._compiled: dict[Options, Compiled] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: "c" (the default), "graph", "loops" or "dot".

@@ -6,9 +6,10 @@ is not there yet.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from typing import Any, TypeVar
+
+from transpile.locks import Lock
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -18,7 +19,7 @@ class Rest:
     """The modules that are not imported yet, of several tables."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._load: Callable[[], None] | None = None
         self._is_loading = False
 

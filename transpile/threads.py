@@ -28,22 +28,26 @@ else:
 _NAME = "libtranspile-threads.so"
 # What gcc asks the linker for; and what a program is marked with that was linked to gcc's own.
 _GNU, _FOUND = "libgomp.so", b"libgomp.so"
+# What in a C text becomes calls of that library.
+_PARALLEL = ("#pragma omp parallel", "omp_get_")
 
 
 @contextmanager
-def pool_for(compiler: Compiler, options: Options, directory: Path) -> Iterator[tuple[str, ...]]:
-    """Link the program in `directory` to the pool: what the compiler has to be told, while it
-    builds there. Afterwards the pool is beside it, if it has parallel loops.
+def pool_for(compiler: Compiler, options: Options, source: Path) -> Iterator[tuple[str, ...]]:
+    """Link a program to the pool: what the compiler has to be told while it builds the C file
+    `source` in its directory. Afterwards the pool is there too, if there are parallel loops.
 
     Compilers other than gcc keep the OpenMP that comes with them.
     """
     if compiler.kind != "gcc" or not (options.openmp and compiler.openmp):
         yield ()
         return
-    words = ("-pthread", "-fvisibility=default", f"-Wl,-soname,{_NAME}")
-    entry = own_library("threads", words, cc=options.cc)
+    directory, text = source.parent, source.read_text(encoding="utf-8")
     linked = directory / _GNU
-    shutil.copyfile(entry.path("threads.so"), linked)
+    if any(word in text for word in _PARALLEL):
+        words = ("-pthread", "-fvisibility=default", f"-Wl,-soname,{_NAME}")
+        entry = own_library("threads", words, cc=options.cc)
+        shutil.copyfile(entry.path("threads.so"), linked)
     yield ("-L.", "-Wl,--as-needed")
     program = (directory / PROGRAM).read_bytes()
     if _FOUND in program:
@@ -51,4 +55,4 @@ def pool_for(compiler: Compiler, options: Options, directory: Path) -> Iterator[
     if _NAME.encode() in program:
         linked.rename(directory / THREADS)
     else:
-        linked.unlink()
+        linked.unlink(missing_ok=True)

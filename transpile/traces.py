@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from transpile.closures import Watch
+from transpile.locks import Lock
 from transpile.on_demand import Later
 from transpile.promotion import how_often
 from transpile.records import dataclass
@@ -30,7 +30,7 @@ class Traces:
     traced: dict[Any, Traced] = field(default_factory=dict)
     fast: dict[Any, tuple[Fast, Watch | None]] = field(default_factory=dict)
     entries: list[Any] = field(default_factory=list)
-    lock: Any = field(default_factory=threading.RLock)
+    lock: Any = field(default_factory=Lock)
 
     def clear(self) -> None:
         """Forget all."""

@@ -17,6 +17,7 @@ from transpile.closures import Watch
 from transpile.graph import Graph
 from transpile.keys import Rejected, abstract, ndarray
 from transpile.leaves import OnLeaves, output_names
+from transpile.locks import Lock
 from transpile.log import Log
 from transpile.options import Options
 from transpile.parameters import Bound, Parameters
@@ -62,7 +63,7 @@ _state = _State()
 _disabled: list[None] = []  # an item for each thread in which `disable_jit` holds
 _every: weakref.WeakSet[Traces] = weakref.WeakSet()
 _explain = [False]
-_tables_lock = threading.Lock()
+_tables_lock = Lock()
 
 
 def _table_for(function: Any, config: Config) -> Traces:

@@ -38,6 +38,7 @@ from transpile.options import Options
 from transpile.records import changed, dataclass, same
 from transpile.walks import (
     names_in,
+    names_read,
     seen_by,
     subexpressions,
     walk,
@@ -107,7 +108,7 @@ class _Finder:
             declared: list[Declare] = []
             after = self._without_inner(statement, starts, declared)
             for declaration in declared:
-                used = set(_mentioned(declaration.value))
+                used = names_read(declaration) | {load.buffer for load in _loads(declaration.value)}
                 is_early = position >= first and used.isdisjoint(stored | later)
                 (early if is_early else rest).append(declaration)
                 if not is_early:
@@ -161,10 +162,5 @@ def _changed_by(statement: Statement) -> Iterator[str]:
         yield statement.target.name
 
 
-def _mentioned(expr: Expr) -> Iterator[str]:
-    """The names of the buffers and scalars in an expression."""
-    for part in subexpressions(expr):
-        if isinstance(part, Load):
-            yield part.buffer
-        elif isinstance(part, Ref):
-            yield part.name
+def _loads(expr: Expr) -> Iterator[Load]:
+    return (part for part in subexpressions(expr) if isinstance(part, Load))

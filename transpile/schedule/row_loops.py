@@ -177,6 +177,8 @@ def _as_row_loop(loop: For, buffers: Mapping[str, Buffer]) -> _RowLoop | None:
     nests = [s for s in loop.body if isinstance(s, For)]
     if not calls or len(calls) + len(nests) != len(loop.body):
         return None
+    if any(call.function not in _FUNCTIONS for call in calls):
+        return None
     rows = calls[0].args[0]
     if not isinstance(rows, int) or not all(_is_over_rows(nest, rows) for nest in nests):
         return None
@@ -213,10 +215,8 @@ def _changed_by(statement: Statement) -> set[str]:
 def _as_product(
     call: Call, rows: int, changing: set[str], buffers: Mapping[str, Buffer]
 ) -> _Product | None:
-    """A call as a product of as many rows by a matrix that stays the same and whose rows are read
-    where they are."""
-    if call.function not in _FUNCTIONS:
-        return None
+    """A call of a product as one of as many rows by a matrix that stays the same and whose rows are
+    read where they are."""
     m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, _ = call.args
     if not (isinstance(a, Load) and isinstance(b, Load) and isinstance(c, Load)):
         return None
