@@ -151,6 +151,7 @@ import json, os, time
 import numpy as np
 import transpile
 before = set(os.listdir("/proc/self/task"))
+allowed = os.sched_getaffinity(0)
 f = transpile.jit(lambda x: np.exp(x) * 3, compiler_options={"num_threads": 3})
 f(np.ones(300_000))
 workers = sorted(set(os.listdir("/proc/self/task")) - before)
@@ -160,17 +161,20 @@ def status(worker, field):
 end = time.monotonic() + 10
 while time.monotonic() < end and any(status(w, "State") != "S" for w in workers):
     time.sleep(0.01)
-print(json.dumps([[status(w, "State"), int(status(w, "SigBlk"), 16)] for w in workers]))
+left_out = [sorted(allowed - os.sched_getaffinity(int(worker))) for worker in workers]
+blocked = [int(status(worker, "SigBlk"), 16) for worker in workers]
+print(json.dumps([[status(w, "State") for w in workers], blocked, left_out]))
 """
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="there is no /proc to look at")
-def test_workers_fall_asleep_and_leave_signals_to_others():
+def test_workers_fall_asleep_and_leave_signals_and_a_processor_to_others():
     done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert len(found) == 2
-    for state, blocked in found:
-        assert state == "S" and blocked >> (signal.SIGINT - 1) & 1
+    states, blocked, left_out = json.loads(done.stdout)
+    assert states == ["S", "S"]
+    assert all(signals >> (signal.SIGINT - 1) & 1 for signals in blocked)
+    fewest = 1 if len(os.sched_getaffinity(0)) > 1 else 0  # the one where the calling thread was
+    assert [len(processors) for processors in left_out] == [fewest, fewest]
 
 
 def test_a_program_without_parallel_loops_has_no_pool(tmp_path, monkeypatch):

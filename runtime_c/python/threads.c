@@ -4,7 +4,9 @@
    as its team has threads. The thread that comes to the region offers it to the pool, does the
    first share, and then every share that nobody has begun: it waits for the threads that are at
    work, never for one that has yet to wake up. A worker takes shares from the oldest region on
-   offer, looks for the next one for a while, and then sleeps.
+   offer, looks for the next one for a while, and then sleeps. It is woken for any processor but
+   that of the thread that wakes it: the system likes to put the two together, where one would wait
+   for the other while the next processor is idle.
 
    The oldest first, because shares may wait for each other at barriers: a region has all its
    threads before the next one has any, so that no two regions hold what the other one needs.
@@ -54,15 +56,25 @@ struct share {
     int singles, loops; /* that it came to */
 };
 
+struct worker {
+    pthread_t thread;
+    pthread_cond_t woken;
+    bool is_asleep;       /* guarded by `lock`, as is the next one */
+    struct worker *below; /* who fell asleep before it */
+#ifdef __linux__
+    cpu_set_t allowed; /* the processors it has been given */
+#endif
+};
+
 /* In a number that threads wait for: one of them may be asleep, and has to be woken. */
 enum { ASLEEP = 1 << 30 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t atomic_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t offered = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t reached = PTHREAD_COND_INITIALIZER;
 static struct region *oldest; /* of those on offer: with shares that nobody has begun */
-static atomic_int workers;
+static struct worker *sleeper; /* who fell asleep last */
+static atomic_int workers, looking; /* so many there are; so many look for a region on offer */
 /* So many regions have been offered. Workers look at it all the time, and at nothing beside it. */
 static _Alignas(64) atomic_int offers;
 
@@ -169,24 +181,73 @@ static void finish_share(struct share *share)
     }
 }
 
-static void *work(void *unused)
+static void sleep_until_woken(struct worker *self)
 {
-    (void)unused;
+    pthread_mutex_lock(&lock);
+    if (oldest == NULL) {
+        self->is_asleep = true;
+        self->below = sleeper;
+        sleeper = self;
+    }
+    while (self->is_asleep) {
+        pthread_cond_wait(&self->woken, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void *work(void *self)
+{
     for (;;) {
         int seen = atomic_load(&offers);
         struct share share;
         if (begin_share(NULL, &share)) {
             do_share(&share);
             finish_share(&share);
-        } else if (!look_until_past(&offers, seen)) {
-            pthread_mutex_lock(&lock);
-            while (oldest == NULL) {
-                pthread_cond_wait(&offered, &lock);
-            }
-            pthread_mutex_unlock(&lock);
+            continue;
+        }
+        atomic_fetch_add(&looking, 1);
+        bool is_found = look_until_past(&offers, seen);
+        atomic_fetch_sub(&looking, 1);
+        if (!is_found) {
+            sleep_until_woken(self);
         }
     }
     return NULL;
+}
+
+/* Let a worker run where the calling thread may run, but not on the processor where it does. */
+static void place_elsewhere(struct worker *worker)
+{
+#ifdef __linux__
+    cpu_set_t allowed;
+    int here = sched_getcpu();
+    if (here < 0 || pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed) != 0) {
+        return;
+    }
+    CPU_CLR((size_t)here, &allowed);
+    if (CPU_COUNT(&allowed) > 0 && !CPU_EQUAL(&allowed, &worker->allowed)) {
+        worker->allowed = allowed;
+        pthread_setaffinity_np(worker->thread, sizeof allowed, &allowed);
+    }
+#else
+    (void)worker;
+#endif
+}
+
+static bool start_worker(void)
+{
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL) {
+        return false;
+    }
+    pthread_cond_init(&worker->woken, NULL);
+    if (pthread_create(&worker->thread, NULL, work, worker) != 0) {
+        free(worker);
+        return false;
+    }
+    pthread_detach(worker->thread);
+    place_elsewhere(worker);
+    return true;
 }
 
 /* Start workers until there are so many, or the system gives no more. Signals are for others. */
@@ -196,16 +257,30 @@ static void start_workers(int wanted)
     sigfillset(&all);
     pthread_mutex_lock(&lock);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (workers < wanted) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, work, NULL) != 0) {
-            break;
-        }
-        pthread_detach(thread);
+    while (workers < wanted && start_worker()) {
         atomic_fetch_add(&workers, 1);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_mutex_unlock(&lock);
+}
+
+/* Wake workers for so many shares, if there are too few that look for some. */
+static void wake_workers(int shares)
+{
+    for (int wanted = shares - atomic_load(&looking); wanted > 0; wanted--) {
+        pthread_mutex_lock(&lock);
+        struct worker *worker = sleeper;
+        if (worker != NULL) {
+            sleeper = worker->below;
+            place_elsewhere(worker);
+            worker->is_asleep = false;
+        }
+        pthread_mutex_unlock(&lock);
+        if (worker == NULL) {
+            return;
+        }
+        pthread_cond_signal(&worker->woken);
+    }
 }
 
 /* -- regions ----------------------------------------------------------------------------------- */
@@ -220,9 +295,7 @@ static void offer(struct region *region)
     *place = region;
     atomic_store(&offers, (atomic_load(&offers) + 1) & ~ASLEEP);
     pthread_mutex_unlock(&lock);
-    for (int other = 1; other < region->shares; other++) {
-        pthread_cond_signal(&offered);
-    }
+    wake_workers(region->shares - 1);
 }
 
 static void run(struct region *region, unsigned threads)
@@ -412,19 +485,25 @@ int omp_get_max_threads(void)
 static void forget_workers(void)
 {
     oldest = NULL;
+    sleeper = NULL;
     atomic_store(&workers, 0);
+    atomic_store(&looking, 0);
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t waiting = PTHREAD_COND_INITIALIZER;
     lock = atomic_lock = fresh;
-    offered = reached = waiting;
+    reached = waiting;
 }
 
 __attribute__((constructor)) static void read_settings(void)
 {
-    cpu_set_t allowed;
     const char *threads = getenv("OMP_NUM_THREADS"), *waiting = getenv("OMP_WAIT_POLICY");
-    bool is_known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
-    processors = is_known ? CPU_COUNT(&allowed) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+        processors = CPU_COUNT(&allowed);
+    }
+#endif
     long asked = threads == NULL ? 0 : strtol(threads, NULL, 10);
     default_threads = asked > 0 && asked < 1024 ? (int)asked : processors;
     patience = 100 * 1000L;
