@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install -qq --disable-pip-version-check
 PEERS  ?= 1
 
-.PHONY: demo examples test lint format bench clean compiler
+.PHONY: demo examples test sanitize soak lint format bench clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -19,6 +19,14 @@ examples: $(VENV)/.installed-examples compiler
 
 test: $(VENV)/.installed-test compiler
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
+
+# Not in continuous integration. COUNT programs under the address and undefined-behaviour sanitizers.
+sanitize: $(VENV)/.installed-test compiler
+	@$(BIN)/python tests/sanitize.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
+# Not in continuous integration: processes, threads and faults for SECONDS, 600 if not given.
+soak: $(VENV)/.installed-test compiler
+	@$(BIN)/python tests/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff format --check .
