@@ -55,27 +55,27 @@ def softmax(c):
 
 
 def elementwise(c):
-    f = lambda x: np.where(x > c, np.sin(x * c), np.log1p(x * x)) + c  # noqa: E731
+    f = lambda x: np.where(x > c, np.sin(x * c), np.log1p(x * x)) + c
     return f, f
 
 
 def product(c):
-    f = lambda x: np.tanh(c * (x @ x.T) / 40)  # noqa: E731
+    f = lambda x: np.tanh(c * (x @ x.T) / 40)
     return f, f
 
 
 def order(c):
-    f = lambda x: np.sort(x, axis=0) * c + np.argmax(x, axis=1)[:, None]  # noqa: E731
+    f = lambda x: np.sort(x, axis=0) * c + np.argmax(x, axis=1)[:, None]
     return f, f
 
 
 def sums(c):
-    f = lambda x: {"a": np.cumsum(x, axis=1) * c, "b": (x.sum(), x.std(axis=0))}  # noqa: E731
+    f = lambda x: {"a": np.cumsum(x, axis=1) * c, "b": (x.sum(), x.std(axis=0))}
     return f, f
 
 
 def transform(c):
-    f = lambda x: np.fft.rfft(x * c, axis=1)  # noqa: E731
+    f = lambda x: np.fft.rfft(x * c, axis=1)
     return f, f
 
 
@@ -94,7 +94,7 @@ def slope(c):
 
 
 def large(c):
-    f = lambda x: np.ones((1, 20, 40)) * (x[:, None, :] * c)  # noqa: E731
+    f = lambda x: np.ones((1, 20, 40)) * (x[:, None, :] * c)
     return f, f
 
 
