@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from transpile import numpy as jnp
@@ -12,9 +11,6 @@ from transpile.graph import Graph
 from transpile.trace import trace_function
 from transpile.transforms.interpret import interpret
 from transpile.types import DTYPES, kind_letter, type_of
-
-settings.register_profile("patient", deadline=None)  # the machine may be busy
-settings.load_profile("patient")
 
 assert jnp.sin is np.sin  # importing it registers the traced functions
 
