@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors on_demand hashes log locks records tables garbage options paths dims types dtypes nodes
-    pytrees tree_prefixes tree
+    errors on_demand hashes log locks records tables garbage options paths file_sets dims types
+    dtypes nodes pytrees tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters closures
     signature surroundings
     transforms primitives numpy
@@ -54,7 +54,8 @@ LATER = {
     ("compilers", "subprocess"): RARE,
     ("compilers", "tempfile"): RARE,
     ("directories", "tempfile"): RARE,
-    ("executable", "shutil"): RARE,
+    ("executable", "tempfile"): RARE,
+    ("file_sets", "shutil"): RARE,
     ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",
     ("load", "tempfile"): RARE,
     ("stages", "transpile.executable"): "8 ms that belong to the first call",

@@ -19,6 +19,7 @@ from transpile import reserve, toolchain
 from transpile.cache import Entry, default_cache
 from transpile.called import Calls
 from transpile.errors import InternalError
+from transpile.file_sets import replace_files
 from transpile.graph import Donated, Graph
 from transpile.identity import own_digest
 from transpile.load import PROGRAM, THREADS, Library, load_or_build
@@ -28,13 +29,13 @@ from transpile.options import Options
 from transpile.records import dataclass
 
 if TYPE_CHECKING:
-    import shutil
+    import tempfile
 
     from transpile.loops import Program  # see Lowering._steps
     from transpile.pipeline import Steps
     from transpile.render import Text
 else:
-    shutil = Later("shutil")
+    tempfile = Later("tempfile")
 
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE = 0x0001 | 0x0100
@@ -136,7 +137,7 @@ class Lowering:
             "lapack": self._lapack_identity(),
         }
 
-    def standalone(self) -> Path:
+    def standalone(self) -> bytes:
         """The program as a shared object for processes without Python: its parallel loops run on
         the threads of the system's OpenMP."""
         entry = default_cache().get_or_build(
@@ -144,7 +145,16 @@ class Lowering:
             {**self.ingredients(), "threads": "OpenMP"},
             lambda directory: self._steps.write(directory, pooled=False),
         )
-        return entry.path(PROGRAM)
+        return self.file(entry, PROGRAM, pooled=False)
+
+    def file(self, entry: Entry, name: str, *, pooled: bool = True) -> bytes:
+        """A file of the program's entry; where the cache has evicted that, as it was built."""
+        try:
+            return entry.path(name).read_bytes()
+        except FileNotFoundError:
+            with tempfile.TemporaryDirectory(prefix="transpile-") as directory:
+                self._steps.write(Path(directory), pooled=pooled)
+                return Path(directory, name).read_bytes()
 
     def _lapack_identity(self) -> str:
         """Which library decomposes matrices, if there are any."""
@@ -255,14 +265,20 @@ class Executable:
 
     def c_text(self) -> str:
         """The text of program.c as it was built."""
-        return self.entry.path("program.c").read_text(encoding="utf-8")
+        return self._file("program.c").decode()
 
     def assembly(self) -> str:
         """The compiler's assembly for program.c."""
         options = self.lowering.options
         compiler = toolchain.find_compiler(options)
         flags = toolchain.flags(compiler, options, self.entry.meta["effort"])
-        return toolchain.assembly(compiler, self.entry.path("program.c"), flags)
+        with tempfile.TemporaryDirectory(prefix="transpile-") as directory:
+            for name in ("program.c", "program.h"):
+                Path(directory, name).write_bytes(self._file(name))
+            return toolchain.assembly(compiler, Path(directory, "program.c"), flags)
+
+    def _file(self, name: str) -> bytes:
+        return self.lowering.file(self.entry, name)
 
     def memory_analysis(self) -> MemoryAnalysis:
         """The sizes of arguments, results, workspace and code, in bytes."""
@@ -275,7 +291,7 @@ class Executable:
             size(self._results),
             self._workspace,
             size([self._results[output] for output in self._aliases]),
-            self.entry.path(PROGRAM).stat().st_size,
+            len(self._file(PROGRAM)),
         )
 
     def save(self, directory: str | Path, name: str | None = None) -> list[Path]:
@@ -283,7 +299,9 @@ class Executable:
 
         NAME.c includes NAME.h and, where constants are too long to write out, NAME.bin.
 
-        The function in them is called `name`, by default that of the Python function.
+        The function in them is called `name`, by default that of the Python function. Files of an
+        earlier `save` are replaced together, and processes that have loaded them keep the old
+        ones; where anything fails (OSError), they stay as they were.
         """
         chosen = identifier(name) if name is not None else self.entry.meta["function"]
         lowering = self.lowering
@@ -292,19 +310,18 @@ class Executable:
                 replace(lowering.graph, name=chosen), lowering.options, lowering.donated
             )
         executable = self if lowering is self.lowering else lowering.build()
-        has_threads = executable.entry.path(THREADS).is_file()
-        library = lowering.standalone() if has_threads else executable.entry.path(PROGRAM)
-        target = Path(directory)
-        target.mkdir(parents=True, exist_ok=True)
+        has_threads = THREADS in executable.entry.meta["files"]
+        library = lowering.standalone() if has_threads else executable._file(PROGRAM)
         text = lowering.rendered(f"{chosen}.h")
-        paths = [target / f"{chosen}.{ending}" for ending in ("so", "h", "c")]
-        shutil.copyfile(library, paths[0])
-        paths[1].write_text(text.header, encoding="utf-8")
-        paths[2].write_text(text.source, encoding="utf-8")
-        if text.constants:
-            paths.append(target / f"{chosen}.bin")
-            paths[-1].write_bytes(text.constants)
-        return paths
+        # What the C file reads before it; the header and the library, a pair that has to fit when
+        # a program is compiled and run, one after the other; what processes load comes last.
+        contents = {
+            **({f"{chosen}.bin": text.constants} if text.constants else {}),
+            f"{chosen}.c": text.source.encode(),
+            f"{chosen}.h": text.header.encode(),
+            f"{chosen}.so": library,
+        }
+        return replace_files(Path(directory), contents)[::-1]
 
 
 def _caller_text(
