@@ -28,7 +28,7 @@ DATA_FLOW = """
     schedule
     dialect expression blas lapack layout sites outlined effort alike render
     directories compilers toolchain entry cache own_libraries load threads called reserve
-    pipeline identity executable
+    pipeline identity overlaps executable
     call_path promotion written stages traces leaves wrapped platforms arrays typing settings
     functional lax random nn
     scipy flatten_util ops debug test_util api

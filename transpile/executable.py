@@ -26,6 +26,7 @@ from transpile.load import PROGRAM, THREADS, Library, load_or_build
 from transpile.names import identifier
 from transpile.on_demand import Later
 from transpile.options import Options
+from transpile.overlaps import unshared
 from transpile.records import dataclass
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ class Executable:
         Arrays of any memory layout are accepted: those in row-major order, aligned and in native
         byte order are read where they are, others are copied first. The GIL is released meanwhile.
         A result that takes the memory of a donated argument is that argument, or the copy that was
-        made of it.
+        made of it; it takes none that is read-only, or in which another argument lies.
         """
         return self.run(leaves)
 
@@ -239,6 +240,7 @@ class Executable:
             "workspace": self._makers[-1] or partial(np.empty, self._workspace, _BYTE),
             "fail": lambda code: self._fail(library, code),
             "spare": self._spare,
+            "given": partial(unshared, wanted=tuple(self._aliases.values())),
         }
         if sites:
             values["calls"] = Calls(library.ffi, sites)
@@ -338,11 +340,12 @@ def _caller_text(
             f"            and x{i}.flags.num & {_IN_PLACE} == {_IN_PLACE}):",
             f"        x{i} = row_major(x{i}, dtype{i}, shape{i})",
         ]
+    if aliases:
+        arrays = "".join(f"x{i}, " for i in range(inputs))
+        lines.append(f"    {''.join(f'g{i}, ' for i in aliases)}= given(({arrays}))")
     for i in range(outputs):
-        new = f"result{i}()"
-        if i in aliases:
-            new = f"x{aliases[i]} if x{aliases[i]}.flags.writeable else {new}"
-        lines.append(f"    r{i} = {new}")
+        made = f"result{i}()"
+        lines.append(f"    r{i} = {f'{made} if g{i} is None else g{i}' if i in aliases else made}")
     names = [f"x{i}" for i in range(inputs)] + [f"r{i}" for i in range(outputs)]
     further = ["calls.function", "running.context"] if has_sites else []
     pointer = "no_workspace" if workspace == "none" else "from_buffer(scratch)"
@@ -363,7 +366,7 @@ def _caller_text(
 
 def _row_major(leaf: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """The values of an argument in an array that C can read."""
-    array = np.require(leaf, dtype, ["C", "ALIGNED"])
+    array = np.asarray(np.require(leaf, dtype, ["C", "ALIGNED"]))
     if array.shape != shape:
         raise InternalError(f"the program takes an array of shape {shape}, not {array.shape}")
     return array

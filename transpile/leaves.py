@@ -7,7 +7,7 @@ from typing import Any
 
 from transpile import tree
 from transpile.extended import flatten_arrays
-from transpile.graph import Graph
+from transpile.graph import Graph, Var
 from transpile.parameters import Bound
 from transpile.signature import Signature, describe, function_name, inner, unique_identifiers
 from transpile.source import user_source
@@ -83,7 +83,29 @@ class OnLeaves:
         )
         outputs = [leaf for leaf, _ in kept] + [t for _, t in changed]
         names = [path for _, path in kept] + [""] * len(changed)
-        return outputs, (out_tree, names, positions, tuple(place for place, _ in changed))
+        written = tuple(place for place, _ in changed)
+        ordered = tuple(
+            (place, other)
+            for place, x in changed
+            for other, y in zip(self._known.traced, tracers, strict=True)
+            if y is not x and (other in written or _is_read_after(y, x, outputs))
+        )
+        return outputs, (out_tree, names, positions, written, ordered)
+
+
+def _is_read_after(y: Tracer, x: Tracer, outputs: Sequence[Any]) -> bool:
+    """Tell whether an argument is read after another one has first been assigned to."""
+    trace = x.owner
+    since = trace.births[trace.written[x.original]]
+    same = {y.original}  # that value, and its views
+    for number, equation in enumerate(trace.equations):
+        if same.isdisjoint(a for a in equation.inputs if isinstance(a, Var)):
+            continue
+        if trace.viewed(equation.outputs[0]) is not None:
+            same.update(equation.outputs)
+        elif number > since:
+            return True
+    return any(isinstance(t, Tracer) and t.variable in same for t in outputs)
 
 
 def result_leaf(leaf: Any, path: str, function: Any) -> Any:

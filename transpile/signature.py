@@ -38,8 +38,9 @@ class Signature:
     would write the leaf in Python) and `donated` have an item a leaf; `statics` are (name, value).
     `fixed` holds, for a leaf whose value is part of the program (a Python number in dynamic mode),
     that value, and TRACED for all others. `written` are the leaves that the function assigns to:
-    the last outputs of the graph are what they hold then. `places` says which output of the graph
-    each leaf of the result is.
+    the last outputs of the graph are what they hold then. `ordered` are pairs (written leaf, leaf)
+    that may not share memory, as the second is read or written after the first was written.
+    `places` says which output of the graph each leaf of the result is.
     """
 
     in_tree: tree.TreeDef
@@ -49,6 +50,7 @@ class Signature:
     statics: tuple[tuple[str, Any], ...] = ()
     fixed: tuple[Any, ...] = ()
     written: tuple[int, ...] = ()
+    ordered: tuple[tuple[int, int], ...] = ()
     places: tuple[int, ...] = ()
 
     @property
@@ -95,7 +97,7 @@ def signature(bound: Bound, where: str) -> tuple[Signature, list[Any]]:
         donated += [is_donated] * len(found)
     types = tuple(leaf_type(leaf, path, where) for leaf, path in zip(leaves, paths, strict=True))
     for place, leaf in enumerate(leaves):
-        leaves[place] = _as_plain(leaf, types[place])
+        leaves[place] = as_plain(leaf, types[place])
     statics = tuple((name, value) for name, value in bound.statics.values())
     return Signature(in_tree, types, tuple(paths), tuple(donated), statics), leaves
 
@@ -129,11 +131,15 @@ def _is_scalar(leaf: Any) -> bool:
     return type(leaf) in PYTHON_SCALARS
 
 
-def _as_plain(leaf: Any, kind: ArrayType) -> Any:
-    """An ndarray of the type, or the Python number, or, for a leaf without values, its type."""
+def as_plain(leaf: Any, kind: ArrayType) -> Any:
+    """An ndarray of the type, the caller's own where it is one, of any byte order; a Python number
+    as it is; for a leaf without values, its type."""
     if _is_scalar(leaf):
         return leaf
-    return np.asarray(leaf, kind.dtype) if hasattr(leaf, "__array__") else kind
+    if not hasattr(leaf, "__array__"):
+        return kind
+    array = np.asarray(leaf)
+    return array if array.dtype.newbyteorder("=") == kind.dtype else array.astype(kind.dtype)
 
 
 # --------------------------------------------------------------------------------------- names

@@ -30,7 +30,7 @@ from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
 from transpile.promotion import how_often
 from transpile.records import dataclass
-from transpile.signature import TRACED, Signature, leaf_type, same_type, type_text
+from transpile.signature import TRACED, Signature, as_plain, leaf_type, same_type, type_text
 from transpile.tracer import Tracer
 from transpile.types import ArrayType, ShapeDtypeStruct
 from transpile.written import given_up, writing
@@ -284,7 +284,7 @@ class Compiled(_Stage):
         # Whether the outputs of the program are the leaves of the result, and nothing else.
         self.is_direct = not known.written and known.places == tuple(range(len(known.places)))
         self.fast: Fast = (
-            executable.run if self.is_direct else writing(executable.run, known, kept),
+            executable.run if self.is_direct else writing(executable.run, known, kept, where),
             None if kept == tuple(range(every)) else kept,
             _finisher(self._out_tree),
         )
@@ -341,7 +341,7 @@ class Compiled(_Stage):
             )
         try:
             plain = [
-                x if t.weak else np.asarray(concrete(x), t.dtype)
+                x if t.weak else as_plain(concrete(x), t)
                 for x, t in zip(leaves, types, strict=True)
             ]
         except Rejected:

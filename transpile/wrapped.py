@@ -12,6 +12,8 @@ from dataclasses import field
 from types import FunctionType, MethodType
 from typing import Any, cast
 
+import numpy as np
+
 from transpile import tree
 from transpile.closures import Watch
 from transpile.graph import Graph
@@ -253,12 +255,16 @@ class Wrapped:
                 [known.types[place] for place in places],
                 [names[place] for place in places],
                 name=function_name(self._function),
-                known=values if concrete else None,
+                known=[
+                    np.asarray(v, known.types[p].dtype) for v, p in zip(values, places, strict=True)
+                ]
+                if concrete
+                else None,
             )
 
         found = retried(attempt, self._function)
-        graph, (out_tree, out_paths, positions, written) = found
-        known = dataclasses.replace(known, written=written, places=positions)
+        graph, (out_tree, out_paths, positions, written, ordered) = found
+        known = dataclasses.replace(known, written=written, ordered=ordered, places=positions)
         return Traced(
             dataclasses.replace(graph, output_names=output_names(graph, out_paths)),
             known,

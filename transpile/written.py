@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile.graph import Donated, Graph
+from transpile.overlaps import overlap, overlaps_itself
 from transpile.signature import Signature
 
 Run = Callable[[Sequence[Any]], list[Any]]
@@ -28,25 +29,32 @@ def given_up(
     )
 
 
-def writing(run: Run, known: Signature, kept: tuple[int, ...]) -> Run:
+def writing(run: Run, known: Signature, kept: tuple[int, ...], where: str) -> Run:
     """A program whose function assigns to arguments: they hold their new values afterwards.
 
     Such an argument is changed in its own memory where the program can take it; else its new values
     are copied there. The function that was called may give it as a result: then it is that array.
     """
     places = [kept.index(leaf) if leaf in kept else -1 for leaf in known.written]
+    paths = [known.paths[leaf] for leaf in kept]
+    ordered = {(kept.index(a), kept.index(b)) for a, b in known.ordered if {a, b} <= {*kept}}
 
     def execute(leaves: Sequence[Any]) -> list[Any]:
         leaves = list(leaves)
         targets = [leaves[p] if p >= 0 else None for p in places]
         for place, target in zip(places, targets, strict=True):
-            if not isinstance(target, np.ndarray):
-                continue
-            if not target.flags.writeable:
-                raise ValueError(f"assignment destination is read-only: {known.paths[kept[place]]}")
-            others = (x for p, x in enumerate(leaves) if p != place and isinstance(x, np.ndarray))
-            if any(np.may_share_memory(target, x) for x in others):
-                leaves[place] = target.copy()
+            if isinstance(target, np.ndarray):
+                _check_target(target, f"argument {paths[place]!r} of {where}")
+        for place, target in zip(places, targets, strict=True):
+            for other, value in enumerate(leaves):
+                if other == place or not isinstance(target, np.ndarray):
+                    continue
+                if not isinstance(value, np.ndarray) or not np.may_share_memory(target, value):
+                    continue
+                if (place, other) in ordered and overlap(target, value):
+                    raise ValueError(_together(paths[place], paths[other], where))
+                # What the program writes lies in no memory of the caller's.
+                leaves[place], leaves[other] = leaves[place].copy(), value.copy()
         results = run(leaves)
         first = len(results) - len(targets)
         for position, target in enumerate(targets, first):
@@ -56,3 +64,23 @@ def writing(run: Run, known: Signature, kept: tuple[int, ...]) -> Run:
         return [results[p] for p in known.places]
 
     return execute
+
+
+def _check_target(target: np.ndarray[Any, Any], what: str) -> None:
+    """Raise ValueError for an array that cannot hold the values that are assigned to it."""
+    if not target.flags.writeable:
+        raise ValueError(f"assignment destination is read-only: {what}")
+    if overlaps_itself(target):
+        raise ValueError(
+            f"{what} is assigned to, and some of its elements share memory with others: its shape "
+            f"is {target.shape}, its strides are {target.strides}. Pass a copy of it, or assign to "
+            f"the array that it is a view of."
+        )
+
+
+def _together(one: str, other: str, where: str) -> str:
+    return (
+        f"arguments {one!r} and {other!r} of {where} share memory: it assigns to {one!r}, and after "
+        f"that reads or assigns to {other!r}, which a compiled function sees as it was before "
+        f"the call. Pass a copy of one of them."
+    )

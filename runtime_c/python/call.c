@@ -574,12 +574,32 @@ static npy_intp bytes_of(const Node *node)
            PyArray_MultiplyList(node->shape, node->count);
 }
 
+/* Whether another input of the program lies in the memory of a leaf. All are contiguous. */
+static int is_shared(const Entry *entry, const Leaves *leaves, int leaf)
+{
+    PyArrayObject *array = (PyArrayObject *)leaves->held[leaf];
+    const char *const start = PyArray_BYTES(array);
+    const char *const end = start + PyArray_NBYTES(array);
+    for (int n = 0; n < entry->input_count; n++) {
+        const int other = entry->inputs[n];
+        if (other != leaf && leaves->held[other] != NULL) {
+            PyArrayObject *found = (PyArrayObject *)leaves->held[other];
+            const char *const from = PyArray_BYTES(found);
+            if (from < end && start < from + PyArray_NBYTES(found)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 /* The array for an output: a new one, or the argument whose memory it takes. */
 static PyObject *output_array(const Entry *entry, int output, const Leaves *leaves)
 {
     const int alias = entry->aliases[output];
     if (alias >= 0 && leaves->held[alias] != NULL &&
-        PyArray_ISWRITEABLE((PyArrayObject *)leaves->held[alias])) {
+        PyArray_ISWRITEABLE((PyArrayObject *)leaves->held[alias]) &&
+        !is_shared(entry, leaves, alias)) {
         return Py_NewRef(leaves->held[alias]);
     }
     const Node *node = &entry->outputs[output];
