@@ -80,7 +80,7 @@ def _check_target(target: np.ndarray[Any, Any], what: str) -> None:
 
 def _together(one: str, other: str, where: str) -> str:
     return (
-        f"arguments {one!r} and {other!r} of {where} share memory: it assigns to {one!r}, and after "
-        f"that reads or assigns to {other!r}, which a compiled function sees as it was before "
-        f"the call. Pass a copy of one of them."
+        f"arguments {one!r} and {other!r} of {where} share memory: it assigns to {one!r}, and then "
+        f"reads or assigns to {other!r}, which a compiled function sees as it was before the call. "
+        f"Pass a copy of one of them."
     )
