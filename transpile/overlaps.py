@@ -15,7 +15,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 # How many steps NumPy's exact test may take. It is exponential at worst; views by slices need few.
-_MOST_WORK = 100_000
+_MOST_WORK: Any = 100_000
 
 
 def unshared(arrays: Sequence[Array], wanted: Sequence[int]) -> list[Array | None]:
