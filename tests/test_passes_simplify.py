@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import ordinary
+from helpers import ordinary, trace_to_graph
 from passes import SPECIAL, after, graph_of, names, var
 
+from transpile import lax
 from transpile.graph import Const, Equation
 from transpile.passes.dead_code import dead_code
 from transpile.passes.simplify import simplify
@@ -186,3 +187,24 @@ def test_a_contraction_of_no_elements_of_bools_is_false():
     found = simplify(graph)
     assert names(found) == [axes.broadcast_in_dim.name]
     assert not interpret(found, [np.ones((2, 0), bool), np.ones((0, 3), bool)])[0].any()
+
+
+@pytest.mark.parametrize("size", range(1, 6))
+def test_a_slice_of_an_update_is_taken_where_the_update_was_moved_to(size):
+    x, update = np.arange(5), -np.arange(1, size + 1)
+    starts = range(-6, 9)
+
+    def slices(x, update):
+        updated = [lax.dynamic_update_slice(x, update, (np.int64(s),)) for s in starts]
+        return [y[low:high] for y in updated for low in range(5) for high in range(low + 1, 6)]
+
+    graph = trace_to_graph(slices, x, update)
+    simpler = tidy(graph)
+    direct = [
+        e for e in simpler.equations if e.primitive is axes.slice_ and e.inputs[0] in simpler.inputs
+    ]
+    assert direct, "no slice is taken from what was put in, or from what was there before"
+    for got, want in zip(
+        interpret(simpler, (x, update)), interpret(graph, (x, update)), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)

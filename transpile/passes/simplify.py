@@ -298,11 +298,13 @@ def _slice_of_update(builder: Builder, equation: Equation) -> Atom | None:
 def _replaced(update: Equation) -> list[tuple[int, int]] | None:
     """Where a slice begins and ends that is put into an array, along each axis; None where that is
     not known."""
-    _, new, *starts = update.inputs
-    first = [int(s.value) for s in starts if isinstance(s, Const)]
-    sizes = [size for size in new.type.shape if isinstance(size, int)]
-    if len(first) < len(starts) or len(sizes) < len(starts):
+    x, new, *starts = update.inputs
+    known = [s.value for s in starts if isinstance(s, Const)]
+    shape = [d for d in x.type.shape if isinstance(d, int)]
+    sizes = [d for d in new.type.shape if isinstance(d, int)]
+    if any(len(numbers) < len(starts) for numbers in (known, shape, sizes)):
         return None
+    first = indexing.clamped_starts(shape, sizes, known)
     return [(at, at + size) for at, size in zip(first, sizes, strict=True)]
 
 

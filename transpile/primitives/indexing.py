@@ -311,8 +311,9 @@ scatter = register(
 # --------------------------------------------------------------------------- slices with a start
 
 
-def _starts(x: Any, sizes: Shape, starts: Sequence[Any]) -> list[int]:
-    return [int(np.clip(s, 0, d - n)) for s, d, n in zip(starts, x.shape, sizes, strict=True)]
+def clamped_starts(shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Any]) -> list[int]:
+    """Where a slice of known sizes begins in an array of known shape: moved until it is inside."""
+    return [int(np.clip(s, 0, d - n)) for s, d, n in zip(starts, shape, sizes, strict=True)]
 
 
 def _check_starts(x: ArrayType, sizes: Shape, starts: Sequence[ArrayType]) -> None:
@@ -333,7 +334,7 @@ def _dynamic_slice_type(x: ArrayType, *starts: ArrayType, sizes: Shape) -> Array
 
 
 def _dynamic_slice(x: Any, *starts: Any, sizes: tuple[int, ...]) -> Any:
-    first = _starts(x, sizes, starts)
+    first = clamped_starts(x.shape, sizes, starts)
     return x[tuple(slice(s, s + n) for s, n in zip(first, sizes, strict=True))]
 
 
@@ -395,19 +396,21 @@ def _dynamic_update_type(x: ArrayType, update: ArrayType, *starts: ArrayType) ->
 
 def _dynamic_update_slice(x: Any, update: Any, *starts: Any) -> Any:
     result = np.array(x)
-    first = _starts(x, update.shape, starts)
+    first = clamped_starts(x.shape, update.shape, starts)
     result[tuple(slice(s, s + n) for s, n in zip(first, update.shape, strict=True))] = update
     return result
 
 
 def sliced(x: Any, starts: Sequence[Any], sizes: Shape) -> Any:
     """The slice of a value, a view of it where the starts are known."""
-    if not all(is_scalar_constant(s) for s in starts) or not all(
-        isinstance(d, int) for d in (*x.shape, *sizes)
+    shape = [d for d in x.shape if isinstance(d, int)]
+    known = [d for d in sizes if isinstance(d, int)]
+    if not all(is_scalar_constant(s) for s in starts) or (
+        len(shape) < len(starts) or len(known) < len(starts)
     ):
         return apply("dynamic_slice", x, *starts, sizes=sizes)
-    first = tuple(_starts(x, sizes, starts))
-    limit = tuple(a + n for a, n in zip(first, sizes, strict=True))
+    first = tuple(clamped_starts(shape, known, starts))
+    limit = tuple(a + n for a, n in zip(first, known, strict=True))
     return apply("slice", x, start=first, limit=limit, strides=(1,) * len(sizes))
 
 
