@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.digits import number_bytes
 from transpile.records import dataclass
 
 SMALL = 4096  # bytes of an array that is compared by content
@@ -44,7 +45,7 @@ def snapshot(value: Any, depth: int = 0) -> Any:
     if kind in (bool, int, str, bytes):
         return kind, value
     if kind in (float, complex):
-        return kind, repr(value)
+        return kind, number_bytes(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject and value.nbytes <= SMALL:
         return "array", value.dtype, value.shape, value.tobytes()
     if kind in (list, tuple, dict) and len(value) <= _FEW and depth < _DEEP:

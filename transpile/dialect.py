@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from transpile.digits import bits_of, nan_bits, number_text
 from transpile.records import dataclass
 from transpile.types import DTYPES, HALVES, SHORT_NAMES
 
@@ -39,7 +39,7 @@ class Dialect:
 def c_literal(value: Any, dtype: DType) -> str:
     """A C literal of this dtype: typed, and exact."""
     if dtype in HALVES:  # which are passed as their bits
-        return f"0x{np.asarray(value, dtype).view(np.uint16):04x}"
+        return f"0x{bits_of(value, dtype):04x}"
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind == "c":
@@ -48,13 +48,7 @@ def c_literal(value: Any, dtype: DType) -> str:
         parts = (c_literal(np.real(value), part), c_literal(np.imag(value), part))
         return f"CMPLX{suffix}({parts[0]}, {parts[1]})"
     if dtype.kind == "f":
-        if math.isnan(value):
-            return "NAN"
-        if math.isinf(value):
-            return "INFINITY" if value > 0 else "-INFINITY"
-        if dtype.itemsize == 4:
-            return _with_point(str(np.float32(value))) + "f"
-        return _with_point(repr(float(value)))
+        return _float_literal(value, dtype)
     number = int(value)
     info = np.iinfo(dtype)
     bits = dtype.itemsize * 8
@@ -65,8 +59,16 @@ def c_literal(value: Any, dtype: DType) -> str:
     return f"{number}u" if dtype.kind == "u" and dtype.itemsize >= 4 else str(number)
 
 
-def _with_point(digits: str) -> str:
-    return digits if "." in digits or "e" in digits else digits + ".0"
+def _float_literal(value: Any, dtype: DType) -> str:
+    ending = "f" if dtype.itemsize == 4 else ""
+    text = number_text(value, dtype)
+    sign, size = ("-", text[1:]) if text.startswith("-") else ("", text)
+    if size in ("inf", "nan"):
+        return sign + {"inf": "INFINITY", "nan": "NAN"}[size]
+    if size.startswith("nan"):
+        is_quiet, bits = nan_bits(value, dtype)
+        return f'{sign}__builtin_nan{"" if is_quiet else "s"}{ending}("{bits:#x}")'
+    return text + ending
 
 
 _C_TYPES = {

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from transpile.digits import number_text
 from transpile.errors import InternalError
 from transpile.hashes import blake2b
 from transpile.records import changed, dataclass, replace, same
-from transpile.types import FLOAT16, FLOAT32, SHORT_NAMES, ArrayType
+from transpile.types import SHORT_NAMES, ArrayType
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
     from transpile.primitive import Primitive
@@ -103,7 +104,7 @@ class Const:
 
     def __str__(self) -> str:
         if self.is_scalar:
-            return f"{self.value[()]!s}:{self.type}"
+            return f"{scalar_text(self)}:{self.type}"
         return f"const<{self.digest[:8]}>:{self.type}"
 
     __repr__ = __str__
@@ -404,8 +405,7 @@ def to_text(graph: Graph, indent: str = "") -> str:
 
 def scalar_text(const: Const) -> str:
     """The value of a scalar constant, in digits that give it back exactly."""
-    value = const.value[()]
-    return str(value) if const.type.dtype in (FLOAT16, FLOAT32) else repr(value.item())
+    return number_text(const.value, const.type.dtype)
 
 
 def _params_text(params: Mapping[str, Any], indent: str) -> str:

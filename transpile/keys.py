@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.digits import number_bytes
 from transpile.extended import one_level
 from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS
@@ -109,11 +110,11 @@ def described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any,
 def static_key(value: Any) -> Any:
     """What two static values must share to be taken for the same: type, hash and equality.
 
-    Floats go by their digits, so that nan is itself and -0.0 is not 0.0; tuples go by their items.
+    Floats go by their bytes, so that nan is itself and -0.0 is not 0.0; tuples go by their items.
     """
     kind = type(value)
     if kind is tuple:
         return (tuple, tuple(static_key(item) for item in value))
     if kind is float or kind is complex:
-        return (kind, repr(value))
+        return (kind, number_bytes(value))
     return (kind, value)

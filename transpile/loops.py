@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.digits import number_text
 from transpile.dims import Index, Shape, Symbol, product
 from transpile.graph import UNKNOWN_SOURCE, Site, Source
 from transpile.records import dataclass
@@ -32,10 +33,22 @@ DType = np.dtype[Any]
 
 @dataclass(frozen=True)
 class Literal:
-    """A number."""
+    """A number. Two are equal if their dtypes and bits are: 0.0 and -0.0 are not."""
 
     value: Any
     dtype: DType
+
+    @cached_property
+    def _bits(self) -> bytes:
+        return np.asarray(self.value, self.dtype).tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self.dtype == other.dtype and self._bits == other._bits
+
+    def __hash__(self) -> int:
+        return hash(self._bits)
 
 
 @dataclass(frozen=True)
@@ -384,7 +397,7 @@ def expr_text(expr: Expr) -> str:
     """An expression, primitives written as functions."""
     match expr:
         case Literal(value=value):
-            return str(value)
+            return number_text(value, expr.dtype)
         case Ref(name=name):
             return name
         case Load():

@@ -122,7 +122,7 @@ def _is(atom: Atom, number: float) -> bool:
         isinstance(atom, Const)
         and atom.is_scalar
         and bool(atom.value == number)
-        and (number != 0 or not np.signbit(atom.value.real))
+        and (number != 0 or not (np.signbit(atom.value.real) or np.signbit(atom.value.imag)))
     )
 
 
