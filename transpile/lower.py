@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.emit import Emitter, kernel_scope
+from transpile.float_modes import in_usual_modes
 from transpile.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.loops import Buffer, Kernel, Program
 from transpile.nest import WHOLE, Fused, Nest, explain, fuse
@@ -19,6 +20,7 @@ from transpile.sharing import Sharing, stages_of
 LONGEST_COMMENT = 6
 
 
+@in_usual_modes
 def lower(graph: Graph, donated: Donated = ()) -> Program:
     """The program that computes an optimised graph; `donated` are positions of its inputs, with
     that of the only output that may take its memory where an input is assigned to."""

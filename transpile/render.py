@@ -18,6 +18,7 @@ from transpile.dialect import C, Dialect
 from transpile.dims import Index, symbols_of
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
+from transpile.float_modes import in_usual_modes
 from transpile.lapack import Libraries, notes, prototypes
 from transpile.layout import WIDTH, comment_safe, signature, type_text, wrapped
 from transpile.loops import (
@@ -87,6 +88,7 @@ def _environment() -> Any:
     return environment
 
 
+@in_usual_modes
 def render(
     program: Program,
     options: Options,

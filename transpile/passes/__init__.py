@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from transpile.float_modes import in_usual_modes
 from transpile.graph import Equation, Graph
 from transpile.passes.barriers import remove_barriers
 from transpile.passes.canonical_products import canonical_products
@@ -48,6 +49,7 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
 )
 
 
+@in_usual_modes
 def optimise(graph: Graph) -> Graph:
     """The graph after every pass, checked after each; the bodies of its loops and branches too."""
     graph.check()

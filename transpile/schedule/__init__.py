@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from transpile.float_modes import in_usual_modes
 from transpile.loops import Kernel, Program
 from transpile.options import Options
 from transpile.records import changed, replace, same
@@ -98,6 +99,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
 )
 
 
+@in_usual_modes
 def schedule(program: Program, options: Options) -> Program:
     """The program after every step, checked after each where the step changed it."""
     check(program)
