@@ -48,7 +48,9 @@ def flush_to_zero(directory):
     source = os.path.join(directory, "nothing.c")
     with open(source, "w") as file:
         file.write("int nothing(void);\nint nothing(void) { return 0; }\n")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-ffast-math", "-o", f"{source}.so", source], check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-ffast-math", "-o", f"{source}.so", source], check=True
+    )
     ctypes.CDLL(f"{source}.so")
 
 
@@ -138,7 +140,9 @@ def main(setting, cache):
                 "key": entry.key,
                 "graph": digest(str(lowered.as_text("graph")).encode()),
                 "text": digest(lowered.as_text().encode()),
-                "header": digest(lowered.compile().runtime_executable().lowering.rendered("x.h").header.encode()),
+                "header": digest(
+                    lowered.compile().runtime_executable().lowering.rendered("x.h").header.encode()
+                ),
                 "results": digest(raw(results)),
             }
     os.umask(0o77)
