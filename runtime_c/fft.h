@@ -32,19 +32,6 @@ enum { FFT_TOGETHER, FFT_SPLIT, FFT_CHIRP };
 /* Fewer elements are not shared among threads. */
 enum { FFT_SHARED = 32768 };
 
-#if defined(_OPENMP)
-extern int omp_get_max_threads(void);
-static inline int64_t fft_threads(void)
-{
-    return omp_get_max_threads();
-}
-#else
-static inline int64_t fft_threads(void)
-{
-    return 1;
-}
-#endif
-
 static inline int64_t fft_smaller(int64_t x, int64_t y)
 {
     return x < y ? x : y;
@@ -500,7 +487,7 @@ static void fft_all_F(const int64_t *plan, const F *table, int64_t outer, int64_
     int64_t rooms[3], total = outer * inner;
     bool together = plan[FFT_METHOD] == FFT_TOGETHER, inside = plan[FFT_INSIDE] != 0;
     int64_t groups = together ? (total + FFT_LANES_F - 1) / FFT_LANES_F : total;
-    int64_t slots = fft_smaller(fft_threads(), plan[FFT_SLOTS]);
+    int64_t slots = thread_count(plan[FFT_SLOTS]);
     slots = total * plan[FFT_LENGTH] < FFT_SHARED ? 1 : slots;
     fft_rooms_F(plan, rooms);
     if (inside) {

@@ -380,6 +380,20 @@ static void matmul_blocks_F(int64_t m, int64_t n, int64_t k,
     }
 }
 
+/* matmul_small with one depth of k on the stack of a thread: a vector of columns of B at a time,
+   where it has to be copied. */
+static void matmul_narrow_parts_F(int64_t m, int64_t n, int64_t k,
+                                  const F *a, int64_t a_row, int64_t a_col,
+                                  const F *b, int64_t b_row, int64_t b_col, F *c, int64_t c_row)
+{
+    F packed[MATMUL_DEPTH * MATMUL_LANES_F];
+    int64_t wide = b_col == 1 ? n : MATMUL_LANES_F;
+    for (int64_t j = 0; j < n; j += wide) {
+        matmul_small_F(m, matmul_smaller(wide, n - j), k, a, a_row, a_col, b + j * b_col, b_row,
+                       b_col, c + j, c_row, packed);
+    }
+}
+
 /* At most MATMUL_FEW rows and columns, each element the sum of more than MATMUL_LONG terms: threads
    share out the parts of k, MATMUL_PARTS at a time, for whose sums the workspace has room. They are
    added up in order. Where the columns of C fill no vector and its rows do, the sums are those of its
@@ -395,13 +409,13 @@ static void matmul_deep_F(int64_t m, int64_t n, int64_t k,
         int64_t end = matmul_smaller(k, start + MATMUL_PARTS * k_part);
         #pragma omp parallel for schedule(static) if (m * n * (end - start) > MATMUL_SMALL)
         for (int64_t p = start; p < end; p += k_part) {
-            F rows[MATMUL_DEPTH * MATMUL_FEW], *sum = sums + (p - start) / k_part * m * n;
+            F *sum = sums + (p - start) / k_part * m * n;
             const F *a_p = a + p * a_col, *b_p = b + p * b_row;
             int64_t depth = matmul_smaller(k_part, k - p);
             if (turned) {
-                matmul_small_F(n, m, depth, b_p, b_col, b_row, a_p, a_col, a_row, sum, m, rows);
+                matmul_narrow_parts_F(n, m, depth, b_p, b_col, b_row, a_p, a_col, a_row, sum, m);
             } else {
-                matmul_small_F(m, n, depth, a_p, a_row, a_col, b_p, b_row, b_col, sum, n, rows);
+                matmul_narrow_parts_F(m, n, depth, a_p, a_row, a_col, b_p, b_row, b_col, sum, n);
             }
         }
         for (int64_t i = 0; i < m; i++) {

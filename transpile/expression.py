@@ -19,11 +19,11 @@ from transpile import runtime
 from transpile.dialect import Dialect, suffix
 from transpile.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.errors import InternalError
-from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Ref, Within
+from transpile.loops import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.magnitudes import OF_ANGLES
 from transpile.primitive import TABLE
 from transpile.records import dataclass
-from transpile.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
+from transpile.types import BFLOAT16, BOOL, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
 
 DType = np.dtype[Any]
 
@@ -153,6 +153,31 @@ class Printer:
         if not index:
             return buffer if buffer in self.values else f"*{buffer}"
         return buffer + "".join(f"[{self.index(i)}]" for i in index)
+
+    def address(self, load: Load) -> str:
+        """The address of an element; an array's first element is the array itself."""
+        buffer, index = load.buffer, load.index
+        if index and index[-1] == 0:
+            return self.element(buffer, index[:-1]) if len(index) > 1 else buffer
+        return f"&{self.element(buffer, index)}"
+
+    def local_array(self, declared: Alloc) -> str:
+        """The declaration of an array on the stack, or of a pointer to its slot, which other arrays
+        may share: it is no `restrict` one."""
+        buffer, slot = declared.buffer, declared.slot
+        kind = "uint8_t" if buffer.dtype == BOOL else c_type(self.dialect, buffer.dtype)
+        if slot is None:
+            return f"{kind} {buffer.name}{''.join(f'[{d}]' for d in buffer.shape)};"
+        thread = "0"
+        if slot.shared_out:
+            self.used.add("thread_number")
+            thread = "thread_number()"
+        place = f"{slot.home}[{thread}]"
+        place = f"({place} + {slot.offset})" if slot.offset else place
+        rows = "".join(f"[{d}]" for d in buffer.shape[1:])
+        if not rows:
+            return f"{kind} *{buffer.name} = ({kind} *){place};"
+        return f"{kind} (*{buffer.name}){rows} = ({kind} (*){rows}){place};"
 
     # ------------------------------------------------------------------------- C columns
 

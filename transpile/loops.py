@@ -117,6 +117,7 @@ class For:
     `parallel`: the iterations are independent and may run on several threads.
     `simd`: they may run in vector lanes, in no more than `lanes` if that is given; `reductions`
     names the accumulators (with their operation) that are then combined across lanes.
+    `threads`: at most so many threads share a parallel loop, where that is given.
     `near`: the angles in it are taken for ordinary ones.
     `ordered`: one of the user's own loops, around a sequence of nests, each iteration of which may
     build on the one before; it does not where the loop is `independent` as well.
@@ -131,6 +132,7 @@ class For:
     simd: bool = False
     lanes: int = 0
     collapse: int = 1
+    threads: int = 0
     reductions: tuple[tuple[str, str], ...] = ()
     near: bool = False
     ordered: bool = False
@@ -197,10 +199,22 @@ class Store:
 
 
 @dataclass(frozen=True)
+class Slot:
+    """Memory for a local array: in the buffer `home`, which has a slice for each thread, from the
+    byte `offset` of a slice on. It is the slice of the thread that runs the statements where these
+    are `shared_out` among the threads of a team, else the first one."""
+
+    home: str
+    offset: int
+    shared_out: bool
+
+
+@dataclass(frozen=True)
 class Alloc:
-    """An array that lives for one iteration of the loop around it."""
+    """An array that lives for one iteration of the loop around it: on the stack, or in a slot."""
 
     buffer: Buffer
+    slot: Slot | None = None
 
 
 @dataclass(frozen=True)
@@ -363,6 +377,7 @@ def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swa
             words = [f"for {statement.symbol} in {statement.start}..{stop}"]
             words += ["ordered"] * (statement.ordered and not statement.independent)
             words += ["parallel"] * statement.parallel + ["simd"] * statement.simd
+            words += [f"threads<={statement.threads}"] * bool(statement.threads)
             words += [f"lanes<={statement.lanes}"] * bool(statement.lanes)
             words += [f"{op}:{name}" for op, name in statement.reductions]
             return " ".join(words)
@@ -379,7 +394,9 @@ def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swa
         case Store():
             return f"{_element(statement.buffer, statement.index)} = {expr_text(statement.value)}"
         case Alloc():
-            return f"local {_buffer_text(statement.buffer)}"
+            slot = statement.slot
+            where = "" if slot is None else f" at {slot.home} + {slot.offset}"
+            return f"local {_buffer_text(statement.buffer)}{where}"
         case Swap():
             return f"swap {statement.first}, {statement.second}"
         case Call():

@@ -43,6 +43,11 @@ class Options:
     extra_cflags: tuple[str, ...] = ()
     blas: str = "none"
 
+    @property
+    def threaded(self) -> bool:
+        """Tell whether loops may run on several threads."""
+        return self.openmp and self.num_threads != 1
+
     def replace(self, compiler_options: Mapping[str, Any] | None) -> Options:
         """These options with some changed; an unknown name or a bad value raises ValueError."""
         if not compiler_options:

@@ -46,6 +46,7 @@ from transpile.outlined import outlined
 from transpile.paths import data_directory
 from transpile.primitives.reductions import identity
 from transpile.records import dataclass
+from transpile.schedule.stack import STACK
 from transpile.sites import call_text, helpers_of, includes_of, site_text
 from transpile.types import BOOL, HALVES, INT64
 from transpile.walks import (
@@ -172,6 +173,8 @@ class _Renderer:
                 contract=types,
                 name=program.name,
                 guard=f"{program.name.upper()}_H",
+                stack=STACK >> 10,
+                libraries=any(self.libraries),
                 includes=sorted({*needed, *complex_}),
                 entry=entry,
                 sites=sites,
@@ -329,13 +332,11 @@ class _Renderer:
             case Store():
                 target = printer.element(statement.buffer, statement.index)
                 return _line(f"{target} = {printer.assigned(statement.value)};")
-            case Alloc(buffer=buffer):
-                shape = "".join(f"[{d}]" for d in buffer.shape)
-                kind = "uint8_t" if buffer.dtype == BOOL else c_type(self.dialect, buffer.dtype)
-                return _line(f"{kind} {buffer.name}{shape};")
+            case Alloc():
+                return _line(printer.local_array(statement))
             case Call(function=function, args=args, site=site):
                 texts = [
-                    _address(a, printer) if isinstance(a, Load) else printer.index(a) for a in args
+                    printer.address(a) if isinstance(a, Load) else printer.index(a) for a in args
                 ]
                 if site is not None:
                     return _line(call_text(self.program, site, texts))
@@ -450,7 +451,10 @@ class _Renderer:
         if loop.collapse > 1:
             words.append(f"collapse({loop.collapse})")
         if loop.parallel and self.options.num_threads:
-            words.append(f"num_threads({self.options.num_threads})")
+            words.append(f"num_threads({loop.threads or self.options.num_threads})")
+        elif loop.parallel and loop.threads:
+            self.used.add("thread_count")
+            words.append(f"num_threads(thread_count({loop.threads}))")
         targets = {
             s.target.name: s.target.dtype
             for s in walk(loop.body)
@@ -489,10 +493,3 @@ class _Renderer:
 
 def _line(text: str) -> list[dict[str, Any]]:
     return [{"kind": "line", "text": text}]
-
-
-def _address(load: Load, printer: Printer) -> str:
-    """The address of an element; an array's first element is the array itself."""
-    if load.index and load.index[-1] == 0:
-        return printer.element(load.buffer, load.index[:-1]) if len(load.index) > 1 else load.buffer
-    return f"&{printer.element(load.buffer, load.index)}"

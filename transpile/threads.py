@@ -39,7 +39,7 @@ def pool_for(compiler: Compiler, options: Options, source: Path) -> Iterator[tup
 
     Compilers other than gcc keep the OpenMP that comes with them.
     """
-    if compiler.kind != "gcc" or not (options.openmp and compiler.openmp):
+    if compiler.kind != "gcc" or not (options.threaded and compiler.openmp):
         yield ()
         return
     directory, text = source.parent, source.read_text(encoding="utf-8")

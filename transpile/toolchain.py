@@ -102,7 +102,7 @@ def flags(compiler: Compiler, options: Options, effort: Effort = "usual") -> tup
     else:
         # clang warns of each loop marked simd that it does not vectorise.
         chosen.append("-Wno-pass-failed")
-    if options.openmp and compiler.openmp:
+    if options.threaded and compiler.openmp:
         chosen.append("-fopenmp")
     elif "-fopenmp-simd" in compiler.accepted:
         chosen.append("-fopenmp-simd")

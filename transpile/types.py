@@ -82,6 +82,7 @@ SHORT_NAMES = _ShortNames({np.dtype(n): f"{n[0]}{int(n[1:]) * 8}" for n in _NUMB
 SHORT_NAMES[np.dtype("bool")] = "bool"
 BOOL = np.dtype("bool")
 INT64 = np.dtype("int64")
+UINT8 = np.dtype("uint8")
 FLOAT32 = np.dtype("float32")
 FLOAT64 = np.dtype("float64")
 COMPLEX128 = np.dtype("complex128")

@@ -23,6 +23,7 @@ from transpile.loops import (
     Load,
     Program,
     Ref,
+    Slot,
     Statement,
     Store,
     Swap,
@@ -160,6 +161,8 @@ def written(statement: Statement) -> tuple[str, ...]:
             return writes
         case Swap(first=first, second=second):
             return (first, second)
+        case Alloc(slot=Slot(home=home)):
+            return (home,)
         case _:
             return ()
 

@@ -32,6 +32,7 @@ from transpile.schedule.separated_columns import separated_columns
 from transpile.schedule.short_rows import short_rows
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
+from transpile.schedule.stack import stack
 from transpile.schedule.threads import threads
 from transpile.schedule.tiles import tiles
 from transpile.schedule.triangles import triangles
@@ -95,6 +96,7 @@ SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (truths, "short searches for any or all collect truths in lanes as wide as the numbers"),
     (choices, "a choice inside another one is made before it, so that both are masks of lanes"),
     (versions, "huge angles, which hardly ever occur, do not slow the ordinary ones down"),
+    (stack, "large arrays of a kernel live in a slice of the workspace for each thread"),
     (buffers, "temporaries that do not live at the same time share memory"),
 )
 

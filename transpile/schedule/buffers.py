@@ -24,7 +24,7 @@ def buffers(program: Program, options: Options) -> Program:
     temporaries = tuple(
         sorted((b for b in program.temporaries if b.name in lives), key=lambda b: lives[b.name])
     )
-    space = _Space()
+    space = Space()
     alive: list[tuple[int, int, int]] = []  # a heap: last kernel, first byte, end
     offsets = []
     for buffer in temporaries:
@@ -42,7 +42,7 @@ def buffers(program: Program, options: Options) -> Program:
     )
 
 
-class _Space:
+class Space:
     """Memory from 0 to `size`, and more where that is not enough; `gaps` are the free parts of it,
     (first byte, end), in order, which do not touch each other."""
 

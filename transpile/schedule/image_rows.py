@@ -82,7 +82,7 @@ Part = RowConvolution | RowNest
 
 def image_rows(program: Program, options: Options) -> Program:
     """The program with kernels around convolutions merged."""
-    if not options.openmp:
+    if not options.threaded:
         return program
     users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
     kernels: list[Kernel] = []

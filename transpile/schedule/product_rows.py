@@ -318,7 +318,7 @@ class _Merger:
             if depth:
                 symbol = self.loops[depth - 1]
                 body = (For(symbol, symbol.extent or 0, body),)
-        body = tuple(_shared_out(s) for s in body) if options.openmp else body
+        body = tuple(_shared_out(s) for s in body) if options.threaded else body
         kernels = [part.kernel for part in self.group.parts]
         source = next((k.source for k in kernels if k.source.line), kernels[0].source)
         comment = tuple(dict.fromkeys(line for k in kernels for line in k.comment))

@@ -52,7 +52,7 @@ Body = tuple[Statement, ...]
 
 def row_loops(program: Program, options: Options) -> Program:
     """The program with such loops inside loops over blocks of rows. A BLAS makes whole products."""
-    if options.blas != "none" or not options.openmp:
+    if options.blas != "none" or not options.threaded:
         return program
     work = _Loops(program.buffers(), Names(names_in(program)), program)
     kernels = tuple(

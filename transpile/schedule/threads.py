@@ -20,7 +20,7 @@ SHORT = 64
 
 def threads(program: Program, options: Options) -> Program:
     """The program with its parallel loops marked; unchanged without OpenMP."""
-    if not options.openmp:
+    if not options.threaded:
         return program
     return map_bodies(program, lambda body: tuple(map(_mark, body)))
 

@@ -1,0 +1,31 @@
+/* The threads of parallel loops; without OpenMP there is one. */
+
+/* The number of the calling thread in its team. */
+#if defined(_OPENMP)
+extern int omp_get_thread_num(void);
+static inline int thread_number(void)
+{
+    return omp_get_thread_num();
+}
+#else
+static inline int thread_number(void)
+{
+    return 0;
+}
+#endif
+
+/* How many threads a team is to have: all that there are, but at most so many. */
+#if defined(_OPENMP)
+extern int omp_get_max_threads(void);
+static inline int thread_count(int64_t most)
+{
+    const int threads = omp_get_max_threads();
+    return threads < most ? threads : (int)most;
+}
+#else
+static inline int thread_count(int64_t most)
+{
+    (void)most;
+    return 1;
+}
+#endif

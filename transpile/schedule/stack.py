@@ -1,0 +1,185 @@
+"""The stack: local arrays beyond a bound live in the workspace, in a slice of it for each thread.
+
+A thread may have little stack: 128 KiB where the C library is musl, 512 KiB on macOS, a few KiB in
+firmware. A program takes at most `STACK` bytes of it: `ARRAYS` for the local arrays of a kernel,
+`HELPERS` for the functions of `runtime_c/` that it calls, and the rest for what compilers keep
+there. The largest arrays of a kernel that has more move to the workspace, as slots that arrays
+share which do not live at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from transpile.cost import count
+from transpile.loops import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
+from transpile.names import Names
+from transpile.options import Options
+from transpile.records import changed, replace
+from transpile.schedule.buffers import ALIGNMENT, Space
+from transpile.schedule.scalars import touched
+from transpile.types import UINT8
+from transpile.walks import names_in, walk, with_bodies
+
+# In bytes, for one thread; tests compare them with what gcc counts.
+STACK = 64 << 10
+ARRAYS = 24 << 10
+HELPERS = 28 << 10
+# As many threads as this have a slice each; fewer where slices are so large that all of them would
+# take more than this many bytes, but never fewer than that.
+MOST_SLICES = 64
+LARGEST_SLICES = 32 << 20
+FEWEST_SLICES = 8
+
+Body = tuple[Statement, ...]
+
+
+def stack(program: Program, options: Options) -> Program:
+    """The program whose kernels have at most `ARRAYS` bytes of local arrays on the stack."""
+    names: Names | None = None
+    kernels: list[Kernel] = []
+    slices: list[Buffer] = []
+    for kernel in program.kernels:
+        moved = _moved(kernel)
+        if moved:
+            names = names or Names(names_in(program))
+            kernel, buffer = _Mover(moved, names.new("slices"), options).kernel(kernel)
+            slices.append(buffer)
+        kernels.append(kernel)
+    if not slices:
+        return program
+    temporaries = (*program.temporaries, *slices)
+    return replace(program, kernels=tuple(kernels), temporaries=temporaries)
+
+
+def _moved(kernel: Kernel) -> frozenset[str]:
+    """The arrays of a kernel that are not to be on the stack, the largest ones first."""
+    arrays = [s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)]
+    total = sum(map(_size, arrays))
+    sizes: dict[str, int] = {}  # branches and copies of a loop may each have one of this name
+    for buffer in arrays:
+        sizes[buffer.name] = sizes.get(buffer.name, 0) + _size(buffer)
+    moved: set[str] = set()
+    fixed = _of_lanes(kernel.body)
+    for name in sorted(sizes.keys() - fixed, key=lambda n: (-sizes[n], n)):
+        if total <= ARRAYS:
+            break
+        moved.add(name)
+        total -= sizes[name]
+    return frozenset(moved)
+
+
+def _of_lanes(body: Body) -> set[str]:
+    """The arrays of which each vector lane has one: a few numbers, which live in registers."""
+    loops = (s for s in walk(body) if isinstance(s, For) and s.simd)
+    return {s.buffer.name for loop in loops for s in walk(loop.body) if isinstance(s, Alloc)}
+
+
+def _size(buffer: Buffer) -> int:
+    return -(-count(buffer.size_in_bytes) // ALIGNMENT) * ALIGNMENT
+
+
+class _Mover:
+    """Gives the arrays `moved` of one kernel their slots in the buffer `home`."""
+
+    def __init__(self, moved: frozenset[str], home: str, options: Options) -> None:
+        self.moved = moved
+        self.home = home
+        self.options = options
+        self.threads = 1
+
+    def kernel(self, kernel: Kernel) -> tuple[Kernel, Buffer]:
+        """The kernel, and the buffer: a slice for each thread."""
+        size = self._need(kernel.body)
+        self.most = max(FEWEST_SLICES, min(MOST_SLICES, LARGEST_SLICES // size))
+        if self.options.num_threads:
+            self.most = min(self.most, self.options.num_threads)
+        body = self._placed(kernel.body, 0, shared_out=False)
+        buffer = Buffer(self.home, (self.threads, size), UINT8)
+        return replace(kernel, body=body), buffer
+
+    def _slots(self, body: Body) -> tuple[dict[int, int], int]:
+        """The first byte of each array that a sequence of statements declares, by the position of
+        the declaration, and how many bytes they take: arrays share memory where the last use of
+        one comes before the first use of the other."""
+        declared = {
+            s.buffer.name: k
+            for k, s in enumerate(body)
+            if isinstance(s, Alloc) and s.buffer.name in self.moved
+        }
+        lives: dict[str, list[int]] = {}
+        for position, statement in enumerate(body):
+            for name in declared.keys() & touched((statement,)):
+                lives.setdefault(name, []).append(position)
+        space = Space()
+        offsets: dict[int, int] = {}
+        alive: list[tuple[int, int, int]] = []  # last use, first byte, end
+        for name in sorted(lives, key=lambda n: (lives[n][0], n)):
+            first, last = lives[name][0], lives[name][-1]
+            for ended in [a for a in alive if a[0] < first]:
+                alive.remove(ended)
+                space.free(*ended[1:])
+            alloc = body[declared[name]]
+            assert isinstance(alloc, Alloc)
+            size = _size(alloc.buffer)
+            start = offsets[declared[name]] = space.take(size)
+            alive.append((last, start, start + size))
+        return {**dict.fromkeys(declared.values(), 0), **offsets}, space.size
+
+    def _need(self, body: Body) -> int:
+        """The bytes that the arrays of a sequence take, with those inside its statements."""
+        return self._slots(body)[1] + max((self._need(b) for b in _bodies(body)), default=0)
+
+    def _placed(self, body: Body, base: int, *, shared_out: bool) -> Body:
+        """The statements with the slots of their arrays, from the byte `base` of a slice on;
+        `shared_out`: the threads of a team run them."""
+        offsets, size = self._slots(body)
+
+        def inside(inner: Body) -> Body:
+            return self._placed(inner, base + size, shared_out=shared_out)
+
+        def placed(position: int, statement: Statement) -> Statement:
+            if position in offsets and isinstance(statement, Alloc):
+                return Alloc(
+                    statement.buffer, Slot(self.home, base + offsets[position], shared_out)
+                )
+            if isinstance(statement, For) and statement.parallel:
+                own = self._placed(statement.body, base + size, shared_out=True)
+                if own == statement.body:
+                    return statement
+                threads = min(self.most, _turns(statement))
+                self.threads = max(self.threads, threads)
+                return changed(statement, body=own, threads=threads)
+            if isinstance(statement, While):
+                *test, rest = inside(_as_one(statement))
+                assert isinstance(rest, If)
+                return changed(statement, test=tuple(test), body=rest.body)
+            return with_bodies(statement, inside)
+
+        return tuple(placed(k, s) for k, s in enumerate(body))
+
+
+def _turns(loop: For) -> int:
+    """How many iterations a parallel loop has, at most."""
+    turns = max(1, count(loop.extent))
+    inner = loop.body[0]
+    if loop.collapse > 1 and isinstance(inner, For):
+        turns *= max(1, count(inner.extent))
+    return turns
+
+
+def _bodies(body: Body) -> Iterator[Body]:
+    """The sequences of statements that stand in these statements."""
+    for statement in body:
+        match statement:
+            case For():
+                yield statement.body
+            case If():
+                yield from (statement.body, statement.orelse)
+            case While():
+                yield _as_one(statement)
+
+
+def _as_one(loop: While) -> Body:
+    """What a loop repeats, as one scope: its body may use what its test declares."""
+    return (*loop.test, If(loop.condition, loop.body))
