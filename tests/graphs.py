@@ -81,6 +81,7 @@ THRESHOLDS = {
     "schedule.threads:SHORT": [2, 64],
     "schedule.threads:FEWEST_TURNS": [1, 3],
     "schedule.local_arrays:LARGEST": [0, 64, 4096],
+    "schedule.stack:ARRAYS": [0, 64, 24 << 10],
     "repeats:SMALL": [0, 4, 16],
     "products:FEWEST_OF_STACK": [1, 1 << 19],
     "products:LARGEST_OF_STACK": [50, 1 << 22],
