@@ -28,7 +28,7 @@ DATA_FLOW = """
     sharing library_calls repeats effects emit lower
     schedule
     dialect expression blas lapack layout sites outlined effort alike render
-    directories compilers toolchain entry cache own_libraries load threads called reserve
+    directories commands compilers toolchain entry cache own_libraries load threads called reserve
     pipeline identity overlaps executable
     call_path promotion written stages traces leaves wrapped platforms arrays typing settings
     functional lax random nn
@@ -52,7 +52,8 @@ LATER = {
     ("threads", "shutil"): RARE,
     ("call_path", "sysconfig"): "a start that calls nothing often does without it",
     ("cache", "tempfile"): RARE,
-    ("compilers", "subprocess"): RARE,
+    ("commands", "subprocess"): RARE,
+    ("commands", "tempfile"): RARE,
     ("compilers", "tempfile"): RARE,
     ("directories", "tempfile"): RARE,
     ("executable", "tempfile"): RARE,
@@ -61,7 +62,6 @@ LATER = {
     ("load", "tempfile"): RARE,
     ("stages", "transpile.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
-    ("toolchain", "subprocess"): RARE,
     ("toolchain", "tempfile"): RARE,
     ("tree_prefixes", "difflib"): "for error messages",
     ("stages", "transpile.call_path"): "for functions that are called often",

@@ -11,10 +11,12 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transpile.commands import Running, environment, output_of
 from transpile.directories import (
     cache_directory,
     check_private,
@@ -26,13 +28,12 @@ from transpile.errors import CompilerNotFoundError
 from transpile.hashes import blake2b
 from transpile.on_demand import Later
 from transpile.options import Options
+from transpile.paths import printable
 from transpile.records import dataclass
 
 if TYPE_CHECKING:
-    import subprocess
     import tempfile
 else:
-    subprocess = Later("subprocess")
     tempfile = Later("tempfile")
 
 # Else gcc leaves large helpers, and those of long expressions, as calls, and their loops scalar.
@@ -255,24 +256,22 @@ def _from_json(data: bytes, identity: str) -> Compiler:
 
 def _try(command: tuple[str, ...]) -> Compiler:
     """Run a compiler on tiny programs; raises _NotACompiler with the reason."""
-    with tempfile.TemporaryDirectory(prefix="transpile-") as temporary:
-        directory = Path(temporary)
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="transpile-")))
         (directory / "probe.c").write_text(_PROBE)
         (directory / "openmp.c").write_text(_PROBE_OPENMP)
-        strict = ("-Werror", *_PROBED)
         # All at once: the answers take as long as the slowest of them.
-        every = _start_compiling(command, directory, "probe.c", "every", strict)
-        openmp = _start_compiling(command, directory, "openmp.c", "openmp", ("-fopenmp",))
+        every = _Attempt(stack, command, directory, "probe.c", "every", ("-Werror", *_PROBED))
+        openmp = _Attempt(stack, command, directory, "openmp.c", "openmp", ("-fopenmp",))
         version = output_of([*command, "--version"])
         machine = output_of([*command, "-dumpmachine"]).strip()
-        linked = _finish(openmp, directory / "openmp.so")[0]
+        linked = openmp.succeeds()
         accepted = _PROBED
-        if not _finish(every, directory / "every.so")[0]:
-            plain = _start_compiling(command, directory, "probe.c", "plain", ())
-            works, complaint = _finish(plain, directory / "plain.so")
-            if not works:
-                raise _NotACompiler(complaint)
-            accepted = _accepted_alone(command, directory)
+        if not every.succeeds():
+            plain = _Attempt(stack, command, directory, "probe.c", "plain", ())
+            if not plain.succeeds():
+                raise _NotACompiler(plain.complaint)
+            accepted = _accepted_alone(stack, command, directory)
     kind = "clang" if "clang" in version.lower() else "gcc"
     if command[-1] == "cc" and os.path.basename(command[0]).startswith("zig"):
         kind = "zig"
@@ -281,62 +280,44 @@ def _try(command: tuple[str, ...]) -> Compiler:
     return Compiler(command, kind, first, stated[1] if stated else machine, linked, accepted)
 
 
-def _accepted_alone(command: tuple[str, ...], directory: Path) -> tuple[str, ...]:
+def _accepted_alone(stack: ExitStack, command: tuple[str, ...], directory: Path) -> tuple[str, ...]:
     """Those optional flags that the compiler takes one by one."""
-    started = [
-        (
-            flag,
-            _start_compiling(command, directory, "probe.c", f"flag{n}", ("-Werror", flag)),
-            directory / f"flag{n}.so",
-        )
+    attempts = [
+        (flag, _Attempt(stack, command, directory, "probe.c", f"flag{n}", ("-Werror", flag)))
         for n, flag in enumerate((*_PROBED, "-mcpu=native"))
     ]
-    return tuple(flag for flag, process, output in started if _finish(process, output)[0])
+    return tuple(flag for flag, attempt in attempts if attempt.succeeds())
 
 
-def _start_compiling(
-    command: tuple[str, ...], directory: Path, source: str, name: str, flags: Sequence[str]
-) -> "subprocess.Popen[bytes] | str":
-    arguments = [*command, "-std=c11", "-O2", "-fPIC", "-shared", *flags]
-    try:
-        return subprocess.Popen(
-            [*arguments, "-o", f"{name}.so", source],
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment(directory),
-        )
-    except OSError as error:
-        return str(error)
+class _Attempt:
+    """A compiler that has been started on a tiny program; it ends with `stack` at the latest."""
 
+    def __init__(
+        self,
+        stack: ExitStack,
+        command: tuple[str, ...],
+        directory: Path,
+        source: str,
+        name: str,
+        flags: Sequence[str],
+    ) -> None:
+        self.complaint = ""
+        self._output = directory / f"{name}.so"
+        self._running = None
+        words = [*command, "-std=c11", "-O2", "-fPIC", "-shared", *flags]
+        words += ["-o", self._output.name, source]
+        try:
+            self._running = stack.enter_context(Running(words, directory, environment(directory)))
+        except OSError as error:
+            self.complaint = str(error)
 
-def _finish(process: "subprocess.Popen[bytes] | str", output: Path) -> tuple[bool, str]:
-    """(whether it compiled, what it said); /bin/true succeeds, but writes no file."""
-    if isinstance(process, str):
-        return False, process
-    with process:
-        said = process.communicate()[0].decode(errors="replace").strip()
-    if process.returncode == 0 and output.is_file() and output.stat().st_size:
-        return True, said
-    return False, said.replace("\n", "; ") or "it compiled a one-line program into nothing"
-
-
-def output_of(command: Sequence[str]) -> str:
-    """What a command prints, or nothing where it cannot be run."""
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except OSError:
-        return ""
-    return done.stdout.decode(errors="replace")
-
-
-def environment(directory: Path) -> dict[str, str]:
-    """For the compiler: English messages, and its temporary files in `directory`."""
-    return {**os.environ, "LC_ALL": "C", "TMPDIR": str(directory)}
+    def succeeds(self) -> bool:
+        """Whether it compiled, once it has ended; /bin/true succeeds, but writes no file."""
+        if self._running is None:
+            return False
+        status, said = self._running.wait()
+        if status == 0 and self._output.is_file() and self._output.stat().st_size:
+            return True
+        self.complaint = printable(said.strip()).replace("\n", "; ")
+        self.complaint = self.complaint or "it compiled a one-line program into nothing"
+        return False

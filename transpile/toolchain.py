@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transpile.blas import Blas, find_blas
+from transpile.commands import output_of, run
 from transpile.compilers import (
     OPTIONAL_FLAGS,
     Compiler,
     command_identity,
-    environment,
     find_compiler,
-    output_of,
 )
 from transpile.effort import Effort, effort_flags, level
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
@@ -28,14 +27,13 @@ from transpile.hashes import blake2b
 from transpile.lapack import find_lapack
 from transpile.on_demand import Later
 from transpile.options import Options
+from transpile.paths import printable
 
 if TYPE_CHECKING:
     import platform
-    import subprocess
     import tempfile
 else:
     platform = Later("platform")
-    subprocess = Later("subprocess")
     tempfile = Later("tempfile")
 
 __all__ = [
@@ -270,24 +268,17 @@ def _c_library() -> str:
 
 def _run(command: Sequence[str], directory: Path, source: Path) -> str:
     """Run the compiler in `directory`; its log, or CompilationError. Paths are shown relative."""
-    shown = shlex.join([word.replace(str(directory), ".") for word in command])
+    shown = printable(shlex.join([word.replace(str(directory), ".") for word in command]))
     try:
-        done = subprocess.run(
-            command,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment(directory),
-        )
+        status, said = run(command, directory)
     except OSError as error:
         raise CompilationError(f"the C compiler could not be run: {error}\n{shown}") from error
-    said = done.stdout.decode(errors="replace").replace(str(directory), ".")
-    if done.returncode == 0:
+    said = printable(said.replace(str(directory), "."))
+    if status == 0:
         return f"{shown}\n{said}"
-    reason = f"exit status {done.returncode}"
-    if done.returncode < 0:
-        reason = f"killed by signal {-done.returncode}; was there enough memory?"
+    reason = f"exit status {status}"
+    if status < 0:
+        reason = f"killed by signal {-status}; was there enough memory?"
     lines = "".join(_quoted(said, source, directory))
     raise CompilationError(f"the C compiler failed ({reason})\n{lines}{shown}\n{said}")
 

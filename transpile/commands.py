@@ -1,0 +1,114 @@
+"""Commands: child processes without a shell, without pipes, that end with the work they are for.
+
+What a command prints goes to a file without a name. The end of a pipe is seen only when every
+process has closed it, and a process that another thread forks meanwhile, or a server that the
+compiler's wrapper leaves behind, keeps it open for as long as it lives.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transpile.on_demand import Later
+
+if TYPE_CHECKING:
+    import subprocess
+    import tempfile
+else:
+    subprocess = Later("subprocess")
+    tempfile = Later("tempfile")
+
+# Python learns by a pipe of its own whether a command could be started; a child that was forked
+# just then would hold that pipe too. So no thread forks while another one starts a command.
+_starting = threading.RLock()
+os.register_at_fork(
+    before=_starting.acquire,
+    after_in_parent=_starting.release,
+    after_in_child=_starting.release,
+)
+
+
+class Running:
+    """A command that runs; at the end of a `with` block it has ended, or is killed.
+
+    It starts in `directory`, reads nothing, and what it prints (with `errors`: and complains about)
+    is kept in a file there. It leads a process group of its own, so that the processes which it
+    starts go with it. Raises OSError where it cannot be started.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        *,
+        errors: bool = True,
+    ) -> None:
+        self._said = tempfile.TemporaryFile(dir=directory)
+        try:
+            with _starting:
+                self._process = subprocess.Popen(
+                    command,
+                    cwd=directory,
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._said,
+                    stderr=subprocess.STDOUT if errors else subprocess.DEVNULL,
+                    env=environment,
+                    process_group=0,
+                )
+        except BaseException:
+            self._said.close()
+            raise
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._said.close()
+        if self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def wait(self) -> tuple[int, str]:
+        """Its exit status, or minus the signal that killed it, and what it said."""
+        status = self._process.wait()
+        self._said.seek(0)
+        return status, os.fsdecode(self._said.read())
+
+
+def run(command: Sequence[str], directory: Path) -> tuple[int, str]:
+    """Run a command in a directory, which its temporary files go to: (exit status, what it said).
+
+    Raises OSError where it cannot be started.
+    """
+    with Running(command, directory, environment(directory)) as running:
+        return running.wait()
+
+
+def output_of(command: Sequence[str]) -> str:
+    """What a command prints, or nothing where it cannot be run."""
+    with tempfile.TemporaryDirectory(prefix="transpile-") as temporary:
+        directory = Path(temporary)
+        try:
+            with Running(command, directory, environment(directory), errors=False) as running:
+                return running.wait()[1]
+        except OSError:
+            return ""
+
+
+def environment(directory: Path) -> dict[str, str]:
+    """For the compiler: English messages, its temporary files in `directory`, and no program or
+    file by a path that depends on where it runs."""
+    paths = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    values = {name: value for name, value in os.environ.items() if name not in _WRITING}
+    values["PATH"] = os.pathsep.join(filter(os.path.isabs, paths)) or os.defpath
+    return {**values, "LC_ALL": "C", "TMPDIR": str(directory)}
+
+
+# gcc writes to the files that these variables name.
+_WRITING = {"DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"}
