@@ -1,0 +1,206 @@
+"""Running commands: forks, interrupts, signals and servers meanwhile; what a command inherits."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from transpile import commands, toolchain
+from transpile.commands import Running, environment, output_of, run
+from transpile.options import Options
+
+
+def script(directory, text):
+    path = directory / "command"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def is_running(process):
+    """Whether a process is there, and is no zombie that its new parent has yet to bury."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(processes, seconds=5.0):
+    until = time.monotonic() + seconds
+    while any(map(is_running, processes)) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not any(map(is_running, processes))
+
+
+def test_a_command_says_what_it_says_and_how_it_ended(tmp_path):
+    assert run([script(tmp_path, "echo out; echo err >&2; exit 3")], tmp_path) == (3, "out\nerr\n")
+    assert run([script(tmp_path, "kill -9 $$")], tmp_path) == (-9, "")
+    assert run(["/bin/sh", "-c", "printf 'a\\377b'"], tmp_path) == (0, "a\udcffb")
+    assert output_of([script(tmp_path, "echo out; echo err >&2; exit 3")]) == "out\n"
+    assert output_of(["/no/such/command"]) == ""
+    with pytest.raises(FileNotFoundError):
+        run(["/no/such/command"], tmp_path)
+    assert os.listdir(tmp_path) == ["command"]  # and no file with the output
+
+
+def test_long_output_is_whole(tmp_path):
+    status, said = run([sys.executable, "-c", "print('x' * 3_000_000)"], tmp_path)
+    assert status == 0 and said == "x" * 3_000_000 + "\n"
+
+
+def test_a_server_that_a_command_leaves_behind_is_not_waited_for(tmp_path):
+    begin = time.monotonic()
+    status, said = run([script(tmp_path, "sleep 30 & echo $!")], tmp_path)
+    assert status == 0 and time.monotonic() - begin < 10
+    os.kill(int(said), signal.SIGKILL)
+
+
+def test_a_child_that_is_forked_while_a_command_starts_does_not_stop_it(monkeypatch, tmp_path):
+    """As long as any process holds a pipe of subprocess's, its end is not seen; here the moment in
+    which another thread could fork is stretched."""
+    inside = threading.Event()
+    execute = subprocess.Popen._execute_child
+
+    def slowly(self, *arguments):
+        inside.set()
+        return execute(self, *arguments)
+
+    pipe = os.pipe
+
+    def slow_pipe():
+        ends = pipe()
+        time.sleep(0.2)
+        return ends
+
+    monkeypatch.setattr(subprocess.Popen, "_execute_child", slowly)
+    monkeypatch.setattr(os, "pipe", slow_pipe)
+    results = []
+    thread = threading.Thread(target=lambda: results.append(run(["/bin/echo", "done"], tmp_path)))
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+    try:
+        thread.join(10)
+        assert results == [(0, "done\n")]
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        thread.join()
+
+
+def test_a_forked_child_starts_commands_too(tmp_path):
+    child = os.fork()
+    if not child:
+        os._exit(0 if run(["/bin/echo", "a"], tmp_path) == (0, "a\n") else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_signals_that_are_handled_do_not_disturb_a_command(tmp_path):
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+    try:
+        assert run([script(tmp_path, "sleep 0.3; echo done")], tmp_path) == (0, "done\n")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(seen) > 10
+
+
+def test_what_goes_wrong_meanwhile_ends_the_command_and_its_children(tmp_path):
+    path = script(tmp_path, f"sleep 60 & echo $$ $! > {tmp_path}/pids; wait")
+    with pytest.raises(RuntimeError), Running([path], tmp_path, environment(tmp_path)):
+        while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text().strip():
+            time.sleep(0.01)
+        raise RuntimeError
+    assert gone((tmp_path / "pids").read_text().split())
+
+
+INTERRUPTED = """
+    import os, signal, sys, threading
+    import numpy as np
+    import transpile
+
+    def f(x):
+        return np.tanh(x) + 0.25
+
+    g = transpile.jit(f)
+    def interrupt():
+        while not (os.path.exists(sys.argv[1]) and open(sys.argv[1]).read().strip()):
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    try:
+        g(np.ones(3))
+    except KeyboardInterrupt:
+        print("interrupted", os.listdir(os.environ["TMPDIR"]))
+    os.rename(sys.argv[2], sys.argv[2] + ".off")  # the compiler is quick again
+    print(g(np.zeros(3)))
+"""
+
+
+def test_ctrl_c_during_a_compilation_ends_the_compiler_and_the_next_call_works(tmp_path):
+    real = shlex.join(toolchain.find_compiler(Options()).command)
+    slow, pids = tmp_path / "slow", tmp_path / "pids"
+    is_program = f'case "$*" in *program.c*) test -e {slow} && slow=1;; esac'
+    waits = f'test -n "$slow" && {{ sleep 60 & echo $$ $! > {pids}; wait; }}'
+    compiler = script(tmp_path, f'{is_program}\n{waits}\nexec {real} "$@"')
+    slow.touch()
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "main.py").write_text(textwrap.dedent(INTERRUPTED))
+    done = subprocess.run(
+        [sys.executable, tmp_path / "main.py", pids, slow],
+        env={
+            **os.environ,
+            "TRANSPILE_CC": compiler,
+            "TRANSPILE_CACHE_DIR": str(tmp_path / "cache"),
+            "TMPDIR": str(tmp_path / "tmp"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.splitlines() == ["interrupted []", "[0.25 0.25 0.25]"], done.stderr
+    assert gone(pids.read_text().split())
+    assert not list((tmp_path / "cache").glob("building/*"))
+
+
+def test_what_a_command_inherits(monkeypatch, tmp_path):
+    """Nothing to read, no file that is open here, no path relative to where it runs, and no
+    variable that makes gcc write a file."""
+    monkeypatch.setenv("PATH", f":.:bin:/usr/bin::/bin:{tmp_path}/bin:")
+    monkeypatch.setenv("DEPENDENCIES_OUTPUT", str(tmp_path / "planted"))
+    monkeypatch.setenv("SUNPRO_DEPENDENCIES", str(tmp_path / "planted"))
+    with open(os.devnull) as file:
+        os.set_inheritable(file.fileno(), True)
+        path = script(
+            tmp_path, "cat; ls -l /proc/self/fd; pwd; echo PATH=$PATH TMPDIR=$TMPDIR; env"
+        )
+        status, said = run([path], tmp_path)
+    assert status == 0
+    assert set(re.findall(r" (\d+) -> ", said)) <= {"0", "1", "2", "3"}  # 3: that of ls
+    assert f"\nPATH=/usr/bin:/bin:{tmp_path}/bin TMPDIR={tmp_path}\n" in said
+    assert "DEPENDENCIES" not in said
+    monkeypatch.setenv("PATH", ".")
+    assert commands.environment(tmp_path)["PATH"] == os.defpath
+
+
+def test_gcc_writes_no_dependencies_that_the_environment_asks_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("DEPENDENCIES_OUTPUT", str(tmp_path / "planted"))
+    (tmp_path / "program.c").write_text("int x;\n")
+    compiler = toolchain.find_compiler(Options())
+    flags = toolchain.flags(compiler, Options())
+    toolchain.build_shared(compiler, tmp_path / "program.c", tmp_path / "program.so", flags)
+    assert sorted(os.listdir(tmp_path)) == ["program.c", "program.so"]
