@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors on_demand hashes log locks records tables garbage options paths file_sets dims types
-    digits float_modes
+    errors escapes on_demand hashes log locks records tables garbage options paths file_sets dims
+    types digits float_modes
     dtypes nodes pytrees tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters closures
     signature surroundings
@@ -59,6 +59,7 @@ LATER = {
     ("executable", "tempfile"): RARE,
     ("file_sets", "shutil"): RARE,
     ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",
+    ("load", "ctypes"): "for paths that are not UTF-8",
     ("load", "tempfile"): RARE,
     ("stages", "transpile.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",

@@ -9,6 +9,7 @@ import ctypes
 import functools
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -91,6 +92,8 @@ def find_blas(options: Options) -> Blas | None:
 
 def _named(wanted: str, origin: str) -> Blas:
     library = os.path.abspath(wanted) if os.path.exists(wanted) else wanted
+    if problem := path_problem(library):
+        raise ValueError(f"{wanted!r}, named by {origin}, {problem}")
     spelling = _spelling(library)
     if spelling is None:
         raise ValueError(
@@ -98,6 +101,20 @@ def _named(wanted: str, origin: str) -> Blas:
             "path of one, 'auto' or 'none'"
         )
     return Blas(library, *spelling, origin=origin)
+
+
+def path_problem(library: str) -> str:
+    """Why programs cannot be linked with a library in this place; nothing where they can.
+
+    The loader takes a path apart: after a colon it looks in another directory, relative to that of
+    whoever runs the program, and `$ORIGIN` is a word that it replaces.
+    """
+    if not re.search("[:$]", library):
+        return ""
+    return (
+        "has a colon or a dollar sign in its path, which has a meaning to the dynamic loader; give "
+        "a path without one, of a link for instance"
+    )
 
 
 def candidates(further: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
@@ -109,7 +126,8 @@ def candidates(further: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     ):
         for directory in _package_directories(package):
             for path in sorted(Path(directory, folder).resolve().glob("*openblas*.so*")):
-                yield str(path), words
+                if not path_problem(str(path)):
+                    yield str(path), words
     for name in (*_SYSTEM_NAMES, *further):
         path = Path(sys.prefix, "lib", name)
         if path.exists():

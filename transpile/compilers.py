@@ -25,10 +25,10 @@ from transpile.directories import (
     write_atomically,
 )
 from transpile.errors import CompilerNotFoundError
+from transpile.escapes import utf8
 from transpile.hashes import blake2b
 from transpile.on_demand import Later
 from transpile.options import Options
-from transpile.paths import printable
 from transpile.records import dataclass
 
 if TYPE_CHECKING:
@@ -318,6 +318,6 @@ class _Attempt:
         status, said = self._running.wait()
         if status == 0 and self._output.is_file() and self._output.stat().st_size:
             return True
-        self.complaint = printable(said.strip()).replace("\n", "; ")
+        self.complaint = utf8(said.strip()).replace("\n", "; ")
         self.complaint = self.complaint or "it compiled a one-line program into nothing"
         return False

@@ -21,6 +21,7 @@ import numpy as np
 
 from transpile.digits import number_text
 from transpile.errors import InternalError
+from transpile.escapes import one_line
 from transpile.hashes import blake2b
 from transpile.records import changed, dataclass, replace, same
 from transpile.types import SHORT_NAMES, ArrayType
@@ -40,7 +41,7 @@ class Source:
     scope: str = ""
 
     def __str__(self) -> str:
-        place = f"{os.path.basename(self.file)}:{self.line}"
+        place = f"{one_line(os.path.basename(self.file))}:{self.line}"
         return f"{place} ({self.scope})" if self.scope else place
 
 

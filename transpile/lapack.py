@@ -9,7 +9,7 @@ import ctypes
 import functools
 import os
 
-from transpile.blas import Blas, SharedLibrary, candidates, declarations, says_64_bits
+from transpile.blas import Blas, SharedLibrary, candidates, declarations, path_problem, says_64_bits
 from transpile.errors import LibraryNotFoundError
 from transpile.options import Options
 
@@ -42,6 +42,10 @@ def find_lapack(options: Options) -> Lapack:
     named = os.environ.get(ENVIRONMENT, "")
     if named:
         library = os.path.abspath(named) if os.path.exists(named) else named
+        if problem := path_problem(library):
+            raise LibraryNotFoundError(
+                f"{named!r}, named by the environment variable {ENVIRONMENT}, {problem}"
+            )
         spelling = _spelling(library)
         if spelling is None:
             raise LibraryNotFoundError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transpile.escapes import one_line
 from transpile.loops import Buffer
 from transpile.types import HALVES
 
@@ -66,10 +67,16 @@ def _break(text: str, room: int) -> int | None:
 
 
 def comment_safe(text: str) -> str:
-    """The text as it may stand in a comment, on one line."""
-    text = text.replace("*/", "* /").replace("/*", "/ *")
+    """The text as it may stand in a comment, on one line that is not too long."""
+    text = comment_line(text)
     room = WIDTH - len("/* ") - len(" */")
     return text if len(text) <= room else text[: room - 3].rstrip() + "..."
+
+
+def comment_line(text: str) -> str:
+    """The text as it may stand in a comment, whole, on one line: what would end the comment or the
+    line, cannot be shown or is no UTF-8 (paths may hold anything) is spaced out or escaped."""
+    return one_line(text.replace("*/", "* /").replace("/*", "/ *"))
 
 
 def type_text(buffer: Buffer) -> str:

@@ -24,10 +24,12 @@ from transpile.on_demand import Later
 from transpile.records import dataclass
 
 if TYPE_CHECKING:
+    import ctypes
     import tempfile
 
     import cffi
 else:
+    ctypes = Later("ctypes")
     cffi = Later("cffi")
     tempfile = Later("tempfile")
 
@@ -86,7 +88,7 @@ def load(path: Path, declarations: str) -> Library:
     if ffi is None:
         ffi = _types(tables(declarations))
     try:
-        handle = ffi.dlopen(_fresh_spelling(path), _FLAGS)
+        handle = _opened(ffi, _fresh_spelling(path))
     except OSError as error:
         raise DamagedLibraryError(f"the program {path} cannot be loaded: {error}") from None
     library = Library(path, ffi, handle)
@@ -95,13 +97,22 @@ def load(path: Path, declarations: str) -> Library:
     return library
 
 
+def _opened(ffi: Any, path: str) -> Any:
+    """cffi's object for a shared object. It takes names in UTF-8 only; the others it gets open."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return ffi.dlopen(ffi.cast("void *", ctypes.CDLL(path, _FLAGS)._handle))
+    return ffi.dlopen(path, _FLAGS)
+
+
 def _load_pool(path: Path) -> None:
     """Load the pool of threads, unless a program has brought one; all programs find the first."""
     with _pool_lock:
         if not _pool:
             _check_complete(path)
             try:
-                _pool.append(_cffi_backend.FFI().dlopen(os.path.abspath(path), _FLAGS))
+                _pool.append(_opened(_cffi_backend.FFI(), os.path.abspath(path)))
             except OSError as error:
                 raise DamagedLibraryError(f"{path} cannot be loaded: {error}") from None
 

@@ -20,9 +20,3 @@ def data_directory(name: str) -> Path:
 def checkout_cache() -> Path:
     """The cache directory of a checkout."""
     return _CHECKOUT / "cache"
-
-
-def printable(text: str) -> str:
-    """A text with file names in it, for files and messages: bytes that are not UTF-8, which Python
-    keeps as surrogates, become escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()

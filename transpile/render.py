@@ -20,7 +20,7 @@ from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
 from transpile.float_modes import in_usual_modes
 from transpile.lapack import Libraries, notes, prototypes
-from transpile.layout import WIDTH, comment_safe, signature, type_text, wrapped
+from transpile.layout import WIDTH, comment_line, comment_safe, signature, type_text, wrapped
 from transpile.loops import (
     Alloc,
     Apply,
@@ -114,7 +114,7 @@ class _Renderer:
         self.program = program
         self.options = options
         self.dialect = dialect
-        self.title = title
+        self.title = comment_line(title)
         self.buffers = program.buffers()
         self.order = {name: k for k, name in enumerate(self.buffers)}
         self.constants = {b.name for b in program.constants}
@@ -141,7 +141,7 @@ class _Renderer:
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + [*notes(self.libraries), *effort.notes(length)]
+        ] + [comment_line(line) for line in (*notes(self.libraries), *effort.notes(length))]
         source = (
             _environment()
             .get_template(self.dialect.template)

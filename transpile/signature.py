@@ -12,6 +12,7 @@ import numpy as np
 
 from transpile import errors, tree
 from transpile.dims import Index
+from transpile.escapes import one_line
 from transpile.extended import flatten_arrays
 from transpile.keys import is_masked, static_key
 from transpile.parameters import Bound
@@ -205,7 +206,7 @@ def place_of(function: Any) -> str:
 def describe(function: Any) -> str:
     """The name of a function in quotes, and the file and line where it is defined."""
     source = function_source(inner(function))
-    place = f" ({source.file}:{source.line})" if source.line else ""
+    place = f" ({one_line(source.file)}:{source.line})" if source.line else ""
     return f"{function_name(function)!r}{place}"
 
 

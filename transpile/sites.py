@@ -93,7 +93,9 @@ def _quoted(text: str) -> str:
 
 def _bytes(character: str) -> str:
     """Three octal digits a byte: no digit that follows belongs to them."""
-    return "".join(f"\\{byte:03o}" for byte in character.encode())
+    is_byte = "\udc80" <= character <= "\udcff"  # of a file name that is not UTF-8
+    data = character.encode("utf-8", "surrogateescape" if is_byte else "surrogatepass")
+    return "".join(f"\\{byte:03o}" for byte in data)
 
 
 def call_text(program: Program, site: Site, addresses: Sequence[str]) -> str:

@@ -23,11 +23,11 @@ from transpile.compilers import (
 )
 from transpile.effort import Effort, effort_flags, level
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
+from transpile.escapes import utf8
 from transpile.hashes import blake2b
 from transpile.lapack import find_lapack
 from transpile.on_demand import Later
 from transpile.options import Options
-from transpile.paths import printable
 
 if TYPE_CHECKING:
     import platform
@@ -268,12 +268,12 @@ def _c_library() -> str:
 
 def _run(command: Sequence[str], directory: Path, source: Path) -> str:
     """Run the compiler in `directory`; its log, or CompilationError. Paths are shown relative."""
-    shown = printable(shlex.join([word.replace(str(directory), ".") for word in command]))
+    shown = utf8(shlex.join([word.replace(str(directory), ".") for word in command]))
     try:
         status, said = run(command, directory)
     except OSError as error:
         raise CompilationError(f"the C compiler could not be run: {error}\n{shown}") from error
-    said = printable(said.replace(str(directory), "."))
+    said = utf8(said.replace(str(directory), "."))
     if status == 0:
         return f"{shown}\n{said}"
     reason = f"exit status {status}"

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from transpile.escapes import one_line
 from transpile.nodes import KeyPath, keystr
 from transpile.pytrees import TreeDef
 from transpile.signature import function_name, inner, type_text
@@ -118,7 +119,7 @@ def _at(path: KeyPath) -> str:
 
 def _place(function: Callable[..., Any]) -> str:
     source = function_source(inner(function))
-    return f"{function_name(function)} at {source.file}:{source.line}"
+    return f"{function_name(function)} at {one_line(source.file)}:{source.line}"
 
 
 def _listed(lines: Sequence[str], capital: bool = True) -> str:
