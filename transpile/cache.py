@@ -1,29 +1,38 @@
 """The on-disk cache of compiled programs: one private directory for each.
 
 `<cache>/<name>-<key>/` holds whatever the builder put there and `meta.json`, which says what the
-key was made of and what each file should look like. Three other things stand beside the entries:
-`building/` (directories on their way in or out), `locks/`, and what is known of the compilers
-(`compiler-*.json`) and of transpile's own files (`transpile-*.txt`).
+key was made of and what each file should look like. Beside the entries stand the marker of the
+directory (`transpile.ownership`, which says what may be removed), `building/` (directories on their
+way in or out), `locks/`, and what is known of the compilers (`compiler-*.json`) and of transpile's
+own files (`transpile-*.json`).
 
 An entry is built in `building/` and renamed into place under a lock of its own, so a reader sees
 all of it or none. The kernel releases the lock of a process that dies; what such a process left in
-`building/` is recognised by its free lock and removed.
+`building/` is recognised by its free locks and removed. Locks save work and protect what is being
+used; nothing depends on them: who has waited too long for one, for that of a stopped process say,
+builds the program too, and the first rename counts.
+
+What is found is not believed before it is checked, and may be removed by others at any time. So an
+entry is used, loaded say, by a function that `obtain` calls: with an entry that was found first,
+and where that is damaged or gone, with one that is held by its lock.
 """
 
-import atexit
 import contextlib
 import errno
-import fcntl
 import os
-import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-from transpile.directories import cache_directory, check_private, listed, make_private
+from transpile.directories import (
+    cache_directory,
+    listed,
+    opened_directory,
+    remove_flat,
+    temporary_name,
+)
 from transpile.entry import (
-    ENTRY,
     DamagedError,
     Entry,
     abbreviated,
@@ -32,25 +41,29 @@ from transpile.entry import (
     key,
     read_entry,
 )
-from transpile.errors import CacheWarning, CompilationError
+from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
 from transpile.log import Log
-from transpile.on_demand import Later
+from transpile.file_locks import locked
+from transpile.ownership import (
+    ENTRY,
+    LOCK,
+    UNFINISHED,
+    Owned,
+    check_usable,
+    is_entry,
+    owned,
+)
+from transpile.process_directory import temporary_directory
 from transpile.records import dataclass
-
-if TYPE_CHECKING:
-    import shutil
-    import tempfile
-else:
-    shutil = Later("shutil")
-    tempfile = Later("tempfile")
 
 __all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
 
 logger = Log("transpile.cache")
 
 DEFAULT_MAX_BYTES = 1 << 30
-_LOCK = re.compile(ENTRY.pattern + r"\.lock")
-_MEMORY = re.compile(r"compiler-[0-9a-f]{16}\.json|transpile-[0-9a-f]{16}\.txt")
+# How long a process waits for another one that builds the same program, in seconds. The compiler
+# takes minutes for the longest ones; it is run twice rather than waited for without an end.
+_PATIENCE = 600.0
 _STORAGE_ERRORS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
     *(errno.EIO, errno.ESTALE, errno.ENAMETOOLONG),
@@ -69,7 +82,10 @@ class Usage:
     last_used: float
 
 
-class _UnusableError(Exception):
+_Used = TypeVar("_Used")
+
+
+class UnusableError(Exception):
     """The reason why the cache's directory cannot be used."""
 
 
@@ -81,11 +97,17 @@ class Cache:
     """
 
     def __init__(
-        self, directory: Path, max_bytes: int = DEFAULT_MAX_BYTES, *, fall_back: bool = True
+        self,
+        directory: Path,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        *,
+        fall_back: bool = True,
+        patience: float = _PATIENCE,
     ) -> None:
         self.directory = directory
         self.max_bytes = max_bytes
         self._fall_back = fall_back
+        self._patience = patience
         self._substitute: Cache | None = None
         self._bytes: int | None = None  # of all entries, as far as this process knows
 
@@ -95,10 +117,11 @@ class Cache:
         return self._substitute.path if self._substitute is not None else self.directory
 
     def get(self, name: str, ingredients: Mapping[str, str]) -> Entry | None:
-        """The program's entry, checked, or None where it has to be built."""
+        """The program's entry, or None where it has to be built; its files are checked when they
+        are opened."""
         directory = self.directory / f"{identifier(name)}-{key(ingredients)}"
         try:
-            check_private(self.directory)
+            check_usable(self.directory)
             entry = read_entry(directory)
         except (OSError, DamagedError):
             return self._substitute.get(name, ingredients) if self._substitute else None
@@ -108,31 +131,74 @@ class Cache:
     def get_or_build(
         self, name: str, ingredients: Mapping[str, str], build: Callable[[Path], None]
     ) -> Entry:
-        """The program's entry; where it is missing or damaged, `build` makes it first.
+        """The program's entry, all its files checked; see `obtain`."""
+        return self.obtain(name, ingredients, build, Entry.verify)
+
+    def obtain(
+        self,
+        name: str,
+        ingredients: Mapping[str, str],
+        build: Callable[[Path], None],
+        use: Callable[[Entry], _Used],
+    ) -> _Used:
+        """What `use` makes of the program's entry; where it is missing or damaged, `build` makes it
+        first.
 
         `build` is given an empty private directory and puts the program's files there, without
         subdirectories; it may leave a `meta.json` with fields of its own. It runs once, however
         many processes ask at the same time; what it raises goes to the caller, and nothing of the
         program stays behind.
+
+        `use` raises DamagedError for an entry that must be built again, and UnusableError where
+        nothing in this directory can be used. What it raises for the second program goes to the
+        caller.
         """
         entry = self.get(name, ingredients)
         if entry is not None:
-            return entry
+            with contextlib.suppress(DamagedError, UnusableError):  # and say so under the lock
+                return use(entry)
         if logger.hears_information():
             logger.info("%s", self.explain(name, ingredients))
         if self._substitute is None:
             try:
-                return self._publish(identifier(name), ingredients, build)
-            except _UnusableError as problem:
+                return self._publish(identifier(name), ingredients, build, use)
+            except UnusableError as problem:
                 self._fall_back_because(problem)
         assert self._substitute is not None
-        return self._substitute.get_or_build(name, ingredients, build)
+        return self._substitute.obtain(name, ingredients, build, use)
 
-    def discard(self, entry: Entry) -> None:
-        """Remove an entry that turned out to be damaged; the next request builds it again."""
-        logger.warning("damaged: %s", entry.directory.name)
-        with contextlib.suppress(OSError), self._locked(entry.directory.name):
-            self._remove(entry.directory)
+    def find(
+        self,
+        name: str,
+        ingredients: Mapping[str, str],
+        unknown: Set[str],
+        use: Callable[[Entry], _Used],
+        missing: CompilerNotFoundError,
+    ) -> _Used:
+        """What `use` makes of an entry with these ingredients, and any for the `unknown` ones: what
+        serves where nothing can be built, because there is no compiler.
+
+        Of several it is the first by name. Where there is none, `missing` is raised, and says so.
+        """
+        wanted = abbreviated(ingredients)
+        for entry in self.show(identifier(name)) if self._is_usable() else ():
+            there = entry.meta["ingredients"]
+            if {**wanted, **{n: there.get(n) for n in unknown}} == there:
+                with contextlib.suppress(DamagedError, UnusableError):
+                    return use(entry)
+        if self._substitute is not None:
+            return self._substitute.find(name, ingredients, unknown, use, missing)
+        raise CompilerNotFoundError(
+            f"{missing}\n{identifier(name)} was not found in the cache {self.directory} either, "
+            "built for this processor with these options by this version of transpile"
+        )
+
+    def _is_usable(self) -> bool:
+        try:
+            check_usable(self.directory)
+        except OSError:
+            return False
+        return True
 
     def explain(self, name: str, ingredients: Mapping[str, str]) -> str:
         """Why a program is not in the cache: how it differs from the nearest of the same name."""
@@ -177,66 +243,97 @@ class Cache:
         """Remove every entry that is not being built; (how many, how many bytes) went.
 
         What is known of the compilers and of transpile's files goes too. Files that the cache did
-        not make stay. Raises OSError where the directory is not the user's own.
+        not make stay. Raises OSError where the directory is not the cache's own.
         """
         count = size = 0
-        if self.directory.exists():
-            check_private(self.directory)
-        for usage in self.entries():
-            if self._try_remove(usage.directory):
-                count, size = count + 1, size + usage.size
-        self._bytes = None
-        self._sweep()
-        for path in listed(self.directory):
-            if _MEMORY.fullmatch(path.name):
-                path.unlink(missing_ok=True)
-        for path in listed(self._locks):
-            if _LOCK.fullmatch(path.name):  # left by a process that died: taking it removes it
-                with contextlib.suppress(OSError), self._locked(path.stem, wait=False):
-                    pass
+        if not self.directory.exists():
+            return 0, 0
+        with owned(self.directory) as own:
+            for usage in self.entries():
+                if _try_remove(own, usage.directory.name):
+                    count, size = count + 1, size + usage.size
+            self._bytes = None
+            _sweep(own)
+            own.forget()
         return count, size
 
     # -- the inside --------------------------------------------------------------------------------
 
-    @property
-    def _locks(self) -> Path:
-        return self.directory / "locks"
-
-    @property
-    def _building(self) -> Path:
-        return self.directory / "building"
-
     def _directories(self) -> list[Path]:
-        return [path for path in listed(self.directory) if ENTRY.fullmatch(path.name)]
+        try:
+            with opened_directory(self.directory) as root:
+                names = [name for name in listed(root) if ENTRY.fullmatch(name)]
+                return [self.directory / name for name in names if is_entry(name, root)]
+        except OSError:
+            return []
 
     def _publish(
-        self, name: str, ingredients: Mapping[str, str], build: Callable[[Path], None]
-    ) -> Entry:
-        """Build an entry under its lock, unless somebody else has done so in the meantime."""
-        identity = key(ingredients)
-        directory = self.directory / f"{name}-{identity}"
+        self,
+        name: str,
+        ingredients: Mapping[str, str],
+        build: Callable[[Path], None],
+        use: Callable[[Entry], _Used],
+    ) -> _Used:
+        """Use an entry under its lock: the one that somebody else has built in the meantime, or a
+        new one."""
+        directory = self.directory / f"{name}-{key(ingredients)}"
         with contextlib.ExitStack() as stack:
             with _storage_errors():
-                for folder in (self.directory, self._locks, self._building):
-                    make_private(folder)
-                stack.enter_context(self._locked(directory.name))
+                own = stack.enter_context(owned(self.directory))
+                stack.enter_context(locked(own.locks, directory.name, self._patience))
+            damage = DamagedError("")
+            for entry in self._candidates(own, directory, ingredients, build):
                 try:
-                    return read_entry(directory)
-                except FileNotFoundError:
-                    pass
+                    return use(entry)
                 except DamagedError as problem:
+                    damage = problem
                     logger.warning("damaged: %s: %s", directory.name, problem)
-                    self._remove(directory)
-                temporary = tempfile.mkdtemp(prefix=f"{directory.name}.", dir=self._building)
+                    with _storage_errors():
+                        own.remove(directory.name)
+            raise damage
+
+    def _candidates(
+        self,
+        own: Owned,
+        directory: Path,
+        ingredients: Mapping[str, str],
+        build: Callable[[Path], None],
+    ) -> Iterator[Entry]:
+        """The entry that is there, if it is sound, then a new one, and then another one."""
+        with _storage_errors():
+            entry = _present(own, directory)
+        if entry is not None:
+            yield entry
+        for _ in range(2):
+            yield self._build(own, directory, ingredients, build)
+
+    def _build(
+        self,
+        own: Owned,
+        directory: Path,
+        ingredients: Mapping[str, str],
+        build: Callable[[Path], None],
+    ) -> Entry:
+        """Build an entry aside and rename it into place."""
+        unfinished = temporary_name(directory.name)
+        temporary = self.directory / "building" / unfinished
+        with contextlib.ExitStack() as stack:
+            with _storage_errors():
+                # Its own lock, beside that of the entry: the latter may be somebody else's.
+                stack.enter_context(locked(own.locks, unfinished, 0))
+                os.mkdir(unfinished, 0o700, dir_fd=own.building)
             try:
-                self._fill(Path(temporary), build)
+                self._fill(temporary, build)
                 with _storage_errors():
-                    size = complete_entry(Path(temporary), name, identity, ingredients)
-                    entry = _rename(Path(temporary), directory)
+                    name, _, identity = directory.name.rpartition("-")
+                    with opened_directory(unfinished, own.building) as handle:
+                        size = complete_entry(handle, name, identity, ingredients)
+                    entry = _rename(own, unfinished, directory)
             finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-        self._sweep()
-        self._evict(directory, size)
+                with contextlib.suppress(OSError):
+                    remove_flat(unfinished, own.building)
+        _sweep(own)
+        self._evict(own, directory.name, size)
         return entry
 
     def _fill(self, temporary: Path, build: Callable[[Path], None]) -> None:
@@ -245,7 +342,7 @@ class Cache:
             build(temporary)
         except OSError as error:
             if error.errno in _STORAGE_ERRORS:
-                raise _UnusableError(_reason(error)) from error
+                raise UnusableError(_reason(error)) from error
             raise
         except CompilationError as error:
             # A compiler that finds the disk full fails like one that finds a mistake.
@@ -253,75 +350,16 @@ class Cache:
                 with open(temporary / "space", "wb") as file:
                     file.write(bytes(1 << 20))
             except OSError as problem:
-                raise _UnusableError(_reason(problem)) from error
+                raise UnusableError(_reason(problem)) from error
             raise
 
-    def _fall_back_because(self, problem: _UnusableError) -> None:
+    def _fall_back_because(self, problem: UnusableError) -> None:
         if not self._fall_back:
             raise problem.__cause__ or problem
-        self._substitute = Cache(_temporary_directory(), self.max_bytes, fall_back=False)
+        self._substitute = Cache(temporary_directory(), self.max_bytes, fall_back=False)
         _warn(f"the cache {self.directory}", problem)
 
-    @contextlib.contextmanager
-    def _locked(self, entry: str, *, wait: bool = True) -> Iterator[bool]:
-        """Hold the lock of an entry; without `wait`, yields False where somebody else has it.
-
-        Also False, after waiting for nothing, on a file system without locks: there the atomic
-        rename alone protects the entries, and programs may be built twice.
-        """
-        path = self._locks / f"{entry}.lock"
-        while True:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-                ours = True
-            except OSError:
-                ours = False
-            except BaseException:
-                os.close(handle)
-                raise
-            # The holder removes the file before it lets go: what we got may be a lock on nothing.
-            if not ours or _same_file(handle, path):
-                break
-            os.close(handle)
-        _held_locks.add(handle)
-        try:
-            yield ours
-        finally:
-            if handle in _held_locks:  # else this is a forked child, and the lock its parent's
-                _held_locks.remove(handle)
-                if ours:
-                    with contextlib.suppress(OSError):
-                        path.unlink()
-                    fcntl.flock(handle, fcntl.LOCK_UN)
-                os.close(handle)
-
-    def _remove(self, directory: Path) -> None:
-        """Take an entry out of sight at once, then delete it. The caller holds its lock."""
-        with contextlib.suppress(FileNotFoundError):
-            aside = tempfile.mkdtemp(prefix=f"{directory.name}.", dir=self._building)
-            os.rename(directory, os.path.join(aside, "removed"))
-            shutil.rmtree(aside, ignore_errors=True)
-
-    def _try_remove(self, directory: Path) -> bool:
-        """Remove an entry unless it is being built or cannot be removed."""
-        try:
-            with self._locked(directory.name, wait=False) as ours:
-                if ours:
-                    self._remove(directory)
-                return ours
-        except OSError:
-            return False
-
-    def _sweep(self) -> None:
-        """Delete what builders that died have left in `building/`: their locks are free."""
-        for path in listed(self._building):
-            entry = path.name.partition(".")[0]
-            with contextlib.suppress(OSError), self._locked(entry, wait=False) as ours:
-                if ours:
-                    shutil.rmtree(path, ignore_errors=True)
-
-    def _evict(self, kept: Path, added: int) -> None:
+    def _evict(self, own: Owned, kept: str, added: int) -> None:
         """Remove the least recently used entries, never `kept`, until the rest fits."""
         if self._bytes is not None and self._bytes + added <= self.max_bytes:
             self._bytes += added  # other processes count what they add themselves
@@ -331,8 +369,9 @@ class Cache:
         for usage in reversed(entries):
             if self._bytes <= self.max_bytes:
                 break
-            if usage.directory != kept and self._try_remove(usage.directory):
-                logger.info("evicted: %s", usage.directory.name)
+            name = usage.directory.name
+            if name != kept and _try_remove(own, name):
+                logger.info("evicted: %s", name)
                 self._bytes -= usage.size
 
 
@@ -353,7 +392,7 @@ def default_cache() -> Cache:
         try:
             _default = (settings, Cache(cache_directory(), limit))
         except OSError as error:
-            _default = (settings, Cache(_temporary_directory(), limit, fall_back=False))
+            _default = (settings, Cache(temporary_directory(), limit, fall_back=False))
             _warn("the user's cache directory", error)
     return _default[1]
 
@@ -369,14 +408,56 @@ def _max_bytes(text: str) -> int:
 # -- names and files -------------------------------------------------------------------------------
 
 
-def _rename(built: Path, directory: Path) -> Entry:
+def _present(own: Owned, directory: Path) -> Entry | None:
+    """The entry that is there; a damaged one is removed. The caller holds its lock."""
+    try:
+        return read_entry(directory)
+    except FileNotFoundError:
+        return None
+    except DamagedError as problem:
+        logger.warning("damaged: %s: %s", directory.name, problem)
+        own.remove(directory.name)
+        return None
+
+
+def _rename(own: Owned, unfinished: str, directory: Path) -> Entry:
     """Publish a complete entry, or take the one that somebody else published first."""
     try:
-        os.rename(built, directory)
+        os.rename(unfinished, directory.name, src_dir_fd=own.building, dst_dir_fd=own.root)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
     return read_entry(directory, touch=False)
+
+
+def _try_remove(own: Owned, name: str) -> bool:
+    """Remove an entry unless it is being built or cannot be removed."""
+    try:
+        with locked(own.locks, name, 0) as ours:
+            if ours:
+                own.remove(name)
+            return ours
+    except OSError:
+        return False
+
+
+def _sweep(own: Owned) -> None:
+    """Remove what processes that died have left: their locks are free."""
+    for name in listed(own.building):
+        if parts := UNFINISHED.fullmatch(name):
+            with (
+                contextlib.suppress(OSError),
+                locked(own.locks, parts["entry"], 0) as entry,
+                locked(own.locks, name, 0) as directory,
+            ):
+                if entry and directory:
+                    remove_flat(name, own.building)
+    for name in listed(own.locks):
+        if parts := LOCK.fullmatch(name):
+            with contextlib.suppress(OSError), locked(own.locks, parts["locked"], 0):
+                pass  # taking it removes it
+    with contextlib.suppress(OSError):
+        own.sweep_files()
 
 
 @contextlib.contextmanager
@@ -385,7 +466,7 @@ def _storage_errors() -> Iterator[None]:
     try:
         yield
     except (OSError, DamagedError) as error:
-        raise _UnusableError(_reason(error)) from error
+        raise UnusableError(_reason(error)) from error
 
 
 def _reason(error: Exception) -> str:
@@ -398,55 +479,8 @@ def _reason(error: Exception) -> str:
 def _warn(what: str, problem: Exception) -> None:
     warnings.warn(
         f"{what} cannot be used ({problem}); the programs that this process compiles are kept in "
-        f"{_temporary_directory()} until it ends; name another directory in the environment "
+        f"{temporary_directory()} until it ends; name another directory in the environment "
         "variable TRANSPILE_CACHE_DIR",
         CacheWarning,
         stacklevel=4,
     )
-
-
-# -- the process -----------------------------------------------------------------------------------
-
-_held_locks: set[int] = set()
-_temporary: Path | None = None
-
-
-def _same_file(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-def _release_inherited_locks() -> None:
-    """In a forked child: keep no lock of the parent's alive after the parent has died."""
-    for handle in _held_locks:
-        with contextlib.suppress(OSError):
-            os.close(handle)
-    _held_locks.clear()
-
-
-os.register_at_fork(after_in_child=_release_inherited_locks)
-
-
-def _temporary_directory() -> Path:
-    """The private directory of this process, made at the first call and removed at its end."""
-    global _temporary
-    if _temporary is None or not _is_own(_temporary):
-        _temporary = Path(tempfile.mkdtemp(prefix="transpile-"))
-        atexit.register(_remove_temporary_directory, _temporary, os.getpid())
-    return _temporary
-
-
-def _is_own(directory: Path) -> bool:
-    """False after the process has become another user, or the directory has been deleted."""
-    try:
-        check_private(directory)
-    except OSError:
-        return False
-    return True
-
-
-def _remove_temporary_directory(directory: Path, owner: int) -> None:
-    if os.getpid() == owner:  # and not a forked child, whose parent still needs it
-        shutil.rmtree(directory, ignore_errors=True)

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile import tree
-from transpile.cache import Entry, default_cache
+from transpile.cache import Entry
 from transpile.closures import Watch
+from transpile.entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.executable import Direct
 from transpile.keys import KEYWORDS
+from transpile.load import DamagedLibraryError, spelling
 from transpile.locks import Lock
 from transpile.log import Log
 from transpile.on_demand import Later
@@ -237,7 +239,7 @@ def _module() -> Any:
     if not reason:
         try:
             return _loaded()
-        except (CompilerNotFoundError, CompilationError, ImportError, OSError) as error:
+        except (CompilerNotFoundError, CompilationError, DamagedError, ImportError, OSError) as error:
             reason = str(error)
     logger.info("calls are made in Python: %s", reason)
     return None
@@ -257,18 +259,11 @@ def _headers() -> list[tuple[Path, str]]:
 
 
 def _loaded() -> ModuleType:
-    """The module from the cache; a damaged one is built again, once."""
-    try:
-        return _imported(_entry())
-    except ImportError:
-        default_cache().discard(_entry())
-    return _imported(_entry())
-
-
-def _entry() -> Entry:
+    """The module from the cache, built first where it is missing or damaged."""
     return own_library(
         "call",
         [word for path, _ in _headers() for word in ("-isystem", str(path))],
+        _imported,
         {
             "python": f"{sys.implementation.cache_tag} {sys.version} {sys.abiflags}",
             "numpy": np.__version__,
@@ -278,9 +273,14 @@ def _entry() -> Entry:
 
 def _imported(entry: Entry) -> ModuleType:
     """The module, from its file; it is not in `sys.modules`."""
-    loader = ExtensionFileLoader("transpile.call", str(entry.path(_OBJECT)))
-    spec = importlib.util.spec_from_loader("transpile.call", loader)
-    assert spec is not None
-    made = importlib.util.module_from_spec(spec)
-    loader.exec_module(made)
+    path = entry.path(_OBJECT)
+    with entry.opened(_OBJECT) as handle, spelling(path, handle) as name:
+        loader = ExtensionFileLoader("transpile.call", name)
+        spec = importlib.util.spec_from_loader("transpile.call", loader)
+        assert spec is not None
+        try:
+            made = importlib.util.module_from_spec(spec)
+        except ImportError as error:
+            raise DamagedLibraryError(f"{path} cannot be loaded: {error}") from error
+        loader.exec_module(made)
     return made

@@ -4,9 +4,7 @@ The answers are kept in the cache directory, in a file named after the compiler'
 modification time, so that a later process neither runs the compiler nor trusts stale answers.
 """
 
-import contextlib
 import importlib.util
-import json
 import os
 import re
 import shlex
@@ -14,21 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transpile.commands import Running, environment, output_of
-from transpile.directories import (
-    cache_directory,
-    check_private,
-    make_private,
-    read_private,
-    write_atomically,
-)
 from transpile.errors import CompilerNotFoundError
 from transpile.escapes import utf8
 from transpile.hashes import blake2b
 from transpile.on_demand import Later
 from transpile.options import Options
+from transpile.ownership import recall, remember
 from transpile.records import dataclass
 
 if TYPE_CHECKING:
@@ -232,22 +224,15 @@ def _remembered(command: tuple[str, ...]) -> Compiler:
     asked = "\n".join((identity, *_PROBED, _PROBE, _PROBE_OPENMP))  # other questions, other answers
     name = blake2b(asked.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     try:
-        check_private(cache_directory())
-        data = read_private(cache_directory() / f"compiler-{name}.json")
-        compiler = _from_json(data, identity)
+        compiler = _from_values(recall(f"compiler-{name}.json"), identity)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         compiler = _try(command)
-        text = json.dumps({"identity": identity, **asdict(compiler)}, indent=2, sort_keys=True)
-        # The cache warns about its directory when it stores a program, and once is enough.
-        with contextlib.suppress(OSError):
-            make_private(cache_directory())
-            write_atomically(cache_directory() / f"compiler-{name}.json", text.encode() + b"\n")
+        remember(f"compiler-{name}.json", {"identity": identity, **asdict(compiler)})
     _known[identity] = compiler
     return compiler
 
 
-def _from_json(data: bytes, identity: str) -> Compiler:
-    values = json.loads(data)
+def _from_values(values: dict[str, Any], identity: str) -> Compiler:
     if values.pop("identity") != identity:
         raise ValueError("the file belongs to another compiler")
     command, accepted = tuple(values.pop("command")), tuple(values.pop("accepted"))

@@ -1,25 +1,25 @@
-"""Private directories and files: where the cache is, and what may be trusted in it.
+"""Private directories and files: where the cache is, and what may be trusted there.
 
 Programs from the cache are loaded into the process, so whatever somebody else could have written
 is never read: a directory or a file counts as private when it belongs to the effective user and
-neither its group nor the world can write to it.
+neither its group nor the world can write to it. What is not private is refused as it is: nobody's
+permissions are changed. What is checked is what is read: a file is opened once, without following
+a link or waiting for a writer, and all questions are asked about the descriptor.
 """
 
 import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from transpile.on_demand import Later
 from transpile.paths import checkout_cache, is_checkout
 
-if TYPE_CHECKING:
-    import tempfile
-else:
-    tempfile = Later("tempfile")
-
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Neither follows a link in the last place nor waits for the other end of a FIFO.
+_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def cache_directory() -> Path:
@@ -49,24 +49,47 @@ def _expand(path: str) -> str:
     return expanded
 
 
+# -- what is private -------------------------------------------------------------------------------
+
+
 def is_private(status: os.stat_result) -> bool:
     """Tell whether a file or directory belongs to this user and only this user can write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & _WRITABLE_BY_OTHERS
 
 
 def check_private(directory: Path) -> None:
-    """Raise OSError, with the reason, unless `directory` exists and is private.
+    """Raise OSError, with the reason, unless `directory` exists and is private."""
+    _check_directory(directory, os.stat(directory))
 
-    A directory of the user's own that others can write to (a checkout made with umask 002, say)
-    loses those permissions here; its other permissions stay as they are.
-    """
-    status = os.stat(directory)
+
+def _check_directory(name: Path | str, status: os.stat_result) -> None:
     if not stat.S_ISDIR(status.st_mode):
-        raise NotADirectoryError(f"{directory} is not a directory")
+        raise NotADirectoryError(f"{name} is not a directory")
     if status.st_uid != os.geteuid():
-        raise PermissionError(f"{directory} belongs to another user (uid {status.st_uid})")
+        raise PermissionError(f"{name} belongs to another user (uid {status.st_uid})")
     if status.st_mode & _WRITABLE_BY_OTHERS:
-        os.chmod(directory, stat.S_IMODE(status.st_mode) & ~_WRITABLE_BY_OTHERS)
+        mode = stat.S_IMODE(status.st_mode)
+        raise PermissionError(
+            f"others can write to {name} (mode {mode:o}); if it is for you alone, `chmod go-w` it"
+        )
+
+
+def others_can_replace(path: str) -> bool:
+    """Tell whether another user could put something else in the place of `path`, which is real.
+
+    That takes the right to rename one of the directories on the way: their parent is another
+    user's, or others can write to it and it is not sticky.
+    """
+    while path != (parent := os.path.dirname(path)):
+        status = os.lstat(parent)
+        open_to_others = status.st_mode & _WRITABLE_BY_OTHERS and not status.st_mode & stat.S_ISVTX
+        if open_to_others or status.st_uid not in (0, os.geteuid()):
+            return True
+        path = parent
+    return False
+
+
+# -- directories -----------------------------------------------------------------------------------
 
 
 def make_private(directory: Path) -> None:
@@ -76,32 +99,101 @@ def make_private(directory: Path) -> None:
     check_private(directory)
 
 
-def read_private(path: Path) -> bytes:
-    """The bytes of a private regular file; OSError where it is missing or anything else."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    with open(handle, "rb") as file:
+@contextlib.contextmanager
+def opened_directory(path: Path | str, within: int | None = None) -> Iterator[int]:
+    """A descriptor of a private directory; `within` another one, it must not be a link.
+
+    Raises OSError with the reason where it is not private.
+    """
+    handle = os.open(path, _DIRECTORY | (os.O_NOFOLLOW if within is not None else 0), dir_fd=within)
+    try:
+        _check_directory(path, os.fstat(handle))
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def listed(directory: Path | int) -> list[str]:
+    """The names in a directory, sorted; none where it cannot be read."""
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []
+
+
+def check_flat(name: str, within: int) -> None:
+    """Raise OSError unless `name` is a directory of this user without a directory in it."""
+    with _flat(name, within):
+        pass
+
+
+def remove_flat(name: str, within: int) -> None:
+    """Remove a directory of this user and the files in it, following no link.
+
+    Raises OSError, and removes nothing, where `check_flat` does.
+    """
+    with _flat(name, within) as (handle, files):
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(file, dir_fd=handle)
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(name, dir_fd=within)
+
+
+@contextlib.contextmanager
+def _flat(name: str, within: int) -> Iterator[tuple[int, list[str]]]:
+    handle = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=within)
+    try:
+        if os.fstat(handle).st_uid != os.geteuid():
+            raise PermissionError(f"{name} belongs to another user")
+        with os.scandir(handle) as found:
+            files = list(found)
+        if any(file.is_dir(follow_symlinks=False) for file in files):
+            raise IsADirectoryError(f"there is a directory in {name}, which the cache did not make")
+        yield handle, [file.name for file in files]
+    finally:
+        os.close(handle)
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def opened_file(path: Path | str, within: int | None = None) -> Iterator[int]:
+    """A descriptor of a private regular file; OSError where it is missing or anything else."""
+    handle = os.open(path, _FILE, dir_fd=within)
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or not is_private(status):
             raise PermissionError(f"{path} is not a private file")
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def read_private(path: Path | str, within: int | None = None) -> bytes:
+    """The bytes of a private regular file; OSError where it is missing or anything else."""
+    with opened_file(path, within) as handle, open(handle, "rb", closefd=False) as file:
         return file.read()
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a private file so that a reader sees either all of it or none; OSError on failure."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+def temporary_name(name: str) -> str:
+    """The name of a file, with digits that no other call gives it."""
+    return f"{name}.{os.urandom(4).hex()}"
+
+
+def write_atomically(name: str, data: bytes, within: int) -> None:
+    """Write a private file into a directory so that a reader sees either all of it or none.
+
+    Raises OSError.
+    """
+    temporary = temporary_name(f".{name}")
+    handle = os.open(temporary, _NEW_FILE, 0o600, dir_fd=within)
     try:
         with open(handle, "wb") as file:
             file.write(data)
-        os.replace(temporary, path)
+        os.replace(temporary, name, src_dir_fd=within, dst_dir_fd=within)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=within)
         raise
-
-
-def listed(directory: Path) -> list[Path]:
-    """What is in a directory, by name; nothing where it cannot be read."""
-    try:
-        return [directory / name for name in sorted(os.listdir(directory))]
-    except OSError:
-        return []

@@ -1,4 +1,9 @@
-"""One program in the cache: what its directory is called, what is in it, whether it is sound."""
+"""One program in the cache: what its directory is called, what is in it, whether it is sound.
+
+`meta.json` begins with a digest of the rest of it (`transpile.sealed`), and holds the size and the
+digest of every other file. So all that is believed is checked first: meta.json when the entry is
+found, each other file when it is opened, by the descriptor that is then read or loaded.
+"""
 
 import contextlib
 import json
@@ -6,19 +11,17 @@ import os
 import re
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from transpile.directories import is_private, listed, read_private, write_atomically
+from transpile.directories import is_private, listed, opened_file, read_private, write_atomically
+from transpile.errors import TranspileError
 from transpile.hashes import blake2b
+from transpile.ownership import ENTRY, META
 from transpile.records import dataclass
+from transpile.sealed import seal, unseal
 
-META = "meta.json"
-ENTRY = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)-(?P<key>[0-9a-f]{20})")
-# Shared objects up to this size are hashed on every load: 0.03 ms for a usual 30 kB, 2.2 ms at the
-# bound, less than mapping and relocating the library takes. Past it a wrong size is still noticed.
-_HASHED_UP_TO = 4 << 20
 _TOUCH_AFTER = 60.0  # seconds: the resolution of "least recently used"
 
 
@@ -35,8 +38,46 @@ class Entry:
         """The path of one of the entry's files."""
         return self.directory / filename
 
+    def has(self, filename: str) -> bool:
+        """Tell whether such a file belongs to the entry."""
+        return filename in self.meta["files"]
 
-class DamagedError(Exception):
+    @contextlib.contextmanager
+    def opened(self, filename: str) -> Iterator[int]:
+        """A descriptor of one of the entry's files, private and as it was when it was built.
+
+        Raises DamagedError where it is anything else.
+        """
+        with self._checked(filename) as (handle, _):
+            yield handle
+
+    def read(self, filename: str) -> bytes:
+        """The contents of one of the entry's files; DamagedError where they are not as built."""
+        with self._checked(filename) as (_, data):
+            return data
+
+    def verify(self) -> "Entry":
+        """The entry, all of whose files have been checked; DamagedError where one is damaged."""
+        for filename in self.meta["files"]:
+            self.read(filename)
+        return self
+
+    @contextlib.contextmanager
+    def _checked(self, filename: str) -> Iterator[tuple[int, bytes]]:
+        with contextlib.ExitStack() as stack:
+            try:
+                expected = self.meta["files"][filename]
+                handle = stack.enter_context(opened_file(self.path(filename)))
+                with open(handle, "rb", closefd=False) as file:
+                    data = file.read()
+                if _digest(data) != expected["blake2b"]:
+                    raise DamagedError(f"{filename} has other contents than when it was built")
+            except (OSError, KeyError, TypeError) as error:
+                raise _damaged(error) from error
+            yield handle, data
+
+
+class DamagedError(TranspileError):
     """The reason why an entry must not be used."""
 
 
@@ -66,60 +107,62 @@ def abbreviated(ingredients: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_entry(directory: Path, *, touch: bool = True) -> Entry:
-    """A checked entry; FileNotFoundError where there is none, DamagedError where it is bad."""
+    """An entry whose meta.json is sound and whose files have the sizes in it; the contents of these
+    are checked when they are opened.
+
+    Raises FileNotFoundError where there is none, and DamagedError where it is bad.
+    """
     status = os.lstat(directory)
     if not stat.S_ISDIR(status.st_mode) or not is_private(status):
         raise DamagedError("the directory is not private")
     parts = ENTRY.fullmatch(directory.name)
     try:
-        meta = json.loads(read_private(directory / META))
+        meta = unseal(read_private(directory / META))
         if parts is None or meta["key"] != parts["key"]:
             raise DamagedError("meta.json belongs to another entry")
         for name, expected in meta["files"].items():
-            _check_file(directory / name, expected["size"], expected["blake2b"])
+            size = os.lstat(directory / name).st_size
+            if size != expected["size"]:
+                raise DamagedError(f"{name} has {size} bytes in the place of {expected['size']}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedError(f"{type(error).__name__}: {error}") from error
+        raise _damaged(error) from error
     if touch and abs(time.time() - status.st_mtime) > _TOUCH_AFTER:
         with contextlib.suppress(OSError):
             os.utime(directory)
     return Entry(directory, parts["name"], parts["key"], meta)
 
 
-def complete_entry(directory: Path, name: str, key: str, ingredients: Mapping[str, str]) -> int:
-    """Make a built directory an entry: permissions and meta.json; its size is returned.
+def complete_entry(directory: int, name: str, key: str, ingredients: Mapping[str, str]) -> int:
+    """Make a built directory, by its descriptor, an entry: permissions and meta.json; its size.
 
     No time and no path enters meta.json: equal programs have equal files.
     """
     own: dict[str, Any] = {}
     files: dict[str, dict[str, Any]] = {}
     size = 0
-    for path in listed(directory):
-        status = path.lstat()
+    for filename in listed(directory):
+        status = os.stat(filename, dir_fd=directory, follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):
             continue
-        if path.name == META:
-            own = json.loads(path.read_bytes())
+        handle = os.open(filename, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=directory)
+        with open(handle, "rb") as file:
+            data = file.read()
+            os.fchmod(handle, stat.S_IMODE(status.st_mode) & 0o700)
+        if filename == META:
+            own = json.loads(data)
             continue
-        path.chmod(stat.S_IMODE(status.st_mode) & 0o700)
-        digest = blake2b(path.read_bytes(), digest_size=32).hexdigest()
-        files[path.name] = {"size": status.st_size, "blake2b": digest}
-        size += status.st_size
+        files[filename] = {"size": len(data), "blake2b": _digest(data)}
+        size += len(data)
     meta = {**own, "name": name, "key": key, "files": files}
     meta["ingredients"] = abbreviated(ingredients)
-    text = json.dumps(meta, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    data = text.encode("utf-8", "surrogatepass")
-    write_atomically(directory / META, data)
+    data = seal(meta)
+    write_atomically(META, data, directory)
     return size + len(data)
 
 
-def _check_file(path: Path, size: int, digest: str) -> None:
-    """Raise DamagedError, or OSError, unless a file is private and as it was when it was built."""
-    status = os.lstat(path)
-    if not stat.S_ISREG(status.st_mode) or not is_private(status):
-        raise DamagedError(f"{path.name} is not a private file")
-    if status.st_size != size:
-        raise DamagedError(f"{path.name} has {status.st_size} bytes in the place of {size}")
-    # A crash of the machine may leave zeros of the right length, and running those is not safe.
-    hashed = path.suffix == ".so" and size <= _HASHED_UP_TO
-    if hashed and blake2b(path.read_bytes(), digest_size=32).hexdigest() != digest:
-        raise DamagedError(f"{path.name} has other contents than when it was built")
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=32).hexdigest()
+
+
+def _damaged(error: Exception) -> DamagedError:
+    return DamagedError(f"{type(error).__name__}: {error}")

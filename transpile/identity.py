@@ -1,26 +1,22 @@
 """Which transpile this is: a digest of its files, for the keys of the programs that it makes.
 
 Reading all of them takes longer than a first call should, so the digest is kept in the cache
-directory, beside the sizes and times of the files that it belongs to.
+directory, beside the state of the files that it belongs to: their sizes, inodes and times, and
+among these the time of the last change of anything (ctime), which programs that copy and unpack
+files cannot set. On a file system that cannot be written to all of that may be what the maker of an
+image has chosen; there the files are read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import time
 from functools import cache
 from pathlib import Path
 
-from transpile.directories import (
-    cache_directory,
-    check_private,
-    make_private,
-    read_private,
-    write_atomically,
-)
 from transpile.hashes import blake2b
+from transpile.ownership import recall, remember
 from transpile.paths import PACKAGE, data_directory
 
 # Nanoseconds: a file may change again, to the same size, in the moment after it was looked at.
@@ -31,32 +27,37 @@ _SETTLED = 2_000_000_000
 def own_digest() -> str:
     """A hash of transpile itself: whatever changes in it may change the programs it makes."""
     files = _files()
+    paths = [path for path, *_ in files]
+    if _is_image():
+        return _digest(paths)
     stamp = blake2b(repr(files).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     try:
-        check_private(cache_directory())
-        known, digest = read_private(_remembered()).decode("ascii").split()
-        if known == stamp:
-            return digest
-    except (OSError, ValueError):
+        known = recall(_remembered())
+        if known["stamp"] == stamp:
+            return str(known["digest"])
+    except (OSError, ValueError, KeyError):
         pass
-    digest = _digest([path for path, _, _ in files])
-    if time.time_ns() - max(changed for _, _, changed in files) > _SETTLED:
-        # The cache warns about its directory when it stores a program, and once is enough.
-        with contextlib.suppress(OSError):
-            make_private(cache_directory())
-            write_atomically(_remembered(), f"{stamp} {digest}\n".encode())
+    digest = _digest(paths)
+    if abs(time.time_ns() - max(changed for *_, changed in files)) > _SETTLED:
+        remember(_remembered(), {"stamp": stamp, "digest": digest})
     return digest
 
 
-def _remembered() -> Path:
-    """The file with the digest of the files in this place, and with the stamp of their state."""
+def _remembered() -> str:
+    """The name of the file with the digest of the files in this place, and their state's stamp."""
     place = blake2b(str(PACKAGE).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    return cache_directory() / f"transpile-{place}.txt"
+    return f"transpile-{place}.json"
 
 
-def _files() -> list[tuple[str, int, int]]:
-    """(path, size, time of the last change) of each file that programs may depend on, in order."""
-    found: set[tuple[str, int, int]] = set()
+def _is_image() -> bool:
+    """Tell whether the files stand on a file system whose times nobody's changes have made."""
+    return bool(os.statvfs(PACKAGE).f_flag & os.ST_RDONLY)
+
+
+def _files() -> list[tuple[str, int, int, int, int]]:
+    """(path, size, inode, times of the last change of its contents and of anything) of each file
+    that programs may depend on, in order."""
+    found: set[tuple[str, int, int, int, int]] = set()
     waiting = [str(PACKAGE), str(data_directory("templates")), str(data_directory("runtime_c"))]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
@@ -67,7 +68,8 @@ def _files() -> list[tuple[str, int, int]]:
                 if stat.S_ISDIR(status.st_mode):
                     waiting.append(entry.path)
                 else:
-                    found.add((entry.path, status.st_size, status.st_mtime_ns))
+                    times = status.st_mtime_ns, status.st_ctime_ns
+                    found.add((entry.path, status.st_size, status.st_ino, *times))
     return sorted(found)
 
 

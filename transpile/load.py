@@ -3,6 +3,10 @@
 cffi reads C declarations with pycparser, which takes 25 ms to import. A cached program therefore
 keeps the tables that cffi makes of its declarations, in `program.ffi`; loading from these takes
 0.2 ms, and needs neither pycparser nor the `cffi` front end.
+
+The file that is mapped is the one whose contents have been checked. The dynamic loader takes a
+path, and what stands there may have changed since: so it is given the path only where nobody else
+can change what that means, and otherwise a path that starts from a descriptor (`spelling`).
 """
 
 import ast
@@ -10,13 +14,16 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
 
-from transpile.cache import Cache, Entry
+from transpile.cache import Cache, Entry, UnusableError
+from transpile.directories import opened_directory, opened_file, others_can_replace, read_private
+from transpile.entry import DamagedError
 from transpile.errors import InternalError, TranspileError
 from transpile.hashes import blake2b
 from transpile.locks import Lock
@@ -42,7 +49,7 @@ class LoadError(TranspileError):
     """A shared object cannot be loaded; the message says why."""
 
 
-class DamagedLibraryError(LoadError):
+class DamagedLibraryError(LoadError, DamagedError):
     """A shared object is incomplete, made for another machine, or lacks a function: rebuild it."""
 
 
@@ -76,25 +83,52 @@ _pool: list[Any] = []
 _pool_lock = Lock()
 
 
-def load(path: Path, declarations: str) -> Library:
+def load(path: Path, declarations: str, handle: int | None = None) -> Library:
     """Load a shared object whose functions have the C `declarations`.
 
-    Its types come from the file `program.ffi` beside it where that file fits the declarations.
+    path     a private file; its types come from the file `program.ffi` beside it, where that one
+             fits the declarations
+    handle   a descriptor of the file, where its contents have been checked
+
     Raises DamagedLibraryError where the file is no complete shared object for this machine with
     all these functions, and LoadError where the process could not run it.
     """
-    _check_complete(path)
+    if handle is None:
+        try:
+            with opened_file(path) as opened:
+                return load(path, declarations, opened)
+        except OSError as error:
+            raise DamagedLibraryError(f"the program {path} cannot be read: {error}") from None
+    _check_complete(path, handle)
     ffi = _stored_types(path.with_name(TABLES), declarations)
     if ffi is None:
         ffi = _types(tables(declarations))
-    try:
-        handle = _opened(ffi, _fresh_spelling(path))
-    except OSError as error:
-        raise DamagedLibraryError(f"the program {path} cannot be loaded: {error}") from None
-    library = Library(path, ffi, handle)
-    for name in dir(handle):
+    library = Library(path, ffi, _opened_library(ffi, path, handle))
+    for name in dir(library.handle):
         library.function(name)
     return library
+
+
+def _load_pool(entry: Entry) -> None:
+    """Load the pool of threads, unless a program has brought one; all programs find the first."""
+    with _pool_lock:
+        if not _pool:
+            with entry.opened(THREADS) as handle:
+                path = entry.path(THREADS)
+                _check_complete(path, handle)
+                _pool.append(_opened_library(_cffi_backend.FFI(), path, handle))
+
+
+def _opened_library(ffi: Any, path: Path, handle: int) -> Any:
+    """cffi's library object for the shared object behind a descriptor."""
+    with spelling(path, handle) as name:
+        try:
+            return _opened(ffi, name)
+        except OSError as error:
+            problem = DamagedLibraryError(f"the program {path} cannot be loaded: {error}")
+            if _is_forbidden(str(error)):
+                raise UnusableError(f"programs in it cannot be loaded: {error}") from problem
+            raise problem from None
 
 
 def _opened(ffi: Any, path: str) -> Any:
@@ -106,15 +140,10 @@ def _opened(ffi: Any, path: str) -> Any:
     return ffi.dlopen(path, _FLAGS)
 
 
-def _load_pool(path: Path) -> None:
-    """Load the pool of threads, unless a program has brought one; all programs find the first."""
-    with _pool_lock:
-        if not _pool:
-            _check_complete(path)
-            try:
-                _pool.append(_opened(_cffi_backend.FFI(), os.path.abspath(path)))
-            except OSError as error:
-                raise DamagedLibraryError(f"{path} cannot be loaded: {error}") from None
+def _is_forbidden(message: str) -> bool:
+    """Tell whether the system maps no executable code from there, whatever the file."""
+    refused = ("Operation not permitted", "Permission denied")
+    return "failed to map segment" in message and message.endswith(refused)
 
 
 def load_or_build(
@@ -123,8 +152,8 @@ def load_or_build(
     """A program from the cache, loaded; built first where it is missing, damaged or unloadable.
 
     `build(directory)` leaves `program.so` and a `meta.json` whose field `declarations` holds the C
-    declarations of the program's functions; see `Cache.get_or_build`. A program that cannot be
-    loaded is built again once; the second failure goes to the caller.
+    declarations of the program's functions; see `Cache.obtain`. A program that cannot be loaded is
+    built again once; the second failure goes to the caller.
     """
 
     def build_with_tables(directory: Path) -> None:
@@ -132,22 +161,18 @@ def load_or_build(
         meta = json.loads((directory / "meta.json").read_bytes())
         (directory / TABLES).write_text(tables(meta["declarations"]), encoding="utf-8")
 
-    entry = cache.get_or_build(name, ingredients, build_with_tables)
-    try:
-        return entry, _load_entry(entry)
-    except DamagedLibraryError:
-        cache.discard(entry)
-    entry = cache.get_or_build(name, ingredients, build_with_tables)
-    return entry, _load_entry(entry)
+    return cache.obtain(name, ingredients, build_with_tables, load_entry)
 
 
-def _load_entry(entry: Entry) -> Library:
+def load_entry(entry: Entry) -> tuple[Entry, Library]:
+    """An entry and its program, loaded; DamagedError where one of its files is not as built."""
     declarations = entry.meta.get("declarations")
     if not isinstance(declarations, str):
         raise DamagedLibraryError(f"{entry.directory} does not declare its functions")
-    if entry.path(THREADS).is_file():
-        _load_pool(entry.path(THREADS))
-    return load(entry.path(PROGRAM), declarations)
+    if entry.has(THREADS):
+        _load_pool(entry)
+    with entry.opened(PROGRAM) as handle:
+        return entry, load(entry.path(PROGRAM), declarations, handle)
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -187,7 +212,7 @@ def _types(stored: str) -> Any:
 def _stored_types(path: Path, declarations: str) -> Any:
     """The FFI of a `program.ffi`, or None where it is missing, damaged or of another cffi."""
     try:
-        stored = path.read_text(encoding="utf-8")
+        stored = read_private(path).decode()
         digest, _, text = stored.partition("\n")
         return _types(stored) if digest == _digest(declarations, text) else None
     except (OSError, ValueError, SyntaxError, TypeError, ImportError):
@@ -197,7 +222,7 @@ def _stored_types(path: Path, declarations: str) -> Any:
 # -- shared objects --------------------------------------------------------------------------------
 
 
-def _check_complete(path: Path) -> None:
+def _check_complete(path: Path, handle: int) -> None:
     """Raise unless the file is as long as its ELF headers say, and safe to load.
 
     The dynamic loader maps a truncated file without a complaint, and the process dies of SIGBUS at
@@ -205,8 +230,7 @@ def _check_complete(path: Path) -> None:
     started without it.
     """
     try:
-        with open(path, "rb") as file:
-            head, size = file.read(1 << 16), os.fstat(file.fileno()).st_size
+        head, size = os.pread(handle, 1 << 16, 0), os.fstat(handle).st_size
     except OSError as error:
         raise DamagedLibraryError(f"the program {path} cannot be read: {error}") from None
     if sys.platform != "linux":
@@ -225,22 +249,44 @@ def _check_complete(path: Path) -> None:
         )
 
 
+@contextmanager
+def spelling(path: Path, handle: int) -> Iterator[str]:
+    """What to tell the dynamic loader, so that it maps the file behind a descriptor.
+
+    That is the path, from which debuggers find the file, where nobody else can put another file
+    there. Where a directory above the cache is open to others, the way starts from a descriptor of
+    the entry's directory, which is private as the cache's is: nobody else renames anything in them.
+    Raises DamagedLibraryError where another file stands there.
+    """
+    real = os.path.realpath(path)
+    try:
+        with opened_directory(os.path.dirname(real)) as directory:
+            if others_can_replace(real):
+                entry = os.path.basename(os.path.dirname(real))
+                real = f"/proc/self/fd/{directory}/../{entry}/{os.path.basename(real)}"
+            if not os.path.samestat(os.stat(real), os.fstat(handle)):
+                raise DamagedLibraryError(f"{path} has been replaced while it was loaded")
+            yield _fresh(real, handle)
+    except OSError as error:
+        raise DamagedLibraryError(f"{path} cannot be loaded: {error}") from None
+
+
 # The files that were loaded, by path: their device and inode.
 _loaded_files: dict[str, list[tuple[int, int]]] = {}
 
 
-def _fresh_spelling(path: Path) -> str:
+def _fresh(path: str, handle: int) -> str:
     """The path, spelt anew for each different file that has been there.
 
     The dynamic loader takes an equal path for an equal file: of a program that was rebuilt it would
     return the damaged one, still mapped.
     """
-    status = os.stat(path)
-    files = _loaded_files.setdefault(os.path.abspath(path), [])
+    status = os.fstat(handle)
+    files = _loaded_files.setdefault(path, [])
     file = (status.st_dev, status.st_ino)
     if file not in files:
         files.append(file)
-    return os.path.join(os.path.abspath(path.parent), *["."] * files.index(file), path.name)
+    return os.path.join(os.path.dirname(path), *["."] * files.index(file), os.path.basename(path))
 
 
 def _elf_size(head: bytes) -> int:

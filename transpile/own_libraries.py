@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from transpile import toolchain
 from transpile.cache import Entry, default_cache
 from transpile.compilers import INLINING_FLAGS
+from transpile.errors import CompilerNotFoundError
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.paths import data_directory
@@ -19,10 +20,18 @@ else:
     shutil = Later("shutil")
 
 
+_Used = TypeVar("_Used")
+
+
 def own_library(
-    source: str, words: Sequence[str], further: Mapping[str, str] | None = None, cc: str = ""
-) -> Entry:
-    """The entry of the cache that holds `runtime_c/python/SOURCE.c` as the library `SOURCE.so`.
+    source: str,
+    words: Sequence[str],
+    use: Callable[[Entry], _Used],
+    further: Mapping[str, str] | None = None,
+    cc: str = "",
+) -> _Used:
+    """What `use` makes of the entry of the cache that holds `runtime_c/python/SOURCE.c` as the
+    library `SOURCE.so`; see `Cache.obtain`.
 
     words    more of the compiler's arguments
     further  more parts of the cache key
@@ -31,17 +40,21 @@ def own_library(
     Raises CompilerNotFoundError and CompilationError.
     """
     options = Options(opt_level=2, march="", openmp=False, cc=cc)
-    compiler = toolchain.find_compiler(options)
     path = data_directory("runtime_c") / "python" / f"{source}.c"
-    # It is no kernel: with everything inline gcc takes forty times as long.
-    flags = [f for f in toolchain.flags(compiler, options) if f not in INLINING_FLAGS]
-    flags += words
-    ingredients = {
-        **toolchain.ingredients(compiler, options),
-        "flags": " ".join(flags),
+    name = f"transpile_{source}"
+    parts = {
+        "target": toolchain.target(options),
         "source": path.read_text(encoding="utf-8"),
         **(further or {}),
     }
+    try:
+        compiler = toolchain.find_compiler(options)
+    except CompilerNotFoundError as missing:
+        return default_cache().find(name, parts, toolchain.OF_COMPILER, use, missing)
+    # It is no kernel: with everything inline gcc takes forty times as long.
+    flags = [f for f in toolchain.flags(compiler, options) if f not in INLINING_FLAGS]
+    flags += words
+    ingredients = {**toolchain.ingredients(compiler, options), **parts, "flags": " ".join(flags)}
 
     def build(directory: Path) -> None:
         copy = directory / path.name
@@ -49,4 +62,4 @@ def own_library(
         log = toolchain.build_shared(compiler, copy, directory / f"{source}.so", flags)
         (directory / "build.log").write_text(log, encoding="utf-8")
 
-    return default_cache().get_or_build(f"transpile_{source}", ingredients, build)
+    return default_cache().obtain(name, ingredients, build, use)

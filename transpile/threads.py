@@ -11,19 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from transpile.compilers import Compiler
 from transpile.errors import InternalError
 from transpile.load import PROGRAM, THREADS
-from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.own_libraries import own_library
-
-if TYPE_CHECKING:
-    import shutil
-else:
-    shutil = Later("shutil")
 
 _NAME = "libtranspile-threads.so"
 # What gcc asks the linker for; and what a program is marked with that was linked to gcc's own.
@@ -46,8 +39,9 @@ def pool_for(compiler: Compiler, options: Options, source: Path) -> Iterator[tup
     linked = directory / _GNU
     if any(word in text for word in _PARALLEL):
         words = ("-pthread", "-fvisibility=default", f"-Wl,-soname,{_NAME}")
-        entry = own_library("threads", words, cc=options.cc)
-        shutil.copyfile(entry.path("threads.so"), linked)
+        linked.write_bytes(
+            own_library("threads", words, lambda entry: entry.read(THREADS), cc=options.cc)
+        )
     yield ("-L.", "-Wl,--as-needed")
     program = (directory / PROGRAM).read_bytes()
     if _FOUND in program:

@@ -52,6 +52,8 @@ __all__ = [
     "target",
 ]
 
+# Those of `ingredients` that follow from the compiler.
+OF_COMPILER = frozenset({"compiler", "flags"})
 # Flags that must not reach the link: see build_shared.
 _UNSAFE_LINK = {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"}
 

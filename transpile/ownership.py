@@ -1,0 +1,188 @@
+"""Which directory is the cache's own, and which names in it: it removes nothing that it did not
+write.
+
+* A directory is the cache's own if it is private (`transpile.directories`) and holds the marker,
+  a file CACHEDIR.TAG with a line of transpile's. An empty directory, or one that is missing,
+  becomes its own by being marked. So does one without the marker in which every name is one that
+  the cache gives: it is the cache of a version before there were markers. Any other directory is
+  refused, as it is: the OSError names a file in it that is not the cache's.
+* In its own directory the cache removes and replaces only names that it gives: `<name>-<key>` with
+  a meta.json, whose key has 20 hexadecimal digits; in `building/` and `locks/` the same with an
+  ending; and the files of `remember`. A directory goes only if there is no directory in it.
+* Whatever is removed is named relative to a descriptor of the directory that was checked, and no
+  link is followed on the way (`dir_fd`, `O_NOFOLLOW`).
+
+CACHEDIR.TAG is the usual name for this: programs for backups leave out a directory with it.
+"""
+
+import contextlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from transpile.directories import (
+    cache_directory,
+    check_flat,
+    check_private,
+    listed,
+    make_private,
+    opened_directory,
+    read_private,
+    remove_flat,
+    temporary_name,
+    write_atomically,
+)
+from transpile.records import dataclass
+from transpile.sealed import seal, unseal
+
+META = "meta.json"
+ENTRY = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)-(?P<key>[0-9a-f]{20})")
+UNFINISHED = re.compile(rf"(?P<entry>{ENTRY.pattern})\.[a-z0-9_]{{8}}")
+LOCK = re.compile(rf"(?P<locked>{ENTRY.pattern}(\.[a-z0-9_]{{8}})?)\.lock")
+_BUILDING, _LOCKS, _TAG = "building", "locks", "CACHEDIR.TAG"
+_MARK = b"Signature: 8a477f597d28d172789f06886806bc55\n# The cache of transpile.\n"
+_EXPLAINED = (
+    b"# Each directory here is a program that transpile has compiled; any of them can be deleted\n"
+    b"# at any time. Without this file transpile neither writes nor removes anything here.\n"
+)
+_MEMORY = re.compile(r"compiler-[0-9a-f]{16}\.json|transpile-[0-9a-f]{16}\.(json|txt)")
+_TEMPORARY = re.compile(rf"\.({_MEMORY.pattern}|{re.escape(_TAG)})\.[a-z0-9_]{{8}}")
+# What does not keep an otherwise empty directory from becoming a cache.
+_PLACEHOLDERS = {".gitignore", ".gitkeep", "lost+found"}
+_ABANDONED = 3600.0  # seconds: nobody writes one of the small files for so long
+_NO_EXECUTION = getattr(os, "ST_NOEXEC", 0)
+
+
+@dataclass(frozen=True)
+class Owned:
+    """The cache's own directory, open to be written to: descriptors of it and of two in it."""
+
+    root: int
+    building: int
+    locks: int
+
+    def remove(self, name: str) -> None:
+        """Remove what is called `name`, of the form of an entry, out of sight at once.
+
+        Raises OSError, and leaves it, where it is another user's or has a directory in it.
+        """
+        try:
+            status = os.stat(name, dir_fd=self.root, follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        if status.st_uid != os.geteuid():
+            raise PermissionError(f"{name} belongs to another user (uid {status.st_uid})")
+        if not stat.S_ISDIR(status.st_mode):
+            os.unlink(name, dir_fd=self.root)
+            return
+        check_flat(name, self.root)
+        aside = temporary_name(name)
+        os.rename(name, aside, src_dir_fd=self.root, dst_dir_fd=self.building)
+        remove_flat(aside, self.building)
+
+    def forget(self) -> None:
+        """Remove all that `remember` has written."""
+        for name in listed(self.root):
+            if _MEMORY.fullmatch(name) or _TEMPORARY.fullmatch(name):
+                self._unlink(name)
+
+    def sweep_files(self) -> None:
+        """Remove what processes that died have left of files of `remember`."""
+        for name in listed(self.root):
+            if _TEMPORARY.fullmatch(name):
+                with contextlib.suppress(FileNotFoundError):
+                    changed = os.stat(name, dir_fd=self.root, follow_symlinks=False).st_mtime
+                    if abs(time.time() - changed) > _ABANDONED:
+                        self._unlink(name)
+
+    def _unlink(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.root)
+
+
+@contextlib.contextmanager
+def owned(directory: Path) -> Iterator[Owned]:
+    """The cache's own directory, made or marked first where it may be; else OSError says why."""
+    make_private(directory)
+    with contextlib.ExitStack() as stack:
+        root = stack.enter_context(opened_directory(directory))
+        check_execution(root)
+        _check_own(directory, root)
+        folders = []
+        for name in (_BUILDING, _LOCKS):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=root)
+            folders.append(stack.enter_context(opened_directory(name, root)))
+        yield Owned(root, *folders)
+
+
+def check_usable(directory: Path) -> None:
+    """Raise OSError, with the reason, unless programs can be read from there and be loaded."""
+    check_private(directory)
+    check_execution(directory)
+
+
+def check_execution(directory: Path | int) -> None:
+    """Raise OSError for a directory on a file system from which no program can be loaded."""
+    if os.statvfs(directory).f_flag & _NO_EXECUTION:
+        raise PermissionError("its file system is mounted noexec: no program can be loaded from it")
+
+
+def _check_own(directory: Path, root: int) -> None:
+    """Raise OSError unless the directory is the cache's own, or becomes it now."""
+    with contextlib.suppress(FileNotFoundError):
+        if not read_private(_TAG, root).startswith(_MARK):
+            raise FileExistsError(f"its {_TAG} is not transpile's: name another directory")
+        return
+    for name in listed(root):
+        if foreign := _foreign(name, root):
+            raise FileExistsError(
+                f"it is not empty and not transpile's: there is {foreign!r}; name a directory that "
+                f"is empty or not there yet, such as {directory / 'transpile'}"
+            )
+    write_atomically(_TAG, _MARK + _EXPLAINED, root)
+
+
+def _foreign(name: str, root: int) -> str:
+    """What under a name of an unmarked directory the cache did not write, or nothing."""
+    if name in _PLACEHOLDERS or _MEMORY.fullmatch(name) or _TEMPORARY.fullmatch(name):
+        return ""
+    if name in (_BUILDING, _LOCKS):
+        form = UNFINISHED if name == _BUILDING else LOCK
+        with opened_directory(name, root) as handle:
+            return next((f"{name}/{each}" for each in listed(handle) if not form.fullmatch(each)), "")
+    return "" if name == _TAG or (ENTRY.fullmatch(name) and is_entry(name, root)) else name
+
+
+def is_entry(name: str, root: int) -> bool:
+    """Tell whether a name is that of a directory of this user with a meta.json in it."""
+    with contextlib.suppress(OSError):
+        status = os.stat(name, dir_fd=root, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+            os.stat(f"{name}/{META}", dir_fd=root, follow_symlinks=False)
+            return True
+    return False
+
+
+# -- small files -----------------------------------------------------------------------------------
+
+
+def recall(name: str) -> dict[str, Any]:
+    """What `remember` has kept under a name; OSError or ValueError where there is nothing."""
+    directory = cache_directory()
+    check_private(directory)
+    return unseal(read_private(directory / name))
+
+
+def remember(name: str, values: Mapping[str, Any]) -> None:
+    """Keep values in the cache directory, under a name of the form that `forget` knows.
+
+    Where that directory cannot be used, nothing is kept: the cache warns of it when it stores a
+    program, and once is enough.
+    """
+    with contextlib.suppress(OSError), owned(cache_directory()) as own:
+        write_atomically(name, seal(values), own.root)

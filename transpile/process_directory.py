@@ -1,0 +1,54 @@
+"""The private directory of this process, for programs that no other place can hold."""
+
+import atexit
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transpile.directories import check_private
+from transpile.on_demand import Later
+from transpile.ownership import check_execution
+
+if TYPE_CHECKING:
+    import shutil
+    import tempfile
+else:
+    shutil = Later("shutil")
+    tempfile = Later("tempfile")
+
+_temporary: Path | None = None
+
+
+def temporary_directory() -> Path:
+    """The private directory of this process, made at the first call and removed at its end."""
+    global _temporary
+    if _temporary is None or not _is_own(_temporary):
+        _temporary = _executable_directory()
+        atexit.register(_remove_temporary_directory, _temporary, os.getpid())
+    return _temporary
+
+
+def _executable_directory() -> Path:
+    """A new private directory: for temporary files, or where programs from there cannot be loaded,
+    in another usual place."""
+    others = ["/var/tmp", os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"]
+    for place in [tempfile.gettempdir(), *filter(os.path.isabs, others)]:
+        with contextlib.suppress(OSError):
+            check_execution(Path(place))
+            return Path(tempfile.mkdtemp(prefix="transpile-", dir=place))
+    return Path(tempfile.mkdtemp(prefix="transpile-"))
+
+
+def _is_own(directory: Path) -> bool:
+    """False after the process has become another user, or the directory has been deleted."""
+    try:
+        check_private(directory)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_temporary_directory(directory: Path, owner: int) -> None:
+    if os.getpid() == owner:  # and not a forked child, whose parent still needs it
+        shutil.rmtree(directory, ignore_errors=True)
