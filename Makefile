@@ -88,4 +88,4 @@ clean:
 	@rm -rf $(VENV) .venv-bench build dist benchmarks/results .coverage
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find transpile tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
-	@find cache -mindepth 1 ! -name README.md ! -name .gitignore -delete
+	@rm -rf cache

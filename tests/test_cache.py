@@ -18,7 +18,11 @@ import pytest
 from transpile import cache as cache_module
 from transpile import directories
 from transpile.cache import Cache, default_cache, key
+from transpile.entry import DamagedError
 from transpile.errors import CacheWarning
+from transpile.file_locks import locked
+from transpile.ownership import owned
+from transpile.process_directory import temporary_directory
 
 PARTS = {"program": "int f(void);", "flags": "-O3"}
 SOURCE = """__attribute__((visibility("default"))) int twice(int x);
@@ -86,6 +90,14 @@ def fresh(monkeypatch, tmp_path):
 @pytest.fixture
 def cache(tmp_path):
     return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A descriptor of a directory for locks."""
+    handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    yield handle
+    os.close(handle)
 
 
 class Builder:
@@ -197,7 +209,7 @@ def test_a_failed_build_leaves_nothing_behind(cache, error):
 
     with pytest.raises(error, match="mine"):
         cache.get_or_build("f", PARTS, build)
-    assert sorted(os.listdir(cache.directory)) == ["building", "locks"]
+    assert sorted(os.listdir(cache.directory)) == ["CACHEDIR.TAG", "building", "locks"]
     assert not os.listdir(cache.directory / "building") + os.listdir(cache.directory / "locks")
     cache.get_or_build("f", PARTS, Builder())
 
@@ -285,14 +297,42 @@ def test_a_forked_child_does_not_hold_on_to_a_lock(tmp_path, cache):
         builder.stdout.close()
 
 
-def test_a_discarded_entry_is_built_again(cache):
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_what_cannot_be_used_is_built_again_twice(cache, times):
     build = Builder()
-    entry = cache.get_or_build("f", PARTS, build)
-    cache.discard(entry)
-    cache.discard(entry)
-    assert cache.get("f", PARTS) is None
     cache.get_or_build("f", PARTS, build)
-    assert build.count == 2
+
+    def use(entry):
+        if build.count <= times:
+            raise DamagedError("mine")
+        return entry.read("program.so")
+
+    assert cache.obtain("f", PARTS, build, use) == b"machine code"
+    assert build.count == times + 1
+    assert not os.listdir(cache.directory / "locks") + os.listdir(cache.directory / "building")
+
+
+def test_what_never_can_be_used_is_an_error(cache):
+    def use(entry):
+        raise DamagedError("mine")
+
+    build = Builder()
+    with pytest.raises(DamagedError, match="mine"):
+        cache.obtain("f", PARTS, build, use)
+    assert build.count == 2 and cache.entries() == []
+
+
+def test_an_entry_is_not_evicted_while_it_is_used(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    others = Cache(tmp_path / "cache", max_bytes=1)
+
+    def use(entry):
+        others.get_or_build("g", PARTS, Builder())
+        assert others.clear()[0] == 1
+        return entry.verify()
+
+    assert cache.obtain("f", PARTS, Builder(), use).path("program.so").exists()
+    assert others.clear()[0] == 1
 
 
 # -- size ------------------------------------------------------------------------------------------
@@ -320,26 +360,26 @@ def test_the_least_recently_used_entries_go_when_the_cache_is_full(tmp_path):
 def test_an_entry_that_is_being_built_is_not_evicted(tmp_path):
     cache = Cache(tmp_path / "cache", max_bytes=1)
     entry = cache.get_or_build("f", PARTS, Builder())
-    with cache._locked(entry.directory.name):
+    with owned(cache.directory) as own, locked(own.locks, entry.directory.name, 0):
         Cache(tmp_path / "cache", max_bytes=1).get_or_build("g", PARTS, Builder())
         assert cache.clear()[0] == 1
         assert cache.get("f", PARTS) == entry
 
 
-def test_a_lock_excludes_those_who_waited_for_the_one_before(cache):
-    cache.get_or_build("f", PARTS, Builder())  # makes the directories
+def test_a_lock_excludes_those_who_waited_for_the_one_before(folder):
     waiting = threading.Event()
     order = []
 
     def wait_then_hold():
         waiting.set()
-        with cache._locked("f"):
+        with locked(folder, "f", 10) as ours:
+            assert ours
             order.append("second")
-            with cache._locked("f", wait=False) as ours:
+            with locked(folder, "f", 0) as ours:
                 assert not ours
                 order.append("third was refused")
 
-    with cache._locked("f") as ours:
+    with locked(folder, "f", 0) as ours:
         assert ours
         thread = threading.Thread(target=wait_then_hold)
         thread.start()
@@ -402,13 +442,6 @@ def test_a_directory_of_another_user_is_not_used(tmp_path):
         cache.clear()
 
 
-def test_a_directory_open_to_others_is_closed(cache):
-    cache.get_or_build("f", PARTS, Builder())
-    cache.directory.chmod(0o777)
-    assert cache.get("f", PARTS) is not None
-    assert stat.S_IMODE(cache.directory.stat().st_mode) == 0o755
-
-
 def test_a_read_only_cache_is_read_and_not_written():
     with directory_of_ordinary_user() as directory:
 
@@ -423,7 +456,7 @@ def test_a_read_only_cache_is_read_and_not_written():
             assert Cache(directory).get_or_build("there", PARTS, again) == entry
             assert again.count == 0
             expect_substitute(Cache(directory), "[Dd]enied")
-            shutil.rmtree(cache_module._temporary)  # this child runs no exit handlers
+            shutil.rmtree(temporary_directory())  # this child runs no exit handlers
 
         assert as_ordinary_user(check) == 0
 
@@ -560,10 +593,10 @@ def test_clear_removes_what_the_cache_made_and_nothing_else(cache):
     (cache.directory / "my-directory").mkdir()
     (cache.directory / "compiler-0123456789abcdef.json").touch()
     (cache.directory / "locks" / f"f-{key(PARTS)}.lock").touch()
-    (cache.directory / "building" / f"h-{key(PARTS)}.abc").mkdir()
+    (cache.directory / "building" / f"h-{key(PARTS)}.01234567").mkdir()
     assert cache.clear() == (2, size)
     left = sorted(str(path.relative_to(cache.directory)) for path in cache.directory.rglob("*"))
-    assert left == ["README.md", "building", "locks", "my-directory"]
+    assert left == ["CACHEDIR.TAG", "README.md", "building", "locks", "my-directory"]
 
 
 def test_explain_names_the_ingredients_that_differ(cache, caplog):

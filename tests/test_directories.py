@@ -1,5 +1,7 @@
 import os
+import socket
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -45,27 +47,29 @@ def test_cache_directory_without_a_home(monkeypatch, home):
         directories.cache_directory()
 
 
-def test_make_private_makes_parents_and_closes_what_is_open(tmp_path):
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o2775, 0o702])
+def test_make_private_makes_parents_and_changes_nothing_that_is_there(tmp_path, mode):
     path = tmp_path / "a" / "b"
     directories.make_private(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
-    path.chmod(0o777)
-    directories.make_private(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+    path.chmod(mode)
+    with pytest.raises(PermissionError, match=f"mode {mode:o}.*chmod go-w"):
+        directories.make_private(path)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="not a directory"):
         directories.make_private(tmp_path / "file")
 
 
 def test_write_atomically_replaces_and_leaves_nothing_else(tmp_path):
-    path = tmp_path / "x"
-    for data in (b"first", b"second"):
-        directories.write_atomically(path, data)
-        assert directories.read_private(path) == data
     (tmp_path / "y").mkdir()
-    with pytest.raises(OSError):
-        directories.write_atomically(tmp_path / "y", b"")
-    assert [path.name for path in directories.listed(tmp_path)] == ["x", "y"]
+    with directories.opened_directory(tmp_path) as handle:
+        for data in (b"first", b"second"):
+            directories.write_atomically("x", data, handle)
+            assert directories.read_private("x", handle) == data
+        with pytest.raises(OSError):
+            directories.write_atomically("y", b"", handle)
+    assert directories.listed(tmp_path) == ["x", "y"]
     assert directories.listed(tmp_path / "z") == []
 
 
@@ -74,6 +78,10 @@ def test_read_private_refuses_what_others_could_have_written(tmp_path):
     path.write_text("forged")
     path.chmod(0o622)
     (tmp_path / "link").symlink_to(path)
-    for refused in (path, tmp_path / "link", tmp_path, tmp_path / "missing"):
+    os.mkfifo(tmp_path / "fifo", 0o600)  # nobody will ever write into it
+    kinds = ("link", "fifo", "missing", "socket")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+    for refused in (path, tmp_path, *(tmp_path / kind for kind in kinds), Path("/dev/null")):
         with pytest.raises(OSError):
             directories.read_private(refused)

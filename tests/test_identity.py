@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import transpile
+from transpile.sealed import seal, unseal
 
 PACKAGE = Path(transpile.__file__).parent
 
@@ -29,44 +30,83 @@ def copy(tmp_path):
     return tmp_path
 
 
-def digest(copy, expression="own_digest()"):
+def digest(copy, expression="own_digest()", cache=None, command=()):
     code = f"from transpile import identity\nfrom transpile.identity import *\nprint({expression})"
     environment = {
         **os.environ,
         "PYTHONPATH": str(copy),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "TRANSPILE_CACHE_DIR": str(copy / "cache"),
+        "TRANSPILE_CACHE_DIR": str(cache or copy / "cache"),
     }
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=copy, capture_output=True, text=True
+        [*command, sys.executable, "-c", code],
+        env=environment,
+        cwd=copy.parent,
+        capture_output=True,
+        text=True,
     )
     assert not done.returncode, done.stderr
     return done.stdout.strip()
 
 
+SETTLED = "setattr(identity, '_SETTLED', 0) or own_digest()"  # two seconds are over
 READS_NOTHING = "setattr(identity, '_digest', None) or own_digest()"
 
 
 def test_the_digest_is_remembered_while_the_files_stay(copy):
-    first = digest(copy)
+    first = digest(copy, SETTLED)
     assert len(first) == 32
     assert digest(copy, READS_NOTHING) == first
     helper = copy / "runtime_c" / "sign.h"
-    helper.write_text(helper.read_text() + "\n")  # just now: not remembered yet
-    second = digest(copy)
+    helper.write_text(helper.read_text() + "\n")
+    second = digest(copy)  # changed just now: not remembered yet
     assert second != first
-    old = time.time() - 500
-    os.utime(helper, (old, old))
-    assert digest(copy) == second
+    assert digest(copy, SETTLED) == second
     assert digest(copy, READS_NOTHING) == second
 
 
+@pytest.mark.parametrize("how", ["in place", "renamed"])
+def test_other_contents_of_equal_size_and_time_are_noticed(copy, how):
+    # as clamped times of archives, `rsync -t` and `cp -p` leave them
+    first = digest(copy, SETTLED)
+    helper = copy / "runtime_c" / "sign.h"
+    text = helper.read_text()
+    changed = text.replace("(x > 0) - (x < 0)", "(x > 0) + (x < 0)")
+    before = helper.stat()
+    target = helper if how == "in place" else copy / "runtime_c" / "sign.new"
+    target.write_text(changed)
+    os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+    target.replace(helper)
+    after = helper.stat()
+    assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert changed != text and digest(copy) != first
+
+
 def test_what_is_remembered_and_damaged_is_made_anew(copy):
-    first = digest(copy)
-    (kept,) = (copy / "cache").glob("transpile-*.txt")
-    for text in ("", "nonsense", f"{'0' * 32} {'1' * 32}\n", "a b c"):
+    first = digest(copy, SETTLED)
+    (kept,) = (copy / "cache").glob("transpile-*.json")
+    sound = kept.read_text()
+    forged = sound.replace(first, "1" * 32)
+    assert forged != sound
+    for text in ("", sound[:-5], forged):
         kept.write_text(text)
         assert digest(copy) == first
+    kept.write_bytes(seal({"stamp": unseal(sound.encode())["stamp"], "digest": "1" * 32}))
+    assert digest(copy) == "1" * 32
     kept.chmod(0o666)  # not private: not trusted
-    kept.write_text(kept.read_text().split()[0] + f" {'1' * 32}\n")
     assert digest(copy) == first
+
+
+def test_on_a_file_system_that_cannot_be_written_to_the_files_are_read(copy, tmp_path_factory):
+    # The times of a squashfs image, ctime too, are what its maker has chosen.
+    cache = tmp_path_factory.mktemp("cache")
+    first = digest(copy, SETTLED, cache=cache)
+    (kept,) = cache.glob("transpile-*.json")
+    kept.write_bytes(seal({**unseal(kept.read_bytes()), "digest": "1" * 32}))
+    assert digest(copy, cache=cache) == "1" * 32
+    namespace = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    mount = f"mount --bind {copy} {copy} && mount -o remount,bind,ro {copy}"
+    if shutil.which("unshare") is None or subprocess.run([*namespace, mount]).returncode:
+        pytest.skip("a read-only file system needs user namespaces")
+    command = [*namespace, f'{mount} && exec "$@"', "sh"]
+    assert digest(copy, cache=cache, command=command) == first

@@ -28,7 +28,8 @@ DATA_FLOW = """
     sharing library_calls repeats effects emit lower
     schedule
     dialect expression blas lapack layout sites outlined effort alike render
-    directories commands compilers toolchain entry cache own_libraries load threads called reserve
+    directories sealed ownership commands compilers toolchain entry file_locks process_directory
+    cache own_libraries load threads called reserve
     pipeline identity overlaps executable
     call_path promotion written stages traces leaves wrapped platforms arrays typing settings
     functional lax random nn
@@ -47,15 +48,13 @@ HIDDEN = {
 RARE = "a program from the cache does without it"
 LATER = {
     ("arrays_of_lists", "transpile.numpy.ranges"): "it is one of those that few traces use",
-    ("cache", "shutil"): RARE,
+    ("process_directory", "shutil"): RARE,
     ("own_libraries", "shutil"): RARE,
-    ("threads", "shutil"): RARE,
     ("call_path", "sysconfig"): "a start that calls nothing often does without it",
-    ("cache", "tempfile"): RARE,
+    ("process_directory", "tempfile"): RARE,
     ("commands", "subprocess"): RARE,
     ("commands", "tempfile"): RARE,
     ("compilers", "tempfile"): RARE,
-    ("directories", "tempfile"): RARE,
     ("executable", "tempfile"): RARE,
     ("file_sets", "shutil"): RARE,
     ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",

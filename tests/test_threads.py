@@ -239,7 +239,7 @@ print(f.lower(x).compile()._executable.entry.path("threads.so"))
 
 def own_library_size():
     words = ("-pthread", "-fvisibility=default", "-Wl,-soname,libtranspile-threads.so")
-    return own_library("threads", words).path("threads.so").stat().st_size
+    return own_library("threads", words, lambda entry: len(entry.read("threads.so")))
 
 
 # -- after a fork ----------------------------------------------------------------------------------

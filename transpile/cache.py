@@ -42,8 +42,8 @@ from transpile.entry import (
     read_entry,
 )
 from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
-from transpile.log import Log
 from transpile.file_locks import locked
+from transpile.log import Log
 from transpile.ownership import (
     ENTRY,
     LOCK,
@@ -274,23 +274,29 @@ class Cache:
         build: Callable[[Path], None],
         use: Callable[[Entry], _Used],
     ) -> _Used:
-        """Use an entry under its lock: the one that somebody else has built in the meantime, or a
-        new one."""
+        """Use an entry that nobody removes meanwhile: the one that somebody else has built since,
+        or a new one."""
         directory = self.directory / f"{name}-{key(ingredients)}"
         with contextlib.ExitStack() as stack:
             with _storage_errors():
                 own = stack.enter_context(owned(self.directory))
-                stack.enter_context(locked(own.locks, directory.name, self._patience))
+                lock = stack.enter_context(contextlib.ExitStack())
+                lock.enter_context(locked(own.locks, directory.name, self._patience))
             damage = DamagedError("")
             for entry in self._candidates(own, directory, ingredients, build):
                 try:
-                    return use(entry)
+                    used = use(entry)
+                    break
                 except DamagedError as problem:
                     damage = problem
                     logger.warning("damaged: %s: %s", directory.name, problem)
                     with _storage_errors():
                         own.remove(directory.name)
-            raise damage
+            else:
+                raise damage
+            lock.close()
+            _sweep(own)
+        return used
 
     def _candidates(
         self,
@@ -332,7 +338,6 @@ class Cache:
             finally:
                 with contextlib.suppress(OSError):
                     remove_flat(unfinished, own.building)
-        _sweep(own)
         self._evict(own, directory.name, size)
         return entry
 

@@ -46,6 +46,8 @@ _OBJECT = "call.so"
 _MOST_LEAVES = 64
 _MOST_RESULTS = 40
 _MOST_POINTERS = 41
+# Why the module may not be had.
+_REASONS = (CompilerNotFoundError, CompilationError, DamagedError, ImportError, OSError)
 # How many signatures of a function are looked at before Python looks them up.
 _MOST_ENTRIES = 16
 
@@ -239,7 +241,7 @@ def _module() -> Any:
     if not reason:
         try:
             return _loaded()
-        except (CompilerNotFoundError, CompilationError, DamagedError, ImportError, OSError) as error:
+        except _REASONS as error:
             reason = str(error)
     logger.info("calls are made in Python: %s", reason)
     return None

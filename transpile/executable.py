@@ -11,18 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
 from transpile import reserve, toolchain
 from transpile.cache import Entry, default_cache
 from transpile.called import Calls
-from transpile.errors import InternalError
+from transpile.entry import DamagedError
+from transpile.errors import CompilerNotFoundError, InternalError
 from transpile.file_sets import replace_files
 from transpile.graph import Donated, Graph
 from transpile.identity import own_digest
-from transpile.load import PROGRAM, THREADS, Library, load_or_build
+from transpile.load import PROGRAM, THREADS, Library, load_entry, with_tables
 from transpile.names import identifier
 from transpile.on_demand import Later
 from transpile.options import Options
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 else:
     tempfile = Later("tempfile")
 
+_Used = TypeVar("_Used")
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE = 0x0001 | 0x0100
 _BYTE = np.dtype(np.uint8)
@@ -127,9 +129,13 @@ class Lowering:
     def ingredients(self) -> dict[str, str]:
         """The named parts of the cache key: everything that the program's bytes depend on."""
         compiler = toolchain.find_compiler(self.options)
+        return {**toolchain.ingredients(compiler, self.options), **self._parts()}
+
+    def _parts(self) -> dict[str, str]:
+        """Those parts that do not follow from the compiler."""
         blas = toolchain.find_blas(self.options)
         return {
-            **toolchain.ingredients(compiler, self.options),
+            "target": toolchain.target(self.options),
             "graph": self.graph.fingerprint(),
             "options": json.dumps(asdict(self.options), sort_keys=True),
             "donated": ",".join(map(str, self.donated)),
@@ -141,21 +147,35 @@ class Lowering:
     def standalone(self) -> bytes:
         """The program as a shared object for processes without Python: its parallel loops run on
         the threads of the system's OpenMP."""
-        entry = default_cache().get_or_build(
-            self.graph.name,
-            {**self.ingredients(), "threads": "OpenMP"},
-            lambda directory: self._steps.write(directory, pooled=False),
-        )
-        return self.file(entry, PROGRAM, pooled=False)
 
-    def file(self, entry: Entry, name: str, *, pooled: bool = True) -> bytes:
-        """A file of the program's entry; where the cache has evicted that, as it was built."""
+        def build(directory: Path) -> None:
+            self._steps.write(directory, pooled=False)
+
+        return self._obtain(build, lambda entry: entry.read(PROGRAM), {"threads": "OpenMP"})
+
+    def file(self, name: str) -> bytes:
+        """A file of the program's entry; where the cache has evicted that, it is built again."""
+        return self._obtain(self._write, lambda entry: entry.read(name))
+
+    def _write(self, directory: Path) -> None:
+        with_tables(self._steps.write)(directory)
+
+    def _obtain(
+        self,
+        build: Callable[[Path], None],
+        use: Callable[[Entry], _Used],
+        further: Mapping[str, str] | None = None,
+    ) -> _Used:
+        """What `use` makes of the program's entry, built first where it is missing (see
+        `Cache.obtain`). Where there is no compiler, what any has made of the program serves."""
+        cache, name = default_cache(), self.graph.name
+        parts = {**self._parts(), **(further or {})}
         try:
-            return entry.path(name).read_bytes()
-        except FileNotFoundError:
-            with tempfile.TemporaryDirectory(prefix="transpile-") as directory:
-                self._steps.write(Path(directory), pooled=pooled)
-                return Path(directory, name).read_bytes()
+            compiler = toolchain.find_compiler(self.options)
+        except CompilerNotFoundError as missing:
+            return cache.find(name, parts, toolchain.OF_COMPILER, use, missing)
+        ingredients = {**toolchain.ingredients(compiler, self.options), **parts}
+        return cache.obtain(name, ingredients, build, use)
 
     def _lapack_identity(self) -> str:
         """Which library decomposes matrices, if there are any."""
@@ -168,9 +188,7 @@ class Lowering:
 
         Raises CompilerNotFoundError, LibraryNotFoundError and CompilationError.
         """
-        entry, library = load_or_build(
-            default_cache(), self.graph.name, self.ingredients(), lambda d: self._steps.write(d)
-        )
+        entry, library = self._obtain(self._write, load_entry)
         return Executable(self, entry, library)
 
 
@@ -280,7 +298,10 @@ class Executable:
             return toolchain.assembly(compiler, Path(directory, "program.c"), flags)
 
     def _file(self, name: str) -> bytes:
-        return self.lowering.file(self.entry, name)
+        try:
+            return self.entry.read(name)
+        except DamagedError:
+            return self.lowering.file(name)
 
     def memory_analysis(self) -> MemoryAnalysis:
         """The sizes of arguments, results, workspace and code, in bytes."""
@@ -293,7 +314,7 @@ class Executable:
             size(self._results),
             self._workspace,
             size([self._results[output] for output in self._aliases]),
-            len(self._file(PROGRAM)),
+            self.entry.meta["files"][PROGRAM]["size"],
         )
 
     def save(self, directory: str | Path, name: str | None = None) -> list[Path]:
@@ -312,7 +333,7 @@ class Executable:
                 replace(lowering.graph, name=chosen), lowering.options, lowering.donated
             )
         executable = self if lowering is self.lowering else lowering.build()
-        has_threads = THREADS in executable.entry.meta["files"]
+        has_threads = executable.entry.has(THREADS)
         library = lowering.standalone() if has_threads else executable._file(PROGRAM)
         text = lowering.rendered(f"{chosen}.h")
         # What the C file reads before it; the header and the library, a pair that has to fit when

@@ -91,14 +91,3 @@ def _release_inherited_locks() -> None:
 
 
 os.register_at_fork(after_in_child=_release_inherited_locks)
-
-
-def _release_inherited_locks() -> None:
-    """In a forked child: keep no lock of the parent's alive after the parent has died."""
-    for handle in _held_locks:
-        with contextlib.suppress(OSError):
-            os.close(handle)
-    _held_locks.clear()
-
-
-os.register_at_fork(after_in_child=_release_inherited_locks)

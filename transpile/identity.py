@@ -13,7 +13,6 @@ import os
 import stat
 import time
 from functools import cache
-from pathlib import Path
 
 from transpile.hashes import blake2b
 from transpile.ownership import recall, remember

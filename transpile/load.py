@@ -155,13 +155,18 @@ def load_or_build(
     declarations of the program's functions; see `Cache.obtain`. A program that cannot be loaded is
     built again once; the second failure goes to the caller.
     """
+    return cache.obtain(name, ingredients, with_tables(build), load_entry)
+
+
+def with_tables(build: Callable[[Path], None]) -> Callable[[Path], None]:
+    """What builds a program and adds `program.ffi`, for the declarations in its `meta.json`."""
 
     def build_with_tables(directory: Path) -> None:
         build(directory)
         meta = json.loads((directory / "meta.json").read_bytes())
         (directory / TABLES).write_text(tables(meta["declarations"]), encoding="utf-8")
 
-    return cache.obtain(name, ingredients, build_with_tables, load_entry)
+    return build_with_tables
 
 
 def load_entry(entry: Entry) -> tuple[Entry, Library]:

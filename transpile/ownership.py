@@ -154,7 +154,9 @@ def _foreign(name: str, root: int) -> str:
     if name in (_BUILDING, _LOCKS):
         form = UNFINISHED if name == _BUILDING else LOCK
         with opened_directory(name, root) as handle:
-            return next((f"{name}/{each}" for each in listed(handle) if not form.fullmatch(each)), "")
+            return next(
+                (f"{name}/{each}" for each in listed(handle) if not form.fullmatch(each)), ""
+            )
     return "" if name == _TAG or (ENTRY.fullmatch(name) and is_entry(name, root)) else name
 
 
