@@ -3,8 +3,8 @@
 Reading all of them takes longer than a first call should, so the digest is kept in the cache
 directory, beside the state of the files that it belongs to: their sizes, inodes and times, and
 among these the time of the last change of anything (ctime), which programs that copy and unpack
-files cannot set. On a file system that cannot be written to all of that may be what the maker of an
-image has chosen; there the files are read.
+files cannot set. Where both times are one, on a file system that cannot be written to, they may be
+what the maker of an image has chosen; there the files are read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from transpile.paths import PACKAGE, data_directory
 # Nanoseconds: a file may change again, to the same size, in the moment after it was looked at.
 _SETTLED = 2_000_000_000
 
+_File = tuple[str, int, int, int, int]
+
 
 @cache
 def own_digest() -> str:
     """A hash of transpile itself: whatever changes in it may change the programs it makes."""
     files = _files()
     paths = [path for path, *_ in files]
-    if _is_image():
+    if _is_image(files):
         return _digest(paths)
     stamp = blake2b(repr(files).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     try:
@@ -48,15 +50,16 @@ def _remembered() -> str:
     return f"transpile-{place}.json"
 
 
-def _is_image() -> bool:
-    """Tell whether the files stand on a file system whose times nobody's changes have made."""
-    return bool(os.statvfs(PACKAGE).f_flag & os.ST_RDONLY)
+def _is_image(files: list[_File]) -> bool:
+    """Tell whether the files may stand in an image, whose maker has chosen one time for each."""
+    written = any(contents != anything for *_, contents, anything in files)
+    return not written and bool(os.statvfs(PACKAGE).f_flag & os.ST_RDONLY)
 
 
-def _files() -> list[tuple[str, int, int, int, int]]:
+def _files() -> list[_File]:
     """(path, size, inode, times of the last change of its contents and of anything) of each file
     that programs may depend on, in order."""
-    found: set[tuple[str, int, int, int, int]] = set()
+    found: set[_File] = set()
     waiting = [str(PACKAGE), str(data_directory("templates")), str(data_directory("runtime_c"))]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
