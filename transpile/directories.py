@@ -105,7 +105,11 @@ def opened_directory(path: Path | str, within: int | None = None) -> Iterator[in
 
     Raises OSError with the reason where it is not private.
     """
-    handle = os.open(path, _DIRECTORY | (os.O_NOFOLLOW if within is not None else 0), dir_fd=within)
+    flags = _DIRECTORY | (os.O_NOFOLLOW if within is not None else 0)
+    try:
+        handle = os.open(path, flags, dir_fd=within)
+    except NotADirectoryError:
+        raise NotADirectoryError(f"{path} is not a directory") from None
     try:
         _check_directory(path, os.fstat(handle))
         yield handle
