@@ -1,5 +1,5 @@
-"""What docs/security.md says of the cache: nothing that is planted there is believed, and nothing that
-the cache did not write is removed."""
+"""What docs/security.md says of the cache: nothing that is planted there is believed, and nothing
+that the cache did not write is removed."""
 
 import os
 import shutil

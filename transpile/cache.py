@@ -361,6 +361,8 @@ class Cache:
     def _fall_back_because(self, problem: UnusableError) -> None:
         if not self._fall_back:
             raise problem.__cause__ or problem
+        if self._substitute is not None:  # since this build began: it has built a library first
+            return
         self._substitute = Cache(temporary_directory(), self.max_bytes, fall_back=False)
         _warn(f"the cache {self.directory}", problem)
 
