@@ -111,6 +111,19 @@ def test_each_kernel_names_the_lines_it_comes_from():
     assert f"   test_render.py:{line + 2}: return y * 2 */\nstatic void f_kernel(" in text
 
 
+def test_nothing_stands_between_collapsed_loops():
+    """The window of a strip is named inside both, or C has no nest that OpenMP can collapse."""
+    x = np.random.default_rng(0).random((200, 50, 400))
+
+    def f(x):
+        return x.transpose(2, 1, 0).sum(axis=2)
+
+    assert re.search(
+        r"collapse\(2\).*\n *for .*\n *for .*\n *const int64_t first = ", text_of(f, x)
+    )
+    check(f, x)
+
+
 # ---------------------------------------------------------------------------------------- helpers
 
 

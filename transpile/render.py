@@ -15,7 +15,7 @@ import numpy as np
 from transpile import effort, runtime, walks
 from transpile.alike import functions_and_calls
 from transpile.dialect import C, Dialect
-from transpile.dims import Index, symbols_of
+from transpile.dims import Index, Symbol, symbols_of
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
 from transpile.float_modes import in_usual_modes
@@ -121,6 +121,7 @@ class _Renderer:
         self.used: set[str] = set()
         self.reductions: dict[str, dict[str, str]] = {}
         self.ends: dict[tuple[Index, Index], str] = {}
+        self.collapsed: set[Symbol] = set()  # of the loops around that share one pragma
         self.deciding = deciding(program)
         self.names = Names(names_in(program))
 
@@ -351,12 +352,11 @@ class _Renderer:
 
     def _loop(self, loop: For, printer: Printer) -> dict[str, Any]:
         start, stop = printer.index(loop.start), self._stop(loop, printer)
-        indices, ends = printer.indices, self.ends
+        indices, ends, near = printer.indices, self.ends, printer.near
         lines = self._named_window(loop, printer)
-        around, printer.near = printer.near, loop.near or printer.near
+        printer.near = loop.near or near
         body = [*lines, *self._body(loop.body, printer)]
-        printer.indices, self.ends = indices, ends
-        printer.near = around
+        printer.indices, self.ends, printer.near = indices, ends, near
         braces = len(body) != 1 or body[0]["kind"] != "line"
         return {
             "kind": "for",
@@ -416,15 +416,20 @@ class _Renderer:
 
     def _named_window(self, loop: For, printer: Printer) -> list[dict[str, Any]]:
         """Names for the first index and the end of the strip that several loops inside walk."""
+        walked = {*self.collapsed, loop.symbol}
+        self.collapsed = walked if loop.collapse > 1 else set()
+        if self.collapsed:  # nothing may stand between collapsed loops: the inner one names it
+            return []
         inner = [s for s in walk(loop.body) if isinstance(s, For)]
-        strips = [s for s in inner if loop.symbol in symbols_of(s.start)]
+        strips = [s for s in inner if walked & symbols_of(s.start)]
         same = {(s.start, s.stop, s.limit) for s in strips}
         if len(strips) < 2 or len(same) != 1:
             return []
-        if any(s.symbol in symbols_of(strips[0].start) for s in inner):  # one of them names it
-            return []
         taken = {s.symbol.name for s in inner} | self.buffers.keys() | declared_names(loop.body)
-        if not taken.isdisjoint({"first", "last"}):
+        if not taken.isdisjoint({"first", "last"}) or any(
+            s.symbol in symbols_of(strips[0].start)
+            for s in inner  # one of them names it
+        ):
             return []
         first, last = printer.index(strips[0].start), self._stop(strips[0], printer)
         lines = _line(f"const int64_t first = {first};")
