@@ -1,7 +1,7 @@
-"""A program of its own: compile some functions under a setting of the process, and print what came
-of it, which must be the same under all of them. tests/test_process_settings.py runs it.
+"""A program of its own: compile some functions under settings of a process, and print what came of
+it, which must be the same under all of them. tests/test_process_settings.py runs it.
 
-    python process_settings.py SETTING CACHE
+    python process_settings.py CACHE SETTING...
 """
 
 import ctypes
@@ -37,7 +37,7 @@ def printed(x):
     import transpile
 
     transpile.debug.print("x = {} of {}", x[0], 0.1)
-    return x + np.float32(1e-3)
+    return x + SINGLE
 
 
 # -- settings ------------------------------------------------------------------------------------
@@ -86,10 +86,16 @@ def decimals(_):
     decimal.getcontext().traps[decimal.Inexact] = True
 
 
+def limits(_):
+    """The least recursion, digits and time slices."""
+    sys.setrecursionlimit(400)
+    sys.set_int_max_str_digits(640)
+    sys.setswitchinterval(1e-6)
+
+
 SETTINGS = {
     "none": lambda _: None,
     "legacy 1.13": lambda _: np.set_printoptions(legacy="1.13"),
-    "legacy 1.21": lambda _: np.set_printoptions(legacy="1.21"),
     "legacy 1.25": lambda _: np.set_printoptions(legacy="1.25"),
     "precision": lambda _: np.set_printoptions(
         precision=2, suppress=True, threshold=2, floatmode="fixed", sign="+", nanstr="?"
@@ -102,12 +108,9 @@ SETTINGS = {
     "flush to zero": flush_to_zero,
     "round upwards": lambda _: set_rounding(0x800),
     "round to zero": lambda _: set_rounding(0xC00),
-    "umask 0": lambda _: os.umask(0),
-    "umask 777": lambda _: os.umask(0o777),
+    "umask": lambda _: os.umask(0o777),
     "directory": leave_directory,
-    "recursion": lambda _: sys.setrecursionlimit(400),
-    "digits": lambda _: sys.set_int_max_str_digits(640),
-    "switches": lambda _: sys.setswitchinterval(1e-6),
+    "limits": limits,
 }
 
 
@@ -116,37 +119,63 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def raw(results):
-    """The bytes of results, without NumPy's arithmetic or printing."""
-    return b"".join(np.ascontiguousarray(r).tobytes() for r in results)
+def leaves(result):
+    return result if isinstance(result, tuple) else (result,)
 
 
-def main(setting, cache):
+def is_numpys(function, results, x):
+    """Tell whether these are NumPy's results: products by numbers to the bit."""
+    with np.errstate(all="ignore"):
+        wanted = leaves(function(x))
+        if function is constants and results[0].tobytes() != wanted[0].tobytes():
+            return False
+        return all(np.allclose(a, b, rtol=1e-3) for a, b in zip(results, wanted, strict=True))
+
+
+def facts_of(function):
+    """What has to be the same everywhere."""
+    import transpile
+
+    x = np.array([0.5, 1.0, 1.0, 1.0, 2.0, -1.0, 1.0])
+    lowered = transpile.jit(function, compiler_options={"opt_level": 0, "blas": "none"}).lower(x)
+    compiled = lowered.compile()
+    results = leaves(compiled(x))
+    executable = compiled.runtime_executable()
+    return {
+        "key": executable.entry.key,
+        "graph": digest(lowered.as_text("graph").encode()),
+        "text": digest(lowered.as_text().encode()),
+        "header": digest(executable.lowering.rendered("x.h").header.encode()),
+        "results": digest(b"".join(r.tobytes() for r in results)),
+        "is_numpys": is_numpys(function, results, x),
+    }
+
+
+def under(setting, cache):
+    """Print what comes of every function under a setting, as a line."""
     os.environ["TRANSPILE_CACHE_DIR"] = cache
     with tempfile.TemporaryDirectory() as directory:
-        SETTINGS.get(setting, SETTINGS["none"])(directory)
-        import transpile
+        SETTINGS[setting](directory)
+        found = {f.__name__: facts_of(f) for f in (constants, loops, printed)}
+    print("\n" + json.dumps(found), flush=True)
 
-        found = {}
-        x = np.array([0.5, 1.0, 1.0, 1.0, 2.0, -1.0, 1.0])
-        for function in (constants, loops, printed):
-            jitted = transpile.jit(function, compiler_options={"opt_level": 0, "blas": "none"})
-            lowered = jitted.lower(x)
-            compiled = lowered.compile()
-            results = compiled(x)
-            results = results if isinstance(results, tuple) else (results,)
-            entry = compiled.runtime_executable().entry
-            found[function.__name__] = {
-                "key": entry.key,
-                "graph": digest(str(lowered.as_text("graph")).encode()),
-                "text": digest(lowered.as_text().encode()),
-                "header": digest(
-                    lowered.compile().runtime_executable().lowering.rendered("x.h").header.encode()
-                ),
-                "results": digest(raw(results)),
-            }
-    os.umask(0o77)
-    print("\n" + json.dumps(found))
+
+def main(cache, *settings):
+    """A process for each setting, forked from this one, which has imported everything."""
+    import transpile
+
+    transpile.jit(lambda x: np.exp(x) + 1).lower(np.ones(3)).as_text()
+    for number, setting in enumerate(settings):
+        child = os.fork()
+        if child == 0:
+            try:
+                under(setting, os.path.join(cache, str(number)))
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+                os._exit(1)
+            os._exit(0)
+        if os.waitpid(child, 0)[1]:
+            sys.exit(f"{setting} failed")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
     errors escapes on_demand hashes log locks records tables garbage options paths file_sets dims
-    types digits float_modes
+    types
+    digits float_modes elf
     dtypes nodes pytrees tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters closures
     signature surroundings

@@ -23,6 +23,7 @@ import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
 
 from transpile.cache import Cache, Entry, UnusableError
 from transpile.directories import opened_directory, opened_file, others_can_replace, read_private
+from transpile.elf import dynamic_section
 from transpile.entry import DamagedError
 from transpile.errors import InternalError, TranspileError
 from transpile.hashes import blake2b
@@ -246,7 +247,11 @@ def _check_complete(path: Path, handle: int) -> None:
         complete = False
     if not complete:
         raise DamagedLibraryError(f"{path} is not a complete shared object: rebuild it")
-    if b"__asan_init" in head and not _has_address_sanitizer():
+    if (
+        b"__asan_init" in head
+        and "__asan_init" in dynamic_section(os.pread(handle, size, 0)).names
+        and not _has_address_sanitizer()
+    ):
         raise LoadError(
             f"{path} was built with the address sanitizer, which has to be there when Python "
             "starts: set LD_PRELOAD to the output of `gcc -print-file-name=libasan.so`, and "

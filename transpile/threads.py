@@ -13,14 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from transpile.compilers import Compiler
+from transpile.elf import read_dynamic
 from transpile.errors import InternalError
 from transpile.load import PROGRAM, THREADS
 from transpile.options import Options
 from transpile.own_libraries import own_library
 
 _NAME = "libtranspile-threads.so"
-# What gcc asks the linker for; and what a program is marked with that was linked to gcc's own.
-_GNU, _FOUND = "libgomp.so", b"libgomp.so"
+# What gcc asks the linker for.
+_GNU = "libgomp.so"
 # What in a C text becomes calls of that library.
 _PARALLEL = ("#pragma omp parallel", "omp_get_")
 
@@ -43,10 +44,10 @@ def pool_for(compiler: Compiler, options: Options, source: Path) -> Iterator[tup
             own_library("threads", words, lambda entry: entry.read(THREADS), cc=options.cc)
         )
     yield ("-L.", "-Wl,--as-needed")
-    program = (directory / PROGRAM).read_bytes()
-    if _FOUND in program:
+    needed = read_dynamic(directory / PROGRAM).needed
+    if any(name.startswith(_GNU) for name in needed):
         raise InternalError(f"{directory / PROGRAM} was not linked to transpile's threads")
-    if _NAME.encode() in program:
+    if _NAME in needed:
         linked.rename(directory / THREADS)
     else:
         linked.unlink(missing_ok=True)
