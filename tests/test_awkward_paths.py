@@ -11,7 +11,7 @@ import pytest
 from transpile import toolchain
 from transpile.blas import candidates
 from transpile.errors import CompilationError, LibraryNotFoundError
-from transpile.layout import comment_line, comment_safe
+from transpile.layout import comment_line, comment_text
 from transpile.options import Options
 from transpile.toolchain import find_blas, find_lapack
 
@@ -108,7 +108,7 @@ def test_a_library_whose_path_means_another_one_to_the_loader_is_refused(
 
 def test_what_stands_in_a_comment_does_not_end_it():
     for text in ("*/", "**/", "*//", "*/*", "/*/", "a\n*/b", "*/" * 50):
-        assert "*/" not in comment_line(text) and "/*" not in comment_line(text)
-        assert "*/" not in comment_safe(text) and len(comment_safe(text)) <= 94
-    assert comment_line("a\nb\r\x00\u202ec\udcff é") == "a\\nb\\r\\x00\\u202ec\\udcff é"
-    assert comment_line("a" * 200) == "a" * 200
+        assert "*/" not in comment_text(text) and "/*" not in comment_text(text)
+        assert "*/" not in comment_line(text) and len(comment_line(text)) <= 94
+    assert comment_text("a\nb\r\x00\u202ec\udcff é") == "a\\nb\\r\\x00\\u202ec\\udcff é"
+    assert comment_text("a" * 200) == "a" * 200

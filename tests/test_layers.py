@@ -24,7 +24,7 @@ DATA_FLOW = """
     passes
     routines products convolutions fourier loops walks well_formed checked_memory run_indices
     run_loops
-    runtime names cost magnitudes
+    runtime reserved_names names cost magnitudes
     places sorts cumulative tangles elements inlining bodies placement updates diagonals nest
     sharing library_calls repeats effects emit lower
     schedule

@@ -27,7 +27,7 @@ from transpile import call_path, toolchain
 from transpile.api import jit
 from transpile.cache import Entry, Usage, default_cache
 from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
-from transpile.names import identifier
+from transpile.names import identifier, program_name
 from transpile.options import Options
 from transpile.paths import PACKAGE
 from transpile.stages import DIALECTS, Lowered
@@ -300,8 +300,13 @@ def _place(error: BaseException) -> str:
 
 def _build(chosen: argparse.Namespace) -> int:
     name: str | None = chosen.name
-    if name is not None and identifier(name) != name:
-        raise UsageError(f"--name {name!r} is not a C identifier")
+    if name is not None and program_name(name) != name:
+        found = (
+            "is a name of C or of its libraries"
+            if identifier(name) == name
+            else "is not a C identifier"
+        )
+        raise UsageError(f"--name {name!r} {found}; {program_name(name)!r} would do")
 
     def work(lowered: Lowered) -> None:
         paths = lowered.compile().save(chosen.output, name)

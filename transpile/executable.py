@@ -24,7 +24,7 @@ from transpile.file_sets import replace_files
 from transpile.graph import Donated, Graph
 from transpile.identity import own_digest
 from transpile.load import PROGRAM, THREADS, Library, load_entry, with_tables
-from transpile.names import identifier
+from transpile.names import program_name
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.overlaps import unshared
@@ -322,16 +322,17 @@ class Executable:
 
         NAME.c includes NAME.h and, where constants are too long to write out, NAME.bin.
 
-        The function in them is called `name`, by default that of the Python function. Files of an
+        The function in them, and the files, are called `name`, by default that of the Python
+        function. Where that is a name of C or of its libraries (`fwrite`), an underscore follows,
+        and the comment of the header says so; the paths have the name that was given. Files of an
         earlier `save` are replaced together, and processes that have loaded them keep the old
         ones; where anything fails (OSError), they stay as they were.
         """
-        chosen = identifier(name) if name is not None else self.entry.meta["function"]
+        chosen = program_name(name) if name is not None else self.entry.meta["function"]
         lowering = self.lowering
-        if chosen != lowering.graph.name:
-            lowering = Lowering(
-                replace(lowering.graph, name=chosen), lowering.options, lowering.donated
-            )
+        if name is not None and chosen != self.entry.meta["function"]:
+            graph = replace(lowering.graph, name=name)
+            lowering = Lowering(graph, lowering.options, lowering.donated)
         executable = self if lowering is self.lowering else lowering.build()
         has_threads = executable.entry.has(THREADS)
         library = lowering.standalone() if has_threads else executable._file(PROGRAM)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from transpile.escapes import one_line
+from transpile.graph import Source
 from transpile.loops import Buffer
 from transpile.types import HALVES
 
@@ -66,20 +69,61 @@ def _break(text: str, room: int) -> int | None:
     return None if best is None else best[1]
 
 
-def comment_safe(text: str) -> str:
-    """The text as it may stand in a comment, on one line that is not too long."""
-    text = comment_line(text)
-    room = WIDTH - len("/* ") - len(" */")
-    return text if len(text) <= room else text[: room - 3].rstrip() + "..."
+# What ends a comment or begins another one; and ??/, which is a backslash to a compiler.
+_OF_COMMENTS = re.compile(r"(?<=\*)(?=/)|(?<=/)(?=\*)|(?<=\?)(?=\?)")
+
+
+def comment_text(text: str) -> str:
+    """The text as it may stand in a comment: on one line, with nothing in it that means something
+    to a compiler. What cannot be printed is written as in a string of Python's.
+
+    What has passed through once stays as it is.
+    """
+    return _OF_COMMENTS.sub(" ", one_line(text.replace("\t", " ")))
 
 
 def comment_line(text: str) -> str:
-    """The text as it may stand in a comment, whole, on one line: what would end the comment or the
-    line, cannot be shown or is no UTF-8 (paths may hold anything) is spaced out or escaped."""
-    return one_line(text.replace("*/", "* /").replace("/*", "/ *"))
+    """The text as a line of a comment, cut where it is too long."""
+    room = WIDTH - len("/* ") - len(" */")
+    text = comment_text(text)
+    return text if len(text) <= room else text[: room - 3].rstrip() + "..."
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "?": "\\?"}
+
+
+def string_literal(text: str) -> str:
+    """The text as a C string literal; what is no ASCII stands there as the bytes of UTF-8, or, in
+    the name of a file, as the bytes that it is."""
+    parts = [_ESCAPES.get(c, c) if " " <= c <= "~" or c in _ESCAPES else _octal(c) for c in text]
+    return f'"{"".join(parts)}"'
+
+
+def _octal(character: str) -> str:
+    """Three octal digits a byte: no digit that follows belongs to them."""
+    return "".join(f"\\{byte:03o}" for byte in text_bytes(character))
+
+
+def text_bytes(text: str) -> bytes:
+    """The bytes of a text: UTF-8, but those that Python found in the name of a file and could not
+    decode are themselves, and other halves of surrogate pairs have the three bytes of their number.
+    """
+    return b"".join(
+        c.encode("utf-8", "surrogateescape" if "\udc80" <= c <= "\udcff" else "surrogatepass")
+        for c in text
+    )
+
+
+def line_directive(source: Source) -> str:
+    """What tells a compiler that the next line of C comes from this line of Python."""
+    return f"#line {source.line} {string_literal(source.file)}"
 
 
 def type_text(buffer: Buffer) -> str:
     """An array's dtype and shape, as the comment of a program has them."""
     bits = " as bits" if buffer.dtype in HALVES else ""
     return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"
+
+
+# What the templates call.
+FILTERS = {"wrapped": wrapped, "comment": comment_text, "comment_line": comment_line}

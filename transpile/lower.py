@@ -11,6 +11,7 @@ from transpile.emit import Emitter, kernel_scope
 from transpile.float_modes import in_usual_modes
 from transpile.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.loops import Buffer, Kernel, Program
+from transpile.names import names_at_file_scope, program_name
 from transpile.nest import WHOLE, Fused, Nest, explain, fuse
 from transpile.placement import Stage
 from transpile.places import Memory, Place, Variable
@@ -32,7 +33,8 @@ class _Lowering:
         self.graph = graph
         self.fused = fused
         self.memory = Memory()
-        self.function = self.memory.names.new(graph.name)
+        self.function = program_name(graph.name)
+        self.memory.names.take(names_at_file_scope(self.function))
         self.inputs = tuple(self.memory.buffer(v, v.name or "x") for v in graph.inputs)
         self.outputs = tuple(self._output_buffers())
         places: dict[Atom, Place | Variable] = {}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from transpile.reserved_names import is_function_of_family, is_macro_of_family, is_symbol, is_word
 from transpile.runtime import find
 
 
@@ -14,13 +15,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_C_WORDS = _words("""
-auto break case char const continue default do double else enum extern float for goto if inline int
-long register restrict return short signed sizeof static struct switch typedef union unsigned void
-volatile while bool true false complex I asm main NULL NAN INFINITY EOF errno
-_Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local
-class template new delete this namespace public private protected virtual operator typename using
-""")
 # Functions of <math.h>, <complex.h>, <stdlib.h> and <string.h> that a value must not hide.
 _LIBRARY = frozenset(
     base + suffix
@@ -40,14 +34,18 @@ LOOP_NAMES = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s", "u", "v", "w")
 # What else stands in the functions that the caller sees, and in the templates.
 _ENTRY = _words("""
 workspace callback_function callback_context callback_code callback_before callback_context_before
-stdin stdout stderr printf fputs
+printf fputs fwrite
 """)
-RESERVED = _C_WORDS | _LIBRARY | _ENTRY
+# What else a program has at file scope: see templates/program.c.j2.
+_EXPORTED = ("", "_workspace_size", "_error", "_with_callback", "_callback")
+_INTERNAL = ("_print", "_called", "_body")
+# A file that is called by a name with an ending has at most 255 letters.
+LONGEST = 200
 
 
 def identifier(text: str) -> str:
     """The text as a C identifier: other characters become underscores."""
-    name = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_") or "x"
+    name = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_")[:LONGEST].rstrip("_") or "x"
     if name[0].isdigit():
         name = "x" + name
     return name
@@ -61,8 +59,45 @@ def _numbered(base: str, number: int) -> str:
 def _allowed(hint: str) -> str:
     """The hint as an identifier that nothing else has."""
     base = identifier(hint)
-    is_taken = base in RESERVED or keyword.iskeyword(base) or find(base) is not None
-    return base + "_" if is_taken else base
+    if is_macro_of_family(base):  # and would be with an underscore behind it, too
+        base = f"x_{base}"
+    while is_reserved(base):
+        base += "_"
+    return base
+
+
+def is_reserved(name: str) -> bool:
+    """Tell whether a name means something already wherever it stands in a program."""
+    return (
+        is_word(name)
+        or name in _LIBRARY
+        or name in _ENTRY
+        or keyword.iskeyword(name)
+        or find(name) is not None
+    )
+
+
+def program_name(hint: str) -> str:
+    """The name of the C function for a Python function: the same where it is a C identifier, and
+    where neither it nor what is derived from it is the name of something in C or its libraries.
+    """
+    name = _allowed(hint)
+    if is_function_of_family(name):
+        name = f"x_{name}"
+    while not _is_free(name):
+        name += "_"
+    return name
+
+
+def _is_free(program: str) -> bool:
+    return not any(is_symbol(program + ending) for ending in _EXPORTED) and not any(
+        map(is_reserved, names_at_file_scope(program))
+    )
+
+
+def names_at_file_scope(program: str) -> set[str]:
+    """What the program of this name defines besides its kernels."""
+    return {program + ending for ending in (*_EXPORTED, *_INTERNAL)}
 
 
 class Names:
@@ -76,6 +111,10 @@ class Names:
     def __contains__(self, name: str) -> bool:
         return name in self._taken or (self._outer is not None and name in self._outer)
 
+    def take(self, names: Iterable[str]) -> None:
+        """Give out none of these."""
+        self._taken.update(names)
+
     def new(self, hint: str) -> str:
         """The hint as an identifier, with a number where it is taken already."""
         base = _allowed(hint)
@@ -88,7 +127,7 @@ class Names:
         number = self._numbers.get(base)
         if number is None:
             number = 2 if self._outer is None else self._outer._first_free(base)
-        while _numbered(base, number) in self:
+        while (name := _numbered(base, number)) in self or is_reserved(name):
             number += 1
         self._numbers[base] = number
         return number

@@ -66,7 +66,10 @@ class Steps:
     def rendered(self, header: str) -> Text:
         """The C text, with this name of the header file in it."""
         source = self.graph.source
-        title = f"{self.graph.name}, from {source}" if source.line else self.graph.name
+        name = self.graph.name
+        if self.program.name != name:
+            name = f"{name} (in C {self.program.name})"
+        title = f"{name}, from {source}" if source.line else name
         with no_collection():
             return render(self.program, self.options, header, title, (self._blas, self._lapack))
 

@@ -20,7 +20,7 @@ from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
 from transpile.float_modes import in_usual_modes
 from transpile.lapack import Libraries, notes, prototypes
-from transpile.layout import WIDTH, comment_line, comment_safe, signature, type_text, wrapped
+from transpile.layout import FILTERS, WIDTH, line_directive, signature, type_text
 from transpile.loops import (
     Alloc,
     Apply,
@@ -85,7 +85,7 @@ def _environment() -> Any:
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
-    environment.filters["wrapped"] = wrapped
+    environment.filters.update(FILTERS)
     return environment
 
 
@@ -114,7 +114,7 @@ class _Renderer:
         self.program = program
         self.options = options
         self.dialect = dialect
-        self.title = comment_line(title)
+        self.title = title
         self.buffers = program.buffers()
         self.order = {name: k for k, name in enumerate(self.buffers)}
         self.constants = {b.name for b in program.constants}
@@ -142,7 +142,7 @@ class _Renderer:
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + [comment_line(line) for line in (*notes(self.libraries), *effort.notes(length))]
+        ] + [*notes(self.libraries), *effort.notes(length)]
         source = (
             _environment()
             .get_template(self.dialect.template)
@@ -173,9 +173,9 @@ class _Renderer:
                 title=self.title,
                 contract=types,
                 name=program.name,
-                guard=f"{program.name.upper()}_H",
                 stack=STACK >> 10,
                 libraries=any(self.libraries),
+                guard=f"TRANSPILE_{program.name}_H",
                 includes=sorted({*needed, *complex_}),
                 entry=entry,
                 sites=sites,
@@ -223,7 +223,7 @@ class _Renderer:
         """The declaration of a long constant, whose bytes the assembler takes from a file."""
         self.binary += bytes(-len(self.binary) % ALIGNMENT)
         data = buffer.value.tobytes()
-        symbol = f"{self.program.name}_{buffer.name}"
+        symbol = f"{self.program.name}.constant.{buffer.name}"  # a name that no C name is
         text = (
             f'__asm__(".pushsection .rodata\\n.balign {ALIGNMENT}\\n{symbol}:\\n"\n'
             f'        ".incbin \\"{binary}\\", {len(self.binary)}, {len(data)}\\n.popsection");\n'
@@ -266,14 +266,11 @@ class _Renderer:
         ]
         arguments = [self._argument(b, b.name in writes, b.name in values) for b in passed]
         where = kernel.source
-        directive = (
-            f'#line {where.line} "{where.file}"' if self.options.debug and where.line else ""
-        )
         return {
-            "comment": [comment_safe(line) for line in kernel.comment],
+            "comment": kernel.comment,
             "body": body,
             "signature": signature(kernel.name, parameters, "static void "),
-            "line_directive": directive,
+            "line_directive": line_directive(where) if self.options.debug and where.line else "",
             "call": f"{kernel.name}({', '.join(arguments)});",
         }
 

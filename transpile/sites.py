@@ -6,13 +6,16 @@ context for it. Called by the first one it prints its messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from transpile.graph import Site
-from transpile.layout import signature
+from transpile.layout import signature, string_literal, text_bytes
 from transpile.loops import Program
 from transpile.records import dataclass
 from transpile.types import SHORT_NAMES
+
+# In characters, of up to 4 bytes: every compiler takes literals of 4095.
+_LONGEST_LITERAL = 1000
 
 
 @dataclass(frozen=True)
@@ -20,12 +23,14 @@ class SiteText:
     """What the templates need for effects.
 
     entry      the second entry without the return type
+    body       what both entries call, likewise
     arguments  what it hands on to the first one
     prints     for each site with a message the number and the statements that print it
     helpers    the functions of runtime_c that these call
     """
 
     entry: str
+    body: str
     arguments: str
     prints: tuple[tuple[int, tuple[str, ...]], ...]
     helpers: tuple[str, ...]
@@ -50,6 +55,7 @@ def site_text(program: Program, parameters: Sequence[str]) -> SiteText | None:
     further = [f"{program.name}_callback *callback_function", "void *callback_context"]
     return SiteText(
         signature(f"{program.name}_with_callback", [*parameters, *further]),
+        signature(f"{program.name}_body", list(parameters), "static int "),
         ", ".join([*names, "workspace"]),
         prints,
         tuple(sorted(helpers)),
@@ -67,10 +73,10 @@ def includes_of(text: SiteText | None) -> tuple[str, ...]:
 
 
 def _message_lines(site: Site) -> list[str]:
-    lines = []
+    lines: list[str] = []
     for part in site.callback.message:
         if isinstance(part, str):
-            lines += [f"fputs({_quoted(part)}, stdout);"] if part else []
+            lines += _text_lines(part)
             continue
         kind = site.types[part]
         if kind.size == 0:
@@ -82,20 +88,15 @@ def _message_lines(site: Site) -> list[str]:
     return lines
 
 
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "?": "\\?"}
-
-
-def _quoted(text: str) -> str:
-    """A C string literal; what is no ASCII stands there as the bytes of UTF-8."""
-    parts = [_ESCAPES.get(c, c) if " " <= c <= "~" or c in _ESCAPES else _bytes(c) for c in text]
-    return f'"{"".join(parts)}"'
-
-
-def _bytes(character: str) -> str:
-    """Three octal digits a byte: no digit that follows belongs to them."""
-    is_byte = "\udc80" <= character <= "\udcff"  # of a file name that is not UTF-8
-    data = character.encode("utf-8", "surrogateescape" if is_byte else "surrogatepass")
-    return "".join(f"\\{byte:03o}" for byte in data)
+def _text_lines(text: str) -> Iterator[str]:
+    """What prints a text: bytes of 0 end no string, and no literal is longer than C11 wants it."""
+    for start in range(0, len(text), _LONGEST_LITERAL):
+        part = text[start : start + _LONGEST_LITERAL]
+        size = len(text_bytes(part))
+        if "\0" in part:
+            yield f"fwrite({string_literal(part)}, 1, {size}, stdout);"
+        else:
+            yield f"fputs({string_literal(part)}, stdout);"
 
 
 def call_text(program: Program, site: Site, addresses: Sequence[str]) -> str:
