@@ -14,10 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors escapes on_demand hashes log locks records tables garbage options paths file_sets dims
-    types
-    digits float_modes elf
-    dtypes nodes pytrees tree_prefixes tree
+    errors escapes locks interrupts on_demand hashes log records tables garbage options paths
+    file_sets dims types digits float_modes elf dtypes nodes pytrees tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters closures
     signature surroundings
     transforms primitives numpy
@@ -39,11 +37,8 @@ DATA_FLOW = """
 """
 ORDER = DATA_FLOW.split()
 
-# Imports inside functions, each with its reason.
-HIDDEN = {
-    ("render", "jinja2"): "takes 48 ms to import, which a warm start does not need",
-    ("executable", "transpile.pipeline"): "a warm start lowers nothing; this takes 40 ms to import",
-}
+# Imports inside functions, each with its reason: none, since `Later` is there.
+HIDDEN: dict[tuple[str, str], str] = {}
 
 # Modules that are imported when one of their names is used, by `Later`, each with its reason.
 RARE = "a program from the cache does without it"
@@ -58,6 +53,8 @@ LATER = {
     ("compilers", "tempfile"): RARE,
     ("executable", "tempfile"): RARE,
     ("file_sets", "shutil"): RARE,
+    ("executable", "transpile.pipeline"): "a warm start lowers nothing; this takes 40 ms to import",
+    ("render", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
     ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",
     ("load", "ctypes"): "for paths that are not UTF-8",
     ("load", "tempfile"): RARE,

@@ -1,5 +1,8 @@
 """numpy.array, numpy.asarray and their kin on traced values, by NumPy's own names."""
 
+import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -32,7 +35,6 @@ MAKERS = [
     lambda x: np.stack([np.asarray(r) for r in x]),
     lambda x: np.vectorize(lambda v, w: v * w + 1)(x, x[0]),
     lambda x: sum(v * (i + 2 * j) for (i, j), v in np.ndenumerate(x)),
-    lambda x: np.zeros(np.broadcast(x, x[0]).shape) + x,
 ]
 
 
@@ -40,6 +42,20 @@ MAKERS = [
 @pytest.mark.parametrize("dtype", ["i4", "f8"])
 def test_array_of_traced_values_is_numpys(f, dtype):
     assert_same(f, ordinary(dtype, (2, 3), 4))
+
+
+def test_broadcast_is_another_one_in_copies_of_the_function():
+    def shape(x, y):
+        return np.broadcast(x, y).shape
+
+    def f(x):
+        return np.zeros(shape(x, x[0])) + x + np.array([x[0, 0], 1.0, 2.0])
+
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(transpile.jit(f)(x), f(x))
+    seen = []
+    transpile.jit(lambda x: seen.append(np.broadcast) or x + 1)(x)
+    assert seen == [np.broadcast] and type(np.broadcast) is type
 
 
 def test_array_is_another_one_and_asarray_the_same():
@@ -93,3 +109,115 @@ def test_names_stay_as_long_as_any_thread_traces():
 
 def test_derivative_through_an_array_of_a_list_is_right():
     check_grads(lambda x: np.array([x[0] * x[1], np.sin(x[1]), 1.0]), (np.array([0.5, 0.7]),), 2)
+
+
+# ------------------------------------------------------------- what others see while one traces
+
+
+@pytest.fixture
+def traced_elsewhere():
+    """While another thread traces."""
+    inside, done = threading.Event(), threading.Event()
+
+    def slow(x):
+        inside.set()
+        assert done.wait(60)
+        return x + 1
+
+    thread = threading.Thread(target=evaluate, args=(slow, np.ones(2)))
+    thread.start()
+    assert inside.wait(60)
+    yield
+    done.set()
+    thread.join()
+
+
+OTHERS = [
+    "class V(np.vectorize): pass\nassert V(abs)(np.array([-1])) == 1",
+    "assert not isinstance(3, np.broadcast) and issubclass(np.vectorize, object)",
+    "assert type(np.vectorize(abs)) is np.vectorize and np.vectorize(abs)(-2) == 2",
+    "assert np.vectorize.__call__.__name__ == '__call__'",
+    "assert np.broadcast(np.ones((3, 1)), np.ones(4)).shape == (3, 4)",
+    "assert type(np.broadcast(1, 2)) is np.broadcast",
+    "assert list(np.ndenumerate(np.array([5, 6]))) == [((0,), 5), ((1,), 6)]",
+    "it = np.ndenumerate(np.ones(1)); next(it); assert next(it, None) is None",
+    "assert np.r_[1:3, 7].tolist() == [1, 2, 7] and np.c_[[1], [2]].tolist() == [[1, 2]]",
+    "a, b = np.ones((1, 1)), np.zeros((1, 1))\n"
+    "assert np.r_['a, b'].tolist() == np.bmat('a, b').tolist() == [[1, 0]]",
+    "import inspect; assert 'fill_value' in str(inspect.signature(np.full))",
+    "class A:\n make, full = np.array, np.full\nassert A().make([1]).tolist() == [1]",
+    "assert A().full.__self__.__class__ is A",
+    "assert np.array.__name__ == 'array' and np.array.__module__ == 'numpy' and np.array.__doc__",
+    "import copy; assert copy.copy(np.full) == np.full",
+    "assert np.asarray([[1, 2], [3, 4]], dtype='f4').dtype == 'f4'",
+    "try: np.asarray()\nexcept TypeError as error: assert 'asarray' in str(error)\n"
+    "else: raise AssertionError",
+]
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of np.matrix
+@pytest.mark.parametrize("text", OTHERS)
+def test_other_threads_see_numpy_as_it_is(text, traced_elsewhere):
+    names = {"np": np}
+    exec("class A:\n make, full = np.array, np.full", names)
+    exec(text, names)
+
+
+def test_what_others_take_from_numpy_meanwhile_is_numpys(traced_elsewhere, request):
+    names = {}
+    exec("from numpy import asarray, full, array", names)
+    kept = [names[n] for n in ("asarray", "full", "array")]
+    dumped = pickle.dumps(kept)
+    assert {kept[0]: 1}[np.asarray] == 1
+    assert pickle.loads(dumped) == kept
+    for owner in range(2):
+        assert kept[0]([1, owner]).tolist() == [1, owner]
+
+
+def test_what_was_taken_from_numpy_in_a_trace_is_numpys_afterwards():
+    kept = []
+    trace_to_graph(lambda x: kept.append((np.asarray, np.full)) or x, np.ones(2))
+    ((asarray, full),) = kept
+    assert asarray == np.asarray and np.asarray == asarray and hash(asarray) == hash(np.asarray)
+    assert asarray is not np.asarray and full != np.asarray
+    code = "import pickle, sys; f = pickle.loads(sys.stdin.buffer.read()); import numpy as np"
+    code += "; assert f is np.asarray and 'transpile' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(asarray))
+    assert done.returncode == 0
+    assert full(2, 3).tolist() == [3, 3]
+    assert evaluate(lambda x: asarray([x[0], 1.0]), np.ones(2))[0].tolist() == [1, 1]
+
+
+def test_modules_in_c_may_be_imported_first_in_a_trace():
+    """numpy.random asks whether numpy.broadcast is a class of the right size."""
+    code = """if True:
+        import sys
+        import numpy as np
+        import transpile
+        assert "numpy.random" not in sys.modules
+        seed = transpile.jit(lambda x: x + np.random.RandomState(0).rand(3))(np.ones(3))
+        assert seed.tolist() == (1 + np.random.RandomState(0).rand(3)).tolist()
+        assert np.random.default_rng(0).normal(np.zeros((2, 1)), np.ones(3)).shape == (2, 3)
+    """
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_an_instance_made_outside_takes_traced_values():
+    plus = np.vectorize(lambda v, w=1: v * w + 1, excluded={"w"})
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(transpile.jit(lambda x: plus(x, w=3))(x), plus(x, w=3))
+    np.testing.assert_array_equal(plus(x), x + 1)
+
+
+array_of_the_module, full_of_the_module = np.array, np.full
+
+
+def test_names_that_were_bound_before_are_others_in_copies_of_the_function():
+    def helper(x):
+        return full_of_the_module(2, x[0])
+
+    def f(x):
+        return array_of_the_module([x[0], 1.0]) + helper(x)
+
+    x = np.array([2.0, 3.0])
+    np.testing.assert_array_equal(transpile.jit(f)(x), f(x))

@@ -8,11 +8,11 @@ compiler's wrapper leaves behind, keeps it open for as long as it lives.
 import contextlib
 import os
 import signal
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transpile.locks import undivided
 from transpile.on_demand import Later
 
 if TYPE_CHECKING:
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 else:
     subprocess = Later("subprocess")
     tempfile = Later("tempfile")
-
-# Python learns by a pipe of its own whether a command could be started; a child that was forked
-# just then would hold that pipe too. So no thread forks while another one starts a command.
-_starting = threading.RLock()
-os.register_at_fork(
-    before=_starting.acquire,
-    after_in_parent=_starting.release,
-    after_in_child=_starting.release,
-)
 
 
 class Running:
@@ -50,7 +41,9 @@ class Running:
     ) -> None:
         self._said = tempfile.TemporaryFile(dir=directory)
         try:
-            with _starting:
+            # Python learns by a pipe of its own whether a command could be started; a child that
+            # was forked just then would hold that pipe too.
+            with undivided():
                 self._process = subprocess.Popen(
                     command,
                     cwd=directory,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from itertools import chain, count, islice
 
 from transpile import walks
@@ -32,6 +31,7 @@ from transpile.nest import WHOLE, Fused, Home, Nest, reads_in_place
 from transpile.placement import Scatter, Stage
 from transpile.places import Memory, Place, Variable, View
 from transpile.primitives.reductions import identity
+from transpile.records import cached_property
 from transpile.repeats import Repeat, plan
 from transpile.sharing import Sharing, stages_of
 from transpile.walks import map_expr

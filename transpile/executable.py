@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
@@ -28,16 +28,18 @@ from transpile.names import program_name
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.overlaps import unshared
-from transpile.records import dataclass
+from transpile.records import cached_property, dataclass
 
 if TYPE_CHECKING:
     import tempfile
 
-    from transpile.loops import Program  # see Lowering._steps
+    from transpile import pipeline
+    from transpile.loops import Program
     from transpile.pipeline import Steps
     from transpile.render import Text
 else:
     tempfile = Later("tempfile")
+    pipeline = Later("transpile.pipeline")
 
 _Used = TypeVar("_Used")
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
@@ -98,9 +100,7 @@ class Lowering:
 
     @cached_property
     def _steps(self) -> Steps:
-        from transpile.pipeline import Steps  # a warm start lowers nothing and does without it
-
-        return Steps(self.graph, self.options, self.donated)
+        return pipeline.Steps(self.graph, self.options, self.donated)
 
     def optimised(self) -> Graph:
         """The graph after the passes."""

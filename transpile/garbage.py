@@ -4,18 +4,38 @@ all of them again and again, for up to a third of the time."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import threading
+from collections.abc import Callable
+
+from transpile.interrupts import Result, between
+
+_pausing: set[int] = set()  # the threads that have switched it off
 
 
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Without the collector, where it is on; what no cycle holds goes at once, as always."""
-    if not gc.isenabled():
-        yield
-        return
+def without_collector(run: Callable[[], Result]) -> Result:
+    """The result of `run()`, without the collector, where it is on; what no cycle holds goes at
+    once, as always."""
+    return between(_pause, run, _resume) if gc.isenabled() else run()
+
+
+def _pause() -> None:
+    _pausing.add(threading.get_ident())
     gc.disable()
-    try:
-        yield
-    finally:
+
+
+def _resume() -> None:
+    _pausing.discard(threading.get_ident())
+    if not _pausing:
         gc.enable()
+
+
+def _forget_others() -> None:
+    """In a forked child: the other threads are not there to switch it on again."""
+    if _pausing:
+        _pausing.intersection_update((threading.get_ident(),))
+        if not _pausing:
+            gc.enable()
+
+
+os.register_at_fork(after_in_child=_forget_others)

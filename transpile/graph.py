@@ -23,7 +23,7 @@ from transpile.digits import number_text
 from transpile.errors import InternalError
 from transpile.escapes import one_line
 from transpile.hashes import blake2b
-from transpile.records import changed, dataclass, replace, same
+from transpile.records import cached_property, changed, dataclass, replace, same
 from transpile.types import SHORT_NAMES, ArrayType
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
@@ -138,7 +138,7 @@ class Equation:
         """Raise InternalError unless its outputs have the types that its row gives them."""
         assert self._is_typed  # looked at once in its life: graphs are checked after each pass
 
-    @functools.cached_property
+    @cached_property
     def _is_typed(self) -> bool:
         types = self.primitive.result_types([a.type for a in self.inputs], self.params)
         if tuple(t.strong for t in types) != tuple(v.type.strong for v in self.outputs):
@@ -184,7 +184,7 @@ class Graph:
             outputs=same(self.outputs, outputs),
         )
 
-    @functools.cached_property
+    @cached_property
     def primitives(self) -> frozenset[Primitive]:
         """What its equations apply, those of its sub-graphs left out."""
         return frozenset(equation.primitive for equation in self.equations)
@@ -194,7 +194,7 @@ class Graph:
         for equation in self.equations:
             yield from graphs_in(equation)
 
-    @functools.cached_property
+    @cached_property
     def has_effects(self) -> bool:
         """Tell whether it does anything besides computing its results."""
         return any(map(has_effect, self.equations))

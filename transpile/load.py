@@ -28,7 +28,7 @@ from transpile.entry import DamagedError
 from transpile.errors import InternalError, TranspileError
 from transpile.hashes import blake2b
 from transpile.locks import Lock
-from transpile.on_demand import Later
+from transpile.on_demand import Later, importing
 from transpile.records import dataclass
 
 if TYPE_CHECKING:
@@ -189,13 +189,7 @@ def tables(declarations: str) -> str:
 
     Raises InternalError where cffi cannot read the declarations.
     """
-    ffi = cffi.FFI()
-    try:
-        ffi.cdef(declarations)
-    except (cffi.CDefError, cffi.FFIError) as error:
-        raise InternalError(
-            f"cffi cannot read these declarations: {error}\n{declarations}"
-        ) from error
+    ffi = importing(lambda: _declared(declarations))
     ffi.set_source("program", None, compiler_verbose=0)
     with tempfile.TemporaryDirectory(prefix="transpile-") as directory:
         module = Path(directory) / "program.py"
@@ -205,6 +199,18 @@ def tables(declarations: str) -> str:
     values = {word.arg: ast.literal_eval(word.value) for word in statement.value.keywords}
     text = f"{values!r}\n"
     return f"{_digest(declarations, text)}\n{text}"
+
+
+def _declared(declarations: str) -> Any:
+    """The front end's FFI of these declarations. It has a lock of its own, and imports a parser."""
+    ffi = cffi.FFI()
+    try:
+        ffi.cdef(declarations)
+    except (cffi.CDefError, cffi.FFIError) as error:
+        raise InternalError(
+            f"cffi cannot read these declarations: {error}\n{declarations}"
+        ) from error
+    return ffi
 
 
 def _digest(declarations: str, text: str) -> str:

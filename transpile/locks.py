@@ -1,42 +1,91 @@
-"""Locks that stay with no one when a process forks.
+"""Locks that stay with no one when a process forks, and sections that no fork divides.
 
 Of the threads of a process only the one that forks goes on in the child. What another one was
-holding then would be locked in the child for ever.
+holding then would be locked in the child for ever, and what it was in the middle of would stay half
+done.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from _thread import RLock
 from weakref import WeakSet
 
+# For how long a fork waits for a section that it must not divide, in seconds. Then it goes on.
+LONGEST_WAIT = 5.0
 
-class Lock:
-    """A lock that its thread can take again; in a forked child, free unless that thread has it."""
+
+class Lock(RLock):  # type: ignore[misc, unused-ignore]
+    """A lock that its thread can take again; in a forked child, free unless that thread has it.
+
+    It is C's: `with` runs no line of Python between the lock and the block, where an interrupt
+    could leave it locked.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         _locks.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    def is_ours(self) -> bool:
+        """Tell whether this thread has it."""
+        return bool(self._is_owned())  # type: ignore[attr-defined]
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-    def _forget_others(self) -> None:
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
-        else:
-            self._lock = threading.RLock()
+    def forget_others(self) -> None:
+        """In a forked child: free it, if a thread had it that is not there any more."""
+        if not self.is_ours():
+            self._at_fork_reinit()  # type: ignore[attr-defined]
 
 
 _locks: WeakSet[Lock] = WeakSet()
 
 
-def _forget_others() -> None:
+# ------------------------------------------------------------------- sections that are not divided
+
+
+class _Own(threading.local):
+    """The lock that a thread has while it is in such a section, and those that it took to fork.
+
+    No thread waits for the lock of another one, so that they need no order; a fork takes them all.
+    """
+
+    def __init__(self) -> None:
+        self.taken: list[Lock] = []
+        with _beginning:
+            self.lock = Lock()
+            _sections.add(self.lock)
+
+
+_beginning = Lock()  # while a process forks, no thread has its first section
+_sections: WeakSet[Lock] = WeakSet()
+_own = _Own()
+
+
+def undivided() -> Lock:
+    """A context that no fork divides: another thread that forks waits for its end.
+
+    For what is short and comes to an end whatever other threads do, such as the import of a module:
+    Python keeps a lock for each that is being imported, and a child would wait for it for ever.
+    """
+    return _own.lock
+
+
+def _before_fork() -> None:
+    for lock in (_beginning, *_sections):
+        if lock.acquire(timeout=LONGEST_WAIT):
+            _own.taken.append(lock)
+
+
+def _after_fork() -> None:
+    while _own.taken:
+        _own.taken.pop().release()
+
+
+def _after_fork_in_child() -> None:
+    _after_fork()
     for lock in tuple(_locks):
-        lock._forget_others()
+        lock.forget_others()
 
 
-os.register_at_fork(after_in_child=_forget_others)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
+
+from transpile.on_demand import imported
 
 
 class Log:
@@ -17,7 +18,7 @@ class Log:
         self._name = name
 
     def _logger(self) -> Any:
-        return import_module("logging").getLogger(self._name)
+        return imported("logging").getLogger(self._name)
 
     def hears_information(self) -> bool:
         """Tell whether lines of the level INFO, and not only warnings, may reach somebody."""

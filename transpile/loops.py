@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 from transpile.digits import number_text
 from transpile.dims import Index, Shape, Symbol, product
 from transpile.graph import UNKNOWN_SOURCE, Site, Source
-from transpile.records import dataclass
+from transpile.records import cached_property, dataclass
 from transpile.routines import Routine
 from transpile.types import BOOL, INT64, SHORT_NAMES
 

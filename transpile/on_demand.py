@@ -7,6 +7,38 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from transpile.interrupts import Result
+from transpile.locks import undivided
+
+
+def imported(module: str) -> Any:
+    """The module of that name, imported where it is not; see `importing`."""
+    if module in sys.modules:  # or being imported, by another thread
+        return import_module(module)
+    return importing(lambda: import_module(module))
+
+
+def importing(run: Callable[[], Result]) -> Result:
+    """The result of `run()`, which imports modules: no fork comes in between, and where it fails,
+    or is interrupted, it can be done again.
+
+    Python takes a module whose import fails out of `sys.modules`, but leaves there the modules that
+    it has imported from its own package, and a second import of the package would not have them as
+    attributes.
+    """
+    before = set(sys.modules)
+    try:
+        with undivided():
+            return run()
+    except BaseException:
+        for name in sorted(sys.modules.keys() - before):
+            package, _, own = name.rpartition(".")
+            if package and package not in sys.modules:
+                sys.modules.pop(name, None)
+            elif package and not hasattr(sys.modules[package], own):
+                setattr(sys.modules[package], own, sys.modules[name])
+        raise
+
 
 def on_demand(
     package: str, modules: Iterable[str], names: Mapping[str, str]
@@ -23,10 +55,10 @@ def on_demand(
 
     def attribute(name: str) -> Any:
         if name in known:
-            return import_module(f"{package}.{name}")
+            return imported(f"{package}.{name}")
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(places[name]), name)
+        value = getattr(imported(places[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -53,10 +85,10 @@ class Later:
         object.__setattr__(self, "_module", module)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._module), name)
+        return getattr(imported(self._module), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(import_module(self._module), name, value)
+        setattr(imported(self._module), name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(import_module(self._module), name)
+        delattr(imported(self._module), name)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import nullcontext
-from functools import cached_property
 from pathlib import Path
 
 from transpile import toolchain
 from transpile.blas import Blas
 from transpile.cost import is_brief, program_cost
-from transpile.garbage import no_collection
+from transpile.garbage import without_collector
 from transpile.graph import Donated, Graph
 from transpile.lapack import Lapack
 from transpile.load import PROGRAM
@@ -23,7 +22,7 @@ from transpile.loops import Call, Program
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.records import replace
+from transpile.records import cached_property, replace
 from transpile.render import Text, render
 from transpile.schedule import schedule
 from transpile.schedule.split import split
@@ -42,21 +41,18 @@ class Steps:
     @cached_property
     def optimised(self) -> Graph:
         """The graph after the passes."""
-        with no_collection():
-            return optimise(self.graph)
+        return without_collector(lambda: optimise(self.graph))
 
     @cached_property
     def lowered(self) -> Program:
         """The fused loops before the schedule."""
-        with no_collection():
-            program = lower(self.optimised, self.donated)
-            return replace(program, sites=tuple(dict.fromkeys(self.graph.sites())))
+        program = without_collector(lambda: lower(self.optimised, self.donated))
+        return replace(program, sites=tuple(dict.fromkeys(self.graph.sites())))
 
     @cached_property
     def program(self) -> Program:
         """The scheduled loops."""
-        with no_collection():
-            return schedule(self.lowered, self.options)
+        return without_collector(lambda: schedule(self.lowered, self.options))
 
     @cached_property
     def text(self) -> Text:
@@ -70,8 +66,10 @@ class Steps:
         if self.program.name != name:
             name = f"{name} (in C {self.program.name})"
         title = f"{name}, from {source}" if source.line else name
-        with no_collection():
-            return render(self.program, self.options, header, title, (self._blas, self._lapack))
+        libraries = (self._blas, self._lapack)
+        return without_collector(
+            lambda: render(self.program, self.options, header, title, libraries)
+        )
 
     @cached_property
     def _blas(self) -> Blas | None:

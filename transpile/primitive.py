@@ -7,8 +7,10 @@ such as `np.sin(tracer)` finds its row.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
+from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from transpile.dims import Index
@@ -125,11 +127,31 @@ TABLE: Table[str, Primitive] = Table(RARE_ROWS)
 BY_UFUNC: Table[Any, Primitive] = Table(RARE_ROWS)
 
 
+# The module that registered each row, by the row's name.
+_modules: dict[str, ModuleType | None] = {}
+
+
 def register(row: Primitive) -> Primitive:
-    """Add a row to the table."""
-    if TABLE.has(row.name):
+    """Add a row to the table. Raises ValueError where there is one of that name.
+
+    A row of a module that is not there any more gives way: its import was interrupted, and has
+    begun again.
+    """
+    if TABLE.has(row.name) and not _is_gone(_modules[row.name]):
         raise ValueError(f"there is a primitive {row.name!r} already")
+    _modules[row.name] = _module_being_run()
     TABLE[row.name] = row
-    if row.ufunc is not None:
-        BY_UFUNC.setdefault(row.ufunc, row)
+    if row.ufunc is not None and BY_UFUNC.setdefault(row.ufunc, row).name == row.name:
+        BY_UFUNC[row.ufunc] = row
     return row
+
+
+def _module_being_run() -> ModuleType | None:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return sys.modules.get(frame.f_globals["__name__"]) if frame is not None else None
+
+
+def _is_gone(module: ModuleType | None) -> bool:
+    return module is not None and sys.modules.get(module.__name__) is not module

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import wraps
 from operator import attrgetter, is_
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from transpile.locks import Lock
 
-__all__ = ["changed", "dataclass", "once", "replace", "same"]
+__all__ = ["cached_property", "changed", "dataclass", "once", "replace", "same"]
 
 _Record = TypeVar("_Record")
 _Found = TypeVar("_Found")
@@ -42,8 +42,10 @@ else:
 
             if "__init__" in cls.__dict__:
                 return dataclasses.dataclass(frozen=frozen, eq=eq)(cls)
+            # What the standard library takes out of the class; an attempt may be interrupted.
+            given = {k: v for k, v in vars(cls).items() if isinstance(v, dataclasses.Field)}
             cls.__init__, cls.__setstate__ = __init__, __setstate__
-            _waiting[cls] = lambda: _write(cls, frozen, eq)
+            _waiting[cls] = lambda: _write(cls, given, frozen, eq)
             return cls
 
         return wrap if cls is None else wrap(cls)
@@ -101,8 +103,36 @@ def once(find: Callable[[_Record], _Found]) -> Callable[[_Record], _Found]:
     return answer
 
 
+class cached_property(Generic[_Found]):
+    """As `functools.cached_property`, without a lock: that one has, before Python 3.12, a lock for
+    all instances, which a forked child may find taken for ever. Threads that find the value at the
+    same time all get the one that was kept first."""
+
+    def __init__(self, find: Callable[[Any], _Found]) -> None:
+        self._find = find
+        self.__doc__ = find.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> cached_property[_Found]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> _Found: ...
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        return instance.__dict__.setdefault(self._name, self._find(instance))
+
+
 def _complete(cls: type) -> None:
-    """Make a class, and those that it extends, the dataclasses that they say they are."""
+    """Make a class, and those that it extends, the dataclasses that they say they are.
+
+    An interrupt may end this between any two lines. Then the next instance does all of it again:
+    the constructor that calls this is replaced last.
+    """
     with _lock:
         for base in reversed(cls.__mro__):
             write = _waiting.get(base)
@@ -111,25 +141,28 @@ def _complete(cls: type) -> None:
                 _waiting.pop(base, None)
 
 
-def _write(cls: Any, frozen: bool, eq: bool) -> None:
+def _write(cls: Any, given: dict[str, Any], frozen: bool, eq: bool) -> None:
     """The methods, as closures: the standard library compiles a text for each."""
-    del cls.__setstate__
+    for name, unchanged in given.items():
+        setattr(cls, name, unchanged)
     if cls.__doc__ is None:
         cls.__doc__ = cls.__name__
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)
-    given: dict[str, Any] = {"__repr__": _representation([f.name for f in fields if f.repr])}
+    methods: dict[str, Any] = {"__repr__": _representation([f.name for f in fields if f.repr])}
     if eq:
-        given |= _comparison([f.name for f in fields if f.compare])
+        methods |= _comparison([f.name for f in fields if f.compare])
         if not frozen:
-            given["__hash__"] = None
+            methods["__hash__"] = None
     if frozen:
-        given |= _refusals(cls, {f.name for f in fields})
-    for name, function in given.items():
+        methods |= _refusals(cls, {f.name for f in fields})
+    for name, function in methods.items():
         # Python itself gives a class with an __eq__ the __hash__ None.
         if cls.__dict__.get(name) is None:
             setattr(cls, name, function)
-    cls.__init__ = _constructor(cls)  # last: until then other threads wait in the other one
+    cls.__init__ = _constructor(cls)  # until then other threads wait in the other one
+    if "__setstate__" in cls.__dict__:
+        del cls.__setstate__
 
 
 def _representation(names: list[str]) -> Callable[[Any], str]:

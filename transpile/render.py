@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from transpile.loops import (
 )
 from transpile.magnitudes import ordinary_angles
 from transpile.names import Names
+from transpile.on_demand import Later, importing
 from transpile.options import Options
 from transpile.outlined import outlined
 from transpile.paths import data_directory
@@ -59,6 +60,11 @@ from transpile.walks import (
     written,
 )
 
+if TYPE_CHECKING:
+    import jinja2
+else:
+    jinja2 = Later("jinja2")
+
 # Constants with more elements than this are not written out in C.
 LONGEST_CONSTANT = 4096
 ALIGNMENT = 64
@@ -76,8 +82,6 @@ class Text:
 
 @cache
 def _environment() -> Any:
-    import jinja2  # takes 48 ms to import, which a warm start does not need
-
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(data_directory("templates")),
         trim_blocks=True,
@@ -87,6 +91,11 @@ def _environment() -> Any:
     )
     environment.filters.update(FILTERS)
     return environment
+
+
+def _filled_in(template: str, **values: Any) -> str:
+    """A template with these values. Jinja has locks, which a forked child must find free."""
+    return importing(lambda: str(_environment().get_template(template).render(**values)))
 
 
 @in_usual_modes
@@ -143,43 +152,37 @@ class _Renderer:
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
         ] + [*notes(self.libraries), *effort.notes(length)]
-        source = (
-            _environment()
-            .get_template(self.dialect.template)
-            .render(
-                title=self.title,
-                description=types,
-                includes=(*self.dialect.includes, *includes_of(sites), *(complex_ or inside)),
-                header=header,
-                helpers=[*prototypes(self.libraries, self.used), *helpers],
-                reductions=list(self.reductions.values()),
-                constants=constants,
-                kernels=kernels,
-                calls=calls,
-                name=program.name,
-                workspace=program.workspace,
-                entry=entry,
-                setup=self._setup(),
-                sites=sites,
-            )
+        source = _filled_in(
+            self.dialect.template,
+            title=self.title,
+            description=types,
+            includes=(*self.dialect.includes, *includes_of(sites), *(complex_ or inside)),
+            header=header,
+            helpers=[*prototypes(self.libraries, self.used), *helpers],
+            reductions=list(self.reductions.values()),
+            constants=constants,
+            kernels=kernels,
+            calls=calls,
+            name=program.name,
+            workspace=program.workspace,
+            entry=entry,
+            setup=self._setup(),
+            sites=sites,
         )
         needed = {"stddef.h"}
         needed |= {"stdint.h"} if any(d.kind in "iu" or d in HALVES for d in dtypes) else set()
         needed |= {"stdbool.h"} if BOOL in dtypes else set()
-        text = (
-            _environment()
-            .get_template("program.h.j2")
-            .render(
-                title=self.title,
-                contract=types,
-                name=program.name,
-                stack=STACK >> 10,
-                libraries=any(self.libraries),
-                guard=f"TRANSPILE_{program.name}_H",
-                includes=sorted({*needed, *complex_}),
-                entry=entry,
-                sites=sites,
-            )
+        text = _filled_in(
+            "program.h.j2",
+            title=self.title,
+            contract=types,
+            name=program.name,
+            guard=f"TRANSPILE_{program.name}_H",
+            stack=STACK >> 10,
+            libraries=any(self.libraries),
+            includes=sorted({*needed, *complex_}),
+            entry=entry,
+            sites=sites,
         )
         return Text(source, text, bytes(self.binary), length)
 

@@ -8,7 +8,6 @@ the stages of its body are then said to *settle* the carry.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 from transpile.dims import Dim, substitute
 from transpile.graph import Atom, Var
@@ -16,6 +15,7 @@ from transpile.loops import Load
 from transpile.nest import Fused, Nest
 from transpile.placement import Stage
 from transpile.primitives import control as rows
+from transpile.records import cached_property
 from transpile.updates import loads_of, updates_in_time
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import linecache
 import sys
-import threading
 from contextlib import ContextDecorator
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import CodeType, FrameType
 import numpy as np
 
 from transpile.graph import UNKNOWN_SOURCE, Source
+from transpile.interrupts import THREAD
 from transpile.paths import PACKAGE
 
 _OURS = (str(PACKAGE) + "/", str(Path(np.__file__).parent) + "/")
@@ -33,20 +33,13 @@ def user_source() -> Source:
     frame = user_frame()
     if frame is None:
         return UNKNOWN_SOURCE
-    return _source(frame.f_code, frame.f_lineno, _scopes.path)
+    return _source(frame.f_code, frame.f_lineno, THREAD.scope)
 
 
 @lru_cache(maxsize=4096)
 def _source(code: CodeType, line: int, scope: str) -> Source:
     text = linecache.getline(code.co_filename, line).strip()
     return Source(code.co_filename, line, code.co_name, text, scope)
-
-
-class _Scopes(threading.local):
-    path = ""
-
-
-_scopes = _Scopes()
 
 
 class named_scope(ContextDecorator):  # a context and a decorator, like JAX's
@@ -63,11 +56,11 @@ class named_scope(ContextDecorator):  # a context and a decorator, like JAX's
         self._before: list[str] = []
 
     def __enter__(self) -> None:
-        self._before.append(_scopes.path)
-        _scopes.path = f"{_scopes.path}/{self.name}" if _scopes.path else self.name
+        self._before.append(THREAD.scope)
+        THREAD.scope = f"{THREAD.scope}/{self.name}" if THREAD.scope else self.name
 
     def __exit__(self, *_: object) -> None:
-        _scopes.path = self._before.pop()
+        THREAD.scope = self._before.pop()
 
 
 def assigned_name() -> str:

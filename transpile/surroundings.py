@@ -3,7 +3,7 @@
 `table[i]`, with an array that a function closes over and a traced index, is a call of the array's
 own code, which wants a number. So a function that has failed in that way is traced once more with
 copies of itself and of the functions that it names, in whose closures and globals tracers stand for
-the arrays.
+the arrays, and for NumPy one that has other functions in the places of classes that make arrays.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionErr
 _FEW = 64  # items of a container that is looked into
 _DEEP = 4  # containers in containers
 _NOT_USERS = ("transpile", "numpy")  # packages whose functions name no arrays of users
+# By its id: what has another thing in its place in copies of functions, and what gives that.
+IN_COPIES: dict[int, tuple[Any, Callable[[], Any]]] = {}
 
 
 class Surroundings:
@@ -45,6 +47,8 @@ class Surroundings:
         value where there are none."""
         if isinstance(value, np.ndarray) and value.dtype in SHORT_NAMES and value.ndim:
             return self._tracer(value)
+        if id(value) in IN_COPIES:
+            return IN_COPIES[id(value)][1]()
         if isinstance(value, functools.partial):
             return self._partial(value)
         if isinstance(value, MethodType):

@@ -21,7 +21,6 @@ class Rest:
     def __init__(self) -> None:
         self._lock = Lock()
         self._load: Callable[[], None] | None = None
-        self._is_loading = False
 
     def comes_from(self, load: Callable[[], None]) -> None:
         """What imports these modules."""
@@ -30,17 +29,13 @@ class Rest:
     def complete(self) -> bool:
         """Import what is not imported yet, and tell whether there was something. What is looked
         for meanwhile is there or not."""
-        if self._load is None:
+        if self._load is None or self._lock.is_ours():  # by this thread, further out
             return False
         with self._lock:
-            if self._load is None or self._is_loading:
+            if self._load is None:
                 return False
-            self._is_loading = True
-            try:
-                self._load()
-                self._load = None
-            finally:
-                self._is_loading = False
+            self._load()
+            self._load = None
             return True
 
 

@@ -7,7 +7,6 @@ that one become captured values, the leading inputs of the inner graph.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -17,6 +16,7 @@ import numpy as np
 
 from transpile import errors
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var, silenced
+from transpile.interrupts import THREAD, Result, as_before, between
 from transpile.primitive import Primitive
 from transpile.records import dataclass
 from transpile.source import function_source, user_source
@@ -214,16 +214,9 @@ def constant(value: Any, what: str = "a constant") -> Const:
 # -------------------------------------------------------------------------- the trace under way
 
 
-# What is called when a trace begins, and when it has ended.
-AROUND_TRACES: list[tuple[Callable[[], None], Callable[[], None]]] = []
-
-
-class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.traces: list[Trace] = []
-
-
-_stack = _Stack()
+# By the module that wants it: what is called with a trace when it begins, and, once or more often,
+# when it has ended.
+AROUND_TRACES: dict[str, tuple[Callable[[Trace], None], Callable[[Trace], None]]] = {}
 
 
 @contextmanager
@@ -232,21 +225,41 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
     What has some is an UnexpectedTracerError.
     """
-    before, _stack.traces = _stack.traces, []
+    before, THREAD.traces = THREAD.traces, ()
     try:
         yield
     finally:
-        _stack.traces = before
+        THREAD.traces = before
 
 
 def current_trace() -> Trace | None:
     """The trace under way in this thread, or None."""
-    return _stack.traces[-1] if _stack.traces else None
+    traces = THREAD.traces
+    return traces[-1] if traces else None
 
 
 def the_trace() -> Trace:
     """The trace under way, where there is one for sure."""
-    return _stack.traces[-1]
+    trace: Trace = THREAD.traces[-1]
+    return trace
+
+
+def _under_way(trace: Trace, run: Callable[[], Result]) -> Result:
+    """The result of `run()`, during which the trace is the one under way in this thread."""
+    restore = as_before()
+
+    def begin() -> None:
+        for before, _ in AROUND_TRACES.values():
+            before(trace)
+        THREAD.traces = (*THREAD.traces, trace)
+
+    def end() -> None:
+        restore()
+        trace.active = False
+        for _, after in AROUND_TRACES.values():
+            after(trace)
+
+    return between(begin, run, end)
 
 
 def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
@@ -285,12 +298,13 @@ def trace_nested(
     trace.inputs = [Var(t, n) for t, n in zip(types, names, strict=True)]
     if known is not None:
         trace.known = dict(zip(trace.inputs, known, strict=True))
-    for begin, _ in AROUND_TRACES:
-        begin()
-    _stack.traces.append(trace)
-    try:
+
+    def run() -> tuple[tuple[Atom, ...], Any]:
         leaves, extra = function(*[Tracer(trace, v) for v in trace.inputs])
-        outputs = tuple(trace.atom(leaf) for leaf in leaves)
+        return tuple(trace.atom(leaf) for leaf in leaves), extra
+
+    try:
+        outputs, extra = _under_way(trace, run)
     except (TypeError, ValueError) as problem:
         # np.zeros(traced) asks for an int, array[0] = traced for a float; they say something else
         # when they do not get one.
@@ -298,11 +312,6 @@ def trace_nested(
         if trace.refused is None or is_other or isinstance(problem, errors.TracerError):
             raise
         raise trace.refused from problem
-    finally:
-        _stack.traces.pop()
-        trace.active = False
-        for _, end in AROUND_TRACES:
-            end()
     captured = [tracer for tracer, _ in trace.captures.values()]
     inputs = (*[var for _, var in trace.captures.values()], *trace.inputs)
     graph = Graph(inputs, tuple(trace.equations), outputs, trace.name, source=source)

@@ -23,7 +23,7 @@ from transpile.locks import Lock
 from transpile.log import Log
 from transpile.options import Options
 from transpile.parameters import Bound, Parameters
-from transpile.records import dataclass
+from transpile.records import cached_property, dataclass
 from transpile.reserve import RESERVE
 from transpile.signature import (
     TRACED,
@@ -178,7 +178,7 @@ class Wrapped:
             print(traced.jaxpr)
         return compiled.run(leaves)
 
-    @functools.cached_property
+    @cached_property
     def _shown(self) -> weakref.WeakSet[Traced]:
         return weakref.WeakSet()
 

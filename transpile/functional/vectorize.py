@@ -7,10 +7,8 @@ The mapped axes move to the front on the way in and to their places on the way o
 from __future__ import annotations
 
 import functools
-import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +24,7 @@ from transpile.functional.flat import (
     value_type,
 )
 from transpile.functional.gradients import named_like
+from transpile.interrupts import THREAD, Result, as_before, between
 from transpile.primitive import Axis
 from transpile.primitives.rules import spread
 from transpile.signature import describe, type_text
@@ -179,9 +178,7 @@ class _Examples:
                 next(given) if m else x for x, m in zip(self.leaves, self.is_mapped, strict=True)
             ]
             args, kwargs = self.in_tree.unflatten(leaves)
-            with bound(axis):
-                result = fun(*args, **kwargs)
-            return self._without_float0(result)
+            return self._without_float0(_with_axis(axis, lambda: fun(*args, **kwargs)))
 
         return of_example
 
@@ -240,27 +237,19 @@ def placed(value: Any, is_batched: bool, place: int | None, size: Index) -> Any:
 # ------------------------------------------------------------------------------------ axis names
 
 
-class _Names(threading.local):
-    def __init__(self) -> None:
-        self.axes: list[Axis] = []
+def _with_axis(axis: Axis, run: Callable[[], Result]) -> Result:
+    """The result of `run()`, which can refer to the axis by its name, if it has one."""
 
+    def begin() -> None:
+        THREAD.axes = (*THREAD.axes, axis)
 
-_bound = _Names()
-
-
-@contextmanager
-def bound(axis: Axis) -> Iterator[None]:
-    """The code in this context can refer to the axis by its name, if it has one."""
-    _bound.axes.append(axis)
-    try:
-        yield
-    finally:
-        _bound.axes.pop()
+    return between(begin, run, as_before())
 
 
 def named_axis(name: Hashable) -> Axis:
     """The innermost mapped axis of that name, around the code that is being traced."""
-    for axis in reversed(_bound.axes):
+    axis: Axis
+    for axis in reversed(THREAD.axes):
         if axis.name is not None and axis.name == name:
             return axis
     raise NameError(f"{user_source()}: unbound axis name: {name}")

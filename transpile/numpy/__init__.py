@@ -6,7 +6,6 @@ arguments, and graph equations when there is one. `numpy.f(...)` on traced value
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as _numpy
@@ -16,6 +15,7 @@ from transpile.dtypes import issubdtype
 from transpile.numpy import arrays_of_lists
 from transpile.numpy.at import at
 from transpile.numpy.operands import EXPORTS
+from transpile.on_demand import imported
 from transpile.tracer import RARE_FUNCTIONS
 from transpile.types import finfo
 
@@ -64,7 +64,7 @@ _FURTHER = (
 
 def _import_all(modules: tuple[str, ...]) -> None:
     for module in modules:
-        import_module(f"{__name__}.{module}")
+        imported(f"{__name__}.{module}")
 
 
 _import_all(_USUAL)
@@ -119,7 +119,7 @@ def _named(name: str) -> Any:
         return _PLACED[name]
     if name in _OWN:
         module, own = _OWN[name]
-        return getattr(import_module(f"{__name__}.{module}"), own)
+        return getattr(imported(f"{__name__}.{module}"), own)
     value = arrays_of_lists.of_numpy(name)
     if name in _SHARED or isinstance(value, _numpy.ufunc):
         return value
@@ -142,7 +142,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """A name that is used for the first time; or say what is missing."""
     if name in ("fft", "linalg"):
-        return import_module(f"{__name__}.{name}")
+        return imported(f"{__name__}.{name}")
     found = _all() if name == "__all__" else _named(name)
     if found is not None or name == "newaxis":
         globals()[name] = found

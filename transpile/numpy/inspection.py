@@ -11,7 +11,6 @@ import numpy as np
 from transpile.numpy.elementwise import where
 from transpile.numpy.operands import (
     EXPORTS,
-    NUMPYS,
     Array,
     as_array,
     common_shape,
@@ -50,7 +49,7 @@ def _of_shapes(function: Callable[..., Any]) -> None:
 for _function in (
     np.common_type,
     np.einsum_path,
-    NUMPYS.broadcast,
+    np.broadcast,
 ):
     _of_shapes(_function)
 
@@ -91,7 +90,7 @@ def _enumerated(a: Array) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 broadcast = EXPORTS["broadcast"]
-ndenumerate = EXPORTS["ndenumerate"] = dispatching(NUMPYS.ndenumerate, _enumerated)
+ndenumerate = EXPORTS["ndenumerate"] = dispatching(np.ndenumerate, _enumerated)
 
 
 @implements(np.array_equiv)

@@ -15,7 +15,6 @@ import numpy as np
 from transpile.dims import Shape, product
 from transpile.numpy.operands import (
     EXPORTS,
-    NUMPYS,
     Array,
     as_array,
     axis_of,
@@ -113,7 +112,7 @@ class vectorize:
     results, `excluded` names arguments that are passed on as they are.
     """
 
-    __wrapped__: Any = NUMPYS.vectorize  # whose name this has in the namespace
+    __wrapped__: Any = np.vectorize  # whose name this has in the namespace
 
     def __init__(
         self,

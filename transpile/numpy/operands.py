@@ -10,7 +10,7 @@ import functools
 import operator
 import warnings
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace, TracebackType
+from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,11 +43,6 @@ Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them
 DType = np.dtype[Any]
 NOTHING: Any = np._NoValue  # NumPy's mark of an argument left out
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-# While a function is being traced, NumPy has ours under these names (`arrays_of_lists.py`).
-NUMPYS = SimpleNamespace(
-    broadcast=np.broadcast, c_=np.c_, ndenumerate=np.ndenumerate, r_=np.r_, vectorize=np.vectorize
-)
 
 # -------------------------------------------------------------------------------------- errors
 

@@ -9,7 +9,6 @@ import numpy as np
 from transpile.numpy.creation import linspace
 from transpile.numpy.joins import concatenate
 from transpile.numpy.operands import (
-    NUMPYS,
     Array,
     as_array,
     broadcast_in_dim,
@@ -150,5 +149,5 @@ def _is_scalar(part: Any) -> bool:
     return not isinstance(part, slice) and as_array(part).ndim == 0
 
 
-r_ = Joined(NUMPYS.r_, 0, 1, -1)
-c_ = Joined(NUMPYS.c_, -1, 2, 0)
+r_ = Joined(np.r_, 0, 1, -1)
+c_ = Joined(np.c_, -1, 2, 0)

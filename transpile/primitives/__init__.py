@@ -4,8 +4,7 @@ Those that any trace uses are imported with the functions that use them. The oth
 what makes such rows, or when the table is asked for one, or for all.
 """
 
-from importlib import import_module
-
+from transpile.on_demand import imported
 from transpile.primitive import RARE_ROWS
 
 _FAMILIES = (
@@ -32,7 +31,7 @@ _FAMILIES = (
 
 def _import_all() -> None:
     for family in _FAMILIES:
-        import_module(f"{__name__}.{family}")
+        imported(f"{__name__}.{family}")
 
 
 RARE_ROWS.comes_from(_import_all)

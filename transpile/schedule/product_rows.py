@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from functools import cached_property
 from itertools import accumulate
 
 from transpile.dims import Dim, Index, Shape, Symbol, product, substitute
@@ -37,7 +36,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, dataclass, replace, same
+from transpile.records import cached_property, changed, dataclass, replace, same
 from transpile.schedule.row_kernels import (
     Lead,
     RowNest,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from transpile.graph import Atom, Const, Graph, Var, live_equations
+from transpile.interrupts import THREAD, as_before, between
 from transpile.trace import evaluate
 
 
@@ -19,26 +19,18 @@ def interpret(graph: Graph, values: Sequence[Any]) -> list[Any]:
 
 def interpret_up_to(graph: Graph, values: Sequence[Any], most: int) -> list[Any] | None:
     """As `interpret`; None where loops make more than so many equations of it."""
-    before, _limit.left = _limit.left, most
+
+    def begin() -> None:
+        THREAD.most_equations = most
+
     try:
-        return interpret(graph, values)
+        return between(begin, lambda: interpret(graph, values), as_before())
     except _TooLongError:
         return None
-    finally:
-        _limit.left = before
 
 
 class _TooLongError(Exception):
     """There are more equations to compute than were allowed."""
-
-
-class _Limit(threading.local):
-    """How many equations this thread may compute; None: as many as there are."""
-
-    left: int | None = None
-
-
-_limit = _Limit()
 
 
 class Interpreter:
@@ -60,9 +52,9 @@ class Interpreter:
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs, as arrays."""
-        if _limit.left is not None:
-            _limit.left -= 1 + len(self._equations)
-            if _limit.left < 0:
+        if THREAD.most_equations is not None:
+            THREAD.most_equations -= 1 + len(self._equations)
+            if THREAD.most_equations < 0:
                 raise _TooLongError
         environment: dict[Var, Any] = {
             v: np.asarray(x, v.type.dtype) for v, x in zip(self.graph.inputs, values, strict=True)

@@ -1,0 +1,289 @@
+"""Forks at any moment: the child waits for nobody who is not there, and NumPy is NumPy's in it."""
+
+import ast
+import gc
+import json
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import transpile
+from transpile import locks
+from transpile.garbage import without_collector
+from transpile.locks import Lock, undivided
+from transpile.numpy import arrays_of_lists
+from transpile.on_demand import imported
+from transpile.trace import current_trace
+
+PACKAGE = Path(transpile.__file__).parent
+KEPT = {name: getattr(np, name) for name in ("array", "asarray", "full", "vectorize", "broadcast")}
+CALLED = vars(np.vectorize)["__call__"]
+
+
+def fork(function, seconds=60):
+    """The exit status of a forked child that runs `function`; 1 where it raises, -14 for a hang."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(seconds)
+            function()
+            status = 0
+        except BaseException as error:
+            os.write(2, f"in the child: {error!r}\n".encode())
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+class Meanwhile:
+    """Another thread is inside of `function(wait)` while the block runs, and ends with it."""
+
+    def __init__(self, function):
+        self._inside, self._go = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=function, args=(self._wait,))
+
+    def _wait(self):
+        self._inside.set()
+        assert self._go.wait(60)
+
+    def __enter__(self):
+        self._thread.start()
+        assert self._inside.wait(60)
+
+    def __exit__(self, *_):
+        self._go.set()
+        self._thread.join()
+
+
+def first_calls(number=0.5):
+    """Trace, compile and call functions that nobody has called before."""
+
+    def f(x):
+        return np.array([x.sum(), number]) + np.sort(x)[:2]
+
+    x = np.array([3.0, 1.0, 2.0])
+    options = {"opt_level": 0}
+    np.testing.assert_allclose(transpile.jit(f, compiler_options=options)(x), f(x))
+    slope = transpile.grad(lambda x: (f(x) ** 2).sum())
+    np.testing.assert_allclose(slope(x), transpile.jit(slope, compiler_options=options)(x))
+
+
+def numpy_is_numpys():
+    """Nothing of NumPy's is replaced."""
+    assert all(getattr(np, name) is value for name, value in KEPT.items())
+    assert vars(np.vectorize)["__call__"] is CALLED
+    assert pickle.loads(pickle.dumps(np.asarray)) is np.asarray
+    assert not isinstance(1, np.vectorize)
+
+
+def test_a_child_forked_while_another_thread_traces():
+    def trace(wait):
+        transpile.jit(lambda x: wait() or x + 1)(np.ones(3))
+
+    def child():
+        numpy_is_numpys()
+        assert current_trace() is None
+        first_calls(os.getpid())
+        numpy_is_numpys()
+
+    with Meanwhile(trace):
+        assert np.asarray is not KEPT["asarray"]
+        assert fork(child) == 0
+    numpy_is_numpys()
+
+
+def test_a_child_forked_by_the_function_that_is_traced():
+    """It goes on tracing in the child."""
+
+    def f(x):
+        children.append(os.fork())
+        return np.array([x[0], 2.0])
+
+    children = []
+    found = transpile.jit(f, compiler_options={"opt_level": 0})(np.ones(2))
+    is_right = found.tolist() == [1, 2] and np.array is KEPT["array"]
+    (child,) = children
+    if child == 0:
+        os._exit(0 if is_right else 1)
+    assert is_right and os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_child_forked_while_another_thread_holds_every_lock(monkeypatch):
+    monkeypatch.setattr(locks, "LONGEST_WAIT", 0.05)  # sections do not last as long as this one
+
+    def hold(wait):
+        held = [lock for lock in tuple(locks._locks) if lock.acquire(timeout=1)]
+        assert len(held) > 5
+        wait()
+        for lock in held:
+            lock.release()
+
+    with Meanwhile(hold):
+        assert fork(lambda: first_calls(os.getpid())) == 0
+    first_calls(7)
+
+
+def test_the_locks_of_the_thread_that_forks_stay_its_own():
+    lock, other = Lock(), Lock()
+
+    def child():
+        assert lock.is_ours() and not other.is_ours()
+        lock.release()
+        assert other.acquire(timeout=1)
+        started = threading.Thread(target=lambda: os._exit(0 if lock.acquire(timeout=5) else 1))
+        started.start()
+        started.join()
+
+    with Meanwhile(lambda wait: other.acquire() and wait()):
+        lock.acquire()
+        assert fork(child) == 0
+        assert lock.is_ours()
+        lock.release()
+
+
+def test_the_collector_is_on_in_a_child_forked_while_another_thread_compiles():
+    def child():
+        assert gc.isenabled()
+
+    with Meanwhile(without_collector):
+        assert not gc.isenabled()
+        assert fork(child) == 0
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert without_collector(lambda: fork(lambda: int(gc.isenabled()) and os._exit(9))) == 0
+
+
+def test_a_fork_waits_for_an_import(tmp_path, monkeypatch):
+    (tmp_path / "slow_module_of_a_test.py").write_text(
+        "import time\nfirst = 1\ntime.sleep(0.5)\nlast = 2\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    started = threading.Thread(target=imported, args=("slow_module_of_a_test",))
+    started.start()
+    while "slow_module_of_a_test" not in sys.modules:
+        time.sleep(0.01)
+
+    def child():
+        assert __import__("slow_module_of_a_test").last == 2
+
+    assert fork(child, 20) == 0
+    started.join()
+
+
+def test_a_fork_waits_for_nothing_for_ever(monkeypatch):
+    monkeypatch.setattr(locks, "LONGEST_WAIT", 0.2)
+
+    def stay(wait):
+        with undivided():
+            wait()
+
+    def child():
+        with undivided():
+            first_calls(os.getpid())
+
+    before = time.monotonic()
+    with Meanwhile(stay):
+        assert fork(child) == 0
+        assert time.monotonic() - before > 0.2
+        with undivided():  # and in a section of its own a thread may fork too
+            assert fork(child) == 0
+
+
+def test_forks_at_random_moments_while_others_trace_and_compile():
+    code = """
+        import json, os, random, signal, sys, threading, time
+        import numpy as np, transpile
+
+        options = {"opt_level": 0}
+        x = np.random.default_rng(0).normal(size=(60, 40))
+
+        def function(c):
+            return lambda x: np.array([np.exp(x * c).sum(), c]) * np.cumsum(x, axis=1)[0, :2]
+
+        def call(c):
+            f = function(c)
+            return np.allclose(transpile.jit(f, compiler_options=options)(x), f(x))
+
+        problems, done = [], threading.Event()
+
+        def work(n):
+            k = 0
+            while not done.is_set():
+                k += 1
+                if not call(n + k / 1000):
+                    problems.append("a wrong result in a thread")
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        draw = random.Random(int(sys.argv[1]))
+        for n in range(int(sys.argv[2])):
+            time.sleep(draw.random() * 0.2)
+            child = os.fork()
+            if child == 0:
+                signal.alarm(100)
+                right = call(-1 - n) and type(np.array) is type(len)
+                os._exit(0 if right else 1)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if status:
+                problems.append(f"fork {n}: {status}")
+        done.set()
+        for thread in threads:
+            thread.join()
+        print(json.dumps(problems))
+    """
+    arguments = [str(random.randrange(10**6)), os.environ.get("TRANSPILE_TEST_FORKS", "6")]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
+
+
+def test_no_lock_is_unknown_to_forks():
+    """All locks are `transpile.locks.Lock`; before Python 3.12 functools has one in each
+    cached_property."""
+    forbidden = {"Lock", "RLock", "Condition", "Semaphore", "Barrier", "cached_property"}
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.name == "locks.py" or not any(word in text for word in forbidden):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            where = f"{path}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                is_other = node.value.id in ("threading", "functools", "queue", "_thread")
+                assert not (is_other and node.attr in forbidden), where
+            if isinstance(node, ast.ImportFrom) and node.module in ("threading", "functools"):
+                assert not {alias.name for alias in node.names} & forbidden, where
+
+
+def test_what_a_fork_forgets_is_what_other_threads_trace():
+    def trace(wait):
+        transpile.make_jaxpr(lambda x: wait() or x + 1)(np.ones(3))
+
+    def child():
+        assert len(arrays_of_lists._tracing) == 1
+        assert transpile.make_jaxpr(lambda x: np.array([x, 1.0]))(1.0).outputs
+        os._exit(0)
+
+    def traced(x):
+        assert fork(child) == 0
+        return x
+
+    with Meanwhile(trace):
+        transpile.make_jaxpr(traced)(np.ones(3))
+    numpy_is_numpys()
