@@ -21,7 +21,7 @@ from transpile.load import PROGRAM, THREADS
 from transpile.options import Options
 from transpile.own_libraries import own_library
 from transpile.records import replace
-from transpile.threads import pool_for
+from transpile.threads import pool_for, wrapping
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "runtime_c" / "python" / "threads.c"
@@ -42,7 +42,7 @@ def built_checks(directory, *words):
     library = directory / "libgomp.so"
     subprocess.run([*cc, "-fPIC", "-shared", "-pthread", SOURCE, "-o", library], check=True)
     program = directory / "checks"
-    link = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-pthread"]
+    link = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-pthread", *wrapping()]
     subprocess.run([*cc, "-fopenmp", CHECKS, "-o", program, *link], check=True)
     return program
 
@@ -107,6 +107,119 @@ def test_teams_are_as_large_as_the_environment_says(checks, given, expected):
 def test_teams_are_as_large_as_the_processors_allowed(checks):
     one = {min(os.sched_getaffinity(0))}
     assert run(checks, "sizes", processors=one) == "1 1\n"
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({"OMP_NUM_THREADS": "6", "OMP_THREAD_LIMIT": "4"}, 4),
+        ({"OMP_NUM_THREADS": " 4 , 2"}, 4),
+        ({"OMP_NUM_THREADS": "4x"}, None),
+        ({"OMP_NUM_THREADS": "100000"}, None),
+        ({"OMP_THREAD_LIMIT": "1"}, 1),
+        ({"OMP_NUM_THREADS": "64", "OMP_DYNAMIC": "true"}, None),
+        ({"OMP_NUM_THREADS": "64", "OMP_DYNAMIC": "false"}, 64),
+        ({"OMP_NUM_THREADS": "3", "OMP_PROC_BIND": "close"}, 3),
+        ({"OMP_NUM_THREADS": "3", "OMP_PROC_BIND": "false"}, 3),
+    ],
+)
+def test_variables_of_openmp_decide_together(checks, settings, expected):
+    expected = expected or len(os.sched_getaffinity(0))
+    assert run(checks, "sizes", **settings) == f"{expected} {expected}\n"
+
+
+@pytest.mark.parametrize("bind", ["true", "false", "close", "spread", "master"])
+def test_all_constructs_hold_wherever_threads_run(checks, bind):
+    assert run(checks, OMP_PROC_BIND=bind) == ""
+
+
+BOUND = """
+import json, os
+import numpy as np
+import transpile
+before = set(os.listdir("/proc/self/task"))
+f = transpile.jit(lambda x: np.exp(x) * 3, compiler_options={"num_threads": 3})
+for _ in range(3):
+    f(np.ones(300_000))
+workers = sorted(set(os.listdir("/proc/self/task")) - before)
+print(json.dumps([sorted(os.sched_getaffinity(int(worker))) for worker in workers]))
+"""
+
+
+def test_where_workers_run_is_as_the_environment_says():
+    def places(bind):
+        environment = {**os.environ, "OMP_PROC_BIND": bind}
+        words = [sys.executable, "-c", BOUND]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+        return json.loads(done.stdout)
+
+    everywhere = sorted(os.sched_getaffinity(0))
+    assert places("false") == [everywhere, everywhere]
+    assert [len(processors) for processors in places("close")] == [1, 1]
+
+
+def test_a_child_counts_its_processors_anew(program):
+    def child():
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        f = transpile.jit(lambda x: np.exp(x) * 3)
+        f(np.ones(300_000))
+        assert len(os.listdir("/proc/self/task")) == 1
+
+    transpile.jit(lambda x: np.exp(x) * 3)(np.ones(300_000))
+    assert fork(child) == 0
+
+
+@pytest.mark.parametrize("how", ["LD_PRELOAD", "RTLD_GLOBAL"])
+def test_another_openmp_in_the_process_is_not_taken_for_the_pool(how):
+    code = """
+import ctypes, os, sys
+if sys.argv[1] == "RTLD_GLOBAL":
+    ctypes.CDLL("libgomp.so.1", ctypes.RTLD_GLOBAL)
+ctypes.CDLL(None).GOMP_parallel  # it is there for everyone
+import numpy as np
+import transpile
+f = transpile.jit(lambda x: np.exp(x) * 3, compiler_options={"num_threads": 3})
+x = np.ones(300_000)
+f(x)
+pid = os.fork()
+f(x)
+if pid == 0:
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    environment = {**os.environ, **({"LD_PRELOAD": "libgomp.so.1"} if how == "LD_PRELOAD" else {})}
+    words = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code, how]
+    subprocess.run(words, check=True, timeout=60, env=environment)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_matrix_products_and_transforms_have_no_more_threads_than_asked_for(count):
+    code = f"""
+import os
+import numpy as np
+import transpile
+before = len(os.listdir("/proc/self/task"))
+options = {{"num_threads": {count}}}
+random = np.random.default_rng(0)
+x = random.normal(size=(600, 600))
+deep = random.normal(size=(8, 100_000))
+rows = random.random((2000, 300))
+calls = [
+    (lambda x: x @ x, x),
+    (lambda x: np.tanh(x @ x) @ x, x),
+    (lambda x: x @ x.T, deep),
+    (np.fft.fft, deep),
+    (lambda x: np.sort(x, axis=1), rows),
+    (lambda x: np.cumsum(x, axis=1), deep),
+    (lambda x: np.exp(x).sum(axis=0), rows),
+]
+for function, argument in calls:
+    got = transpile.jit(function, compiler_options=options)(argument)
+    np.testing.assert_allclose(got, function(argument), rtol=1e-6, atol=1e-6)
+    assert len(os.listdir("/proc/self/task")) - before < {count}, function
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "5", "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 # -- in Python -------------------------------------------------------------------------------------

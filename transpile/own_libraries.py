@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,6 +15,8 @@ from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.paths import data_directory
 
+_INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
 if TYPE_CHECKING:
     import shutil
 else:
@@ -21,6 +24,13 @@ else:
 
 
 _Used = TypeVar("_Used")
+
+
+def own_files(path: Path) -> list[Path]:
+    """A C file and those of our own that it includes, each after what it includes."""
+    text = path.read_text(encoding="utf-8")
+    inside = [own_files(path.parent / name) for name in _INCLUDED.findall(text)]
+    return [*(part for parts in inside for part in parts), path]
 
 
 def own_library(
@@ -42,9 +52,10 @@ def own_library(
     options = Options(opt_level=2, march="", openmp=False, cc=cc)
     path = data_directory("runtime_c") / "python" / f"{source}.c"
     name = f"transpile_{source}"
+    files = own_files(path)
     parts = {
         "target": toolchain.target(options),
-        "source": path.read_text(encoding="utf-8"),
+        "source": "".join(file.read_text(encoding="utf-8") for file in files),
         **(further or {}),
     }
     try:
@@ -57,8 +68,9 @@ def own_library(
     ingredients = {**toolchain.ingredients(compiler, options), **parts, "flags": " ".join(flags)}
 
     def build(directory: Path) -> None:
+        for file in files:
+            shutil.copyfile(file, directory / file.name)
         copy = directory / path.name
-        shutil.copyfile(path, copy)
         log = toolchain.build_shared(compiler, copy, directory / f"{source}.so", flags)
         (directory / "build.log").write_text(log, encoding="utf-8")
 

@@ -146,7 +146,7 @@ class _Renderer:
         self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
         kernels, calls, length = functions_and_calls(kernels)
-        helpers = runtime.collect(self.used, outlined(kernels))
+        helpers = runtime.collect(self.used, outlined(kernels), self.options.num_threads)
         types = [
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))

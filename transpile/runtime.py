@@ -118,6 +118,7 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop that ends a word, not an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
+_PARALLEL = re.compile(r"#pragma omp parallel(?: for)?")
 _ENUM = re.compile(r"\benum\s*\w*\s*\{(.*?)\}", re.DOTALL)
 _TYPE = re.compile(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", re.MULTILINE)
 _CONSTANT = re.compile(r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", re.MULTILINE)
@@ -313,9 +314,12 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
     )
 
 
-def collect(names: Iterable[str], changed: Mapping[str, str] = NOTHING) -> list[str]:
+def collect(
+    names: Iterable[str], changed: Mapping[str, str] = NOTHING, threads: int = 0
+) -> list[str]:
     """The texts of these helpers and of all that they use, each after what it uses; `changed` has
-    other texts for some of them."""
+    other texts for some of them. Their parallel loops have so many `threads`, where that is given.
+    """
     texts: dict[str, None] = {}
     said: set[str] = set()
     done: set[str] = set()
@@ -334,7 +338,8 @@ def collect(names: Iterable[str], changed: Mapping[str, str] = NOTHING) -> list[
                 visit(word)
         comment = f"{item.comment}\n" if item.comment and item.comment not in said else ""
         said.add(item.comment)
-        texts[comment + _IDENTIFIER.sub(_to_library, text)] = None
+        text = comment + _IDENTIFIER.sub(_to_library, text)
+        texts[_PARALLEL.sub(rf"\g<0> num_threads({threads})", text) if threads else text] = None
 
     for name in sorted(names):
         visit(name)

@@ -1,13 +1,16 @@
 """The threads of parallel loops: one pool for all the programs that Python loads.
 
 gcc makes of OpenMP's directives calls of the functions of a library. `runtime_c/python/threads.c`
-has these functions, too, and waits less than the library that comes with gcc (decision k). A
-program is linked to it by name alone, and finds it because `load.py` has loaded it before. It
-stands in the program's entry of the cache, so that a warm start has nothing to look for.
+has these functions, too, and waits less than the library that comes with gcc (decision k). They
+have names of their own there, to which the linker leads the calls: a process may well have another
+OpenMP library, loaded before. A program is linked to the pool by name alone, and finds it because
+`load.py` has loaded it before. It stands in the program's entry of the cache, so that a warm start
+has nothing to look for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +21,20 @@ from transpile.errors import InternalError
 from transpile.load import PROGRAM, THREADS
 from transpile.options import Options
 from transpile.own_libraries import own_library
+from transpile.paths import data_directory
 
 _NAME = "libtranspile-threads.so"
 # What gcc asks the linker for.
 _GNU = "libgomp.so"
+_ENTRY = re.compile(r"\bENTRY\((\w+)\)\(")
 # What in a C text becomes calls of that library.
 _PARALLEL = ("#pragma omp parallel", "omp_get_")
+
+
+def wrapping() -> tuple[str, ...]:
+    """What makes a linker lead calls of OpenMP's functions to the pool's."""
+    text = (data_directory("runtime_c") / "python" / "threads.c").read_text(encoding="utf-8")
+    return tuple(f"-Wl,--wrap={name}" for name in dict.fromkeys(_ENTRY.findall(text)))
 
 
 @contextmanager
@@ -43,7 +54,7 @@ def pool_for(compiler: Compiler, options: Options, source: Path) -> Iterator[tup
         linked.write_bytes(
             own_library("threads", words, lambda entry: entry.read(THREADS), cc=options.cc)
         )
-    yield ("-L.", "-Wl,--as-needed")
+    yield ("-L.", "-Wl,--as-needed", *wrapping())
     needed = read_dynamic(directory / PROGRAM).needed
     if any(name.startswith(_GNU) for name in needed):
         raise InternalError(f"{directory / PROGRAM} was not linked to transpile's threads")
