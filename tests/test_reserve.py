@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -179,3 +182,56 @@ def test_a_result_lives_on_after_its_function():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert result.sum() == COUNT
+
+
+SCARCE = """
+import os, resource, sys
+import numpy as np
+import transpile
+from transpile.reserve import RESERVE
+
+how, = sys.argv[1:]
+os.environ["TRANSPILE_CALLS"] = how
+f = transpile.jit(lambda x: x + 1)
+g = transpile.jit(lambda x: np.sort(x))
+small, big = np.zeros(10 << 20), np.zeros(70 << 20)  # 80 and 560 MiB
+for function in (f, g):
+    function.lower(small).compile(), function.lower(big).compile()
+few = np.arange(50_000.0)[::2]
+for _ in range(3):
+    f(few[:, None])
+for _ in range(3):
+    f(small)
+def limit(room):
+    results = [f(small) for _ in range(6)]
+    del results
+    assert RESERVE.kept() > 400 << 20, RESERVE.kept()
+    now = int(open("/proc/self/statm").read().split()[0]) * 4096
+    resource.setrlimit(resource.RLIMIT_AS, (now + (room << 20), resource.RLIM_INFINITY))
+limit(200)
+assert f(big)[-1] == 1 and RESERVE.kept() == 0
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+limit(1)
+held = []
+try:
+    while True:
+        held.append(np.empty(1000))
+except MemoryError:
+    pass
+many = [f(few[:, None]) for _ in range(50)]
+assert RESERVE.kept() == 0 and many[-1][1] == 3
+limit_now = int(open("/proc/self/statm").read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (limit_now, resource.RLIM_INFINITY))
+try:
+    f(big)
+except MemoryError:
+    print("no more")
+"""
+
+
+@pytest.mark.skipif(not os.path.isfile("/proc/self/statm"), reason="there is no /proc to look at")
+@pytest.mark.parametrize("how", ["python", "c"])
+def test_what_is_kept_is_given_back_before_memory_is_said_to_be_out(how):
+    words = [sys.executable, "-c", SCARCE, how]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "no more\n", done.stderr

@@ -258,6 +258,7 @@ class Executable:
             "workspace": self._makers[-1] or partial(np.empty, self._workspace, _BYTE),
             "fail": lambda code: self._fail(library, code),
             "spare": self._spare,
+            "give_back": reserve.RESERVE.give_back,
             "given": partial(unshared, wanted=tuple(self._aliases.values())),
         }
         if sites:
@@ -352,38 +353,47 @@ def _caller_text(
     inputs: int, outputs: int, aliases: Mapping[int, int], workspace: Workspace, has_sites: bool
 ) -> str:
     """The Python text of `run(leaves)` for a program with so many inputs and outputs; `has_sites`:
-    with callbacks."""
-    lines = ["def run(leaves):"]
-    if inputs:
-        lines.append(f"    {', '.join(f'x{i}' for i in range(inputs))}, = leaves")
+    with callbacks. What takes memory is done once more where that which is kept for later arrays
+    has been in the way."""
+    lines = []
     for i in range(inputs):
         lines += [
-            f"    if not (type(x{i}) is ndarray and x{i}.dtype is dtype{i}",
-            f"            and x{i}.flags.num & {_IN_PLACE} == {_IN_PLACE}):",
-            f"        x{i} = row_major(x{i}, dtype{i}, shape{i})",
+            f"        if not (type(x{i}) is ndarray and x{i}.dtype is dtype{i}",
+            f"                and x{i}.flags.num & {_IN_PLACE} == {_IN_PLACE}):",
+            f"            x{i} = row_major(x{i}, dtype{i}, shape{i})",
         ]
     if aliases:
         arrays = "".join(f"x{i}, " for i in range(inputs))
-        lines.append(f"    {''.join(f'g{i}, ' for i in aliases)}= given(({arrays}))")
+        lines.append(f"        {''.join(f'g{i}, ' for i in aliases)}= given(({arrays}))")
     for i in range(outputs):
         made = f"result{i}()"
-        lines.append(f"    r{i} = {f'{made} if g{i} is None else g{i}' if i in aliases else made}")
+        made = f"{made} if g{i} is None else g{i}" if i in aliases else made
+        lines.append(f"        r{i} = {made}")
     names = [f"x{i}" for i in range(inputs)] + [f"r{i}" for i in range(outputs)]
     further = ["calls.function", "running.context"] if has_sites else []
     pointer = "no_workspace" if workspace == "none" else "from_buffer(scratch)"
     arguments = ", ".join([*(f"from_buffer({n})" for n in names), pointer, *further])
     taken = {"kept": ["spare.pop() if spare else workspace()"], "lent": ["workspace()"], "none": []}
-    lines += [
-        *(f"    scratch = {made}" for made in taken[workspace]),
-        *(["    running = calls.begin()"] if has_sites else []),
-        f"    code = function({arguments})",
-        *(["    spare.append(scratch)"] if workspace == "kept" else []),
-        "    if code:",
-        "        fail(code)",
-        *(["    running.finish()"] if has_sites else []),
-        f"    return [{', '.join(f'r{i}' for i in range(outputs))}]",
-    ]
-    return "\n".join(lines)
+    lines += [f"        scratch = {made}" for made in taken[workspace]]
+    return "\n".join(
+        [
+            "def run(leaves):",
+            *([f"    {', '.join(f'x{i}' for i in range(inputs))}, = leaves"] if inputs else []),
+            "    try:",
+            *(lines or ["        pass"]),
+            "    except MemoryError:",
+            "        if not give_back():",
+            "            raise",
+            *lines,
+            *(["    running = calls.begin()"] if has_sites else []),
+            f"    code = function({arguments})",
+            *(["    spare.append(scratch)"] if workspace == "kept" else []),
+            "    if code:",
+            "        fail(code)",
+            *(["    running.finish()"] if has_sites else []),
+            f"    return [{', '.join(f'r{i}' for i in range(outputs))}]",
+        ]
+    )
 
 
 def _row_major(leaf: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -3,7 +3,7 @@
 The system gives a new large array its pages one by one, when each is first written to, and takes
 them back when the array goes. That can take longer than computing what is written: so the memory of
 large results and workspaces is kept for later ones of about the same size; `clear_caches` gives it
-back. How much is kept at most, in bytes, says the environment variable TRANSPILE_RESERVE_BYTES; 0
+back, and so does a call that gets no memory. How much is kept at most, in bytes, says the environment variable TRANSPILE_RESERVE_BYTES; 0
 keeps nothing.
 """
 
@@ -51,10 +51,19 @@ class Reserve:
         try:
             block = self._unused[rounded].pop()
         except (KeyError, IndexError):
-            block = _Block((rounded + _PAGE,), np.uint8)
+            block = self._new(rounded + _PAGE)
         lent = block.view(_Lent)
         lent.home = self
         return np.ndarray(shape, dtype, lent, offset=-block.ctypes.data % _PAGE)
+
+    def _new(self, size: int) -> Array:
+        """A block of memory that the system gives, or would give without what is kept here."""
+        try:
+            return _Block((size,), np.uint8)
+        except MemoryError:
+            if not self.give_back():
+                raise
+            return _Block((size,), np.uint8)
 
     def take_back(self, block: Array) -> None:
         """Keep a block that no array uses any more, and let go of what is then too much."""
@@ -73,6 +82,12 @@ class Reserve:
             if not blocks:
                 self._unused.pop(size, None)
             return
+
+    def give_back(self) -> bool:
+        """Give everything that is kept back to the system; tell whether that was anything."""
+        had = self.kept() > 0
+        self.clear()
+        return had
 
     def clear(self) -> None:
         """Give everything that is kept back to the system."""

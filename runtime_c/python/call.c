@@ -611,6 +611,33 @@ static PyObject *output_array(const Entry *entry, int output, const Leaves *leav
                                 node->shape, NULL, NULL, 0, NULL);
 }
 
+/* After an error: whether it was about memory, and some that was kept for later arrays has been
+   given back to the system. Then there is no error any more, and it pays to try again. */
+static int may_try_again(void)
+{
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        return 0;
+    }
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *module = PyImport_ImportModule("transpile.reserve");
+    PyObject *reserve = module == NULL ? NULL : PyObject_GetAttrString(module, "RESERVE");
+    PyObject *had = reserve == NULL ? NULL : PyObject_CallMethod(reserve, "give_back", NULL);
+    const int again = had == Py_True;
+    Py_XDECREF(had);
+    Py_XDECREF(reserve);
+    Py_XDECREF(module);
+    if (again) {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+    else {
+        PyErr_Restore(type, error, traceback);
+    }
+    return again;
+}
+
 static PyObject *take_workspace(const Entry *entry)
 {
     if (has_maker(entry, entry->output_count)) {
@@ -642,6 +669,9 @@ static int run_program(const Entry *entry, const Leaves *leaves, PyObject **resu
     pointers[count++] = NULL;
     if (entry->workspace) {
         workspace = take_workspace(entry);
+        if (workspace == NULL && may_try_again()) {
+            workspace = take_workspace(entry);
+        }
         if (workspace == NULL) {
             return -1;
         }
@@ -737,6 +767,9 @@ static PyObject *run(const Entry *entry, const Leaves *leaves)
     int code = 0;
     while (made < entry->output_count) {
         results[made] = output_array(entry, made, leaves);
+        if (results[made] == NULL && may_try_again()) {
+            results[made] = output_array(entry, made, leaves);
+        }
         if (results[made] == NULL) {
             code = -1;
             break;
