@@ -3,8 +3,8 @@
 The system gives a new large array its pages one by one, when each is first written to, and takes
 them back when the array goes. That can take longer than computing what is written: so the memory of
 large results and workspaces is kept for later ones of about the same size; `clear_caches` gives it
-back, and so does a call that gets no memory. How much is kept at most, in bytes, says the environment variable TRANSPILE_RESERVE_BYTES; 0
-keeps nothing.
+back, and so does a call that gets no memory. How much is kept at most, in bytes, says the
+environment variable TRANSPILE_RESERVE_BYTES; 0 keeps nothing.
 """
 
 from __future__ import annotations
