@@ -311,10 +311,11 @@ def test_a_program_that_was_linked_to_another_library_is_refused(tmp_path):
         InternalError, match=r"program\.so was not linked to transpile's threads"
     )
     source = tmp_path / "program.c"
-    source.write_text("#pragma omp parallel for")
+    source.write_text("void f(void) {\n#pragma omp parallel\nf();\n}\n")
     with refused, pool_for(COMPILER, Options(), source) as words:
         assert words[0] == "-L." and (tmp_path / "libgomp.so").is_file()
-        (tmp_path / PROGRAM).write_bytes(b"\0libgomp.so.1\0")
+        build = [*COMPILER.command, "-fopenmp", "-fPIC", "-shared", source]
+        subprocess.run([*build, "-o", tmp_path / PROGRAM], check=True)
 
 
 def test_a_saved_program_needs_the_systems_openmp(program, tmp_path):
