@@ -213,7 +213,9 @@ PATTERNS = re.compile(
     r"|openblas|scipy_cblas|scipy_LAPACKE|transpile|acc_(get|set|async|wait|init|shutdown|on_device"
     r"|malloc|free|copy|copyin|create|pcopyin|pcreate|present_or|copyout|delete|update_device"
     r"|update_self|map_data|unmap_data|deviceptr|hostptr|is_present|memcpy|attach|detach|prof))_\w*"
-    r"|acc_(malloc|free|init|shutdown|copyin|create|copyout|delete|deviceptr|hostptr)"
+    r"|acc_(malloc|free|init|shutdown|copyin|create|copyout|delete|deviceptr|hostptr|attach|detach"
+    r"|is_present|map_data|unmap_data|on_device|pcopyin|pcreate|register_library|update_device"
+    r"|update_self|wait)|f(32|64)x?(add|sub|mul|div|fma|sqrt)f\d+x?"
 )
 
 
@@ -234,11 +236,13 @@ def is_word(name: str) -> bool:
 
 def is_symbol(name: str) -> bool:
     """Tell whether a library has a function or variable of this name, or may have one."""
-    if name in FUNCTIONS or name in FAMILIES or is_function_of_family(name):
+    if name in FAMILIES or is_function_of_family(name):
         return True
     if any(name.endswith(e) and name.removesuffix(e) in FAMILIES for e in _NUMBERS):
         return True
-    return any(
-        name.endswith(e) and name.removesuffix(e) in FUNCTIONS
-        for e in ("_r", "64", "_l", "_unlocked")
-    )
+    while name not in FUNCTIONS:
+        ending = next((e for e in ("_unlocked", "_r", "_l", "64") if name.endswith(e)), None)
+        if ending is None:
+            return False
+        name = name.removesuffix(ending)
+    return True
