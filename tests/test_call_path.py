@@ -593,7 +593,7 @@ def entry(found, function, fail, **changed):
         "aliases": (-1,),
         "result": ((found.ARRAY, None, ()),),
         "finish": None,
-        "same": (),
+        "guards": (),
         "changed": None,
         "fail": fail,
         "address": ctypes.cast(function, ctypes.c_void_p).value,

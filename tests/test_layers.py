@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 DATA_FLOW = """
     errors escapes locks interrupts on_demand hashes log records tables garbage options paths
     file_sets dims types digits float_modes elf dtypes nodes pytrees tree_prefixes tree
-    tree_util extended graph source primitive dot tracer trace keys parameters closures
-    signature surroundings
+    tree_util extended graph source primitive dot tracer trace keys parameters code_reads
+    guards surveys signature surroundings
     transforms primitives numpy
     passes
     routines products convolutions fourier loops walks well_formed checked_memory run_indices

@@ -68,10 +68,11 @@ def jit(
     compiler_options  names and values of `Options`: opt_level, march, openmp, ...
 
     Arrays, numbers and lists that the function takes from its surroundings are copied while
-    tracing. Warning: a later change is noticed, and traces again, where the function itself names
-    them and they are numbers, arrays up to 4 kB, or short lists and dicts; a larger array is
-    noticed when it is replaced, not when it is changed in place. What a called helper function
-    reads is not watched: make such values arguments, or call `clear_cache()`.
+    tracing. A later change of what it or its helpers name is noticed, and traces again: globals,
+    closures, defaults, attributes at any depth, containers of up to 1024 items, arrays up to 4 kB.
+    Warning: a larger array is noticed when it is replaced, not when it is changed in place; so are
+    longer containers, and objects of installed packages (docs/traces.md has the list, and
+    `explain_cache_misses` logs them). Make such values arguments, or call `clear_cache()`.
 
     What the function does besides happens once, while it is traced: a `print`, a draw from
     `np.random`. `a[i] = v` and `a += v` do what they do in NumPy, on views and on arguments too:

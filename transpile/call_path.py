@@ -21,10 +21,10 @@ import numpy as np
 
 from transpile import tree
 from transpile.cache import Entry
-from transpile.closures import Watch
 from transpile.entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.executable import Direct
+from transpile.guards import Watch
 from transpile.keys import KEYWORDS
 from transpile.load import DamagedLibraryError, spelling
 from transpile.locks import Lock
@@ -97,7 +97,7 @@ def put(entries: list[Any], key: tuple[Any, ...], compiled: InProcess, watch: Wa
     kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
     if not all(map(_fits, (leaves[k] for k in kept), direct.inputs)):
         return
-    same, rest = watch.comparisons() if watch is not None else ((), None)
+    guards, rest = watch.comparisons() if watch is not None else ((), None)
     entry = found.Entry(
         key=key,
         arguments=tuple(nodes),
@@ -108,7 +108,7 @@ def put(entries: list[Any], key: tuple[Any, ...], compiled: InProcess, watch: Wa
         aliases=tuple(kept[k] if k >= 0 else -1 for k in direct.aliases),
         result=_result(found, compiled.out_tree),
         finish=compiled.out_tree.unflatten,
-        same=same,
+        guards=guards,
         changed=rest.changed if rest is not None else None,
         fail=direct.fail,
         address=direct.address,

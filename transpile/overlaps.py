@@ -14,6 +14,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+_FEW = 4  # arrays: up to here a test of each pair takes less time than sorting addresses
 # How many steps NumPy's exact test may take. It is exponential at worst; views by slices need few.
 _MOST_WORK: Any = 100_000
 
@@ -21,11 +22,21 @@ _MOST_WORK: Any = 100_000
 def unshared(arrays: Sequence[Array], wanted: Sequence[int]) -> list[Array | None]:
     """Those of the wanted arrays, by position, that can be written to and overlap none of the
     others; None for the rest. All are contiguous, so that the test by addresses is exact."""
-    found: list[Array | None] = [arrays[p] if arrays[p].flags.writeable else None for p in wanted]
-    if len(arrays) == 1:
-        return found
+    if len(arrays) <= _FEW:
+        return [_alone(arrays, position) for position in wanted]
     shared = _overlapping(arrays)
-    return [None if p in shared else x for p, x in zip(wanted, found, strict=True)]
+    return [arrays[p] if p not in shared and arrays[p].flags.writeable else None for p in wanted]
+
+
+def _alone(arrays: Sequence[Array], position: int) -> Array | None:
+    """As `unshared`, for one of few arrays, pair by pair."""
+    array = arrays[position]
+    if not array.flags.writeable:
+        return None
+    for number, other in enumerate(arrays):
+        if number != position and np.may_share_memory(array, other):
+            return None
+    return array
 
 
 def _overlapping(arrays: Sequence[Array]) -> set[int]:

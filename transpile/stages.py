@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from transpile import primitives, tree
-from transpile.closures import Watch
 from transpile.dims import Dim
 from transpile.dot import to_dot
 from transpile.extended import flatten_arrays
 from transpile.graph import Donated, Graph, Var, has_effect
+from transpile.guards import Watch
 from transpile.keys import Rejected, concrete, described
 from transpile.locks import Lock
 from transpile.on_demand import Later

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from transpile import errors
-from transpile.closures import global_names
+from transpile.code_reads import global_names
 from transpile.graph import Const
 from transpile.primitive import TABLE
 from transpile.signature import function_name

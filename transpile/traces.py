@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from transpile.closures import Watch
+from transpile.guards import Watch
 from transpile.locks import Lock
 from transpile.on_demand import Later
 from transpile.promotion import how_often

@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 
 from transpile import tree
-from transpile.closures import Watch
 from transpile.graph import Graph
+from transpile.guards import Watch
 from transpile.keys import Rejected, abstract, ndarray
 from transpile.leaves import OnLeaves, output_names
 from transpile.locks import Lock
@@ -36,9 +36,10 @@ from transpile.signature import (
 from transpile.source import user_source
 from transpile.stages import Lowered, Traced
 from transpile.surroundings import retried
+from transpile.surveys import survey
 from transpile.trace import current_trace, trace_function
 from transpile.traces import Traces
-from transpile.types import PYTHON_SCALARS
+from transpile.types import PYTHON_SCALARS, ArrayType
 
 logger = Log("transpile")
 
@@ -214,7 +215,8 @@ class Wrapped:
         _check_hashable(known, place_of(self._function))
         if not self._config.static:
             return self._traced_dynamically(bound, known, leaves)
-        full = bound.join(*known.in_tree.unflatten(leaves))
+        natives = map(_native, leaves, known.types)
+        full = bound.join(*known.in_tree.unflatten(natives))
         key, _ = self._parameters.describe(*full, abstract)
         table = self._table
         with table.lock:
@@ -247,7 +249,7 @@ class Wrapped:
         names = known.identifiers()
         values = [leaves[place] for place in places]
         concrete = not self._config.static and all(isinstance(v, ndarray) for v in values)
-        surroundings = Watch(inner(self._function), self._objects(bound)) if watch else None
+        surroundings = self._survey(bound) if watch else None
 
         def attempt(give: Callable[[], Any], _: bool) -> tuple[Graph, Any]:
             return trace_function(
@@ -263,6 +265,9 @@ class Wrapped:
             )
 
         found = retried(attempt, self._function)
+        watch_after = surroundings.settle() if surroundings else None
+        if surroundings and surroundings.unseen and _explain[0]:
+            self._log_unseen(surroundings.unseen)
         graph, (out_tree, out_paths, positions, written, ordered) = found
         known = dataclasses.replace(known, written=written, ordered=ordered, places=positions)
         return Traced(
@@ -272,17 +277,22 @@ class Wrapped:
             place_of(self._function),
             self._config.options,
             self._config.keep_unused,
-            surroundings.settle() if surroundings else None,
+            watch_after,
         )
 
-    def _objects(self, bound: Bound) -> Iterator[Any]:
-        """Objects whose attributes the function may read: static arguments, a method's `self`."""
-        yield from (value for _, value in bound.statics.values())
-        function: Any = self._function
-        while isinstance(function, functools.partial):
-            yield from (dict(enumerate(function.args)), function.keywords)
-            function = function.func
-        yield getattr(function, "__self__", function)
+    def _survey(self, bound: Bound) -> Watch:
+        """The guards of what the function may read besides its traced arguments."""
+        classes = {type(value) for _, _, value, _ in bound.traced}
+        named = dict(bound.statics.values())
+        return survey(self._function, inner(self._function), named, classes)
+
+    def _log_unseen(self, what: list[str]) -> None:
+        logger.warning(
+            "%s: %s traces no new program when these change:\n%s",
+            user_source(),
+            place_of(self._function),
+            "\n".join(f"  {line}" for line in what),
+        )
 
     def _log_miss(self, known: Signature, changed: str) -> None:
         earlier = [traced.differences(known) for traced in self._table.traced.values()]
@@ -377,6 +387,11 @@ class BoundWrapped:
 
 
 # ------------------------------------------------------------------------------------- tracing
+
+
+def _native(leaf: Any, kind: ArrayType) -> Any:
+    """What stands in a key for a leaf: its type, for an array of another byte order."""
+    return kind if isinstance(leaf, ndarray) and leaf.dtype != kind.dtype else leaf
 
 
 def _check_hashable(known: Signature, where: str) -> None:

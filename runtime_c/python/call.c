@@ -33,6 +33,16 @@ typedef struct {
     npy_intp *shape; /* ARRAY: so many as `count` */
 } Node;
 
+/* What has to be as it was when the function was traced; see transpile/guards.py. Nothing owned. */
+enum guard { ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, HELD_ARRAY, FUNCTION, GUARDS };
+
+typedef struct {
+    enum guard kind;
+    PyObject *holder;
+    PyObject *name;
+    PyObject *value;
+} Guard;
+
 typedef struct {
     PyObject_HEAD
     PyObject *key;   /* for those who make entries: two with equal keys do not stand in one list */
@@ -48,7 +58,8 @@ typedef struct {
     int *aliases; /* for each output, the leaf whose memory it takes, or -1 */
     Node *result; /* NULL: `finish(list of arrays)` makes the result */
     PyObject *finish;
-    PyObject *same;    /* what has to be where it was: see `is_same` */
+    Guard *guards;
+    Py_ssize_t guard_count;
     PyObject *changed; /* a function that is true where the rest has changed, or NULL */
     PyObject *fail;    /* raises the error for a code */
     void *function;
@@ -291,70 +302,167 @@ static int fits_call(const Entry *entry, PyObject *const *args, Py_ssize_t count
     return 1;
 }
 
-/* Whether an array, a list, a tuple or a dict holds the bytes or the very same objects as a copy. */
-static int holds(PyObject *value, PyObject *copy)
+/* Whether an object is the very one that was there, or the same number or text. */
+static int is_value(PyObject *now, PyObject *value)
 {
-    if (PyBytes_Check(copy)) {
-        PyArrayObject *array = (PyArrayObject *)value;
-        const Py_ssize_t count = PyBytes_GET_SIZE(copy);
-        return PyArray_IS_C_CONTIGUOUS(array) && PyArray_NBYTES(array) == count &&
-               memcmp(PyArray_DATA(array), PyBytes_AS_STRING(copy), (size_t)count) == 0;
+    if (now == value) {
+        return 1;
     }
-    if (PyDict_Check(copy)) {
-        PyObject *names[2], *items[2];
-        Py_ssize_t places[2] = {0, 0};
-        if (PyDict_GET_SIZE(value) != PyDict_GET_SIZE(copy)) {
+    if (now == NULL || Py_TYPE(now) != Py_TYPE(value)) {
+        return 0;
+    }
+    if (PyFloat_CheckExact(now)) {
+        const double a = PyFloat_AS_DOUBLE(now), b = PyFloat_AS_DOUBLE(value);
+        return memcmp(&a, &b, sizeof a) == 0;
+    }
+    if (PyLong_CheckExact(now) || PyUnicode_CheckExact(now)) {
+        const int equal = PyObject_RichCompareBool(now, value, Py_EQ);
+        if (equal < 0) {
+            PyErr_Clear();
+        }
+        return equal > 0;
+    }
+    return 0;
+}
+
+/* Whether a list, a set or a deque has the items of a tuple. */
+static int has_items(PyObject *holder, PyObject *items)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    if (PyList_Check(holder)) {
+        if (PyList_GET_SIZE(holder) != count) {
             return 0;
         }
-        while (PyDict_Next(copy, &places[0], &names[0], &items[0])) {
-            if (!PyDict_Next(value, &places[1], &names[1], &items[1]) || names[0] != names[1] ||
-                items[0] != items[1]) {
+        for (Py_ssize_t n = 0; n < count; n++) {
+            if (!is_value(PyList_GET_ITEM(holder, n), PyTuple_GET_ITEM(items, n))) {
                 return 0;
             }
         }
         return 1;
     }
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(copy);
-    if (PySequence_Fast_GET_SIZE(value) != count) {
+    PyObject *iterator = PyObject_GetIter(holder);
+    if (iterator == NULL) {
+        PyErr_Clear();
         return 0;
     }
-    for (Py_ssize_t n = 0; n < count; n++) {
-        if (PySequence_Fast_GET_ITEM(value, n) != PyTuple_GET_ITEM(copy, n)) {
+    Py_ssize_t n = 0;
+    int is_same = 1;
+    for (; is_same; n++) {
+        PyObject *item = PyIter_Next(iterator);
+        if (item == NULL) {
+            break;
+        }
+        is_same = n < count && is_value(item, PyTuple_GET_ITEM(items, n));
+        Py_DECREF(item);
+    }
+    Py_DECREF(iterator);
+    if (PyErr_Occurred()) { /* another thread has changed it meanwhile */
+        PyErr_Clear();
+        return 0;
+    }
+    return is_same && n == count;
+}
+
+/* Whether a dict has the same keys and values as a copy, in the same order. */
+static int has_pairs(PyObject *holder, PyObject *copy)
+{
+    PyObject *names[2], *items[2];
+    Py_ssize_t places[2] = {0, 0};
+    if (PyDict_GET_SIZE(holder) != PyDict_GET_SIZE(copy)) {
+        return 0;
+    }
+    while (PyDict_Next(copy, &places[0], &names[0], &items[0])) {
+        if (!PyDict_Next(holder, &places[1], &names[1], &items[1]) ||
+            !is_value(names[1], names[0]) || !is_value(items[1], items[0])) {
             return 0;
         }
     }
     return 1;
 }
 
-/* Whether something is as it was: (dict, name): nothing is there; (dict or cell, name, object): this
-   object is there; (dict or cell, name, object, copy): and holds the same. */
-static int is_same(PyObject *item)
+/* Whether an array is as (dtype, shape, bytes or None) say. */
+static int is_same_array(PyArrayObject *array, PyObject *content)
 {
-    const Py_ssize_t size = PyTuple_GET_SIZE(item);
-    PyObject *holder = PyTuple_GET_ITEM(item, 0);
-    PyObject *now = NULL;
-    if (PyCell_Check(holder)) {
-        now = PyCell_GET(holder);
+    PyObject *shape = PyTuple_GET_ITEM(content, 1);
+    PyObject *text = PyTuple_GET_ITEM(content, 2);
+    if ((PyObject *)PyArray_DESCR(array) != PyTuple_GET_ITEM(content, 0) ||
+        PyArray_NDIM(array) != PyTuple_GET_SIZE(shape)) {
+        return 0;
     }
-    else {
-        now = PyDict_GetItemWithError(holder, PyTuple_GET_ITEM(item, 1));
-        if (now == NULL && PyErr_Occurred()) {
-            PyErr_Clear();
+    for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
+        if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)) != PyArray_DIM(array, axis)) {
             return 0;
         }
     }
-    if (now != (size > 2 ? PyTuple_GET_ITEM(item, 2) : NULL)) {
+    return text == Py_None ||
+           (PyArray_IS_C_CONTIGUOUS(array) && PyArray_NBYTES(array) == PyBytes_GET_SIZE(text) &&
+            memcmp(PyArray_DATA(array), PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text)) == 0);
+}
+
+static int is_same_function(PyObject *function, PyObject *parts)
+{
+    PyObject *given = PyFunction_GET_DEFAULTS(function);
+    PyObject *named = PyFunction_GET_KW_DEFAULTS(function);
+    return PyFunction_GET_CODE(function) == PyTuple_GET_ITEM(parts, 0) &&
+           (given == NULL ? Py_None : given) == PyTuple_GET_ITEM(parts, 1) &&
+           (named == NULL ? Py_None : named) == PyTuple_GET_ITEM(parts, 2);
+}
+
+static int is_attribute(const Guard *guard)
+{
+    PyObject *now = PyObject_GetAttr(guard->holder, guard->name);
+    if (now == NULL) {
+        PyErr_Clear();
         return 0;
     }
-    return size < 4 || holds(now, PyTuple_GET_ITEM(item, 3));
+    const int found = is_value(now, guard->value);
+    Py_DECREF(now);
+    return found;
+}
+
+static int is_at_index(const Guard *guard)
+{
+    const Py_ssize_t count = PyList_GET_SIZE(guard->holder);
+    Py_ssize_t index = PyLong_AsSsize_t(guard->name);
+    index += index < 0 ? count : 0;
+    return index >= 0 && index < count &&
+           is_value(PyList_GET_ITEM(guard->holder, index), guard->value);
+}
+
+static int holds(const Guard *guard)
+{
+    switch (guard->kind) {
+    case ENTRY: {
+        PyObject *now = PyDict_GetItemWithError(guard->holder, guard->name);
+        if (now == NULL && PyErr_Occurred()) {
+            PyErr_Clear();
+        }
+        return is_value(now, guard->value);
+    }
+    case CELL:
+        return is_value(PyCell_GET(guard->holder), guard->value);
+    case ATTRIBUTE:
+        return is_attribute(guard);
+    case INDEX:
+        return is_at_index(guard);
+    case ITEMS:
+        return has_items(guard->holder, guard->value);
+    case PAIRS:
+        return has_pairs(guard->holder, guard->value);
+    case HELD_ARRAY:
+        return is_same_array((PyArrayObject *)guard->holder, guard->value);
+    case FUNCTION:
+        return is_same_function(guard->holder, guard->value);
+    default:
+        return 0;
+    }
 }
 
 /* Whether what the function read from its surroundings when it was traced is still there. */
 static int is_current(const Entry *entry)
 {
-    const Py_ssize_t count = PyTuple_GET_SIZE(entry->same);
-    for (Py_ssize_t n = 0; n < count; n++) {
-        if (!is_same(PyTuple_GET_ITEM(entry->same, n))) {
+    for (Py_ssize_t n = 0; n < entry->guard_count; n++) {
+        if (!holds(&entry->guards[n])) {
             return 0;
         }
     }
@@ -905,7 +1013,71 @@ static int count_leaves(const Node *nodes, PyObject *items)
     return leaves;
 }
 
-enum { OWNED_ARGUMENTS = 1, OWNED_NAMES, OWNED_INPUTS, OWNED_OUTPUTS, OWNED_ALIASES, OWNED_RESULT };
+/* Whether the parts of a guard are of the types that its check takes them for. */
+static int is_sound(const Guard *guard)
+{
+    PyObject *value = guard->value;
+    switch (guard->kind) {
+    case ENTRY:
+        return PyDict_Check(guard->holder);
+    case CELL:
+        return PyCell_Check(guard->holder);
+    case ATTRIBUTE:
+        return PyUnicode_Check(guard->name);
+    case INDEX:
+        return PyList_Check(guard->holder) && PyLong_Check(guard->name);
+    case ITEMS:
+        return PyTuple_Check(value);
+    case PAIRS:
+        return PyDict_Check(guard->holder) && PyDict_Check(value);
+    case HELD_ARRAY:
+        return PyArray_Check(guard->holder) && PyTuple_Check(value) &&
+               PyTuple_GET_SIZE(value) == 3 && PyTuple_Check(PyTuple_GET_ITEM(value, 1)) &&
+               (PyTuple_GET_ITEM(value, 2) == Py_None || PyBytes_Check(PyTuple_GET_ITEM(value, 2)));
+    case FUNCTION:
+        return PyFunction_Check(guard->holder) && PyTuple_Check(value) &&
+               PyTuple_GET_SIZE(value) == 3;
+    default:
+        return 0;
+    }
+}
+
+/* Read tuples (kind, holder, name, value, ...) into guards; NULL with an error set. */
+static Guard *read_guards(PyObject *items)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    Guard *guards = PyMem_Calloc((size_t)count + 1, sizeof *guards);
+    if (guards == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        PyObject *item = PyTuple_GET_ITEM(items, n);
+        if (PyTuple_Check(item) && PyTuple_GET_SIZE(item) >= 4) {
+            guards[n].kind = (enum guard)PyLong_AsLong(PyTuple_GET_ITEM(item, 0));
+            guards[n].holder = PyTuple_GET_ITEM(item, 1);
+            guards[n].name = PyTuple_GET_ITEM(item, 2);
+            guards[n].value = PyTuple_GET_ITEM(item, 3);
+        }
+        if (PyErr_Occurred() || guards[n].holder == NULL || !is_sound(&guards[n])) {
+            PyErr_SetString(PyExc_ValueError, "no such guard");
+            PyMem_Free(guards);
+            return NULL;
+        }
+    }
+    return guards;
+}
+
+enum {
+    OWNED_ARGUMENTS = 1,
+    OWNED_NAMES,
+    OWNED_INPUTS,
+    OWNED_OUTPUTS,
+    OWNED_ALIASES,
+    OWNED_RESULT,
+    OWNED_FINISH,
+    OWNED_GUARDS
+};
 
 /* Fill in what is made of the tuples in `owned`; 0 with an error set. */
 static int read_entry(Entry *entry)
@@ -922,6 +1094,11 @@ static int read_entry(Entry *entry)
         return 0;
     }
     entry->leaves = count_leaves(entry->arguments, arguments);
+    entry->guards = read_guards(PyTuple_GET_ITEM(owned, OWNED_GUARDS));
+    if (entry->guards == NULL) {
+        return 0;
+    }
+    entry->guard_count = PyTuple_GET_SIZE(PyTuple_GET_ITEM(owned, OWNED_GUARDS));
     if (entry->leaves > MOST_LEAVES || pointers > MOST_POINTERS ||
         PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
         PyTuple_GET_SIZE(entry->makers) != PyTuple_GET_SIZE(outputs) + 1) {
@@ -944,22 +1121,22 @@ static int read_entry(Entry *entry)
            (entry->result != NULL || result == Py_None);
 }
 
-/* Entry(key, arguments, positional, names, inputs, outputs, aliases, result, finish, same, changed,
-   fail, function, workspace, makers, spare, is_brief); see the fields. A node is (kind, object, numbers):
+/* Entry(key, arguments, positional, names, inputs, outputs, aliases, result, finish, guards,
+   changed, fail, function, workspace, makers, spare, is_brief); see the fields. A node is (kind, object, numbers):
    the dtype and the shape, None and the count, or the names. */
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = {"key",     "arguments", "positional", "names",   "inputs",    "outputs",
-                            "aliases", "result",    "finish",     "same",    "changed",   "fail",
+                            "aliases", "result",    "finish",     "guards",  "changed",   "fail",
                             "address", "workspace", "makers",     "spare",   "is_brief", NULL};
     PyObject *key, *arguments, *names, *inputs, *outputs, *aliases, *result, *finish;
-    PyObject *same, *changed, *fail, *address, *makers, *spare;
+    PyObject *guards, *changed, *fail, *address, *makers, *spare;
     Py_ssize_t positional, workspace;
     int is_brief;
     if (!PyArg_ParseTupleAndKeywords(
             args, kwargs, "OO!nO!O!O!O!OOO!OOO!nO!O!p", words, &key, &PyTuple_Type, &arguments,
             &positional, &PyTuple_Type, &names, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
-            &PyTuple_Type, &aliases, &result, &finish, &PyTuple_Type, &same, &changed, &fail,
+            &PyTuple_Type, &aliases, &result, &finish, &PyTuple_Type, &guards, &changed, &fail,
             &PyLong_Type, &address, &workspace, &PyTuple_Type, &makers, &PyList_Type, &spare,
             &is_brief)) {
         return NULL;
@@ -970,11 +1147,10 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     entry->key = Py_NewRef(key);
     entry->owned = PyTuple_Pack(13, key, arguments, names, inputs, outputs, aliases, result, finish,
-                                same, changed, fail, makers, spare);
+                                guards, changed, fail, makers, spare);
     entry->positional = positional;
     entry->names = names;
     entry->finish = finish;
-    entry->same = same;
     entry->changed = changed == Py_None ? NULL : changed;
     entry->fail = fail;
     entry->function = PyLong_AsVoidPtr(address);
@@ -1009,6 +1185,7 @@ static void entry_dealloc(PyObject *self)
                        PyTuple_GET_SIZE(PyTuple_GET_ITEM(entry->owned, OWNED_RESULT)));
         }
     }
+    PyMem_Free(entry->guards);
     PyMem_Free(entry->inputs);
     PyMem_Free(entry->aliases);
     Py_CLEAR(entry->key);
@@ -1146,6 +1323,31 @@ static PyTypeObject CallerType = {
 
 /* -------------------------------------------------------------------------------- the module */
 
+/* holds(guards): whether all of them do. */
+static PyObject *all_hold(PyObject *module, PyObject *items)
+{
+    (void)module;
+    if (!PyTuple_Check(items)) {
+        PyErr_SetString(PyExc_TypeError, "guards are a tuple");
+        return NULL;
+    }
+    Guard *guards = read_guards(items);
+    if (guards == NULL) {
+        return NULL;
+    }
+    int found = 1;
+    for (Py_ssize_t n = 0; found && n < PyTuple_GET_SIZE(items); n++) {
+        found = holds(&guards[n]);
+    }
+    PyMem_Free(guards);
+    return PyBool_FromLong(found);
+}
+
+static PyMethodDef functions[] = {
+    {"holds", all_hold, METH_O, "Whether all guards of a tuple hold."},
+    {NULL, NULL, 0, NULL},
+};
+
 static int start(PyObject *module)
 {
     import_array1(-1);
@@ -1179,6 +1381,7 @@ static struct PyModuleDef definition = {
     .m_name = "call",
     .m_doc = "Calls of jitted functions.",
     .m_size = 0,
+    .m_methods = functions,
     .m_slots = slots,
 };
 

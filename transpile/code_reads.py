@@ -1,0 +1,158 @@
+"""What a function's code reads by name, from its bytecode.
+
+A read begins at a global, a free variable or a local one and goes on through attributes and
+constant subscripts: `config.layers[0].rate` is one read. Python leaves such chains in consecutive
+instructions, so nothing is executed and no stack is followed. What is done with the last value is
+not known, only whether it is merely assigned into.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from opcode import opmap, opname
+from types import CodeType
+from typing import Any, NamedTuple
+
+_EXTENDED = opmap["EXTENDED_ARG"]
+_CACHE = opmap["CACHE"]
+# From some version on an argument has flags in its low bits.
+_ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
+_SUBSCRIPT = 26  # of BINARY_OP, from Python 3.14 on
+
+_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
+_LOCALS = (
+    "LOAD_FAST",
+    "LOAD_FAST_CHECK",
+    "LOAD_FAST_AND_CLEAR",
+    "LOAD_FAST_BORROW",
+    "LOAD_DEREF",
+    "LOAD_CLASSDEREF",
+)
+_PAIRS = ("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW")
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_NAMING = frozenset((*_ATTRIBUTES, "LOAD_SUPER_ATTR"))
+_LOADING = frozenset((*_GLOBALS, *_LOCALS, *_PAIRS, "STORE_FAST_LOAD_FAST"))
+_STORES = ("STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR")
+_CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
+
+
+class Step(NamedTuple):
+    """`.name`, or `[key]` with a constant."""
+
+    is_item: bool
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]" if self.is_item else f".{self.key}"
+
+
+class Read(NamedTuple):
+    """A name and the steps from it on. `is_used`: something is done with the value at the end,
+    other than assigning to one of its attributes or items."""
+
+    name: str
+    is_global: bool
+    steps: tuple[Step, ...]
+    is_used: bool
+
+
+class Reads(NamedTuple):
+    """What a code object reads, the names of all attributes that it asks for, and the code objects
+    of the functions written inside it."""
+
+    reads: tuple[Read, ...]
+    attributes: frozenset[str]
+    inside: tuple[CodeType, ...]
+
+
+@lru_cache(maxsize=1024)
+def reads(code: CodeType) -> Reads:
+    """The reads of a code object, without those of the functions inside it."""
+    steps = list(_instructions(code))
+    found: dict[Read, None] = {}
+    attributes = set()
+    for at, (name, argument) in enumerate(steps):
+        if name in _NAMING:
+            attributes.add(_attribute(code, name, argument))
+        elif name in _LOADING:
+            for root, is_global, is_last in _roots(code, name, argument):
+                path, is_used = _chain(code, steps, at + 1) if is_last else ((), True)
+                found[Read(root, is_global, path, is_used)] = None
+    inside = tuple(c for c in code.co_consts if isinstance(c, CodeType))
+    return Reads(tuple(found), frozenset(attributes), inside)
+
+
+def global_names(code: CodeType) -> tuple[str, ...]:
+    """The globals that a code object and the functions written inside it read."""
+    known = reads(code)
+    names = dict.fromkeys(read.name for read in known.reads if read.is_global)
+    for inside in known.inside:
+        names.update(dict.fromkeys(global_names(inside)))
+    return tuple(names)
+
+
+def _instructions(code: CodeType) -> Iterator[tuple[str, int]]:
+    text = code.co_code
+    high = 0
+    for at in range(0, len(text), 2):
+        operation, argument = text[at], text[at + 1] | high
+        high = argument << 8 if operation == _EXTENDED else 0
+        if operation not in (_EXTENDED, _CACHE):
+            yield opname[operation], argument
+
+
+@lru_cache(maxsize=1024)
+def _variables(code: CodeType) -> tuple[str, ...]:
+    """The names of local variables as instructions number them."""
+    cells = [name for name in code.co_cellvars if name not in code.co_varnames]
+    return (*code.co_varnames, *cells, *code.co_freevars)
+
+
+def _roots(code: CodeType, name: str, argument: int) -> Iterator[tuple[str, bool, bool]]:
+    """The names that an instruction loads: whether they are globals, and on top of the stack."""
+    if name in _GLOBALS:
+        number = argument >> 1 if name == "LOAD_GLOBAL" else argument
+        yield code.co_names[number], True, True
+    elif name in _LOCALS:
+        yield _variables(code)[argument], False, True
+    elif name in _PAIRS:
+        yield _variables(code)[argument >> 4], False, False
+        yield _variables(code)[argument & 15], False, True
+    elif name == "STORE_FAST_LOAD_FAST":
+        yield _variables(code)[argument & 15], False, True
+
+
+def _attribute(code: CodeType, name: str, argument: int) -> str:
+    """The attribute that an instruction reads."""
+    if name == "LOAD_SUPER_ATTR":
+        return code.co_names[argument >> 2]
+    return code.co_names[argument >> (_ATTRIBUTE_SHIFT if name == "LOAD_ATTR" else 0)]
+
+
+def _chain(code: CodeType, steps: list[tuple[str, int]], at: int) -> tuple[tuple[Step, ...], bool]:
+    """The attributes and items that are read from the value on top of the stack, and whether the
+    last one is used."""
+    path: list[Step] = []
+    while at < len(steps):
+        name, argument = steps[at]
+        after = steps[at + 1] if at + 1 < len(steps) else ("", 0)
+        if name in _ATTRIBUTES:
+            path.append(Step(False, _attribute(code, name, argument)))
+        elif name == "COPY" and argument == 1 and after[0] in _ATTRIBUTES:
+            pass  # x.a += 1 keeps x for the assignment
+        elif name in _STORES or (name in _CONSTANTS and after[0] in _STORES):
+            return tuple(path), False
+        elif name in _CONSTANTS and (
+            after[0] == "BINARY_SUBSCR" or after == ("BINARY_OP", _SUBSCRIPT)
+        ):
+            key = code.co_consts[argument] if name == "LOAD_CONST" else argument
+            if type(key) is slice:  # a constant in some versions: then what is sliced is used
+                break
+            path.append(Step(True, key))
+            at += 1
+        else:
+            break
+        at += 1
+    return tuple(path), True

@@ -1,0 +1,496 @@
+"""What a function reads from its surroundings: a survey of its code, before it is traced.
+
+The survey follows the names in the function's bytecode (`code_reads.py`) through the objects that
+they stand for, into the functions, methods and properties that it finds there, and makes a guard
+for each step (`guards.py`): `model.layers[0].rate` is guarded from the global `model` to the rate.
+A value that is used otherwise, that is handed to a function or looped over, is guarded whole: a
+container with its items, an object with those of its attributes that any of the code names.
+
+Nothing of the user's is executed. Functions and classes of the standard library, of NumPy and of
+installed packages are not surveyed.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import sys
+from collections.abc import Iterable, Mapping, MutableMapping
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
+from typing import Any
+
+import numpy as np
+
+from transpile.code_reads import Read, Step, reads
+from transpile.guards import (
+    ARRAY,
+    ATTRIBUTE,
+    CELL,
+    ENTRY,
+    INDEX,
+    ITEMS,
+    PAIRS,
+    Guard,
+    Watch,
+    function_guard,
+)
+
+SMALL = 4096  # bytes of an array that is compared by content
+_MOST_BYTES = 1 << 16  # that are compared in a call
+_MOST_ITEMS = 1024  # of a container that is compared by content
+_MOST_GUARDS = 4096
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc)
+_ITERATORS = tuple(c.__iter__ for c in (list, tuple, set, frozenset, collections.deque))
+# A module of these is taken to stay as it is.
+_CONSTANT = frozenset(("numpy", "transpile", "scipy", "builtins"))
+# Code that names one of these may read any attribute of any object.
+_DYNAMIC = frozenset(
+    ("getattr", "vars", "hasattr", "asdict", "astuple", "fields", "attrgetter", "__dict__")
+)
+# Special methods that an object's use in a trace does not call, as a rule.
+_NOT_CALLED = frozenset(
+    f"__{name}__"
+    for name in (
+        *("init", "new", "del", "repr", "str", "format", "eq", "ne", "hash", "reduce", "reduce_ex"),
+        *("getstate", "setstate", "init_subclass", "set_name", "replace", "setattr", "delattr"),
+    )
+)
+_MISSING = object()
+
+
+def survey(
+    function: Any, innermost: Any, named: Mapping[str, Any], classes: Iterable[type] = ()
+) -> Watch:
+    """The guards of what a function may read. `named` are arguments that are known, by the names
+    that the innermost function has for them; `classes` are those of the others."""
+    found = _Survey(getattr(innermost, "__globals__", {}).get("__name__", ""))
+    own: tuple[str, ...] = ()
+    if type(innermost) is FunctionType:
+        found.add_function(innermost, dict(named), "")
+        own = innermost.__code__.co_varnames
+    found.add(function, "")
+    for name, value in named.items():
+        if name not in own:
+            found.add(value, name)
+    for cls in classes:
+        found.add(cls, cls.__name__)
+    found.finish()
+    return Watch(found.guards.values(), found.unseen, found.long)
+
+
+class _Survey:
+    """A survey under way. A value is looked into once."""
+
+    def __init__(self, home: str) -> None:
+        self.guards: dict[tuple[Any, ...], Guard] = {}
+        self.unseen: dict[str, None] = {}
+        self.long: list[Any] = []
+        self._home = home.partition(".")[0]
+        self._seen: dict[int, Any] = {}  # by id; the values stay, so that no id is given again
+        self._codes: set[tuple[Any, ...]] = set()
+        self._waiting: collections.deque[tuple[Any, str]] = collections.deque()
+        self._bytes = 0
+        self._attributes: set[str] = {"__call__"}  # which the code names
+        self._objects: list[tuple[Any, str, set[str]]] = []  # and of which it may do so
+
+    # ------------------------------------------------------------------------------- values
+
+    def add(self, value: Any, label: str) -> None:
+        """Guard the content of a value that is used in ways that are not known."""
+        if not issubclass(type(value), _PLAIN) and id(value) not in self._seen:
+            self._seen[id(value)] = value
+            self._waiting.append((value, label))
+
+    def finish(self) -> None:
+        """Look into all that has been found, until nothing new is."""
+        while True:
+            while self._waiting:
+                self._look_into(*self._waiting.popleft())
+            for value, label, done in tuple(self._objects):
+                names = self._names_for(value) - done
+                done |= names
+                for name in sorted(names):
+                    self._step(value, Step(False, name), label, is_sure=False)
+            if not self._waiting:
+                return
+
+    def _guard(self, kind: int, holder: Any, name: Any, value: Any, label: str) -> None:
+        if len(self.guards) < _MOST_GUARDS:
+            self.guards.setdefault(
+                (kind, id(holder), name), Guard(kind, holder, name, value, label)
+            )
+        else:
+            self.unseen[f"what comes after the first {_MOST_GUARDS} values that it reads"] = None
+
+    def _look_into(self, value: Any, label: str) -> None:
+        kind = type(value)
+        if kind is FunctionType:
+            self.add_function(value, {}, label)
+        elif kind is MethodType:
+            self._add_method(value.__func__, value.__self__, label)
+        elif issubclass(kind, functools.partial):
+            self.add(value.func, label)
+            self.add(value.args, f"{label}.args")
+            self.add(value.keywords, f"{label}.keywords")
+        elif issubclass(kind, np.ndarray):
+            self._add_array(value, label)
+        elif issubclass(kind, dict):
+            self._add_dict(value, label)
+        elif getattr(kind, "__iter__", None) in _ITERATORS:
+            self._add_items(value, label)
+        if issubclass(kind, type | ModuleType):
+            if self._is_users(_module_of(value)):
+                self._objects.append((value, label, set()))
+        elif kind.__module__ not in ("builtins", "numpy"):
+            self._add_object(value, label)
+
+    def _add_array(self, array: Any, label: str) -> None:
+        text = None
+        if array.nbytes <= SMALL and not array.dtype.hasobject:
+            self._bytes += array.nbytes
+            text = array.tobytes() if self._bytes <= _MOST_BYTES else None
+        if text is None:
+            self.unseen[f"the elements of {label} ({array.nbytes} bytes)"] = None
+        self._guard(ARRAY, array, None, (array.dtype, array.shape, text), label)
+
+    def _add_dict(self, value: dict[Any, Any], label: str) -> None:
+        copy = dict.copy(value)
+        if self._is_short(value, copy, label):
+            self._guard(PAIRS, value, None, copy, label)
+            for key, item in copy.items():
+                self.add(item, f"{label}[{key!r}]" if type(key) in _PLAIN else f"{label}[...]")
+
+    def _add_items(self, value: Any, label: str) -> None:
+        items = tuple(value)
+        if self._is_short(value, items, label):
+            if not issubclass(type(value), tuple | frozenset):
+                self._guard(ITEMS, value, None, items, label)
+            is_list = issubclass(type(value), list | tuple)
+            for number, item in enumerate(items):
+                self.add(item, f"{label}[{number}]" if is_list else label)
+
+    def _is_short(self, value: Any, items: Any, label: str) -> bool:
+        if len(items) > _MOST_ITEMS:
+            self.long.append(value)
+            self.unseen[f"the {len(items)} items of {label}"] = None
+        return len(items) <= _MOST_ITEMS
+
+    def _add_object(self, value: Any, label: str) -> None:
+        """An instance of a class: its attributes as far as they are named, and its methods."""
+        kind = type(value)
+        held = _held(value)
+        if self._is_users(kind.__module__) or issubclass(
+            kind, SimpleNamespace | MutableMapping | _namespaces()
+        ):
+            self._objects.append((value, label, set()))
+            return
+        # A library's: what matters of it are the functions of users that it calls.
+        for inside in (*held.values(), *_slots(value).values()):
+            if _may_call(inside):
+                self.add(inside, label)
+        if held and not _may_call(value):
+            self.unseen[f"what {label} holds (a {kind.__module__}.{kind.__qualname__})"] = None
+
+    def _names_for(self, value: Any) -> set[str]:
+        """The attributes of an object that the code may read."""
+        kind = type(value)
+        if issubclass(kind, type):
+            return self._attributes | {"__init__", "__new__", "__post_init__"}
+        if issubclass(kind, ModuleType):
+            return set(self._attributes)
+        special = {n for c in kind.__mro__ for n in vars(c) if _is_special(c, n)}
+        if issubclass(kind, MutableMapping) or not _DYNAMIC.isdisjoint(self._attributes):
+            special |= {*_held(value), *_slots(value)}
+        return self._attributes | special
+
+    # ---------------------------------------------------------------------------- functions
+
+    def add_function(self, function: FunctionType, known: dict[str, Any], label: str) -> None:
+        """What a function reads, some of whose arguments are known."""
+        inner = getattr(function, "__wrapped__", None)
+        if inner is not None:
+            self.add(inner, label)
+        if not self._is_users(function.__globals__.get("__name__", "")):
+            for cell in function.__closure__ or ():
+                if _may_call(value := _content(cell)):
+                    self.add(value, label)
+            return
+        code = function.__code__
+        key = (id(function), *((name, id(value)) for name, value in known.items()))
+        if key in self._codes:
+            return
+        self._codes.add(key)
+        self._seen.setdefault(id(function), function)
+        guard = function_guard(function, label or function.__name__)
+        self.guards.setdefault((guard.kind, id(function), None), guard)
+        local = _defaults(function) | known
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            local[name] = value = _content(cell)
+            if value is not _MISSING and self._may_change(value):
+                self._guard(CELL, cell, None, value, name)
+        self._add_code(code, function.__globals__, local)
+
+    def _add_method(self, function: Any, bound: Any, label: str) -> None:
+        if type(function) is not FunctionType:
+            self.add(function, label)
+            return
+        first = function.__code__.co_varnames[:1]
+        self.add_function(function, dict.fromkeys(first, bound), label)
+        key = ("super", id(function), id(bound))
+        if "super" not in function.__code__.co_names or key in self._codes:
+            return
+        self._codes.add(key)
+        classes = bound.__mro__ if issubclass(type(bound), type) else type(bound).__mro__
+        for name in reads(function.__code__).attributes:
+            for cls in classes[1:]:
+                behind = _function_in(vars(cls).get(name))
+                if behind is not None:
+                    self._add_method(behind, bound, f"{label}.super().{name}")
+
+    def _add_code(self, code: CodeType, scope: dict[str, Any], local: dict[str, Any]) -> None:
+        known = reads(code)
+        self._attributes |= known.attributes
+        for read in known.reads:
+            if read.is_global:
+                if read.name in _DYNAMIC:
+                    self._attributes.add(read.name)
+                value = scope.get(read.name, _MISSING)
+                if value is not _MISSING and self._may_change(value):
+                    self._guard(ENTRY, scope, read.name, value, read.name)
+            else:
+                value = local.get(read.name, _MISSING)
+            if value is not _MISSING:
+                self._follow(value, read)
+        for inside in known.inside:
+            taken = {name: local[name] for name in inside.co_freevars if name in local}
+            self._add_code(inside, scope, taken)
+
+    # -------------------------------------------------------------------------------- steps
+
+    def _follow(self, value: Any, read: Read) -> None:
+        label = read.name
+        for step in read.steps:
+            value = self._step(value, step, label)
+            if value is _MISSING:
+                return
+            label += str(step)
+        if read.is_used:
+            self.add(value, label)
+
+    def _step(self, value: Any, step: Step, label: str, is_sure: bool = True) -> Any:
+        """What an attribute or an item is, guarded; missing where the step leads nowhere, or where
+        what it leads to has been taken care of. `is_sure`: the code does ask this value for it."""
+        if step.is_item:
+            return self._item(value, step.key, f"{label}{step}")
+        kind = type(value)
+        if issubclass(kind, ModuleType):
+            found = self._module_entry(value, step.key, f"{label}{step}")
+        elif issubclass(kind, type):
+            found = self._class_attribute(value, step.key, f"{label}{step}")
+        else:
+            found = self._attribute(value, step.key, label, is_sure)
+        if not is_sure and found is not _MISSING:
+            self.add(found, f"{label}{step}")
+        return found
+
+    def _item(self, value: Any, key: Any, label: str) -> Any:
+        kind = type(value)
+        if issubclass(kind, dict) and kind.__getitem__ is dict.__getitem__:
+            found = dict.get(value, key, _MISSING)
+            if found is not _MISSING:
+                self._guard(ENTRY, value, key, found, label)
+            return found
+        if kind in (list, tuple) and type(key) is int and -len(value) <= key < len(value):
+            if kind is list:
+                self._guard(INDEX, value, key, value[key], label)
+            return value[key]
+        self.add(value, label.rpartition("[")[0])
+        return _MISSING
+
+    def _module_entry(self, module: ModuleType, name: str, label: str) -> Any:
+        found = vars(module).get(name, _MISSING)
+        if _is_constant(module) or found is _MISSING:
+            return _MISSING
+        if not self._is_users(_module_of(module)) and (
+            callable(found) or issubclass(type(found), ModuleType)
+        ):
+            return found if issubclass(type(found), ModuleType) else _MISSING
+        self._guard(ENTRY, vars(module), name, found, label)
+        return found
+
+    def _class_attribute(self, cls: type, name: str, label: str) -> Any:
+        raw = _in_class(cls, name)
+        if raw is _MISSING or not self._is_users(cls.__module__):
+            return _MISSING
+        if type(raw) is classmethod:
+            return MethodType(raw.__func__, cls)
+        is_function = type(raw) is staticmethod or _function_in(raw) is not None
+        if type(raw) is staticmethod:
+            raw = raw.__func__
+        if not is_function and hasattr(type(raw), "__get__"):
+            return _MISSING
+        if not _asks_python(type(cls)):
+            self._guard(ATTRIBUTE, cls, name, raw, label)
+        return raw
+
+    def _attribute(self, value: Any, name: str, label: str, is_sure: bool) -> Any:
+        kind = type(value)
+        found = _held(value).get(name, _MISSING)
+        raw = _in_class(kind, name)
+        path = f"{label}.{name}"
+        if found is _MISSING or type(raw) is property:
+            getter = _getter(raw)
+            if getter is not None:
+                self._add_method(getter, value, path)
+                return _MISSING
+            if type(raw) in (classmethod, staticmethod) or _function_in(raw) is not None:
+                return self._method(value, name, label, is_sure)
+        is_own = found is not _MISSING or raw is not _MISSING
+        is_plain = found is not _MISSING or not hasattr(type(raw), "__get__")
+        if not is_own or not (is_plain or type(raw) is MemberDescriptorType):
+            # A container's or an array's method, what `__getattr__` makes up, a descriptor's doing.
+            if is_sure:
+                self.add(value, label)
+            return _MISSING
+        if _asks_python(kind):
+            return _MISSING
+        found = getattr(value, name, _MISSING)
+        if found is not _MISSING:
+            self._guard(ATTRIBUTE, value, name, found, path)
+        return found
+
+    def _method(self, value: Any, name: str, label: str, is_sure: bool) -> Any:
+        if not self._is_users(type(value).__module__):
+            if is_sure:  # such as `get` of a mapping
+                self.add(value, label)
+            return _MISSING
+        method = self._class_attribute(type(value), name, f"{label}.{name}")
+        function = _function_in(method)
+        if function is None or type(_in_class(type(value), name)) is staticmethod:
+            return method
+        self._add_method(function, value, f"{label}.{name}")
+        return _MISSING
+
+    # ----------------------------------------------------------------------------- of whom?
+
+    def _is_users(self, module: Any) -> bool:
+        """Tell whether a module is the user's: not the standard library's or an installed one's,
+        but where the function itself stands in such a one."""
+        top = module.partition(".")[0] if type(module) is str else ""
+        return top == self._home or _is_of_users(top)
+
+    def _may_change(self, value: Any) -> bool:
+        """Tell whether a name may come to stand for something else: for a module, other than the
+        user's, it will not."""
+        return not issubclass(type(value), ModuleType) or self._is_users(_module_of(value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_of_users(top: str) -> bool:
+    if top in sys.stdlib_module_names or top in _CONSTANT:
+        return False
+    file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return "site-packages" not in file and "dist-packages" not in file
+
+
+def _is_constant(module: ModuleType) -> bool:
+    """Tell whether a module is taken to stay as it is: NumPy, say, or one that is written in C."""
+    name = _module_of(module)
+    if name.partition(".")[0] in _CONSTANT:
+        return True
+    file = vars(module).get("__file__")
+    return name in sys.stdlib_module_names if file is None else not str(file).endswith(".py")
+
+
+def _module_of(value: Any) -> str:
+    """The name of a module, or of the one that a class is from."""
+    name = vars(value).get("__name__" if issubclass(type(value), ModuleType) else "__module__")
+    return name if type(name) is str else ""
+
+
+def _may_call(value: Any) -> bool:
+    """Tell whether a value may call functions of users."""
+    kind = type(value)
+    return callable(value) and kind is not BuiltinFunctionType and not issubclass(kind, type)
+
+
+def _is_special(cls: type, name: str) -> bool:
+    return name[:2] == "__" and name not in _NOT_CALLED and type(vars(cls)[name]) is FunctionType
+
+
+def _function_in(value: Any) -> FunctionType | None:
+    """The function that a value is or, as a jitted one does, wraps."""
+    while type(value) is not FunctionType:
+        value = _held(value).get("__wrapped__")
+        if value is None:
+            return None
+    return value
+
+
+def _getter(raw: Any) -> Any:
+    if type(raw) is property:
+        return raw.fget
+    return raw.func if type(raw) is functools.cached_property else None
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled
+        return _MISSING
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    code = function.__code__
+    given = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
+    return dict(zip(names, given, strict=False)) | (function.__kwdefaults__ or {})
+
+
+def _in_class(cls: type, name: str) -> Any:
+    """What a class and its bases hold under a name, descriptors as they are."""
+    return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), _MISSING)
+
+
+def _asks_python(cls: type) -> bool:
+    """Tell whether attributes of instances are looked up by a function of the user's."""
+    return type(_in_class(cls, "__getattribute__")) is FunctionType
+
+
+def _held(value: Any) -> Mapping[str, Any]:
+    """The attributes in the dict of an object, asked for past the object's own ways."""
+    for cls in type(value).__mro__:
+        found: Any = vars(cls).get("__dict__")
+        if type(found) in (GetSetDescriptorType, MemberDescriptorType):
+            held: Any = found.__get__(value)
+            return held if issubclass(type(held), Mapping) else {}
+    return {}
+
+
+def _slots(value: Any) -> dict[str, Any]:
+    """The attributes in the slots of an object."""
+    found: dict[str, Any] = {}
+    for cls in type(value).__mro__:
+        for name, member in vars(cls).items():
+            if type(member) is MemberDescriptorType:
+                try:
+                    found[name] = member.__get__(value)
+                except AttributeError:  # not filled
+                    continue
+    return found
+
+
+def _namespaces() -> type:
+    """`argparse.Namespace`, where that is imported."""
+    module = sys.modules.get("argparse")
+    return module.Namespace if module is not None else SimpleNamespace
