@@ -10,21 +10,27 @@ static inline C power_C(C x, C y)
         return real > 0 ? make_complex_R(0, 0) : make_complex_R((R)NAN, (R)NAN);
     }
     if (imag == 0 && absolute_R(real) < 100 && rint_R(real) == real) {
-        C power = whole_power_C(x, (int)absolute_R(real));
-        return real < 0 ? reciprocal_C(power) : power;
+        return whole_power_C(x, (int)real);
     }
     return cpow_C(x, y);
 }
 
-/* x^n for n > 0, by repeated squaring. */
+/* x^n for n != 0, by repeated squaring. NumPy has products for 1, 2 and 3, and for other numbers
+   begins with 1, whose product with an infinity has a NaN. */
 static inline C whole_power_C(C x, int n)
 {
-    C result = x;
-    for (n -= 1; n != 0; n /= 2) {
-        if (n % 2 != 0) {
+    C result = make_complex_R(1, 0);
+    if (n >= 1 && n <= 3) {
+        for (result = x; n > 1; n--) {
+            result = multiply_C(result, x);
+        }
+        return result;
+    }
+    for (int left = n < 0 ? -n : n; left != 0; left /= 2) {
+        if (left % 2 != 0) {
             result = multiply_C(result, x);
         }
         x = multiply_C(x, x);
     }
-    return result;
+    return n < 0 ? divide_C(make_complex_R(1, 0), result) : result;
 }

@@ -7,6 +7,7 @@ it is bound to a symbol, which a statement before the expression declares.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
 from transpile.primitives.elementwise import copy
 from transpile.primitives.linalg import dot_general, free_axes
-from transpile.types import BOOL, INT64
+from transpile.types import BOOL, INT64, kind_letter
 
 # Reductions of no more elements than this are written out.
 UNROLLED_REDUCTION = 8
@@ -74,6 +75,8 @@ class Elements:
 
     def element(self, atom: Atom, index: Shape) -> Expr:
         """The expression of one element of a value."""
+        if 0 in atom.type.shape:  # where a test that never holds asks for an element of nothing
+            return Literal(np.zeros((), atom.type.dtype)[()], atom.type.dtype)
         if isinstance(atom, Const):
             if atom.is_scalar:
                 return Literal(atom.value[()], atom.type.dtype)
@@ -138,6 +141,11 @@ class Elements:
         for atom in equation.inputs:
             inner = (*index[:axis], index[axis] - offset, *index[axis + 1 :])
             limit = offset + atom.type.shape[axis]
+            if isinstance(index[axis], int) and isinstance(limit, int) and not pieces:
+                if index[axis] < limit:
+                    return self.element(atom, inner)
+                offset = limit
+                continue
             pieces.append((limit, self._where([Within(index[axis], offset, limit)], atom, inner)))
             offset = limit
         return _chosen(pieces, index[axis])
@@ -151,7 +159,10 @@ class Elements:
         ):
             step = interior + 1
             span = (extent - 1) * step + 1
-            if low or high or interior:
+            if isinstance(i, int) and isinstance(span, int):
+                if not low <= i < span + low:
+                    return self.element(value, ())
+            elif low or high or interior:
                 tests.append(Within(i, low, span + low))
             phase = (i - low) % step
             if isinstance(phase, int):
@@ -175,16 +186,16 @@ class Elements:
             over = equation.params["axes"]
         extents = [int(x.type.shape[a]) for a in over]
         combine = equation.primitive.combine
-        result: Expr | None = None
+        terms: list[Expr] = []
         for inner in np.ndindex(*extents):
             if equation.primitive is dot_general:
                 combine, term = self.product_body(equation, index, inner)
             else:
                 term = self.element(x, merged_index(x.type.ndim, over, inner, index))
-            result = term if result is None else Apply(combine, (result, term), term.dtype)
-        if result is None:
-            raise ValueError(f"{equation.primitive} over no elements")
-        return result
+            terms.append(term)
+        if combine == "add" and not any(map(_is_never_minus_zero, terms)):
+            terms.insert(0, Literal(terms[0].dtype.type(0), terms[0].dtype))
+        return functools.reduce(lambda p, q: Apply(combine, (p, q), q.dtype), terms)
 
     def product_body(self, equation: Equation, index: Shape, inner: Shape) -> tuple[str, Expr]:
         """The term of a contraction at an index of the result and of the contracted axes."""
@@ -448,6 +459,28 @@ def merged_index(rank: int, reduced: tuple[int, ...], inner: Shape, outer: Shape
     inside, outside = iter(inner), iter(outer)
     places = dict(zip(reduced, inside, strict=True))
     return tuple(places[a] if a in places else next(outside) for a in range(rank))
+
+
+def _is_never_minus_zero(term: Expr) -> bool:
+    """Tell whether a term is certainly not -0.0: then a sum that starts with it, or reaches it, is
+    what NumPy's is, which starts at 0.0."""
+    if kind_letter(term.dtype) != "f":
+        return True
+    match term:
+        case Literal(value=number):
+            return bool(number != 0 or not np.signbit(number))
+        case Apply(op="multiply", args=(left, right)):
+            return left == right
+        case Apply(op="convert_element_type", args=(inner,)):
+            return inner.dtype.kind in "biu"
+        case Apply(op="select", args=(_, left, right)):
+            return _is_never_minus_zero(left) and _is_never_minus_zero(right)
+        case Apply(op="add", args=args):
+            return any(map(_is_never_minus_zero, args))
+        case Apply(op="square" | "absolute" | "exp" | "exp2" | "cosh"):
+            return True
+        case _:
+            return False
 
 
 def is_unrolled(equation: Equation) -> bool:

@@ -30,7 +30,7 @@ from transpile.names import LOOP_NAMES, Names
 from transpile.nest import WHOLE, Fused, Home, Nest, reads_in_place
 from transpile.placement import Scatter, Stage
 from transpile.places import Memory, Place, Variable, View
-from transpile.primitives.reductions import identity
+from transpile.primitives.reductions import identity, scan_start
 from transpile.records import cached_property
 from transpile.repeats import Repeat, plan
 from transpile.sharing import Sharing, stages_of
@@ -319,7 +319,8 @@ class Emitter:
 
     def _start(self, stage: Stage) -> Literal:
         dtype = stage.var.type.dtype
-        return Literal(identity(stage.combine, dtype).value[()], dtype)
+        start = (scan_start if stage.kind == "scan" else identity)(stage.combine, dtype)
+        return Literal(start.value[()], dtype)
 
     def _index(self, stage: Stage, index: Shape) -> Shape:
         values = {**self.around, **self.symbols.get(stage, {})}

@@ -11,7 +11,7 @@ from transpile.dims import Index, Shape, unravel
 from transpile.graph import Atom, Const
 from transpile.loops import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
 from transpile.names import Names
-from transpile.records import dataclass
+from transpile.records import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,11 @@ class Memory:
     def constant(self, const: Const) -> Place:
         """The place of a constant."""
         if const not in self.constants:
-            self.constants[const] = Place(self.buffer(const, const.name or "c"))
+            buffer = self.buffer(const, const.name or "c")
+            self.constants[const] = Place(buffer)
+            if not buffer.shape:  # C has no constant pointers to numbers: an array of one
+                array = replace(buffer, shape=(1,), value=np.reshape(const.value, 1))
+                self.constants[const] = Place(array, (0,))
         return self.constants[const]
 
     def temporary(self, atom: Atom, hint: str = "t") -> Place:

@@ -2,7 +2,7 @@
 static void cumsum_kernel(const double x[restrict 100][50], double out[restrict 100][50])
 {
     for (int64_t i = 0; i < 100; i++) {
-        double acc = 0.0;
+        double acc = -0.0;
         for (int64_t j = 0; j < 50; j++) {
             acc += x[i][j];
             out[i][j] = acc;

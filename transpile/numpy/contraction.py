@@ -149,7 +149,9 @@ def _multiply(x: Term, y: Term, kept: set[Label], output: list[Label]) -> Term:
     summed = [m for m in shared if m not in kept]
     if not summed:
         labels = _order([*x.labels, *(m for m in y.labels if m not in x.labels)], output)
-        return Term(call(np.multiply, x.spread(labels), y.spread(labels)), labels)
+        products = call(np.multiply, x.spread(labels), y.spread(labels))
+        # They are added to zeros, which makes 0.0 of -0.0.
+        return Term(products if products.dtype == BOOL else call(np.add, products, 0), labels)
     batch = _order([m for m in shared if m in kept], output)
     array = contract(
         x.array,

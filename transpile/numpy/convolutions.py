@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
+from transpile.dims import Shape
 from transpile.graph import Const
 from transpile.numpy.operands import (
     Array,
     as_array,
     broadcast_in_dim,
+    concatenate_along,
     convert,
     implements,
     index_of,
@@ -26,10 +27,12 @@ from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace import bind
-from transpile.types import BOOL, INT64
+from transpile.types import BOOL, INT64, computed_dtype
 
 # Up to as many terms are written out; more are a sum over windows.
 WRITTEN_OUT = 16
+# Where windows have elements beyond the ends, each element is another sum.
+WRITTEN_OUT_AT_BORDER = 8
 _MODES = ("valid", "same", "full")
 
 
@@ -66,7 +69,7 @@ def convolve(a: Array, v: Array, mode: Any = "full") -> Any:
     x, y = _vectors(a, v)
     if y.shape[0] > x.shape[0]:
         x, y = y, x
-    return _correlated(x, flip(y), _mode(mode))
+    return _exactly_correlated(x, flip(y), _mode(mode))
 
 
 @implements(np.correlate)
@@ -75,35 +78,77 @@ def correlate(a: Array, v: Array, mode: Any = "valid") -> Any:
     x, y = _vectors(a, v)
     y = call(np.conjugate, y) if y.dtype.kind == "c" else y
     if y.shape[0] > x.shape[0]:
-        return flip(_correlated(y, x, _mode(mode)))
-    return _correlated(x, y, _mode(mode))
+        return flip(_exactly_correlated(y, x, _mode(mode)))
+    return _exactly_correlated(x, y, _mode(mode))
+
+
+def _exactly_correlated(x: Any, y: Any, mode: str) -> Any:
+    """Of halves computed in float32 and rounded once, as every inner product."""
+    wide = computed_dtype(x.dtype)
+    return convert(_correlated(convert(x, wide), convert(y, wide), mode), x.dtype)
 
 
 def _correlated(x: Any, y: Any, mode: str) -> Any:
-    """The inner products of y with the windows of x, which is not shorter."""
-    count = y.shape[0]
+    """The inner products of y with the windows of x, which is not shorter. What of a window lies
+    beyond the ends of x counts for nothing: 0 times an infinity would be NaN."""
+    count, length = y.shape[0], x.shape[0]
     low, high = {
         "valid": (0, 0),
         "same": (count // 2, count - count // 2 - 1),
         "full": (count - 1, count - 1),
     }[mode]
-    if low or high:
-        x = bind(rows.pad, x, Const(np.zeros((), x.dtype)), padding=((low, high, 0),))
+    parts = [_inner_products(x, y)]
+    if low:
+        parts.insert(0, _at_border(slice_axis(x, 0, 0, count - 1), y, low, low))
+    if high:
+        parts.append(_at_border(slice_axis(x, 0, length - count + 1, length), y, 0, high))
+    return concatenate_along(parts, 0)
+
+
+def _inner_products(x: Any, y: Any) -> Any:
+    """Of the windows of x that have all their elements."""
+    count = y.shape[0]
     total = x.shape[0] - count + 1
-    if count > WRITTEN_OUT and x.dtype != BOOL:
-        weights = broadcast_in_dim(y, (total, count), (1,))
-        products = bind(elementwise.multiply, _windows(x, count, total), weights)
-        return bind(reductions.reduce_sum, products, axes=(1,))
-    terms = [
-        call(np.multiply, slice_axis(x, 0, k, k + total), slice_axis(y, 0, k, k + 1))
-        for k in range(count)
-    ]
-    return functools.reduce(lambda p, q: call(np.add, p, q), terms)
+    if count > WRITTEN_OUT:
+        return _sum_over_windows(x, broadcast_in_dim(y, (total, count), (1,)))
+    return _written_out(x, y, 0, total)
 
 
-def _windows(x: Any, count: int, total: int) -> Any:
-    """The array [i, j] -> x[i + j], of shape (total, count), which is nowhere stored."""
-    first, second = (
-        bind(rows.iota, shape=(total, count), dimension=d, dtype=INT64) for d in (0, 1)
-    )
-    return bind(gather, x, bind(elementwise.add, first, second), axes=(0,), mode=PROMISED)
+def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
+    """Of `total` windows of x, the first of which begins `missing` elements before x."""
+    if y.shape[0] <= WRITTEN_OUT_AT_BORDER:
+        return _written_out(x, y, missing, total)
+    zero = Const(np.zeros((), x.dtype))
+    padded = bind(rows.pad, x, zero, padding=((missing, total - missing, 0),))
+    place = _places((total, y.shape[0]))
+    inside = call(np.logical_and, place >= missing, place < missing + x.shape[0])
+    weights = broadcast_in_dim(y, place.shape, (1,))
+    return _sum_over_windows(padded, bind(elementwise.select, inside, weights, zero))
+
+
+def _written_out(x: Any, y: Any, missing: int, total: int) -> Any:
+    """Of `total` windows of x, the first of which begins `missing` elements before x."""
+    zero = np.zeros((), x.dtype)
+    result: Any = zero  # a sum starts at 0.0, which -0.0 does not change
+    for k in range(y.shape[0]):
+        first, last = max(0, missing - k), min(total, missing - k + x.shape[0])
+        if first < last:
+            window = slice_axis(x, 0, first + k - missing, last + k - missing)
+            term = call(np.multiply, window, slice_axis(y, 0, k, k + 1))
+            if last - first < total:
+                term = bind(rows.pad, term, Const(zero), padding=((first, total - last, 0),))
+            result = call(np.add, result, term)
+    return result
+
+
+def _sum_over_windows(x: Any, weights: Any) -> Any:
+    """The sums over j of x[i + j] weights[i, j]."""
+    windows = bind(gather, x, _places(weights.shape), axes=(0,), mode=PROMISED)
+    row = reductions.reduce_or if x.dtype == BOOL else reductions.reduce_sum
+    return bind(row, call(np.multiply, windows, weights), axes=(1,))
+
+
+def _places(shape: Shape) -> Any:
+    """The array [i, j] -> i + j, which is nowhere stored."""
+    first, second = (bind(rows.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
+    return bind(elementwise.add, first, second)

@@ -9,6 +9,7 @@ import numpy as np
 from transpile.numpy.operands import (
     NOTHING,
     Array,
+    DType,
     NumpyErrors,
     add_methods,
     as_array,
@@ -24,6 +25,7 @@ from transpile.numpy.operands import (
     result_dtype,
     strengthen,
     unsupported,
+    weaken,
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import all as all_of
@@ -32,7 +34,7 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-from transpile.types import BOOL, FLOAT32, is_bfloat16, kind_letter
+from transpile.types import BOOL, FLOAT32, FLOAT64, is_bfloat16, kind_letter
 
 
 @implements(np.where)
@@ -48,10 +50,16 @@ def where(condition: Array, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     operands = [as_array(condition), as_operand(x), as_operand(y)]
     dtype = result_dtype(*operands[1:])
     shape = common_shape(*operands)
-    return bind(
-        rows.select,
-        *[fit(v, shape, d) for v, d in zip(operands, (BOOL, dtype, dtype), strict=True)],
-    )
+    choices = [fit(_wrapped(v, dtype), shape, dtype) for v in operands[1:]]
+    return bind(rows.select, fit(operands[0], shape, BOOL), *choices)
+
+
+def _wrapped(value: Any, dtype: DType) -> Any:
+    """A Python int as NumPy's `where` takes it: one that the dtype cannot hold wraps around."""
+    if type(value) is not int or dtype.kind not in "iu":
+        return value
+    array = np.asarray(value)
+    return array.astype(dtype) if array.dtype.kind in "iu" else value
 
 
 @implements(np.clip)
@@ -154,14 +162,14 @@ def nan_to_num(
 def isclose(a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """`numpy.isclose`: |a - b| <= atol + rtol |b|, or equal."""
     x, y = as_array(a), as_operand(b)
-    if not is_weak(y) and as_array(y).dtype.kind not in "fc":
+    if not is_weak(y):
         y = convert(as_array(y), result_dtype(as_array(y), 1.0))
+    elif not isinstance(y, Tracer):
+        y = y if type(y) is complex else float(y)
+    elif y.dtype.kind not in "fc":
+        y = weaken(convert(y, FLOAT64))
     distance = call(np.absolute, call(np.subtract, x, y))
-    allowed = (
-        call(np.add, atol, call(np.multiply, rtol, call(np.absolute, y)))
-        if isinstance(y, Tracer)
-        else np.add(atol, np.multiply(rtol, np.absolute(y)))
-    )
+    allowed = atol + rtol * abs(y)
     near = call(np.less_equal, distance, allowed)
     finite = call(np.isfinite, y) if isinstance(y, Tracer) else np.isfinite(y)
     result = call(np.logical_or, call(np.logical_and, near, finite), call(np.equal, x, y))

@@ -23,6 +23,7 @@ from transpile.numpy.reductions import (
     any,
     argmax,
     argmin,
+    divided,
     is_given,
     keep_dimensions,
     max,
@@ -114,7 +115,7 @@ def nanmean(
         return mean(x, axis, dtype, None, keepdims, where=where)
     count = sum(_there(x, where), axis, keepdims=keepdims)
     total = sum(_without_nan(x, 0), axis, dtype, None, keepdims, where=where)
-    return convert(call(np.divide, total, count), total.dtype)
+    return divided(total, count)
 
 
 # -------------------------------------------------------------------------------- extreme values
@@ -235,7 +236,7 @@ def nanvar(
         deviation = call(np.absolute, deviation)
     total = sum(call(np.square, deviation), axis, None, None, keepdims)
     freedom = call(np.subtract, count, ddof)
-    result = convert(call(np.divide, total, freedom), total.dtype)
+    result = divided(total, freedom)
     enough = call(np.greater, freedom, 0)
     return choose(enough, result, np.asarray(np.nan, total.dtype))
 

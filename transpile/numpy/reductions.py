@@ -286,6 +286,15 @@ def _count(shape: Shape, axes: tuple[int, ...], where: Any) -> Any:
     return dimension_value(product(shape[a] for a in axes))
 
 
+def divided(total: Any, count: Any) -> Any:
+    """The total by a number of elements, in the total's dtype. NumPy divides by an int64, which is
+    more exact than a number that the dtype does not hold; where it holds it the bits are the same.
+    """
+    if type(count) is int and np.asarray(count, total.dtype) == count:
+        return convert(call(np.divide, total, count), total.dtype)
+    return convert(call(np.divide, total, strengthen(count)), total.dtype)
+
+
 def _mean_dtype(dtype: DType, asked: Any) -> DType:
     if is_given(asked):
         return accumulator(np.sum, dtype, asked)
@@ -310,8 +319,7 @@ def mean(
     # NumPy divides the sum of float16 before it is rounded, which the sum may be too large for.
     wide = FLOAT32 if x.dtype == found == FLOAT16 and not is_given(dtype) else found
     total = _fold(np.sum, x, axes, wide, False, None, where)
-    result = convert(call(np.divide, total, _count(x.shape, axes, where)), wide)
-    result = convert(result, found)
+    result = convert(divided(total, _count(x.shape, axes, where)), found)
     return keep_dimensions(result, x.shape, axes, keepdims)
 
 
@@ -340,8 +348,7 @@ def var(
     count = _count(x.shape, axes, where)
     if mean is NOTHING:
         total = _fold(np.sum, x, axes, found, False, None, where)
-        mean = convert(call(np.divide, total, count), found)
-        mean = keep_dimensions(mean, x.shape, axes, True)
+        mean = keep_dimensions(divided(total, count), x.shape, axes, True)
     deviation = call(np.subtract, x, mean)
     if deviation.dtype.kind == "c":
         parts = [bind(part, deviation) for part in (elementwise.real, elementwise.imag)]
@@ -349,7 +356,7 @@ def var(
     else:
         squares = bind(elementwise.square, deviation)
     total = _fold(np.sum, squares, axes, real_dtype(found), False, None, where)
-    result = convert(call(np.divide, total, _degrees_of_freedom(count, ddof)), total.dtype)
+    result = divided(total, _degrees_of_freedom(count, ddof))
     return keep_dimensions(result, x.shape, axes, keepdims)
 
 

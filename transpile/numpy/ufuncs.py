@@ -331,7 +331,8 @@ def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 def _power_operator(base: Any, exponent: Any) -> Any:
     """`base ** exponent`: NumPy's operator has shortcuts that its function has not."""
     if type(exponent) in (int, float) and isinstance(base, Tracer):
-        if base.dtype.kind == "c" and exponent in (0.5, 2, -1):
+        is_shortcut = exponent in (0.5, 2) or (exponent == -1 and type(exponent) is int)
+        if base.dtype.kind == "c" and is_shortcut:
             return call({0.5: np.sqrt, 2: np.square, -1: np.reciprocal}[exponent], base)
         if base.dtype == BOOL and type(exponent) is int and exponent == 2:
             return call(np.square, base)

@@ -16,7 +16,7 @@ from transpile.primitives import axes, elementwise, indexing, linalg
 from transpile.primitives.reductions import identity
 from transpile.records import once
 from transpile.trace import evaluate
-from transpile.types import FLOAT32, FLOAT64, HALVES, ArrayType
+from transpile.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
 
 # Larger results are cheaper to compute again than to keep as text in the program.
 LARGEST_FOLDED_SIZE = 64
@@ -338,7 +338,11 @@ def _reduce(builder: Builder, equation: Equation) -> Atom | None:
         start = identity(equation.primitive.combine, x.type.dtype)
         return builder.apply(axes.broadcast_in_dim, start, shape=shape, broadcast_dimensions=())
     if all(e == 1 for e in extents):
-        return builder.apply(axes.reshape, x, shape=shape) if shape != x.type.shape else x
+        only = builder.apply(axes.reshape, x, shape=shape) if shape != x.type.shape else x
+        if equation.primitive.combine != "add" or kind_letter(x.type.dtype) not in "fc":
+            return only
+        # A sum starts at 0.0, to which -0.0 adds nothing.
+        return builder.apply(elementwise.add, only, Const(np.zeros((), x.type.dtype)))
     return None
 
 

@@ -55,7 +55,8 @@ def _broadcast_transpose(
         if dim == shape[axis]
     }
     over = tuple(axis for axis in range(len(shape)) if axis not in kept)
-    total = apply("reduce_sum", ct, axes=over) if over else ct
+    repeated = tuple(axis for axis in over if shape[axis] != 1)
+    total = apply("reduce_sum", ct, axes=repeated) if repeated else ct
     return [reshaped(total, x.type.shape)]
 
 

@@ -260,20 +260,20 @@ cbrt = transcendental(
 )
 exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * out)
 exp2 = transcendental(
-    "exp2", np.exp2, dtypes="f", domain=(-20, 20), jvp=lambda t, out, x: t * (out * math.log(2))
+    "exp2", np.exp2, domain=(-20, 20), jvp=lambda t, out, x: t * (out * math.log(2))
 )
 expm1 = transcendental(
-    "expm1", np.expm1, dtypes="f", domain=(-20, 20), jvp=lambda t, out, x: t * (out + 1)
+    "expm1", np.expm1, domain=(-20, 20), jvp=lambda t, out, x: t * (out + 1)
 )
 log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x)
 log2 = transcendental(
-    "log2", np.log2, dtypes="f", domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(2))
+    "log2", np.log2, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(2))
 )
 log10 = transcendental(
-    "log10", np.log10, dtypes="f", domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(10))
+    "log10", np.log10, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(10))
 )
 log1p = transcendental(
-    "log1p", np.log1p, dtypes="f", domain=(-0.99, 1e6), jvp=lambda t, out, x: t / (x + 1)
+    "log1p", np.log1p, domain=(-0.99, 1e6), jvp=lambda t, out, x: t / (x + 1)
 )
 logistic = elementwise(
     "logistic",

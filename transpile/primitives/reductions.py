@@ -16,7 +16,7 @@ from transpile.primitives.kinds import reduction, scan
 from transpile.primitives.rules import Rule, apply, batch_first, reshaped, spread, transposed
 from transpile.records import dataclass
 from transpile.source import user_source
-from transpile.types import INT64, ArrayType, computed_dtype
+from transpile.types import INT64, ArrayType, computed_dtype, kind_letter
 
 # ----------------------------------------------------------------------------------- reductions
 
@@ -232,3 +232,11 @@ def identity(combine: str, dtype: np.dtype[Any]) -> Const:
         "bitwise_xor": 0,
     }[combine]
     return Const(np.array(value, dtype))
+
+
+def scan_start(combine: str, dtype: np.dtype[Any]) -> Const:
+    """The value that a scan starts from: what it does not change is the first element, and a sum
+    that starts at 0.0 would make 0.0 of -0.0."""
+    start = identity(combine, dtype)
+    is_sum = combine == "add" and kind_letter(dtype) in "fc"
+    return Const(np.negative(start.value)) if is_sum else start

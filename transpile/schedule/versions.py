@@ -83,10 +83,9 @@ def _versions(loop: For, names: Names, ordinary: frozenset[Expr]) -> Iterator[St
         yield loop
         return
     whole = [e for s in loop.body for e in expressions(s)]
-    declared = {s.name for s in loop.body if isinstance(s, Declare)}
     guarded = angles.keys() - _angles(p for e in whole for p in _unguarded(e)).keys()
     is_long = len(angles) > MOST_ANGLES
-    if is_long or guarded or any(_names(a) & declared for a in angles):
+    if is_long or guarded:
         yield loop
         return
     dtypes = dict.fromkeys(angle.dtype for angle in angles)
@@ -98,7 +97,10 @@ def _versions(loop: For, names: Names, ordinary: frozenset[Expr]) -> Iterator[St
         for angle in angles
     )
     noted = tuple(("maximum", ref.name) for ref in largest.values())
-    yield replace(loop, body=(*notes, *loop.body), near=True, reductions=(*loop.reductions, *noted))
+    # Behind the declarations, whose names may stand in the angles and in their subscripts.
+    place = max((k + 1 for k, s in enumerate(loop.body) if isinstance(s, Declare)), default=0)
+    body = (*loop.body[:place], *notes, *loop.body[place:])
+    yield replace(loop, body=body, near=True, reductions=(*loop.reductions, *noted))
     yield If(reduce(_either, map(_is_far, largest.values())), (loop,))
 
 
@@ -137,7 +139,3 @@ def _unguarded(expr: Expr) -> Iterator[Expr]:
         )
         for arg in expr.args[:1] if guards else expr.args:
             yield from _unguarded(arg)
-
-
-def _names(expr: Expr) -> set[str]:
-    return {part.name for part in subexpressions(expr) if isinstance(part, Ref)}
