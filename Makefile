@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install -qq --disable-pip-version-check
 PEERS  ?= 1
 
-.PHONY: demo examples test sanitize soak lint format bench clean compiler
+.PHONY: demo examples test fuzz sanitize soak lint format bench clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -27,6 +27,12 @@ sanitize: $(VENV)/.installed-test compiler
 # Not in continuous integration: processes, threads and faults for SECONDS, 600 if not given.
 soak: $(VENV)/.installed-test compiler
 	@$(BIN)/python tests/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+
+# Not in continuous integration, which has 300: COUNT drawn NumPy programs, beginning with SEED. What
+# does not give NumPy's results becomes a file of FOLDER, made small.
+fuzz: $(VENV)/.installed-test compiler
+	@cd tests && PYTHONPATH=.. ../$(BIN)/python -m fuzz_numpy --count $(or $(COUNT),10000) \
+	    --seed $(or $(SEED),1000) --folder $(abspath $(or $(FOLDER),fuzz_findings))
 
 lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff format --check .

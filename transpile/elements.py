@@ -195,6 +195,8 @@ class Elements:
             terms.append(term)
         if combine == "add" and not any(map(_is_never_minus_zero, terms)):
             terms.insert(0, Literal(terms[0].dtype.type(0), terms[0].dtype))
+        elif combine == "multiply" and terms[0].dtype.kind == "c":  # 1 times an infinity has a NaN
+            terms.insert(0, Literal(terms[0].dtype.type(1), terms[0].dtype))
         return functools.reduce(lambda p, q: Apply(combine, (p, q), q.dtype), terms)
 
     def product_body(self, equation: Equation, index: Shape, inner: Shape) -> tuple[str, Expr]:

@@ -19,6 +19,7 @@ from transpile.loops import (
     Expr,
     For,
     If,
+    IndexValue,
     Literal,
     Load,
     Ref,
@@ -34,6 +35,7 @@ from transpile.primitives.reductions import identity, scan_start
 from transpile.records import cached_property
 from transpile.repeats import Repeat, plan
 from transpile.sharing import Sharing, stages_of
+from transpile.types import BOOL, INT64
 from transpile.walks import map_expr
 
 
@@ -255,7 +257,7 @@ class Emitter:
             accumulator = Ref(self._scalar(stage), dtype)
             if stage.rank + (stage.kind == "reduce") > depth and not stage.order:
                 yield Declare(accumulator.name, self._start(stage), constant=False)
-            yield Update(accumulator, stage.combine, value)
+            yield self._accumulated(stage, accumulator, value)
             if stage.kind == "scan" or not stage.order:
                 yield from self._keep(stage, accumulator)
         elif self._has_name(stage):
@@ -264,6 +266,17 @@ class Emitter:
             yield from self._keep(stage, Ref(name, dtype))
         else:
             yield from self._keep(stage, value)
+
+    def _accumulated(self, stage: Stage, accumulator: Ref, value: Expr) -> Statement:
+        """What adds an element. A running product of complex numbers begins with the first one as
+        it is: 1 times an infinity would have a NaN."""
+        if stage.kind != "scan" or stage.combine != "multiply" or accumulator.dtype.kind != "c":
+            return Update(accumulator, stage.combine, value)
+        place = IndexValue(self.symbols[stage][stage.order[-1]])
+        is_first = Apply("equal", (place, Literal(0, INT64)), BOOL)
+        product = Apply("multiply", (accumulator, value), accumulator.dtype)
+        chosen = Apply("select", (is_first, value, product), accumulator.dtype)
+        return Update(accumulator, "set", chosen)
 
     def _has_name(self, stage: Stage) -> bool:
         """Tell whether an element is put into a variable first, for those who read it next."""

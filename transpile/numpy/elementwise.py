@@ -55,7 +55,8 @@ def where(condition: Array, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
 
 
 def _wrapped(value: Any, dtype: DType) -> Any:
-    """A Python int as NumPy's `where` takes it: one that the dtype cannot hold wraps around."""
+    """A Python int as `where` takes it, and `select` its default: one that the dtype cannot hold
+    wraps around."""
     if type(value) is not int or dtype.kind not in "iu":
         return value
     array = np.asarray(value)
@@ -280,6 +281,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     choices = [as_operand(c) for c in (*choicelist, default)]
     dtype = result_dtype(*choices)
     shape = common_shape(*conditions, *choices)
+    choices[-1] = _wrapped(choices[-1], dtype)
     values = [fit(c, shape, dtype) for c in choices]
     result = values[-1]
     for condition, value in reversed(list(zip(conditions, values, strict=False))):

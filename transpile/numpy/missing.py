@@ -26,6 +26,7 @@ from transpile.numpy.reductions import (
     divided,
     is_given,
     keep_dimensions,
+    mask_of,
     max,
     mean,
     min,
@@ -93,9 +94,8 @@ def nancumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -
 def _there(x: Any, where: Any) -> Any:
     """Where an element counts: it is not NaN, and the mask holds."""
     there = call(np.logical_not, call(np.isnan, x))
-    if where is True or not is_given(where):
-        return there
-    return call(np.logical_and, there, broadcast_to(as_array(where), x.shape))
+    mask = mask_of(where)
+    return there if mask is None else call(np.logical_and, there, broadcast_to(mask, x.shape))
 
 
 @implements(np.nanmean)
@@ -135,7 +135,7 @@ def _extreme(
     function = max if ufunc is np.fmax else min
     axes = axes_of(axis, x.ndim)
     there = _there(x, where)
-    if where is not True and is_given(where) and not is_given(initial):
+    if mask_of(where) is not None and not is_given(initial):
         raise located(
             ValueError,
             f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "

@@ -136,7 +136,8 @@ def nanmedian(
     ordered = sort_along(rows.x, rows.x.ndim - 1)
     places = [np.maximum((counts - 1) // 2, 0), np.minimum(counts // 2, rows.count - 1)]
     low, high = (_at(ordered, p, True) for p in places)
-    result = np.where(places[0] == places[1], low, np.mean(np.stack((low, high)), axis=0))
+    only = low + 0  # a mean of one is a sum, which starts at 0.0
+    result = np.where(places[0] == places[1], only, np.mean(np.stack((low, high)), axis=0))
     return rows.finished(np.where(counts == 0, low, result), keepdims)
 
 

@@ -32,7 +32,7 @@ from transpile.numpy.shapes import diagonal, expand_dims, moveaxis, ravel
 from transpile.numpy.ufuncs import SPECIAL, call, resolve
 from transpile.primitives import linalg
 from transpile.trace import bind
-from transpile.types import broadcast_shapes
+from transpile.types import FLOAT32, FLOAT64, broadcast_shapes
 
 Axes = Sequence[int]
 
@@ -219,13 +219,20 @@ def _pair(a: Array, b: Array) -> tuple[Any, Any]:
     return convert(x, dtype), convert(y, dtype)
 
 
+def _scaled(x: Any, y: Any) -> Any:
+    """The product with a scalar. NumPy leaves those of floats to its BLAS, as a sum of one term,
+    which starts at 0.0."""
+    product = call(np.multiply, x, y)
+    return call(np.add, product, 0) if product.dtype in (FLOAT32, FLOAT64) else product
+
+
 @implements(np.dot)
 def dot(a: Array, b: Array, out: Any = None) -> Any:
     """`numpy.dot`: the last axis of a with the second to last of b; scalars multiply."""
     refuse("dot", out=out)
     x, y = _pair(a, b)
     if x.ndim == 0 or y.ndim == 0:
-        return call(np.multiply, x, y)
+        return _scaled(x, y)
     i, j = x.ndim - 1, max(y.ndim - 2, 0)
     if x.shape[i] != y.shape[j]:
         raise _mismatch(np.dot, x, y)
@@ -246,7 +253,7 @@ def inner(a: Array, b: Array, /) -> Any:
     """`numpy.inner`: over the last axes."""
     x, y = _pair(a, b)
     if x.ndim == 0 or y.ndim == 0:
-        return call(np.multiply, x, y)
+        return _scaled(x, y)
     if x.shape[-1] != y.shape[-1]:
         raise _mismatch(np.inner, x, y)
     return contract(x, y, (x.ndim - 1,), (y.ndim - 1,))

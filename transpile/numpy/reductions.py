@@ -19,6 +19,7 @@ from transpile.numpy.operands import (
     axes_of,
     axis_of,
     broadcast_in_dim,
+    cast,
     convert,
     dimension_value,
     fill,
@@ -35,7 +36,16 @@ from transpile.primitive import Primitive
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
 from transpile.trace import bind
-from transpile.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, check_dtype, real_dtype
+from transpile.types import (
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    check_dtype,
+    kind_letter,
+    real_dtype,
+)
 
 
 @lru_cache(maxsize=256)
@@ -72,14 +82,21 @@ def reduce_axes(row: Primitive, x: Any, axes: tuple[int, ...]) -> Any:
     return bind(row, x, axes=tuple(sorted(axes))) if axes else x
 
 
+def mask_of(where: Any) -> Any:
+    """The mask of an argument `where`; None where all elements count. NumPy reads None as False."""
+    if where is True or where is NOTHING:
+        return None
+    return as_array(False if where is None else where)
+
+
 def masked(x: Any, where: Any, other: Any) -> Any:
     """The elements where a mask holds, and another value elsewhere."""
-    if where is True or not is_given(where):
+    mask = mask_of(where)
+    if mask is None:
         return x
-    where = as_array(where)
     with NumpyErrors():
-        np.broadcast_to(np.empty(x.shape), np.broadcast_shapes(x.shape, where.shape))
-    test = fit(where, x.shape, BOOL)
+        np.broadcast_to(np.empty(x.shape), np.broadcast_shapes(x.shape, mask.shape))
+    test = fit(mask, x.shape, BOOL)
     return bind(elementwise.select, test, x, fit(np.asarray(other), x.shape, x.dtype))
 
 
@@ -95,6 +112,8 @@ def _fold(
     axes = axes_of(axis, x.ndim)
     x = masked(x, where, identity)
     result = reduce_axes(row_of_bool if dtype == BOOL else row, x, axes)
+    if not axes and function is np.sum and kind_letter(dtype) in "fc":
+        result = call(np.add, result, 0)  # a sum of one element starts at 0.0, too
     if is_given(initial):
         result = convert(call(combine, result, convert(as_array(initial), dtype)), dtype)
     result = keep_dimensions(result, x.shape, axes, keepdims)
@@ -184,7 +203,7 @@ def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where:
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
     row, ufunc = _EXTREMES[name]
-    chosen = where is not True and is_given(where)
+    chosen = mask_of(where) is not None
     if chosen and not is_given(initial):
         raise located(
             ValueError,
@@ -279,8 +298,11 @@ def argmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHI
 
 def _count(shape: Shape, axes: tuple[int, ...], where: Any) -> Any:
     """How many elements go into each result: an int, or an array where a mask decides."""
-    if where is not True and is_given(where):
-        mask = fit(as_array(where), shape, BOOL)
+    if where is None:
+        raise located(TypeError, "where=None is no mask of which elements to count")
+    mask = mask_of(where)
+    if mask is not None:
+        mask = fit(mask, shape, BOOL)
         mask = fill(mask.value, shape, BOOL) if isinstance(mask, Const) else mask
         return sum(mask, axes)
     return dimension_value(product(shape[a] for a in axes))
@@ -290,7 +312,7 @@ def divided(total: Any, count: Any) -> Any:
     """The total by a number of elements, in the total's dtype. NumPy divides by an int64, which is
     more exact than a number that the dtype does not hold; where it holds it the bits are the same.
     """
-    if type(count) is int and np.asarray(count, total.dtype) == count:
+    if type(count) is int and np.real(cast(count, total.dtype)).item() == count:
         return convert(call(np.divide, total, count), total.dtype)
     return convert(call(np.divide, total, strengthen(count)), total.dtype)
 

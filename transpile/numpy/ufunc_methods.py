@@ -41,6 +41,7 @@ from transpile.numpy.reductions import (
     accumulator,
     is_given,
     keep_dimensions,
+    mask_of,
     masked,
     max,
     min,
@@ -129,7 +130,7 @@ def _fold(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may "
             "be specified",
         )
-    mask = None if where is True or not is_given(where) else as_array(where)
+    mask = mask_of(where)
     start = _start(ufunc, x.dtype, initial, has_mask=mask is not None)
     if mask is not None and ufunc in _REORDERABLE:
         neutral = start if ufunc.identity is None else _identity(ufunc, x.dtype)

@@ -23,6 +23,7 @@ from transpile.numpy.operands import (
     fill,
     fit,
     fit_all,
+    is_empty,
     is_weak,
     kind_of,
     refuse,
@@ -128,7 +129,7 @@ def _where(result: Any, where: Array) -> Any:
     """The results where a mask holds, and 0 elsewhere."""
     if isinstance(result, tuple):
         return tuple(_where(r, where) for r in result)
-    mask = as_operand(where)
+    mask = as_operand(False if where is None else where)  # as NumPy reads None
     kind = BOOL if type(mask) is bool else mask.dtype
     if kind != BOOL:
         raise located(
@@ -311,11 +312,11 @@ def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     """A power; a known exponent of one element takes NumPy's shortcuts, seen at -0 and infinity."""
     base, exponent = operands
     known = None if isinstance(exponent, Tracer) else cast(exponent, loop[1])
-    if known is not None and loop[0].kind == "i" and (known < 0).any():
+    shape = common_shape(*operands)
+    if known is not None and loop[0].kind == "i" and (known < 0).any() and not is_empty(shape):
         raise located(ValueError, "Integers to negative integer powers are not allowed.")
     if known is not None and known.size == 1 and loop[0].kind != "c":
         value = known.reshape(-1)[0]
-        shape = common_shape(*operands)
         if value == 2:
             return bind(rows.square, fit(base, shape, loop[0]))
         if kind_letter(loop[0]) == "f" and value == 1:

@@ -339,10 +339,12 @@ def _reduce(builder: Builder, equation: Equation) -> Atom | None:
         return builder.apply(axes.broadcast_in_dim, start, shape=shape, broadcast_dimensions=())
     if all(e == 1 for e in extents):
         only = builder.apply(axes.reshape, x, shape=shape) if shape != x.type.shape else x
-        if equation.primitive.combine != "add" or kind_letter(x.type.dtype) not in "fc":
-            return only
-        # A sum starts at 0.0, to which -0.0 adds nothing.
-        return builder.apply(elementwise.add, only, Const(np.zeros((), x.type.dtype)))
+        letter, combine = kind_letter(x.type.dtype), equation.primitive.combine
+        # A sum starts at 0.0, to which -0.0 adds nothing; 1 times a complex infinity has a NaN.
+        if (combine == "add" and letter in "fc") or (combine == "multiply" and letter == "c"):
+            start = identity(combine, x.type.dtype)
+            return builder.apply(TABLE[combine], start, only)
+        return only
     return None
 
 

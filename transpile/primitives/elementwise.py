@@ -262,9 +262,7 @@ exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * 
 exp2 = transcendental(
     "exp2", np.exp2, domain=(-20, 20), jvp=lambda t, out, x: t * (out * math.log(2))
 )
-expm1 = transcendental(
-    "expm1", np.expm1, domain=(-20, 20), jvp=lambda t, out, x: t * (out + 1)
-)
+expm1 = transcendental("expm1", np.expm1, domain=(-20, 20), jvp=lambda t, out, x: t * (out + 1))
 log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x)
 log2 = transcendental(
     "log2", np.log2, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(2))
@@ -272,9 +270,7 @@ log2 = transcendental(
 log10 = transcendental(
     "log10", np.log10, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(10))
 )
-log1p = transcendental(
-    "log1p", np.log1p, domain=(-0.99, 1e6), jvp=lambda t, out, x: t / (x + 1)
-)
+log1p = transcendental("log1p", np.log1p, domain=(-0.99, 1e6), jvp=lambda t, out, x: t / (x + 1))
 logistic = elementwise(
     "logistic",
     lambda x: np.reciprocal(1 + np.exp(-x)),

@@ -1,0 +1,51 @@
+"""`python -m fuzz_numpy --count 10000 --seed 1 --folder found`: each finding becomes a file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+LEVELS = (0, 3, 1, 0, 2)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compare drawn NumPy programs with NumPy.")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--count", type=int, default=1000, help="how many programs")
+    parser.add_argument("--folder", type=Path, default=Path("fuzz_findings"))
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
+    parser.add_argument("--level", type=int, help="of optimisation; all in turn if not given")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["TRANSPILE_CACHE_DIR"] = cache
+        return run(asked)
+
+
+def run(asked):
+    """Search, some programs at a time; the exit code says whether something was found."""
+    import transpile
+    from fuzz_numpy.search import OPTIONS, search, tally
+
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    start, findings, done = time.monotonic(), [], 0
+
+    def keep(finding):
+        path = asked.folder / f"{finding.kind}_{finding.seed}.py"
+        path.write_text(finding.text(), encoding="utf-8")
+
+    while done < asked.count and time.monotonic() - start < asked.seconds:
+        here = range(asked.seed + done, asked.seed + min(done + 100, asked.count))
+        level = LEVELS[done // 100 % len(LEVELS)] if asked.level is None else asked.level
+        findings += search(here, {**OPTIONS, "opt_level": level}, keep=keep)
+        done += len(here)
+        transpile.clear_caches()
+        seconds = time.monotonic() - start
+        print(f"{done} programs, {seconds:.0f} s, found: {dict(tally(findings))}", flush=True)
+    return int(bool(findings))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

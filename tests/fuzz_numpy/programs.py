@@ -1,0 +1,126 @@
+"""Programs: some arguments, and statements of which each gives a name to a value."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fuzz_numpy.grammar import statement
+from fuzz_numpy.values import DTYPES, argument
+
+MOST_ELEMENTS = 4000
+# Of the last digits of what a statement rounds: how far each run of the oracle goes astray.
+ULPS = 6
+# What NumPy raises where it refuses a statement: another one is drawn.
+REFUSALS = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, ArithmeticError)
+
+
+@dataclass(frozen=True)
+class Program:
+    """`statements` are (name, text, whether it rounds); `results` are names."""
+
+    arguments: dict[str, np.ndarray]
+    statements: tuple[tuple[str, str, bool], ...]
+    results: tuple[str, ...]
+
+    def source(self):
+        """A function named `program`."""
+        lines = [f"    {name} = {text}" for name, text, _ in self.statements]
+        head = f"def program({', '.join(self.arguments)}):"
+        return "\n".join([head, *lines, f"    return {', '.join(self.results)},"]) + "\n"
+
+    def function(self):
+        """The function, to be traced or called."""
+        names = {"np": np}
+        exec(compile(self.source(), "<fuzz>", "exec"), names)
+        return names["program"]
+
+    def values(self, noise=None):
+        """Every name's value; with a generator as `noise`, what is rounded is rounded otherwise."""
+        names = {"np": np, **self.arguments}
+        for name, text, rounds in self.statements:
+            around = names
+            if noise is not None and rounds:
+                around = {k: astray(noise, v) for k, v in names.items()}
+            exec(f"{name} = {text}", around)
+            value = around[name]
+            # A scalar of NumPy's counts as the array that it is here: of its own arithmetic it has
+            # little that arrays have not, such as another dtype for powers of bools.
+            names[name] = np.asarray(
+                astray(noise, value) if noise is not None and rounds else value
+            )
+        return names
+
+    def text(self):
+        """The whole as Python, arguments first."""
+        lines = []
+        for name, x in self.arguments.items():
+            layout = f"strides {x.strides}, writeable {x.flags.writeable}"
+            numbers = f"np.array({x.tolist()!r}, {x.dtype.name!r}).reshape({x.shape})"
+            lines.append(f"{name} = {numbers}  # {layout}")
+        return "\n".join([*lines, "", self.source()])
+
+    def without(self, **parts):
+        """The program with other parts."""
+        return replace(self, **parts)
+
+
+def astray(noise, value):
+    """A value whose floats are a few units of the last digit away."""
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "fc":
+        return value
+    step = ULPS * float(np.finfo(value.dtype).eps)
+    shape = np.shape(value)
+    if value.dtype.kind == "c":
+        size = np.abs(value.astype(np.complex128))
+        size = np.where(np.isfinite(size), size, 0)
+        off = noise.uniform(-1, 1, shape) + 1j * noise.uniform(-1, 1, shape)
+        return (value + step * size * off).astype(value.dtype)[()]
+    return (value.astype(np.float64) * (1 + step * noise.uniform(-1, 1, shape))).astype(
+        value.dtype
+    )[()]
+
+
+@contextmanager
+def quiet():
+    """NumPy without warnings."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def draw(seed):
+    """The program of a seed: only statements that NumPy accepts."""
+    random = np.random.default_rng(seed)
+    shapes = []
+    arguments = {f"x{k}": argument(random, shapes) for k in range(random.integers(1, 4))}
+    values, statements = dict(arguments), []
+    wanted = random.integers(1, 9)
+    for _ in range(100):
+        if len(statements) == wanted:
+            break
+        name = f"v{len(statements)}"
+        drawn = statement(random, values, name)
+        found = None if drawn is None else _accepted(drawn[0], name, values)
+        if found is not None:
+            values[name] = found
+            statements.append((name, *drawn))
+    last = [name for name, *_ in statements][-random.integers(1, 4) :]
+    return Program(arguments, tuple(statements), tuple(last) or ("x0",))
+
+
+def _accepted(text, name, values):
+    names = {"np": np, **values}
+    with quiet():
+        try:
+            exec(f"{name} = {text}", names)
+        except REFUSALS:
+            return None
+    value = names[name]
+    if not isinstance(value, np.ndarray | np.generic | bool | int | float | complex):
+        return None
+    array = np.asarray(value)
+    return array if array.dtype in DTYPES and array.size <= MOST_ELEMENTS else None
