@@ -45,7 +45,8 @@ FIRES = {
     "the whole slice": (lambda x: x[:, :], MATRIX),
     "broadcast to the same shape": (lambda x: np.broadcast_to(x, (3, 4)), MATRIX),
     "joined with nothing": (lambda x: np.concatenate([x, x[:0]]), MATRIX),
-    "a sum over axes of one element": (lambda x: x[:, None].sum(1), SPECIAL[SPECIAL != 0]),
+    "a sum over axes of one element": (lambda x: x[:, None].sum(1), INTEGERS),
+    "a product over axes of one element": (lambda x: x[:, None].prod(1), SPECIAL),
     "reversed axes of one element": (lambda x: np.flip(x[None], 0)[0], SPECIAL),
 }
 
@@ -56,6 +57,11 @@ def test_an_identity_disappears(name):
     views = ["broadcast_in_dim", "reshape"]  # of x[None], and of the sum that is a reshape
     left = {n: views for n in FIRES if "axes of one element" in n}
     assert after(tidy, f, x) == left.get(name, [])
+
+
+def test_a_sum_of_one_float_starts_at_zero():
+    """Which makes 0.0 of -0.0, as NumPy's does."""
+    assert after(tidy, lambda x: x[:, None].sum(1), SPECIAL)[-1] == "add"
 
 
 BECOMES = {
