@@ -610,3 +610,40 @@ def test_explain_names_the_ingredients_that_differ(cache, caplog):
     assert f"hit: f-{key(long)}" in caplog.text
     changed = {"program": "", "graph": "y" * 1000, "target": "x"}
     assert cache.explain("f", changed).endswith("in flags, program, target")
+
+
+NO_EXECUTION = """
+import sys, warnings
+import numpy as np
+import transpile
+x = np.linspace(0, 1, 300_000)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for k in (1, 2):
+        f = transpile.jit(lambda x: np.exp(x) * k)  # parallel: with the library of threads
+        assert np.allclose(f(x), np.exp(x) * k)
+print(*(warning.message for warning in caught), sep="\\n")
+"""
+
+
+@pytest.mark.parametrize("where", ["cache", "cache and temporary files"])
+def test_where_no_program_can_be_loaded_from_another_place_is_used(tmp_path, where):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    namespace = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    mount = f"mount -t tmpfs -o noexec none {disk}"
+    if shutil.which("unshare") is None or subprocess.run([*namespace, mount]).returncode:
+        pytest.skip("a file system of one's own needs user namespaces")
+    environment = {**os.environ, "TRANSPILE_CACHE_DIR": str(disk / "cache")}
+    if where != "cache":
+        environment["TMPDIR"] = str(disk)
+    done = subprocess.run(
+        [*namespace, f'{mount} && exec "$@"', "sh", sys.executable, "-c", NO_EXECUTION],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert done.returncode == 0, done.stderr
+    (warning,) = done.stdout.splitlines()
+    assert f"{disk}/cache cannot be used (its file system is mounted noexec" in warning
