@@ -20,6 +20,7 @@ and where that is damaged or gone, with one that is held by its lock.
 import contextlib
 import errno
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
@@ -221,7 +222,7 @@ class Cache:
         found = []
         for directory in self._directories():
             with contextlib.suppress(OSError):
-                parts = ENTRY.fullmatch(directory.name)
+                parts = re.fullmatch(ENTRY, directory.name)
                 assert parts is not None
                 used = directory.stat().st_mtime
                 files = [file.stat(follow_symlinks=False) for file in os.scandir(directory)]
@@ -262,7 +263,7 @@ class Cache:
     def _directories(self) -> list[Path]:
         try:
             with opened_directory(self.directory) as root:
-                names = [name for name in listed(root) if ENTRY.fullmatch(name)]
+                names = [name for name in listed(root) if re.fullmatch(ENTRY, name)]
                 return [self.directory / name for name in names if is_entry(name, root)]
         except OSError:
             return []
@@ -451,7 +452,7 @@ def _try_remove(own: Owned, name: str) -> bool:
 def _sweep(own: Owned) -> None:
     """Remove what processes that died have left: their locks are free."""
     for name in listed(own.building):
-        if parts := UNFINISHED.fullmatch(name):
+        if parts := re.fullmatch(UNFINISHED, name):
             with (
                 contextlib.suppress(OSError),
                 locked(own.locks, parts["entry"], 0) as entry,
@@ -460,7 +461,7 @@ def _sweep(own: Owned) -> None:
                 if entry and directory:
                     remove_flat(name, own.building)
     for name in listed(own.locks):
-        if parts := LOCK.fullmatch(name):
+        if parts := re.fullmatch(LOCK, name):
             with contextlib.suppress(OSError), locked(own.locks, parts["locked"], 0):
                 pass  # taking it removes it
     with contextlib.suppress(OSError):

@@ -8,8 +8,8 @@ found, each other file when it is opened, by the descriptor that is then read or
 import contextlib
 import json
 import os
-import re
 import stat
+import string
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,10 +18,11 @@ from typing import Any
 from transpile.directories import is_private, listed, opened_file, read_private, write_atomically
 from transpile.errors import TranspileError
 from transpile.hashes import blake2b
-from transpile.ownership import ENTRY, META
+from transpile.ownership import META
 from transpile.records import dataclass
 from transpile.sealed import seal, unseal
 
+_LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 _TOUCH_AFTER = 60.0  # seconds: the resolution of "least recently used"
 
 
@@ -94,7 +95,7 @@ def key(ingredients: Mapping[str, str]) -> str:
 
 def identifier(name: str) -> str:
     """A C identifier of at most 48 letters, as near to `name` as can be."""
-    cleaned = re.sub(r"[^A-Za-z0-9_]", "_", name)[:48]
+    cleaned = "".join(c if c in _LETTERS else "_" for c in name[:48])
     return cleaned if cleaned and not cleaned[0].isdigit() else f"_{cleaned}"[:48]
 
 
@@ -115,21 +116,23 @@ def read_entry(directory: Path, *, touch: bool = True) -> Entry:
     status = os.lstat(directory)
     if not stat.S_ISDIR(status.st_mode) or not is_private(status):
         raise DamagedError("the directory is not private")
-    parts = ENTRY.fullmatch(directory.name)
+    name, _, identity = directory.name.rpartition("-")
     try:
         meta = unseal(read_private(directory / META))
-        if parts is None or meta["key"] != parts["key"]:
+        if (meta["name"], meta["key"]) != (name, identity):
             raise DamagedError("meta.json belongs to another entry")
-        for name, expected in meta["files"].items():
-            size = os.lstat(directory / name).st_size
+        for filename, expected in meta["files"].items():
+            size = os.lstat(directory / filename).st_size
             if size != expected["size"]:
-                raise DamagedError(f"{name} has {size} bytes in the place of {expected['size']}")
+                raise DamagedError(
+                    f"{filename} has {size} bytes in the place of {expected['size']}"
+                )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged(error) from error
     if touch and abs(time.time() - status.st_mtime) > _TOUCH_AFTER:
         with contextlib.suppress(OSError):
             os.utime(directory)
-    return Entry(directory, parts["name"], parts["key"], meta)
+    return Entry(directory, name, identity, meta)
 
 
 def complete_entry(directory: int, name: str, key: str, ingredients: Mapping[str, str]) -> int:

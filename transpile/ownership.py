@@ -40,17 +40,18 @@ from transpile.records import dataclass
 from transpile.sealed import seal, unseal
 
 META = "meta.json"
-ENTRY = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)-(?P<key>[0-9a-f]{20})")
-UNFINISHED = re.compile(rf"(?P<entry>{ENTRY.pattern})\.[a-z0-9_]{{8}}")
-LOCK = re.compile(rf"(?P<locked>{ENTRY.pattern}(\.[a-z0-9_]{{8}})?)\.lock")
+# Patterns of names; they are compiled where something is removed, which a warm start does not do.
+ENTRY = r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)-(?P<key>[0-9a-f]{20})"
+UNFINISHED = rf"(?P<entry>{ENTRY})\.[a-z0-9_]{{8}}"
+LOCK = rf"(?P<locked>{ENTRY}(\.[a-z0-9_]{{8}})?)\.lock"
 _BUILDING, _LOCKS, _TAG = "building", "locks", "CACHEDIR.TAG"
 _MARK = b"Signature: 8a477f597d28d172789f06886806bc55\n# The cache of transpile.\n"
 _EXPLAINED = (
     b"# Each directory here is a program that transpile has compiled; any of them can be deleted\n"
     b"# at any time. Without this file transpile neither writes nor removes anything here.\n"
 )
-_MEMORY = re.compile(r"compiler-[0-9a-f]{16}\.json|transpile-[0-9a-f]{16}\.(json|txt)")
-_TEMPORARY = re.compile(rf"\.({_MEMORY.pattern}|{re.escape(_TAG)})\.[a-z0-9_]{{8}}")
+_MEMORY = r"compiler-[0-9a-f]{16}\.json|transpile-[0-9a-f]{16}\.(json|txt)"
+_TEMPORARY = rf"\.({_MEMORY}|CACHEDIR\.TAG)\.[a-z0-9_]{{8}}"
 # What does not keep an otherwise empty directory from becoming a cache.
 _PLACEHOLDERS = {".gitignore", ".gitkeep", "lost+found"}
 _ABANDONED = 3600.0  # seconds: nobody writes one of the small files for so long
@@ -87,13 +88,13 @@ class Owned:
     def forget(self) -> None:
         """Remove all that `remember` has written."""
         for name in listed(self.root):
-            if _MEMORY.fullmatch(name) or _TEMPORARY.fullmatch(name):
+            if re.fullmatch(_MEMORY, name) or re.fullmatch(_TEMPORARY, name):
                 self._unlink(name)
 
     def sweep_files(self) -> None:
         """Remove what processes that died have left of files of `remember`."""
         for name in listed(self.root):
-            if _TEMPORARY.fullmatch(name):
+            if re.fullmatch(_TEMPORARY, name):
                 with contextlib.suppress(FileNotFoundError):
                     changed = os.stat(name, dir_fd=self.root, follow_symlinks=False).st_mtime
                     if abs(time.time() - changed) > _ABANDONED:
@@ -149,15 +150,15 @@ def _check_own(directory: Path, root: int) -> None:
 
 def _foreign(name: str, root: int) -> str:
     """What under a name of an unmarked directory the cache did not write, or nothing."""
-    if name in _PLACEHOLDERS or _MEMORY.fullmatch(name) or _TEMPORARY.fullmatch(name):
+    if name in _PLACEHOLDERS or re.fullmatch(_MEMORY, name) or re.fullmatch(_TEMPORARY, name):
         return ""
     if name in (_BUILDING, _LOCKS):
         form = UNFINISHED if name == _BUILDING else LOCK
         with opened_directory(name, root) as handle:
             return next(
-                (f"{name}/{each}" for each in listed(handle) if not form.fullmatch(each)), ""
+                (f"{name}/{each}" for each in listed(handle) if not re.fullmatch(form, each)), ""
             )
-    return "" if name == _TAG or (ENTRY.fullmatch(name) and is_entry(name, root)) else name
+    return "" if name == _TAG or (re.fullmatch(ENTRY, name) and is_entry(name, root)) else name
 
 
 def is_entry(name: str, root: int) -> bool:
