@@ -222,6 +222,21 @@ def test_links_among_names_of_the_cache_are_not_followed(tmp_path):
     assert state(home) == before and (cache.directory / OTHER).is_symlink()
 
 
+def test_a_hard_link_to_a_file_of_the_users_is_neither_believed_nor_emptied(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    entry = cache.get_or_build("f", PARTS, build)
+    thesis = tmp_path / "thesis.tex"
+    thesis.write_text("machine CODE")  # of the right length
+    (cache.directory / "locks" / f"{OTHER}.lock").hardlink_to(thesis)
+    entry.path("program.so").unlink()
+    entry.path("program.so").hardlink_to(thesis)
+    with pytest.raises(DamagedError, match="other contents"):
+        entry.read("program.so")
+    assert cache.get_or_build("f", PARTS, build).read("program.so") == b"machine code"
+    assert cache.clear()[0] == 1
+    assert thesis.read_text() == "machine CODE" and thesis.stat().st_nlink == 1
+
+
 @pytest.mark.parametrize("kind", ["link", "directory"])
 def test_a_lock_that_is_no_file_of_the_caches_is_not_taken(tmp_path, kind):
     cache = Cache(tmp_path / "cache")

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import stat
-import string
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,7 +21,6 @@ from transpile.ownership import META
 from transpile.records import dataclass
 from transpile.sealed import seal, unseal
 
-_LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 _TOUCH_AFTER = 60.0  # seconds: the resolution of "least recently used"
 
 
@@ -95,7 +93,7 @@ def key(ingredients: Mapping[str, str]) -> str:
 
 def identifier(name: str) -> str:
     """A C identifier of at most 48 letters, as near to `name` as can be."""
-    cleaned = "".join(c if c in _LETTERS else "_" for c in name[:48])
+    cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in name[:48])
     return cleaned if cleaned and not cleaned[0].isdigit() else f"_{cleaned}"[:48]
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 
@@ -58,10 +59,18 @@ def _take(handle: int, limit: float) -> bool:
         except OSError:
             return False
         else:
-            with contextlib.suppress(OSError):  # the disk is full: then nobody knows
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+            _sign(handle)
             return True
+
+
+def _sign(handle: int) -> None:
+    """Write this process's number into a lock, which nothing depends on; not into a file that has
+    another name, too."""
+    status = os.fstat(handle)
+    if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+        with contextlib.suppress(OSError):  # the disk is full
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, b"%d\n" % os.getpid(), 0)
 
 
 def _is_stopped(handle: int) -> bool:
