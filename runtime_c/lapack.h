@@ -31,6 +31,26 @@ static inline void fill_nan_T(int64_t count, T *x)
     }
 }
 
+/* numpy.isfinite(x).all(), for the routines that do not end, or end with anything, where there are
+   infinities or NaNs. */
+static inline bool all_finite_F(int64_t count, const F *x)
+{
+    bool found = true;
+    for (int64_t i = 0; i < count; i++) {
+        found = found && isfinite(x[i]);
+    }
+    return found;
+}
+
+static inline bool all_finite_C(int64_t count, const C *x)
+{
+    bool found = true;
+    for (int64_t i = 0; i < count; i++) {
+        found = found && isfinite(creal(x[i])) && isfinite(cimag(x[i]));
+    }
+    return found;
+}
+
 /* scipy.linalg.lu_factor(x) for x of (m, n): the factors in one matrix, the pivots, and the
    permutation of the rows that they make. LAPACK's matrices stand in columns, so x is turned. */
 static inline void lu_T(int64_t m, int64_t n, const T *x, T *lu, int64_t *pivots,
@@ -185,10 +205,13 @@ static inline void eig_F(int64_t n, int64_t length, const F *x, Z *w, Z *v, void
     F *real = carve(&place, n * (int64_t)sizeof(F));
     F *imaginary = carve(&place, n * (int64_t)sizeof(F));
     F *work = carve(&place, length * (int64_t)sizeof(F));
-    lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length, info = 0;
+    lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length;
+    lapack_int info = !all_finite_F(n * n, x);
     turned_F(n, n, x, a);
-    lapack_geev_F("N", v != NULL ? "V" : "N", &size, a, &size, real, imaginary, right, &one, right,
-                  &size, work, &long_size, &info, 1, 1);
+    if (info == 0) {
+        lapack_geev_F("N", v != NULL ? "V" : "N", &size, a, &size, real, imaginary, right, &one,
+                      right, &size, work, &long_size, &info, 1, 1);
+    }
     for (int64_t j = 0; j < n; j++) {
         w[j] = info == 0 ? make_complex_F(real[j], imaginary[j]) : (Z)NAN;
     }
@@ -215,10 +238,13 @@ static inline void eig_C(int64_t n, int64_t length, const C *x, C *w, C *v, void
     C *right = carve(&place, n * n * (int64_t)sizeof(C));
     R *rwork = carve(&place, 2 * n * (int64_t)sizeof(R));
     C *work = carve(&place, length * (int64_t)sizeof(C));
-    lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length, info = 0;
+    lapack_int size = (lapack_int)n, one = 1, long_size = (lapack_int)length;
+    lapack_int info = !all_finite_C(n * n, x);
     turned_C(n, n, x, a);
-    lapack_geev_C("N", v != NULL ? "V" : "N", &size, a, &size, w, right, &one, right, &size, work,
-                  &long_size, rwork, &info, 1, 1);
+    if (info == 0) {
+        lapack_geev_C("N", v != NULL ? "V" : "N", &size, a, &size, w, right, &one, right, &size,
+                      work, &long_size, rwork, &info, 1, 1);
+    }
     if (info != 0) {
         fill_nan_C(n, w);
         fill_nan_C(n * n, right);
@@ -269,9 +295,12 @@ static inline void svd_T(int64_t m, int64_t n, int64_t rows, int64_t columns, in
     R *rwork = carve(&place, real_length * (int64_t)sizeof(R));
     lapack_int *iwork = carve(&place, 8 * k * (int64_t)sizeof(lapack_int));
     const char *job = u == NULL ? "N" : rows == k && columns == k ? "S" : "A";
+    lapack_int info = !all_finite_T(m * n, x);
     turned_T(m, n, x, a);
-    lapack_int info = singular_T(job, (lapack_int)m, (lapack_int)n, a, s, left, right,
-                                 (lapack_int)columns, work, (lapack_int)length, rwork, iwork);
+    if (info == 0) {
+        info = singular_T(job, (lapack_int)m, (lapack_int)n, a, s, left, right,
+                          (lapack_int)columns, work, (lapack_int)length, rwork, iwork);
+    }
     if (info != 0) {
         fill_nan_R(k, s);
         fill_nan_T(m * rows, left);
@@ -319,6 +348,10 @@ static inline void sqrtm_T(int64_t n, int64_t length, const T *x, Z *y, void *wo
     R *rwork = carve(&place, n * (int64_t)sizeof(R));
     lapack_int size = (lapack_int)n, none = 0, unused = 0, info = 0;
     lapack_int long_size = (lapack_int)length;
+    if (!all_finite_T(n * n, x)) {
+        fill_nan_Z(n * n, y);
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++) {
             a[j * n + i] = x[i * n + j];
@@ -397,7 +430,8 @@ static inline void schur_T(int64_t n, int64_t length, const T *x, T *t, T *z, vo
     T *work = carve(&place, length * (int64_t)sizeof(T));
     R *rwork = carve(&place, n * (int64_t)sizeof(R));
     turned_T(n, n, x, a);
-    if (schur_form_T((lapack_int)n, a, vectors, values, work, (lapack_int)length, rwork) != 0) {
+    if (!all_finite_T(n * n, x) ||
+        schur_form_T((lapack_int)n, a, vectors, values, work, (lapack_int)length, rwork) != 0) {
         fill_nan_T(n * n, a);
         fill_nan_T(n * n, vectors);
     }

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from transpile.executable import Lowering
 from transpile.lapack import ENVIRONMENT, Lapack, find_lapack, prototypes
 from transpile.options import Options
 from transpile.primitives import decompositions as rows
+from transpile.scipy.linalg import schur, sqrtm
 from transpile.trace import bind, trace_function
 from transpile.types import type_of
 
@@ -124,7 +126,7 @@ def test_prototypes_are_those_of_the_routines_used():
     blas = Blas("libblas.so.3", "", "", "int32_t", "here")
     assert prototypes((blas, None), {"qr_c64"}) == []
     assert prototypes((None, lapack), {"sin_f64"}) == []
-    assert lapack.link_flags == ("-l:liblapack.so.3",)
+    assert "-l:liblapack.so.3" in lapack.link_flags
 
 
 def test_the_library_is_an_ingredient_of_the_cache_key():
@@ -140,7 +142,8 @@ def test_the_library_is_an_ingredient_of_the_cache_key():
 
 def test_a_c_program_links_with_a_saved_one(tmp_path, shared_cache):
     design = np.stack([np.ones(5), np.arange(5.0)], axis=1)
-    transpile.jit(line).lower(design, np.arange(5.0)).compile().save(tmp_path)
+    compiled = transpile.jit(line).lower(design, np.arange(5.0)).compile()
+    compiled.save(tmp_path, private_libraries=True)
     library = find_lapack(Options())
     assert library.library in (tmp_path / "line.h").read_text()
     text = (tmp_path / "line.c").read_text()
@@ -164,3 +167,174 @@ def test_a_c_program_links_with_a_saved_one(tmp_path, shared_cache):
         numbers = list(map(float, done.stdout.split()))
         expected = [0.5, 2.0, *np.linalg.eigvalsh(design.T @ design)]
         np.testing.assert_allclose(numbers, expected, rtol=1e-12)
+
+
+# -- whose library a saved program needs -----------------------------------------------------------
+
+
+def test_a_program_that_needs_numpys_own_library_is_not_saved_unasked(tmp_path, shared_cache):
+    compiled = transpile.jit(line).lower(np.ones((5, 2)), np.ones(5)).compile()
+    with pytest.raises(LibraryNotFoundError) as caught:
+        compiled.save(tmp_path / "out")
+    message = str(caught.value)
+    assert "line takes matrices apart (`values, vectors = np.linalg.eigh(normal)`" in message
+    assert "test_lapack.py:" in message and find_lapack(Options()).library in message
+    assert "'lapack': 'liblapack.so.3'" in message and "private_libraries=True" in message
+    assert not (tmp_path / "out").exists()
+    assert compiled.save(tmp_path / "out", private_libraries=True)[0].is_file()
+
+
+def test_a_library_that_was_named_is_linked_as_it_was_asked_for(tmp_path, monkeypatch):
+    path = find_lapack(Options()).library
+    for options in ({"lapack": path}, {"blas": path}):
+        assert "compiler option" in find_lapack(Options(**options)).origin
+        named = transpile.jit(np.linalg.inv, compiler_options=options).lower(np.eye(3)).compile()
+        assert named.save(tmp_path, "inv")
+    monkeypatch.setenv(ENVIRONMENT, path)
+    assert transpile.jit(np.linalg.inv).lower(np.eye(3)).compile().save(tmp_path, "inv")
+    monkeypatch.setenv(ENVIRONMENT, "/no/such/library")
+    assert find_lapack(Options(lapack=path)).library == path  # the option comes first
+
+
+def test_numpys_own_blas_is_not_saved_unasked_either(tmp_path):
+    x = np.ones((300, 300))
+    compiled = transpile.jit(np.matmul, compiler_options={"blas": "auto"}).lower(x, x).compile()
+    with pytest.raises(LibraryNotFoundError, match=r"multiplies matrices.*'libblas\.so\.3'"):
+        compiled.save(tmp_path)
+    compiled.save(tmp_path, private_libraries=True)
+
+
+# A LAPACK as systems have it: 32-bit integers, names with nothing around them, and the BLAS in a
+# library of its own. They have no dependency on NumPy's library, in which names would be found.
+SYSTEM = r"""
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+typedef int64_t wide;
+static void *own(const char *name)
+{
+    return dlsym(dlopen("{library}", RTLD_NOW | RTLD_LOCAL), name);
+}
+
+#ifdef LAPACK
+void dgetrf_(const int *m, const int *n, double *a, const int *step, int *pivots, int *info)
+{
+    wide rows = *m, columns = *n, long_step = *step, found[64], state;
+    void (*getrf)(const wide *, const wide *, double *, const wide *, wide *, wide *);
+    *(void **)&getrf = own("{getrf}");
+    getrf(&rows, &columns, a, &long_step, found, &state);
+    for (int i = 0; i < *m && i < *n; i++)
+        pivots[i] = (int)found[i];
+    *info = (int)state;
+}
+
+void zgesdd_(void)
+{
+    abort();
+}
+#else
+void dtrsm_(const char *side, const char *part, const char *form, const char *unit, const int *m,
+            const int *n, const double *alpha, const double *a, const int *a_step, double *b,
+            const int *b_step)
+{
+    wide rows = *m, columns = *n, of_a = *a_step, of_b = *b_step;
+    void (*trsm)(const char *, const char *, const char *, const char *, const wide *,
+                 const wide *, const double *, const double *, const wide *, double *,
+                 const wide *, size_t, size_t, size_t, size_t);
+    *(void **)&trsm = own("{trsm}");
+    trsm(side, part, form, unit, &rows, &columns, alpha, a, &of_a, b, &of_b, 1, 1, 1, 1);
+}
+#endif
+"""
+SAVE = """
+import sys
+import numpy as np
+import transpile
+from transpile.scipy.linalg import solve_triangular
+
+def solution(a, b):
+    return np.linalg.solve(a, b)
+
+def triangular(a, b):
+    return solve_triangular(a, b)
+
+a, b = np.random.default_rng(0).normal(size=(2, 9, 9))
+for f, matrix in ((solution, a), (triangular, np.triu(a))):
+    options = {"lapack": "liblapack.so.3"}
+    compiled = transpile.jit(f, compiler_options=options).lower(matrix, b).compile()
+    np.testing.assert_allclose(compiled(matrix, b), np.linalg.solve(matrix, b), rtol=1e-9)
+    compiled.save(sys.argv[1])
+"""
+
+
+def test_the_systems_library_is_linked_by_its_name(tmp_path):
+    own = find_lapack(Options())
+    if own.integer != "int64_t":
+        pytest.skip("this NumPy brings no library with 64-bit integers")
+    text = SYSTEM.replace("{library}", own.library)
+    for name in ("getrf", "trsm"):
+        text = text.replace("{" + name + "}", own.symbol(f"d{name}"))
+    (tmp_path / "system.c").write_text(text)
+    compiler = toolchain.find_compiler(Options())
+    for name, flag, needed in (
+        ("libblas.so.3", "-DBLAS", []),
+        ("liblapack.so.3", "-DLAPACK", ["-Wl,--no-as-needed", "-L.", "-l:libblas.so.3"]),
+    ):
+        flags, words = ("-fPIC", "-shared", flag), [*needed, f"-Wl,-soname,{name}"]
+        source = tmp_path / "system.c"
+        toolchain.build_shared(compiler, source, tmp_path / name, flags, words)
+    places = {name: str(tmp_path) for name in ("LIBRARY_PATH", "LD_LIBRARY_PATH")}
+    done = subprocess.run(
+        [sys.executable, "-c", SAVE, tmp_path],
+        env={**os.environ, **places},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("solution", "triangular"):
+        command = ["readelf", "-d", tmp_path / f"{name}.so"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "[liblapack.so.3]" in shown and "openblas" not in shown and "PATH)" not in shown
+        assert "liblapack.so.3" in (tmp_path / f"{name}.h").read_text()
+
+
+def test_the_header_says_what_becomes_of_matrices_without_a_factorization():
+    def header(f, *args):
+        graph, _ = trace_function(lambda *x: ([f(*x)], None), [type_of(a) for a in args], "a")
+        return Lowering(graph, Options()).rendered("f.h").header
+
+    x = np.eye(3)
+    singular, definite = "a singular matrix:", "not positive definite:"
+    finite, ended = "infinities or NaNs:", "does not come to an end:"
+    for f, expected in (
+        (np.linalg.inv, {singular}),
+        (np.linalg.cholesky, {definite}),
+        (np.linalg.eigvalsh, {ended}),
+        (lambda a: np.linalg.solve(a, np.linalg.cholesky(a)), {singular, definite}),
+        (lambda a: np.linalg.svd(a)[0], {finite}),
+        (lambda a: np.linalg.qr(a)[0], set()),
+        (np.sin, set()),
+    ):
+        text = header(f, x)
+        assert {w for w in (singular, definite, finite, ended) if w in text} == expected
+        assert ("returns 0 for these matrices, too" in text) == bool(expected)
+
+
+@transpile.jit
+def taken_apart(a):
+    return np.linalg.eigvals(a), np.linalg.eig(a), np.linalg.svd(a), schur(a), sqrtm(a)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_matrices_without_a_factorization_give_what_the_header_says(dtype):
+    """Not as NumPy, which raises LinAlgError, or does not come back from the SVD of an infinity."""
+    x = np.eye(3, dtype=dtype)
+    with np.errstate(all="ignore"):
+        for f in (np.linalg.inv, lambda a: np.linalg.solve(a, a)):
+            assert not np.isfinite(transpile.jit(f)(np.ones((3, 3), dtype))).any()
+        assert np.isnan(np.diag(transpile.jit(np.linalg.cholesky)(-x))).all()
+        for value in (np.nan, np.inf, -np.inf, *([complex(1, np.inf)] if "c" in dtype else [])):
+            x[1, 2] = value
+            for result in transpile.tree.leaves(taken_apart(x)):
+                assert np.isnan(result).all()

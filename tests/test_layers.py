@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors escapes locks interrupts on_demand hashes log records tables garbage options paths
-    file_sets dims types digits float_modes elf dtypes nodes pytrees tree_prefixes tree
+    errors escapes locks interrupts on_demand hashes log records tables garbage cflags options
+    paths file_sets dims types digits float_modes elf dtypes nodes pytrees tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters code_reads
     guards surveys signature surroundings
     transforms primitives numpy

@@ -20,6 +20,9 @@ def step(u, alpha, rounds=1, edge="keep"):
         u = u + alpha * (u.sum() - u)
     return u if edge == "keep" else u[1:-1]
 
+def inverse(a):
+    return np.linalg.inv(a)
+
 def branch(x):
     return 1 if x.sum() > 0 else 2
 
@@ -93,6 +96,14 @@ int main(void)
     for _ in range(2):
         u = [x + 0.25 * (sum(u) - x) for x in u]
     assert done.stdout.split() == ["0", "success", *(f"{x:g}" for x in u)]
+
+
+def test_build_of_a_program_that_needs_numpys_lapack_says_so(transpile, folder):
+    words = ("build", "models:inverse", "--arg", "float64[3,3]", "-o", "made")
+    said = transpile(*words, code=1)
+    assert "takes matrices apart (`return np.linalg.inv(a)`" in said
+    assert "--private-libraries" in said and not (folder / "made").exists()
+    assert "inverse.so" in transpile(*words, "--private-libraries")
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_function(build)
     build.add_argument("-o", "--output", metavar="DIR", default=".", help="where to (default: .)")
     build.add_argument("--name", metavar="NAME", help="the name of the C function and the files")
+    build.add_argument(
+        "--private-libraries",
+        action="store_true",
+        help="link with the LAPACK of this installation of Python, if the function needs one",
+    )
     show = _command(commands, "show", _show, "print what a function becomes")
     _add_function(show)
     dialects = ", ".join(_KNOWN_DIALECTS)
@@ -309,7 +314,9 @@ def _build(chosen: argparse.Namespace) -> int:
         raise UsageError(f"--name {name!r} {found}; {program_name(name)!r} would do")
 
     def work(lowered: Lowered) -> None:
-        paths = lowered.compile().save(chosen.output, name)
+        paths = lowered.compile().save(
+            chosen.output, name, private_libraries=chosen.private_libraries
+        )
         (header,) = (path for path in paths if path.suffix == ".h")
         print(f"{_declaration(header)}\n")
         width = max(len(str(path)) for path in paths)

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from transpile.options import Options
 from transpile.records import dataclass
@@ -33,6 +34,8 @@ class SharedLibrary:
     suffix    what stands after it: `64_`, `_64_`, `_` or nothing
     integer   the C type of its sizes: `int32_t` or `int64_t`
     origin    where it was found, in words
+    private   whether nobody named it, and it belongs to this installation of Python: programs that
+              are to run elsewhere must not rely on it
     """
 
     library: str
@@ -40,6 +43,10 @@ class SharedLibrary:
     suffix: str
     integer: str
     origin: str
+    private: bool = False
+
+    kind: ClassVar[str]
+    usual: ClassVar[str]
 
     def symbol(self, name: str) -> str:
         """The linker's name of a function: `cblas_dgemm` may be `scipy_cblas_dgemm64_`."""
@@ -47,11 +54,16 @@ class SharedLibrary:
 
     @property
     def link_flags(self) -> tuple[str, ...]:
-        """What the linker takes, so that the program finds the library again when it runs."""
+        """What the linker takes, so that the program finds the library again when it runs.
+
+        Also where a function stands in another library, which this one needs: `--as-needed` would
+        leave this one out.
+        """
+        before, after = "-Wl,--push-state,--no-as-needed", "-Wl,--pop-state"
         if os.path.isabs(self.library):
             directory = os.path.dirname(self.library)
-            return (self.library, "-Xlinker", "-rpath", "-Xlinker", directory)
-        return (f"-l:{self.library}",)
+            return (before, self.library, "-Xlinker", "-rpath", "-Xlinker", directory, after)
+        return (before, f"-l:{self.library}", after)
 
     @property
     def identity(self) -> str:
@@ -64,7 +76,9 @@ class SharedLibrary:
 
 
 class Blas(SharedLibrary):
-    """A CBLAS library."""
+    """A CBLAS library: the option that names one, and what one is called on most systems."""
+
+    kind, usual = "blas", "libblas.so.3"
 
 
 def find_blas(options: Options) -> Blas | None:
@@ -86,7 +100,7 @@ def find_blas(options: Options) -> Blas | None:
     for library, found in candidates():
         spelling = _spelling(library)
         if spelling is not None:
-            return Blas(library, *spelling, origin=found)
+            return Blas(library, *spelling, found, private=os.path.isabs(library))
     return None
 
 

@@ -8,12 +8,14 @@ import importlib.util
 import os
 import re
 import shlex
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transpile.cflags import writes_elsewhere
 from transpile.commands import Running, environment, output_of
 from transpile.errors import CompilerNotFoundError
 from transpile.escapes import utf8
@@ -93,10 +95,12 @@ _known: dict[str, Compiler] = {}
 def find_compiler(options: Options) -> Compiler:
     """The C compiler to use: the one that is named, else the first that works.
 
-    `options.cc`, then the environment variables TRANSPILE_CC and CC, each a path or a command with
-    arguments (`ccache gcc`); then `cc`, `gcc` and `clang` on PATH; then the package `ziglang`.
-    Raises CompilerNotFoundError where there is none, or where the one that is named is missing or
-    does not compile C.
+    `options.cc`, then the environment variables TRANSPILE_CC and CC, each an absolute path, or a
+    command with arguments (`ccache gcc`) which no shell sees; then `cc`, `gcc` and `clang` on PATH;
+    then the package `ziglang`. The working directory is not searched, and a program that every
+    user of the machine could have replaced is not run.
+    Raises CompilerNotFoundError where there is none, or where the one that is named is missing,
+    writes elsewhere than it is told to, or does not compile C.
     """
     named = _named(options)
     if named is not None:
@@ -105,7 +109,16 @@ def find_compiler(options: Options) -> Compiler:
         if command is None:
             raise CompilerNotFoundError(
                 f"the C compiler {text!r}, named by {origin}, was not found; name an installed "
-                f"one or leave {origin} unset"
+                f"one, by its absolute path or its name on PATH, or leave {origin} unset"
+            )
+        if (word := writes_elsewhere(command[1:])) is not None:
+            raise CompilerNotFoundError(
+                f"the C compiler {text!r}, named by {origin}, is not run: {word!r} makes it write "
+                "files that nobody asks for, or none"
+            )
+        if problem := _open_to_all(command[0]):
+            raise CompilerNotFoundError(
+                f"the C compiler {text!r}, named by {origin}, is not run: {problem}"
             )
         try:
             return _remembered(command)
@@ -116,6 +129,8 @@ def find_compiler(options: Options) -> Compiler:
     complaints = []
     for command in _usual_commands():
         try:
+            if problem := _open_to_all(command[0]):
+                raise _NotACompiler(problem)
             return _remembered(command)
         except _NotACompiler as error:
             complaints.append(f"; {command[0]} does not work: {error}")
@@ -147,14 +162,15 @@ def command_identity(command: Sequence[str]) -> str:
 def _all_on_path(name: str) -> list[str]:
     """Every program of that name on PATH: ccache poses as `cc` and runs the next `cc` it finds."""
     paths = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    programs = (os.path.join(directory, name) for directory in paths if directory)
+    # A relative directory, and the empty one, would be looked for in the working directory.
+    programs = (os.path.join(directory, name) for directory in paths if os.path.isabs(directory))
     return [program for program in programs if _is_program(program)]
 
 
 def _which(word: str) -> str | None:
-    """The program that a word of a command means; as `shutil.which`, which takes 3 ms to import."""
+    """The program that a word of a command means: an absolute path, or a name on PATH."""
     if os.path.dirname(word):
-        return word if _is_program(word) else None
+        return word if os.path.isabs(word) and _is_program(word) else None
     return next(iter(_all_on_path(word)), None)
 
 
@@ -184,7 +200,8 @@ def _named(options: Options) -> tuple[str, str] | None:
 def _resolve(text: str) -> tuple[str, ...] | None:
     """A user's path or command as an argument list with an absolute program, or None."""
     try:
-        words = [text] if os.path.isfile(text) else shlex.split(text)
+        is_path = os.path.isabs(text) and os.path.isfile(text)  # which may hold spaces
+        words = [text] if is_path else shlex.split(text)
     except ValueError:
         return None
     if words == ["ziglang"]:
@@ -195,6 +212,25 @@ def _resolve(text: str) -> tuple[str, ...] | None:
     if os.path.basename(program) == "zig" and len(words) == 1:
         words.append("cc")
     return (os.path.abspath(program), *words[1:])
+
+
+def _open_to_all(program: str) -> str:
+    """How every user of the machine could have put something else in the place of a program;
+    nothing where they could not. Its owner, root and members of a group are trusted."""
+    for path in dict.fromkeys((os.path.abspath(program), os.path.realpath(program))):
+        status = os.stat(path)
+        while True:
+            is_shared = status.st_mode & stat.S_IWOTH
+            if is_shared and not (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX):
+                return f"every user of this machine can write to {path}"
+            above = os.path.dirname(path)
+            if above == path:
+                break
+            owner = os.lstat(path).st_uid
+            path, status = above, os.stat(above)
+            if status.st_mode & stat.S_IWOTH and owner not in (0, os.geteuid()):
+                return f"it belongs to another user, in {path}, where every user can write"
+    return ""
 
 
 def _usual_commands() -> Iterator[tuple[str, ...]]:

@@ -7,7 +7,7 @@ process. A program that is in the cache is loaded without lowering, rendering or
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -19,9 +19,9 @@ from transpile import reserve, toolchain
 from transpile.cache import Entry, default_cache
 from transpile.called import Calls
 from transpile.entry import DamagedError
-from transpile.errors import CompilerNotFoundError, InternalError
+from transpile.errors import CompilerNotFoundError, InternalError, LibraryNotFoundError
 from transpile.file_sets import replace_files
-from transpile.graph import Donated, Graph
+from transpile.graph import Donated, Equation, Graph
 from transpile.identity import own_digest
 from transpile.load import PROGRAM, THREADS, Library, load_entry, with_tables
 from transpile.names import program_name
@@ -179,9 +179,27 @@ class Lowering:
 
     def _lapack_identity(self) -> str:
         """Which library decomposes matrices, if there are any."""
-        if not _decomposes(self.graph):
+        if next(_routines(self.graph), None) is None:
             return "none"
         return toolchain.find_lapack(self.options).identity
+
+    def check_public(self) -> None:
+        """Raise LibraryNotFoundError where the program is linked with a library that belongs to
+        this installation of Python and that nobody has named."""
+        for library in self._steps.libraries:
+            if library.private:
+                first = next(_routines(self.graph), None)
+                calls = "multiplies matrices"
+                if (kind := library.kind) == "lapack" and first is not None:
+                    line = first.source.text or first.primitive.name
+                    calls = f"takes matrices apart (`{line}`, {first.source})"
+                raise LibraryNotFoundError(
+                    f"{self.graph.name} {calls} and would be saved linked with "
+                    f"{library.library} ({library.origin}), which other machines and other "
+                    f"installations of Python do not have: name one that is where the program will "
+                    f"run, such as compiler_options={{'{kind}': '{library.usual}'}} or a path, or "
+                    "ask for this one with private_libraries=True (--private-libraries)"
+                )
 
     def build(self) -> Executable:
         """The program, loaded from the cache, or compiled first.
@@ -192,10 +210,13 @@ class Lowering:
         return Executable(self, entry, library)
 
 
-def _decomposes(graph: Graph) -> bool:
-    if any(equation.primitive.kind == "routine" for equation in graph.equations):
-        return True
-    return any(map(_decomposes, graph.subgraphs()))
+def _routines(graph: Graph) -> Iterator[Equation]:
+    """The equations that call LAPACK."""
+    for equation in graph.equations:
+        if equation.primitive.kind == "routine":
+            yield equation
+    for inner in graph.subgraphs():
+        yield from _routines(inner)
 
 
 class Executable:
@@ -318,7 +339,9 @@ class Executable:
             self.entry.meta["files"][PROGRAM]["size"],
         )
 
-    def save(self, directory: str | Path, name: str | None = None) -> list[Path]:
+    def save(
+        self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
+    ) -> list[Path]:
         """Write NAME.so, NAME.h and NAME.c, which need nothing of Python; their paths are returned.
 
         NAME.c includes NAME.h and, where constants are too long to write out, NAME.bin.
@@ -328,12 +351,18 @@ class Executable:
         and the comment of the header says so; the paths have the name that was given. Files of an
         earlier `save` are replaced together, and processes that have loaded them keep the old
         ones; where anything fails (OSError), they stay as they were.
+
+        A program that takes matrices apart is linked with LAPACK. One that belongs to this
+        installation of Python, as NumPy's own, is refused (LibraryNotFoundError), unless it was
+        named by an option or an environment variable, or `private_libraries` is given.
         """
         chosen = program_name(name) if name is not None else self.entry.meta["function"]
         lowering = self.lowering
         if name is not None and chosen != self.entry.meta["function"]:
             graph = replace(lowering.graph, name=name)
             lowering = Lowering(graph, lowering.options, lowering.donated)
+        if not private_libraries:
+            lowering.check_public()
         executable = self if lowering is self.lowering else lowering.build()
         has_threads = executable.entry.has(THREADS)
         library = lowering.standalone() if has_threads else executable._file(PROGRAM)

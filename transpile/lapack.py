@@ -30,39 +30,43 @@ ENVIRONMENT = "TRANSPILE_LAPACK"
 class Lapack(SharedLibrary):
     """A LAPACK library."""
 
+    kind, usual = "lapack", "liblapack.so.3"
+
 
 def find_lapack(options: Options) -> Lapack:
     """The LAPACK library for a program.
 
-    The environment variable TRANSPILE_LAPACK may give its path; otherwise it is the library that
-    the option `blas` names, if it has LAPACK, then NumPy's bundled OpenBLAS, the packages
-    scipy_openblas64 and scipy_openblas32, this Python's own lib directory, the system's libraries.
-    Raises LibraryNotFoundError where there is none.
+    The option `lapack` may name it, or the environment variable TRANSPILE_LAPACK; otherwise it is
+    the library that the option `blas` names, if it has LAPACK, then NumPy's bundled OpenBLAS, the
+    packages scipy_openblas64 and scipy_openblas32, this Python's own lib directory, the system's
+    libraries. Raises LibraryNotFoundError where there is none.
     """
-    named = os.environ.get(ENVIRONMENT, "")
+    named, origin = options.lapack, "the compiler option 'lapack'"
+    if named in ("", "auto"):
+        named, origin = os.environ.get(ENVIRONMENT, ""), f"the environment variable {ENVIRONMENT}"
     if named:
         library = os.path.abspath(named) if os.path.exists(named) else named
         if problem := path_problem(library):
-            raise LibraryNotFoundError(
-                f"{named!r}, named by the environment variable {ENVIRONMENT}, {problem}"
-            )
+            raise LibraryNotFoundError(f"{named!r}, named by {origin}, {problem}")
         spelling = _spelling(library)
         if spelling is None:
             raise LibraryNotFoundError(
-                f"{named!r}, named by the environment variable {ENVIRONMENT}, is not a shared "
-                "library with LAPACK (dgetrf); give the path of one, or unset the variable"
+                f"{named!r}, named by {origin}, is not a shared library with LAPACK (dgetrf); give "
+                "the path of one, or leave it out"
             )
-        return Lapack(library, *spelling, origin=f"the environment variable {ENVIRONMENT}")
+        return Lapack(library, *spelling, origin)
     found = [(options.blas, "the compiler option 'blas'")] if os.path.exists(options.blas) else []
     found = [(os.path.abspath(path), words) for path, words in found]
     for library, origin in (*found, *candidates(_SYSTEM_NAMES)):
         spelling = _spelling(library)
         if spelling is not None:
-            return Lapack(library, *spelling, origin=origin)
+            private = os.path.isabs(library) and (library, origin) not in found
+            return Lapack(library, *spelling, origin, private)
     raise LibraryNotFoundError(
         "no LAPACK library was found, which linear algebra needs: NumPy's own wheel brings one; "
         "else install the package scipy-openblas32 (pip install 'transpile[lapack]') or the "
-        f"system's liblapack, or set {ENVIRONMENT} to the path of a shared library"
+        f"system's liblapack, or name a shared library by the compiler option 'lapack' or by "
+        f"{ENVIRONMENT}"
     )
 
 
@@ -134,14 +138,31 @@ def prototypes(libraries: Libraries, used: set[str]) -> list[str]:
     return declarations(blas, used) + (_of_lapack(lapack, used) if lapack is not None else [])
 
 
-def notes(libraries: Libraries) -> list[str]:
-    """What the comments of a program say of the library that it needs beside it."""
+# What the results are where a routine has none, which NumPy raises LinAlgError for. A program goes
+# on, as other arithmetic does: the matrix may be one of many.
+_OUTCOMES = {
+    ("lu", "triangular_solve"): "a singular matrix: solutions are infinite or NaN",
+    ("cholesky",): "a matrix that is not positive definite: its factor is NaN",
+    ("eig", "eigvals", "svd", "svdvals", "sqrtm", "schur"): (
+        "a matrix with infinities or NaNs: what is found of it is NaN"
+    ),
+    ("eigh", "eigvalsh"): "an iteration that does not come to an end: what it finds is NaN",
+}
+
+
+def notes(libraries: Libraries, used: set[str]) -> list[str]:
+    """What the comments of a program say of the library that it needs beside it, and of the
+    matrices that it cannot take apart."""
     lapack = libraries[1]
     if lapack is None:
         return []
+    helpers = {name.rpartition("_")[0] for name in used}
+    outcomes = [text for names, text in _OUTCOMES.items() if not helpers.isdisjoint(names)]
     return [
         "needs LAPACK, which the library names with its directory; link the C file with",
         lapack.library,
+        *(["returns 0 for these matrices, too:"] if outcomes else []),
+        *(f"  {text}" for text in outcomes),
     ]
 
 

@@ -5,10 +5,12 @@ Every field is part of the cache key. Users write them as `compiler_options={"na
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from transpile.cflags import check_flags
 from transpile.records import dataclass
 
 
@@ -25,10 +27,13 @@ class Options:
     sanitize      build with the address and undefined-behaviour sanitizers
     debug         debug information and `#line` directives that lead back to the Python lines
     cc            the compiler, a path or a command; `""` looks for one
-    extra_cflags  further flags, in order
+    extra_cflags  further flags, in order; which ones are passed on says `transpile.cflags`
     blas          for large matrix products: `none` (the kernel of runtime_c/matmul.h, as fast and
                   free of dependencies), `auto` (a BLAS: TRANSPILE_BLAS, NumPy's own OpenBLAS, the
                   scipy-openblas wheels, the system's), or the path of a shared library
+    lapack        for decompositions: `auto` (TRANSPILE_LAPACK, the library that `blas` names, or
+                  one found as for `blas`), or a shared library: its path, or the name by which the
+                  dynamic loader finds it (`liblapack.so.3`)
     """
 
     opt_level: int = 3
@@ -42,6 +47,7 @@ class Options:
     cc: str = ""
     extra_cflags: tuple[str, ...] = ()
     blas: str = "none"
+    lapack: str = "auto"
 
     @property
     def threaded(self) -> bool:
@@ -79,13 +85,14 @@ def _checked(name: str, value: Any, example: Any) -> Any:
             return value
         wanted = "an integer from 0 to 3" if name == "opt_level" else "an integer, 0 or more"
     elif isinstance(example, str):
-        if isinstance(value, str):
+        wanted = "the name of a processor" if name == "march" else "a string"
+        if isinstance(value, str) and (name != "march" or re.fullmatch(r"[\w.+-]*", value)):
             return value
-        wanted = "a string"
     else:
         if isinstance(value, str):
-            return tuple(value.split())
+            value = value.split()
         if isinstance(value, (list, tuple)) and all(isinstance(flag, str) for flag in value):
+            check_flags(value)
             return tuple(value)
         wanted = "a string or a list of strings"
     raise ValueError(f"compiler option {name!r} takes {wanted}, not {value!r}")

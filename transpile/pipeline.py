@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from transpile import toolchain
-from transpile.blas import Blas
+from transpile.blas import Blas, SharedLibrary
 from transpile.cost import is_brief, program_cost
 from transpile.garbage import without_collector
 from transpile.graph import Donated, Graph
@@ -71,6 +71,11 @@ class Steps:
             lambda: render(self.program, self.options, header, title, libraries)
         )
 
+    @property
+    def libraries(self) -> list[SharedLibrary]:
+        """Those that the program is linked with."""
+        return [library for library in (self._blas, self._lapack) if library is not None]
+
     @cached_property
     def _blas(self) -> Blas | None:
         """The library for matrix products, if there are any and the options ask for one."""
@@ -103,8 +108,7 @@ class Steps:
         (directory / "program.h").write_text(self.text.header, encoding="utf-8")
         if self.text.constants:
             (directory / "program.bin").write_bytes(self.text.constants)
-        found = [self._blas, self._lapack]
-        linked = [library.link_flags for library in found if library is not None]
+        linked = [library.link_flags for library in self.libraries]
         libraries = [word for words in dict.fromkeys(linked) for word in words]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")

@@ -151,7 +151,7 @@ class _Renderer:
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + [*notes(self.libraries), *effort.notes(length)]
+        ] + [*notes(self.libraries, self.used), *effort.notes(length)]
         source = _filled_in(
             self.dialect.template,
             title=self.title,

@@ -390,9 +390,16 @@ class Compiled(_Stage):
         """The result with None for each leaf: every array is whole, on the CPU."""
         return self.out_tree.unflatten([None] * len(self._out_types))
 
-    def save(self, directory: str | Path, name: str | None = None) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c for use from C, and give their paths."""
-        return self._executable.save(directory, name)
+    def save(
+        self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
+    ) -> list[Path]:
+        """Write NAME.so, NAME.h and NAME.c for use from C, and give their paths.
+
+        They replace those of an earlier `save` together, or not at all where something fails
+        (OSError). A program that is linked with a library of this installation of Python, such as
+        NumPy's own LAPACK, is refused (LibraryNotFoundError) unless `private_libraries` is given.
+        """
+        return self._executable.save(directory, name, private_libraries=private_libraries)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The program is rebuilt (through the cache) where it is loaded; static values stay behind.
