@@ -52,7 +52,7 @@ def awkward(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("debug", [False])
+@pytest.mark.parametrize("debug", [False, True])
 def test_everything_in_awkward_places(awkward, debug):
     (library, _) = next(candidates())
     place = awkward.replace(b"$", b"")  # which the loader takes for a word to replace
