@@ -449,7 +449,7 @@ static inline void matmul_F(int64_t m, int64_t n, int64_t k,
     if (m == 0 || n == 0) {
         return;
     }
-    bool small = m * n * k <= MATMUL_SMALL;
+    bool small = k <= MATMUL_SMALL && m * n <= MATMUL_SMALL && m * n * k <= MATMUL_SMALL;
     if (k == 0 || (small && n <= MATMUL_BLOCK && k <= MATMUL_DEPTH)) {
         matmul_small_F(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, packed);
         return;

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.emit import Emitter, kernel_scope
+from transpile.errors import UnsupportedError
 from transpile.float_modes import in_usual_modes
 from transpile.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.loops import Buffer, Kernel, Program
@@ -16,6 +17,8 @@ from transpile.nest import WHOLE, Fused, Nest, explain, fuse
 from transpile.placement import Stage
 from transpile.places import Memory, Place, Variable
 from transpile.sharing import Sharing, stages_of
+from transpile.types import MOST, size_of
+from transpile.walks import used_buffers
 
 # A kernel's comment quotes at most this many lines of Python.
 LONGEST_COMMENT = 6
@@ -25,7 +28,16 @@ LONGEST_COMMENT = 6
 def lower(graph: Graph, donated: Donated = ()) -> Program:
     """The program that computes an optimised graph; `donated` are positions of its inputs, with
     that of the only output that may take its memory where an input is assigned to."""
-    return _Lowering(graph, fuse(graph)).program(donated)
+    program = _Lowering(graph, fuse(graph)).program(donated)
+    for kernel in program.kernels:
+        for name in used_buffers(kernel)[0]:
+            buffer = program.buffers()[name]
+            if size_of(buffer.shape, buffer.dtype.itemsize) > MOST:
+                raise UnsupportedError(
+                    f"{kernel.source}: {name}, an array of shape {buffer.shape} and dtype "
+                    f"{buffer.dtype}, has more than 2**63 - 1 bytes"
+                )
+    return program
 
 
 class _Lowering:

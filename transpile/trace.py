@@ -21,7 +21,7 @@ from transpile.primitive import Primitive
 from transpile.records import dataclass
 from transpile.source import function_source, user_source
 from transpile.tracer import UNKNOWN, Tracer, leaked
-from transpile.types import PYTHON_SCALARS, ArrayType, check_dtype
+from transpile.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, size_of
 
 
 @dataclass(eq=False)
@@ -80,6 +80,12 @@ class Trace:
         except (TypeError, ValueError) as problem:
             kind = TypeError if isinstance(problem, TypeError) else ValueError
             raise kind(f"{user_source()}: {problem}") from problem
+        for result in types:
+            if size_of(result.shape) > MOST:
+                raise errors.UnsupportedError(
+                    f"{user_source()}: {primitive} gives an array of shape {result.shape}, of more "
+                    "than 2**63 - 1 elements"
+                )
         outputs = tuple(Var(t) for t in types)
         source = self.origin or user_source()
         return self.add(Equation(primitive, atoms, params, outputs, source))

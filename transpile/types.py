@@ -221,7 +221,34 @@ def type_of(value: Any, what: str = "an argument") -> ArrayType:
         raise TypeError(
             f"{what} is a {type(value).__name__}, which is neither an array nor a number: {value!r}"
         )
-    return ArrayType(tuple(_dimension(d) for d in shape), check_dtype(dtype, what))
+    found = ArrayType(tuple(_dimension(d) for d in shape), check_dtype(dtype, what))
+    if not isinstance(value, np.ndarray):
+        refuse_too_large(found, what)
+    return found
+
+
+# Sizes in bytes, and numbers of elements, are numbers of 64 bits with a sign, as in NumPy.
+MOST = 2**63 - 1
+
+
+def refuse_too_large(found: ArrayType, what: str) -> None:
+    """Raise ValueError for an array that cannot be: of more than 2**63 - 1 bytes, or of a negative
+    extent."""
+    if any(isinstance(dim, int) and dim < 0 for dim in found.shape):
+        raise ValueError(f"{what} has the shape {found.shape}: an extent is negative")
+    if size_of(found.shape, found.dtype.itemsize) > MOST:
+        raise ValueError(
+            f"{what} of shape {found.shape} and dtype {found.dtype} has more than 2**63 - 1 bytes"
+        )
+
+
+def size_of(shape: Shape, size: int = 1) -> int:
+    """How many elements of such a size an array has, at least. As in NumPy, an extent of 0 does not
+    make up for the others; one that is not known counts as 1."""
+    for dim in shape:
+        if isinstance(dim, int) and dim:
+            size *= dim
+    return size
 
 
 def _dimension(dim: Any) -> Index:

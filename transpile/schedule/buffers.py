@@ -6,9 +6,11 @@ from bisect import bisect_left
 from heapq import heappop, heappush
 
 from transpile.cost import count
+from transpile.errors import UnsupportedError
 from transpile.loops import Program
 from transpile.options import Options
 from transpile.records import replace
+from transpile.types import MOST
 from transpile.walks import used_buffers
 
 ALIGNMENT = 64
@@ -34,6 +36,12 @@ def buffers(program: Program, options: Options) -> Program:
             space.free(*heappop(alive)[1:])
         offsets.append(space.take(size))
         heappush(alive, (end, offsets[-1], offsets[-1] + size))
+    if space.size > MOST:
+        largest = max(temporaries, key=lambda b: count(b.size_in_bytes))
+        source = program.kernels[lives[largest.name][0]].source
+        raise UnsupportedError(
+            f"{source}: {program.name} needs a workspace of {space.size} bytes, more than 2**63 - 1"
+        )
     return replace(
         program,
         temporaries=temporaries,
