@@ -232,7 +232,7 @@ def test_forks_at_random_moments_while_others_trace_and_compile():
             time.sleep(draw.random() * 0.2)
             child = os.fork()
             if child == 0:
-                signal.alarm(100)
+                signal.alarm(300)
                 right = call(-1 - n) and type(np.array) is type(len)
                 os._exit(0 if right else 1)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

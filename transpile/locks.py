@@ -13,7 +13,7 @@ from _thread import RLock
 from weakref import WeakSet
 
 # For how long a fork waits for a section that it must not divide, in seconds. Then it goes on.
-LONGEST_WAIT = 5.0
+LONGEST_WAIT = 30.0
 
 
 class Lock(RLock):  # type: ignore[misc, unused-ignore]

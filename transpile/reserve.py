@@ -54,7 +54,8 @@ class Reserve:
             block = self._new(rounded + _PAGE)
         lent = block.view(_Lent)
         lent.home = self
-        return np.ndarray(shape, dtype, lent, offset=-block.ctypes.data % _PAGE)
+        address, _ = block.__array_interface__["data"]  # `ctypes` imports at the end of a process
+        return np.ndarray(shape, dtype, lent, offset=-address % _PAGE)
 
     def _new(self, size: int) -> Array:
         """A block of memory that the system gives, or would give without what is kept here."""
