@@ -35,6 +35,10 @@ class Dialect:
     simd: str
     both: str
 
+    def headers(self, is_complex: bool) -> tuple[str, ...]:
+        """The headers of a program, of one with complex numbers in it or without."""
+        return self.includes + (self.complex_includes if is_complex else ())
+
 
 def c_literal(value: Any, dtype: DType) -> str:
     """A C literal of this dtype: typed, and exact."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from transpile.escapes import one_line
 from transpile.graph import Source
-from transpile.loops import Buffer
+from transpile.loops import Buffer, Program
 from transpile.types import HALVES
 
 # The longest line.
@@ -114,6 +118,24 @@ def text_bytes(text: str) -> bytes:
     )
 
 
+def complex_types(program: Program, types: Mapping[Any, str]) -> list[tuple[str, str, str]]:
+    """The complex types of a program's arrays: as C has them, with names that C and C++ share, and
+    the types of their parts. C++ has no `double complex`."""
+    found = {b.dtype for b in (*program.inputs, *program.outputs)}
+    return [
+        (types[d], f"{program.name}_{d.name}", types[part])
+        for d, part in ((np.dtype("c8"), np.dtype("f4")), (np.dtype("c16"), np.dtype("f8")))
+        if d in found
+    ]
+
+
+def renamed(text: str, types: Sequence[tuple[str, ...]]) -> str:
+    """A declaration with its types, the first of each tuple, called by the second."""
+    for before, after, *_ in types:
+        text = text.replace(before, after)
+    return text
+
+
 def line_directive(source: Source) -> str:
     """What tells a compiler that the next line of C comes from this line of Python."""
     return f"#line {source.line} {string_literal(source.file)}"
@@ -126,4 +148,9 @@ def type_text(buffer: Buffer) -> str:
 
 
 # What the templates call.
-FILTERS = {"wrapped": wrapped, "comment": comment_text, "comment_line": comment_line}
+FILTERS = {
+    "wrapped": wrapped,
+    "comment": comment_text,
+    "comment_line": comment_line,
+    "renamed": renamed,
+}

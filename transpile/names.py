@@ -37,7 +37,15 @@ workspace callback_function callback_context callback_code callback_before callb
 printf fputs fwrite
 """)
 # What else a program has at file scope: see templates/program.c.j2.
-_EXPORTED = ("", "_workspace_size", "_error", "_with_callback", "_callback")
+_EXPORTED = (
+    "",
+    "_workspace_size",
+    "_error",
+    "_with_callback",
+    "_callback",
+    "_complex64",
+    "_complex128",
+)
 _INTERNAL = ("_print", "_called", "_body")
 # A file that is called by a name with an ending has at most 255 letters.
 LONGEST = 200

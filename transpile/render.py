@@ -20,7 +20,7 @@ from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
 from transpile.float_modes import in_usual_modes
 from transpile.lapack import Libraries, notes, prototypes
-from transpile.layout import FILTERS, WIDTH, line_directive, signature, type_text
+from transpile.layout import FILTERS, WIDTH, complex_types, line_directive, signature, type_text
 from transpile.loops import (
     Alloc,
     Apply,
@@ -137,11 +137,9 @@ class _Renderer:
     def render(self, header: str) -> Text:
         program = self.program
         kernels = [self._kernel(k) for k in program.kernels]
-        binary = header.removesuffix(".h") + ".bin"
-        constants = [self._constant(b, binary) for b in program.constants]
+        constants = [self._constant(b, header[:-2] + ".bin") for b in program.constants]
         dtypes = {b.dtype for b in self.buffers.values()}
-        complex_ = self.dialect.complex_includes if any(d.kind == "c" for d in dtypes) else ()
-        inside = self.dialect.complex_includes if walks.computes_complex(program) else ()
+        is_complex = any(d.kind == "c" for d in dtypes) or walks.computes_complex(program)
         entry = signature(program.name, parameters := self._parameters())
         self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
@@ -156,7 +154,8 @@ class _Renderer:
             self.dialect.template,
             title=self.title,
             description=types,
-            includes=(*self.dialect.includes, *includes_of(sites), *(complex_ or inside)),
+            includes=self.dialect.headers(is_complex) + includes_of(sites),
+            directives="#pragma omp" in f"{helpers}{kernels}",
             header=header,
             helpers=[*prototypes(self.libraries, self.used), *helpers],
             reductions=list(self.reductions.values()),
@@ -180,7 +179,8 @@ class _Renderer:
             guard=f"TRANSPILE_{program.name}_H",
             stack=STACK >> 10,
             libraries=any(self.libraries),
-            includes=sorted({*needed, *complex_}),
+            includes=sorted(needed),
+            complex=complex_types(program, self.dialect.types),
             entry=entry,
             sites=sites,
         )
