@@ -80,6 +80,14 @@ def test_environment_variables_reach_nothing(variables, everything, tmp_path):
     assert found(tmp_path, "none", variables=VARIABLES[variables])["none"] == everything["none"]
 
 
+def test_where_headers_are_searched_is_part_of_the_key_and_not_of_the_text(everything, tmp_path):
+    variables = {"CPATH": str(tmp_path), "LIBRARY_PATH": str(tmp_path)}
+    for name, facts in found(tmp_path, "none", variables=variables)["none"].items():
+        usual = everything["none"][name]
+        assert facts["key"] != usual["key"]
+        assert {**facts, "key": ""} == {**usual, "key": ""}
+
+
 @pytest.mark.parametrize("switches", SWITCHES)
 def test_pythons_switches_reach_nothing(switches, everything, tmp_path):
     assert found(tmp_path, "none", switches=SWITCHES[switches])["none"] == everything["none"]

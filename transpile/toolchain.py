@@ -81,10 +81,26 @@ def target(options: Options) -> str:
 def ingredients(compiler: Compiler, options: Options) -> dict[str, str]:
     """The parts of the cache key that this module knows: compiler, target and flags."""
     return {
-        "compiler": f"{compiler.version}, {command_identity(compiler.command)}",
+        "compiler": f"{compiler.version}, {command_identity(compiler.command)}{_searched()}",
         "target": target(options),
         "flags": shlex.join(flags(compiler, options)),
     }
+
+
+# By these compilers find headers, libraries and their own parts.
+_SEARCHED = (
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "LIBRARY_PATH",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "SDKROOT",
+)
+
+
+def _searched() -> str:
+    values = os.environ
+    return "".join(f", {name}={values[name]}" for name in _SEARCHED if values.get(name))
 
 
 def flags(compiler: Compiler, options: Options, effort: Effort = "usual") -> tuple[str, ...]:
