@@ -1,6 +1,7 @@
 import contextlib
 import logging
 import os
+import random
 import shutil
 import signal
 import stat
@@ -647,3 +648,74 @@ def test_where_no_program_can_be_loaded_from_another_place_is_used(tmp_path, whe
     assert done.returncode == 0, done.stderr
     (warning,) = done.stdout.splitlines()
     assert f"{disk}/cache cannot be used (its file system is mounted noexec" in warning
+
+
+# -- storms ----------------------------------------------------------------------------------------
+
+STORM = """
+import sys
+from pathlib import Path
+from transpile.cache import Cache
+
+cache = Cache(Path(sys.argv[1]), max_bytes=2000)
+
+def run(first, count):
+    for n in range(first, first + count):
+        contents = f"{n % 7}" * 500
+        build = lambda directory: (directory / "program.so").write_text(contents)
+        use = lambda entry: entry.read("program.so").decode()
+        assert cache.obtain("f", {"n": str(n % 7)}, build, use) == contents
+
+print("ready", flush=True)
+sys.stdin.readline()
+if sys.argv[2] == "for ever":
+    while True:
+        run(0, 1000)
+run(int(sys.argv[2]), 150)
+"""
+
+
+def start_storm(cache, argument):
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", STORM, str(cache.directory), argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parent.parent,
+    )
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def nothing_is_left(cache):
+    cache.get_or_build("last", PARTS, Builder())
+    folders = (cache.directory / "building", cache.directory / "locks")
+    assert [os.listdir(folder) for folder in folders] == [[], []]
+
+
+def test_nobody_fails_in_a_storm_of_builds_evictions_and_clears(cache):
+    processes = [start_storm(cache, str(first)) for first in range(3)]
+    for process in processes:
+        process.stdin.write(b"\n")
+        process.stdin.close()
+    while any(process.poll() is None for process in processes):
+        cache.clear()
+        time.sleep(0.01)
+    for process in processes:
+        process.stdout.close()
+        assert process.returncode == 0
+    nothing_is_left(cache)
+
+
+def test_killed_processes_leave_nothing_and_nothing_wrong(cache):
+    moments = random.Random(3)
+    for _ in range(8):
+        process = start_storm(cache, "for ever")
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        time.sleep(moments.uniform(0, 0.1))
+        process.kill()
+        process.communicate()
+    calm = start_storm(cache, "0")
+    calm.communicate(b"\n")
+    assert calm.returncode == 0
+    nothing_is_left(cache)

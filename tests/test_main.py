@@ -216,6 +216,18 @@ def test_doctor_names_compiler_cache_and_versions(transpile, folder):
     assert transpile("doctor", "--require-compiler") == ""
 
 
+def test_a_directory_that_is_not_the_caches_is_named_and_not_cleared(transpile, folder):
+    directory = str(folder)  # with models.py in it
+    said = transpile("doctor", TRANSPILE_CACHE_DIR=directory)
+    assert "not used, it is not empty and not transpile's: there is 'faulty.py'" in said
+    error = transpile("cache", "clear", TRANSPILE_CACHE_DIR=directory, code=1)
+    assert "cannot be cleared: it is not empty and not transpile's" in error
+    assert sorted(path.name for path in folder.iterdir() if path.suffix) == [
+        "faulty.py",
+        "models.py",
+    ]
+
+
 def test_doctor_without_a_compiler_says_what_to_install_in_one_line(transpile, folder):
     empty = folder / "empty"
     empty.mkdir()

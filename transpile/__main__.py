@@ -366,6 +366,8 @@ def _doctor(chosen: argparse.Namespace) -> int:
     entries = cache.entries()
     size = _size(sum(usage.size for usage in entries))
     rows["cache"] = f"{cache.path} ({_count(len(entries))}, {size} of {_size(cache.max_bytes)})"
+    if problem := cache.problem():
+        rows["cache"] += f": not used, {problem}"
     rows["devices"] = "the CPU; no accelerator is used"
     width = max(map(len, rows))
     for title, value in rows.items():

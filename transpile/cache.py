@@ -50,6 +50,7 @@ from transpile.ownership import (
     LOCK,
     UNFINISHED,
     Owned,
+    check_own,
     check_usable,
     is_entry,
     owned,
@@ -182,7 +183,7 @@ class Cache:
         Of several it is the first by name. Where there is none, `missing` is raised, and says so.
         """
         wanted = abbreviated(ingredients)
-        for entry in self.show(identifier(name)) if self._is_usable() else ():
+        for entry in self.show(identifier(name)):
             there = entry.meta["ingredients"]
             if {**wanted, **{n: there.get(n) for n in unknown}} == there:
                 with contextlib.suppress(DamagedError, UnusableError):
@@ -193,13 +194,6 @@ class Cache:
             f"{missing}\n{identifier(name)} was not found in the cache {self.directory} either, "
             "built for this processor with these options by this version of transpile"
         )
-
-    def _is_usable(self) -> bool:
-        try:
-            check_usable(self.directory)
-        except OSError:
-            return False
-        return True
 
     def explain(self, name: str, ingredients: Mapping[str, str]) -> str:
         """Why a program is not in the cache: how it differs from the nearest of the same name."""
@@ -257,6 +251,14 @@ class Cache:
             _sweep(own)
             own.forget()
         return count, size
+
+    def problem(self) -> str:
+        """Why programs are not kept in the directory, or nothing."""
+        try:
+            check_own(self.directory)
+        except OSError as error:
+            return _reason(error)
+        return ""
 
     # -- the inside --------------------------------------------------------------------------------
 

@@ -112,7 +112,8 @@ def owned(directory: Path) -> Iterator[Owned]:
     with contextlib.ExitStack() as stack:
         root = stack.enter_context(opened_directory(directory))
         check_execution(root)
-        _check_own(directory, root)
+        if not _is_marked(directory, root):
+            write_atomically(_TAG, _MARK + _EXPLAINED, root)
         folders = []
         for name in (_BUILDING, _LOCKS):
             with contextlib.suppress(FileExistsError):
@@ -133,19 +134,29 @@ def check_execution(directory: Path | int) -> None:
         raise PermissionError("its file system is mounted noexec: no program can be loaded from it")
 
 
-def _check_own(directory: Path, root: int) -> None:
-    """Raise OSError unless the directory is the cache's own, or becomes it now."""
+def check_own(directory: Path) -> None:
+    """Raise OSError, with the reason, for a directory that cannot become or be the cache's own.
+
+    A missing one can, as far as this looks.
+    """
+    with contextlib.suppress(FileNotFoundError), opened_directory(directory) as root:
+        check_execution(root)
+        _is_marked(directory, root)
+
+
+def _is_marked(directory: Path, root: int) -> bool:
+    """Tell whether the directory is the cache's own already; OSError if it cannot become that."""
     with contextlib.suppress(FileNotFoundError):
         if not read_private(_TAG, root).startswith(_MARK):
             raise FileExistsError(f"its {_TAG} is not transpile's: name another directory")
-        return
+        return True
     for name in listed(root):
         if foreign := _foreign(name, root):
             raise FileExistsError(
                 f"it is not empty and not transpile's: there is {foreign!r}; name a directory that "
                 f"is empty or not there yet, such as {directory / 'transpile'}"
             )
-    write_atomically(_TAG, _MARK + _EXPLAINED, root)
+    return False
 
 
 def _foreign(name: str, root: int) -> str:
