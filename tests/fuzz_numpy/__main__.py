@@ -8,7 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
-LEVELS = (0, 3, 1, 0, 2)
+# In turn, a hundred programs each.
+OPTIONS = (
+    {"opt_level": 0, "openmp": False},
+    {"opt_level": 3},
+    {"opt_level": 1, "openmp": False},
+    {"opt_level": 2, "num_threads": 3},
+)
 
 
 def main():
@@ -27,7 +33,7 @@ def main():
 def run(asked):
     """Search, some programs at a time; the exit code says whether something was found."""
     import transpile
-    from fuzz_numpy.search import OPTIONS, search, tally
+    from fuzz_numpy.search import search, tally
 
     asked.folder.mkdir(parents=True, exist_ok=True)
     start, findings, done = time.monotonic(), [], 0
@@ -38,8 +44,10 @@ def run(asked):
 
     while done < asked.count and time.monotonic() - start < asked.seconds:
         here = range(asked.seed + done, asked.seed + min(done + 100, asked.count))
-        level = LEVELS[done // 100 % len(LEVELS)] if asked.level is None else asked.level
-        findings += search(here, {**OPTIONS, "opt_level": level}, keep=keep)
+        options = OPTIONS[done // 100 % len(OPTIONS)]
+        if asked.level is not None:
+            options = {"opt_level": asked.level}
+        findings += search(here, options, keep=keep)
         done += len(here)
         transpile.clear_caches()
         seconds = time.monotonic() - start

@@ -25,6 +25,7 @@ class Group:
     least_rank: int
     rounds: bool
     templates: list[str]
+    multiplies: bool = False  # by NumPy's BLAS, which has its own ways with complex infinities
 
 
 def _words(text, form):
@@ -144,6 +145,7 @@ GROUPS = [
             *(f"np.convolve(np.ravel({{a}}), {{b}}, {m!r})" for m in ("full", "same", "valid")),
             "np.correlate(np.ravel({a}), np.ravel({b})[:5], 'full')",
         ],
+        multiplies=True,
     ),
     Group(
         3,
@@ -244,7 +246,19 @@ def statement(random, values, name):
     def filled(match):
         return str(fields.get(match[1], lambda: every[random.integers(len(every))])())
 
-    return _FIELD.sub(filled, template), group.rounds
+    text = _FIELD.sub(filled, template)
+    if group.multiplies and any(map(_is_complex_infinite, _named(text, values))):
+        return None
+    return text, group.rounds
+
+
+def _named(text, values):
+    return [x for name, x in values.items() if re.search(rf"\b{name}\b", text)]
+
+
+def _is_complex_infinite(x):
+    x = np.asarray(x)
+    return x.dtype.kind == "c" and not np.isfinite(x).all()
 
 
 def _rows(random, size):

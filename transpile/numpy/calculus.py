@@ -89,7 +89,7 @@ def gradient(f: Array, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> 
         raise located(TypeError, "invalid number of arguments")
     if edge_order not in (1, 2):
         raise located(ValueError, "'edge_order' greater than 2 not supported")
-    if x.dtype.kind in "biu":
+    if x.dtype.kind in "iu":  # of bools NumPy takes no differences
         x = convert(x, FLOAT64)
     results = [
         _derivative(x, i, _widths(step, x.shape[i]), edge_order)
@@ -210,7 +210,8 @@ def trapezoid(y: Array, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 @implements(np.ediff1d)
 def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Any:
     """`numpy.ediff1d`."""
-    differences = diff(np.ravel(ary))
+    flat = np.ravel(ary)
+    differences = call(np.subtract, flat[1:], flat[:-1])
     ends = [None if e is None else np.ravel(e) for e in (to_begin, to_end)]
     parts = [p for p in (ends[0], differences, ends[1]) if p is not None]
     return np.concatenate(parts, dtype=differences.dtype)

@@ -84,9 +84,7 @@ def clip(
         raise located(TypeError, f"clip() missing 1 required positional argument: '{missing}'")
     else:
         low, high = a_min, a_max
-    x = as_operand(a)
-    if not isinstance(x, Tracer):
-        x = np.asarray(x)
+    x = as_array(a)
     if x.dtype.kind in "iu":  # a bound that no element can pass is none
         limits = np.iinfo(x.dtype)
         low = None if type(low) is int and low <= limits.min else low

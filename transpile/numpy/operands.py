@@ -232,8 +232,7 @@ def as_operand(value: Any) -> Any:
 
 def as_array(value: Any) -> Any:
     """A Tracer or an ndarray: what `numpy.asarray` makes of a value, so that nothing is weak."""
-    value = as_operand(value)
-    return value if isinstance(value, Tracer) else np.asarray(value)
+    return strengthen(as_operand(value))
 
 
 def stack_nested(value: Sequence[Any]) -> Any:

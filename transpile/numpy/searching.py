@@ -131,6 +131,11 @@ def interp(
 ) -> Any:
     """`numpy.interp`: piecewise linear through the points (xp, fp), xp increasing."""
     dtype = COMPLEX128 if as_array(fp).dtype.kind == "c" else FLOAT64
+    for complex_ in (v.dtype for v in map(as_array, (x, xp)) if v.dtype.kind == "c"):
+        raise located(
+            TypeError,
+            f"Cannot cast array data from {complex_!r} to {FLOAT64!r} according to the rule 'safe'",
+        )
     where, points = convert(as_array(x), FLOAT64), convert(as_array(xp), FLOAT64)
     heights = convert(as_array(fp), dtype)
     _check_interp(as_array(xp), as_array(fp), period)
