@@ -20,9 +20,11 @@ examples: $(VENV)/.installed-examples compiler
 test: $(VENV)/.installed-test compiler
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
 
-# Not in continuous integration. COUNT programs under the address and undefined-behaviour sanitizers.
+# Not in continuous integration. COUNT programs under the address and undefined-behaviour sanitizers;
+# the pool of threads and the calls in C under the thread sanitizer.
 sanitize: $(VENV)/.installed-test compiler
 	@$(BIN)/python tests/sanitize.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python tests/sanitize_threads.py $(if $(SECONDS),--seconds $(SECONDS))
 
 # Not in continuous integration: processes, threads and faults for SECONDS, 600 if not given.
 soak: $(VENV)/.installed-test compiler

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
 
 import transpile
 from transpile import toolchain
@@ -83,15 +84,17 @@ def test_all_constructs_hold_on_one_processor(checks):
 
 
 def test_the_thread_sanitizer_finds_no_race(tmp_path):
-    words = ["-fsanitize=thread"]
-    probe = subprocess.run(
-        [*COMPILER.command, *words, "-x", "c", "-", "-o", tmp_path / "probe"],
-        input=b"int main(void) { return 0; }",
-        capture_output=True,
-    )
-    if probe.returncode or subprocess.run([tmp_path / "probe"], capture_output=True).returncode:
+    if not has_sanitizer(COMPILER, tmp_path):
         pytest.skip("the compiler has no thread sanitizer that runs here")
-    assert run(built_checks(tmp_path, *words)) == ""
+    assert run(built_checks(tmp_path, SANITIZER)) == ""
+
+
+@pytest.mark.parametrize("words", [[], [SANITIZER]])
+def test_the_pool_holds_under_load(tmp_path, words):
+    """For longer, and with more threads: `make sanitize`."""
+    if words and not has_sanitizer(COMPILER, tmp_path):
+        pytest.skip("the compiler has no thread sanitizer that runs here")
+    assert under_load(built(COMPILER, tmp_path / "load", *words), 12, 1.5) == ""
 
 
 @pytest.mark.parametrize(
