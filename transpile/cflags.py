@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
-_VERBOSE = re.VERBOSE | re.DOTALL
-
-_ALLOWED = re.compile(
-    r"""
+_ALLOWED = r"""
     -O\w* | -std=[\w+:]+ | -ansi | -pedantic(-errors)? | -w | -[DU].+ | -pipe | -pthread | -s
   | -g(\d | gdb\d? | dwarf(-?\d)? | line-tables-only | no-[\w-]+ | z(=\w+)?)?
   | -f[\w-]+(=[^/]*)? | -f(file|debug|macro)-prefix-map=.+
@@ -29,12 +27,9 @@ _ALLOWED = re.compile(
       | --(hash-style|build-id|compress-debug-sections|icf)=\w+ | --build-id
       | --exclude-libs[,=][\w.:+-]+ | -rpath[,=](/|\$ORIGIN)[^,:]*
     ))+
-    """,
-    _VERBOSE,
-)
+"""
 # Of those, what writes or reads a file, loads code or compiles nothing.
-_REFUSED = re.compile(
-    r"""
+_REFUSED = r"""
     -mllvm | -mlink-.*
   | -f(no-)?(
         plugin | pass-plugin | dump | (cs-|auto-|memory-)?profile | branch-probabilities
@@ -45,24 +40,25 @@ _REFUSED = re.compile(
       | syntax-only | preprocessed | directives-only | depfile | xray | analyzer | dwarf2-cfi-asm
       | working-directory
     )(?!-(correction|reorder|abs-path)).*
-    """,
-    _VERBOSE,
-)
+"""
 # Words of a command that make any compiler write somewhere else, or nothing, or read further words
 # from a file.
-_ELSEWHERE = re.compile(
-    r"""
+_ELSEWHERE = r"""
     @.* | -o.* | --output.* | --?save-temps.* | -M.* | -dump.* | -aux-.* | -fdump-.* | -[ESc]
   | -Wl,.*(-o|-Map|--output).* | -Wp,.*-M.*
-    """,
-    _VERBOSE,
-)
+"""
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compiled when it is needed: it takes milliseconds, and most programs have no such flags."""
+    return re.compile(text, re.VERBOSE | re.DOTALL)
 
 
 def check_flags(flags: Iterable[str]) -> None:
     """Raise ValueError at the first of a user's options that the compiler is not to be given."""
     for flag in flags:
-        if _ALLOWED.fullmatch(flag) and not _REFUSED.fullmatch(flag):
+        if _pattern(_ALLOWED).fullmatch(flag) and not _pattern(_REFUSED).fullmatch(flag):
             continue
         reason = "only options that choose code, warnings, macros and libraries are passed on"
         if not flag.startswith("-"):
@@ -77,4 +73,4 @@ def check_flags(flags: Iterable[str]) -> None:
 
 def writes_elsewhere(words: Iterable[str]) -> str | None:
     """The first word of a command, after its program, that makes it write files of its own."""
-    return next((word for word in words if _ELSEWHERE.fullmatch(word)), None)
+    return next((word for word in words if _pattern(_ELSEWHERE).fullmatch(word)), None)
