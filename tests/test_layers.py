@@ -48,6 +48,7 @@ LATER = {
     ("own_libraries", "shutil"): RARE,
     ("call_path", "sysconfig"): "a start that calls nothing often does without it",
     ("process_directory", "tempfile"): RARE,
+    ("commands", "signal"): RARE,
     ("commands", "subprocess"): RARE,
     ("commands", "tempfile"): RARE,
     ("compilers", "tempfile"): RARE,

@@ -7,7 +7,6 @@ compiler's wrapper leaves behind, keeps it open for as long as it lives.
 
 import contextlib
 import os
-import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +15,11 @@ from transpile.locks import undivided
 from transpile.on_demand import Later
 
 if TYPE_CHECKING:
+    import signal
     import subprocess
     import tempfile
 else:
+    signal = Later("signal")
     subprocess = Later("subprocess")
     tempfile = Later("tempfile")
 
