@@ -1,5 +1,6 @@
 """Running commands: forks, interrupts, signals and servers meanwhile; what a command inherits."""
 
+import itertools
 import os
 import re
 import shlex
@@ -120,11 +121,45 @@ def test_signals_that_are_handled_do_not_disturb_a_command(tmp_path):
 
 def test_what_goes_wrong_meanwhile_ends_the_command_and_its_children(tmp_path):
     path = script(tmp_path, f"sleep 60 & echo $$ $! > {tmp_path}/pids; wait")
-    with pytest.raises(RuntimeError), Running([path], tmp_path, environment(tmp_path)):
+    with pytest.raises(RuntimeError), Running([path], tmp_path, environment(tmp_path)) as running:
+        running.start()
         while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text().strip():
             time.sleep(0.01)
         raise RuntimeError
     assert gone((tmp_path / "pids").read_text().split())
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of what was being opened
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_at_any_line_leaves_no_process(tmp_path):
+    """Also while it starts: an interrupt is raised before each line of both modules in turn."""
+    files = (commands.__file__, subprocess.__file__)
+    surroundings = environment(tmp_path)
+    for number in itertools.count(1):
+        count = itertools.count(1)
+
+        def trace(frame, event, _, number=number, count=count):
+            code = frame.f_code
+            if code.co_filename not in files or code.co_name == "__del__":  # there it is ignored
+                return None
+            if event == "line" and next(count) == number:
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with Running(["/bin/sleep", "60"], tmp_path, surroundings) as running:
+                running.start()
+                sys.settrace(before)
+                break
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        with pytest.raises(ChildProcessError):  # there is none, and none to be waited for
+            os.waitpid(-1, os.WNOHANG)
+    assert number > 80
 
 
 INTERRUPTED = """

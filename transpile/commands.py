@@ -25,11 +25,11 @@ else:
 
 
 class Running:
-    """A command that runs; at the end of a `with` block it has ended, or is killed.
+    """A command that `start` starts, and that has ended or is killed at the end of a `with` block.
 
-    It starts in `directory`, reads nothing, and what it prints (with `errors`: and complains about)
+    It runs in `directory`, reads nothing, and what it prints (with `errors`: and complains about)
     is kept in a file there. It leads a process group of its own, so that the processes which it
-    starts go with it. Raises OSError where it cannot be started.
+    starts go with it.
     """
 
     def __init__(
@@ -41,29 +41,32 @@ class Running:
         errors: bool = True,
     ) -> None:
         self._said = tempfile.TemporaryFile(dir=directory)
-        try:
-            # Python learns by a pipe of its own whether a command could be started; a child that
-            # was forked just then would hold that pipe too.
-            with undivided():
-                self._process = subprocess.Popen(
-                    command,
-                    cwd=directory,
-                    stdin=subprocess.DEVNULL,
-                    stdout=self._said,
-                    stderr=subprocess.STDOUT if errors else subprocess.DEVNULL,
-                    env=environment,
-                    process_group=0,
-                )
-        except BaseException:
-            self._said.close()
-            raise
+        self._words = {
+            "args": command,
+            "cwd": directory,
+            "stdin": subprocess.DEVNULL,
+            "stdout": self._said,
+            "stderr": subprocess.STDOUT if errors else subprocess.DEVNULL,
+            "env": environment,
+            "process_group": 0,
+        }
+        # An interrupt may come when the process is there and its object is not complete yet. So the
+        # object is there before, and the process begins inside the `with` block.
+        self._process = subprocess.Popen.__new__(subprocess.Popen)
+
+    def start(self) -> None:
+        """Start it; OSError where that is not possible."""
+        # Python learns by a pipe of its own whether a command could be started; a child that was
+        # forked just then would hold that pipe too.
+        with undivided():
+            self._process.__init__(**self._words)  # type: ignore[misc]
 
     def __enter__(self) -> "Running":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._said.close()
-        if self._process.poll() is None:
+        if getattr(self._process, "pid", None) and self._process.poll() is None:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -81,6 +84,7 @@ def run(command: Sequence[str], directory: Path) -> tuple[int, str]:
     Raises OSError where it cannot be started.
     """
     with Running(command, directory, environment(directory)) as running:
+        running.start()
         return running.wait()
 
 
@@ -90,6 +94,7 @@ def output_of(command: Sequence[str]) -> str:
         directory = Path(temporary)
         try:
             with Running(command, directory, environment(directory), errors=False) as running:
+                running.start()
                 return running.wait()[1]
         except OSError:
             return ""

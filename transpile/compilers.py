@@ -328,7 +328,9 @@ class _Attempt:
         words = [*command, "-std=c11", "-O2", "-fPIC", "-shared", *flags]
         words += ["-o", self._output.name, source]
         try:
-            self._running = stack.enter_context(Running(words, directory, environment(directory)))
+            running = stack.enter_context(Running(words, directory, environment(directory)))
+            running.start()
+            self._running = running
         except OSError as error:
             self.complaint = str(error)
 
