@@ -58,6 +58,8 @@ LATER = {
     ("render", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
     ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",
     ("load", "ctypes"): "for paths that are not UTF-8",
+    ("load", "transpile.elf"): "for programs with the address sanitizer",
+    ("executable", "transpile.names"): "for `save`",
     ("load", "tempfile"): RARE,
     ("stages", "transpile.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",

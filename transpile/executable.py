@@ -24,7 +24,6 @@ from transpile.file_sets import replace_files
 from transpile.graph import Donated, Equation, Graph
 from transpile.identity import own_digest
 from transpile.load import PROGRAM, THREADS, Library, load_entry, with_tables
-from transpile.names import program_name
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.overlaps import unshared
@@ -33,11 +32,12 @@ from transpile.records import cached_property, dataclass
 if TYPE_CHECKING:
     import tempfile
 
-    from transpile import pipeline
+    from transpile import names, pipeline
     from transpile.loops import Program
     from transpile.pipeline import Steps
     from transpile.render import Text
 else:
+    names = Later("transpile.names")
     tempfile = Later("tempfile")
     pipeline = Later("transpile.pipeline")
 
@@ -356,7 +356,7 @@ class Executable:
         installation of Python, as NumPy's own, is refused (LibraryNotFoundError), unless it was
         named by an option or an environment variable, or `private_libraries` is given.
         """
-        chosen = program_name(name) if name is not None else self.entry.meta["function"]
+        chosen = names.program_name(name) if name is not None else self.entry.meta["function"]
         lowering = self.lowering
         if name is not None and chosen != self.entry.meta["function"]:
             graph = replace(lowering.graph, name=name)

@@ -421,6 +421,8 @@ def _params_text(params: Mapping[str, Any], indent: str) -> str:
 def _param_text(value: Any, indent: str) -> str:
     if isinstance(value, Graph):
         return to_text(value, indent)
+    if isinstance(value, float | np.floating):
+        return number_text(value, np.asarray(value).dtype)
     if isinstance(value, np.dtype):
         return SHORT_NAMES.get(value) or str(value.name)
     if isinstance(value, ArrayType):

@@ -23,7 +23,6 @@ import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
 
 from transpile.cache import Cache, Entry, UnusableError
 from transpile.directories import opened_directory, opened_file, others_can_replace, read_private
-from transpile.elf import dynamic_section
 from transpile.entry import DamagedError
 from transpile.errors import InternalError, TranspileError
 from transpile.hashes import blake2b
@@ -36,9 +35,12 @@ if TYPE_CHECKING:
     import tempfile
 
     import cffi
+
+    from transpile import elf
 else:
     ctypes = Later("ctypes")
     cffi = Later("cffi")
+    elf = Later("transpile.elf")
     tempfile = Later("tempfile")
 
 PROGRAM = "program.so"
@@ -255,7 +257,7 @@ def _check_complete(path: Path, handle: int) -> None:
         raise DamagedLibraryError(f"{path} is not a complete shared object: rebuild it")
     if (
         b"__asan_init" in head
-        and "__asan_init" in dynamic_section(os.pread(handle, size, 0)).names
+        and "__asan_init" in elf.dynamic_section(os.pread(handle, size, 0)).names
         and not _has_address_sanitizer()
     ):
         raise LoadError(
