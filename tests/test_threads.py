@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -134,6 +135,17 @@ def test_variables_of_openmp_decide_together(checks, settings, expected):
 @pytest.mark.parametrize("bind", ["true", "false", "close", "spread", "master"])
 def test_all_constructs_hold_wherever_threads_run(checks, bind):
     assert run(checks, OMP_PROC_BIND=bind) == ""
+
+
+def test_workers_have_the_stack_that_programs_need(checks):
+    """Whatever the limit of the main thread's is, from which the system takes that of others."""
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, resource.RLIM_INFINITY))
+
+    words = [checks, "deep"]
+    done = subprocess.run(words, preexec_fn=limited, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"{3 * 1024}\n")
 
 
 BOUND = """

@@ -21,7 +21,7 @@ class Options:
     opt_level     0 to 3, the compiler's -O level; for huge programs at most (`transpile.effort`)
     march         the target processor, as in -march (`native`, `x86-64-v3`, `""` for the default)
     openmp        run large loops on several threads
-    num_threads   how many threads; 0: `OMP_NUM_THREADS`, or all processors
+    num_threads   how many threads; 0: `OMP_NUM_THREADS`, or the processors that there are for us
     fast_math     allow the compiler to reorder floating-point arithmetic (-ffast-math)
     precise_math  elementary functions to at most 1 ulp (the system's libm) instead of at most 4
     sanitize      build with the address and undefined-behaviour sanitizers

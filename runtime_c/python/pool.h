@@ -197,7 +197,7 @@ static void place(struct worker *worker)
         return;
     }
     if (binding == BOUND) {
-        int left = worker->number % count, found = 0;
+        int left = (worker->number + 1) % count, found = 0;
         while (!CPU_ISSET((size_t)found, &allowed) || left-- > 0) {
             found++;
         }
@@ -288,8 +288,13 @@ static void *work(void *self)
     return NULL;
 }
 
+/* What programs take of a thread's stack, and room for what the C library and others keep there. */
+enum { SMALLEST_STACK = 256 << 10 };
+
 static bool start_worker(void)
 {
+    pthread_attr_t attributes;
+    size_t stack;
     struct worker *worker = calloc(1, sizeof *worker);
     if (worker == NULL) {
         return false;
@@ -298,11 +303,17 @@ static bool start_worker(void)
 #ifdef __linux__
     worker->number = atomic_load(&workers);
 #endif
-    if (pthread_create(&worker->thread, NULL, work, worker) != 0) {
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < SMALLEST_STACK) {
+        pthread_attr_setstacksize(&attributes, SMALLEST_STACK); /* the system's own is a limit's */
+    }
+    bool is_there = pthread_create(&worker->thread, &attributes, work, worker) == 0;
+    pthread_attr_destroy(&attributes);
+    if (!is_there) {
         free(worker);
         return false;
     }
-    pthread_detach(worker->thread);
     place(worker);
     return true;
 }

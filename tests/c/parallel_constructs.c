@@ -1,12 +1,14 @@
 /* Everything of OpenMP that programs use, on teams of several sizes, by several threads at once.
 
-   `parallel_constructs` checks itself and prints what failed; with an argument it prints
-   omp_get_max_threads() and the size of a team that has not been asked for. */
+   `parallel_constructs` checks itself and prints what failed; with the argument `sizes` it prints
+   omp_get_max_threads() and the size of a team that has not been asked for, with `deep` it uses 64
+   KiB of stack in each of three threads. */
 
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,9 +143,32 @@ static void forks(void)
     }
 }
 
+static void *deep(void *unused)
+{
+    long sum = 0;
+    #pragma omp parallel num_threads(3) reduction(+ : sum)
+    {
+        volatile char room[64 << 10];
+        for (size_t i = 0; i < sizeof room; i += 64) {
+            room[i] = 1;
+            sum += room[i];
+        }
+        #pragma omp barrier
+    }
+    printf("%ld\n", sum);
+    return unused;
+}
+
 int main(int count, char **words)
 {
-    (void)words;
+    if (count > 1 && strcmp(words[1], "deep") == 0) {
+        pthread_attr_t attributes;
+        pthread_t caller;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, 512 << 10);
+        pthread_create(&caller, &attributes, deep, NULL);
+        return pthread_join(caller, NULL);
+    }
     if (count > 1) {
         int team = 0;
         #pragma omp parallel
