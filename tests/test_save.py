@@ -166,6 +166,15 @@ def test_replaced_files_hand_on_their_permissions_and_links_are_not_followed(tmp
     assert modes["a.so"] == 0o750 and modes["a.h"] == 0o640
 
 
+def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
+    name = "a" * 252 + ".so"
+    replace_files(tmp_path, {name: b"1"})
+    assert replace_files(tmp_path, {name: b"2"})[0].read_bytes() == b"2"
+    with pytest.raises(OSError, match="too long"):
+        replace_files(tmp_path, {name: b"3", "b" + name: b"3"})
+    assert contents(tmp_path) == {name: b"2"}
+
+
 @pytest.mark.parametrize("kind", ["directory", "pipe"])
 def test_what_is_no_file_is_not_replaced(tmp_path, kind):
     replace_files(tmp_path, OLD)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,15 +39,16 @@ def replace_files(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
     staging = directory / f".transpile-{os.urandom(8).hex()}"
     try:
         staging.mkdir(mode=0o700)
-        for name, data in contents.items():
-            _write(staging / f"new-{name}", data, _permissions(directory / name))
-        for name in contents:
-            _keep(directory / name, staging / f"old-{name}")
-        _rename(staging, directory, contents)
+        places = [directory / name for name in contents]
+        for number, data in enumerate(contents.values()):
+            _write(staging / f"new-{number}", data, _permissions(places[number]))
+        for number, place in enumerate(places):
+            _keep(place, staging / f"old-{number}")
+        _rename(staging, places)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     _flush(directory)
-    return [directory / name for name in contents]
+    return places
 
 
 def _permissions(path: Path) -> int | None:
@@ -84,25 +85,25 @@ def _keep(path: Path, name: Path) -> None:
         shutil.copy2(path, name, follow_symlinks=False)
 
 
-def _rename(staging: Path, directory: Path, names: Mapping[str, bytes]) -> None:
+def _rename(staging: Path, places: Sequence[Path]) -> None:
     """Put the new files in their places, or none of them."""
     try:
-        for name in names:
-            os.replace(staging / f"new-{name}", directory / name)
+        for number, place in enumerate(places):
+            os.replace(staging / f"new-{number}", place)
     except BaseException:
-        _put_back(directory, staging, names)
+        _put_back(staging, places)
         raise
 
 
-def _put_back(directory: Path, staging: Path, names: Mapping[str, bytes]) -> None:
-    """Undo the renames that have been done: of the names whose new file is no longer aside."""
-    for name in names:
-        if (staging / f"new-{name}").exists():
+def _put_back(staging: Path, places: Sequence[Path]) -> None:
+    """Undo the renames that have been done: of those whose new file is no longer aside."""
+    for number, place in enumerate(places):
+        if (staging / f"new-{number}").exists():
             continue
         try:
-            os.replace(staging / f"old-{name}", directory / name)
+            os.replace(staging / f"old-{number}", place)
         except FileNotFoundError:  # there was none before
-            (directory / name).unlink(missing_ok=True)
+            place.unlink(missing_ok=True)
 
 
 def _flush(directory: Path) -> None:
