@@ -21,7 +21,8 @@ import pytest
 from helpers import trace_to_graph
 from interrupted import Interrupter, check_state
 
-from transpile import records
+from transpile import file_locks, records
+from transpile.file_locks import locked
 from transpile.garbage import without_collector
 from transpile.locks import Lock
 from transpile.records import cached_property
@@ -157,6 +158,24 @@ def test_locks_are_free():
         assert not lock.is_ours()
 
     assert at_every_event(lambda: run, check) >= 3
+
+
+def test_locks_between_processes(tmp_path):
+    """One that stays taken has the next call wait for ten minutes."""
+    folder = os.open(tmp_path, os.O_RDONLY)
+
+    def run():
+        with locked(folder, "name", 0) as ours:
+            assert ours
+
+    def check():
+        assert not file_locks._held_locks
+        with locked(folder, "name", 0) as ours:
+            assert ours
+
+    assert at_every_event(lambda: run, check) > 20
+    # An interrupt between the opening of the file and the next line loses a file without a lock.
+    os.close(folder)
 
 
 def test_the_rest_of_a_table():

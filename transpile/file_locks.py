@@ -6,8 +6,10 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from io import FileIO
 
-_held_locks: set[int] = set()
+# Files, not their numbers, which the next file that is opened may have.
+_held_locks: set[FileIO] = set()
 
 
 @contextlib.contextmanager
@@ -21,28 +23,34 @@ def locked(folder: int, name: str, patience: float) -> Iterator[bool]:
     lock = f"{name}.lock"
     limit = time.monotonic() + patience
     while True:
+        ours = False
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        handle = os.open(lock, flags, 0o600, dir_fd=folder)
+        file = FileIO(os.open(lock, flags, 0o600, dir_fd=folder), "r+")
         try:
-            ours = _take(handle, limit)
-        except BaseException:
-            os.close(handle)
-            raise
-        # The holder removes the file before it lets go: what we got may be a lock on nothing.
-        if not ours or _is_there(handle, lock, folder):
-            break
-        os.close(handle)
-    _held_locks.add(handle)
-    try:
-        yield ours
-    finally:
-        if handle in _held_locks:  # else this is a forked child, and the lock its parent's
-            _held_locks.remove(handle)
-            if ours:
-                with contextlib.suppress(OSError):
-                    os.unlink(lock, dir_fd=folder)
-                fcntl.flock(handle, fcntl.LOCK_UN)
-            os.close(handle)
+            try:
+                _held_locks.add(file)
+                ours = _take(file.fileno(), limit)
+                # The holder removes the file before it lets go: we may have a lock on nothing.
+                if not ours or _is_there(file.fileno(), lock, folder):
+                    yield ours
+                    return
+            finally:
+                _let_go(file, lock, folder, ours)
+        finally:  # once more, for an interrupt that came while the first one ran
+            _let_go(file, lock, folder, ours)
+
+
+def _let_go(file: FileIO, lock: str, folder: int, ours: bool) -> None:
+    """Unlock and close, unless that has been done, or this is a forked child, and the lock its
+    parent's."""
+    if file in _held_locks and not file.closed:
+        if ours and _is_there(file.fileno(), lock, folder):
+            with contextlib.suppress(OSError):
+                os.unlink(lock, dir_fd=folder)
+        with contextlib.suppress(OSError):  # a process that was forked just now may have it open
+            fcntl.flock(file, fcntl.LOCK_UN)
+        file.close()
+    _held_locks.discard(file)
 
 
 def _take(handle: int, limit: float) -> bool:
@@ -93,9 +101,9 @@ def _is_there(handle: int, name: str, within: int) -> bool:
 
 def _release_inherited_locks() -> None:
     """In a forked child: keep no lock of the parent's alive after the parent has died."""
-    for handle in _held_locks:
+    for file in _held_locks:
         with contextlib.suppress(OSError):
-            os.close(handle)
+            file.close()
     _held_locks.clear()
 
 

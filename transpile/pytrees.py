@@ -431,8 +431,8 @@ def node_of(cls: type) -> NodeType | None:
     if node is None:
         node = _new_node_type(cls)
         if node is not None:
-            _registry[cls] = node
             _found.add(cls)
+            _registry[cls] = node
     return node
 
 

@@ -436,7 +436,9 @@ def is_jit_disabled() -> bool:
 def clear_caches() -> None:
     """Forget every trace and executable of every jitted function, and give the memory that is kept
     for results back to the system. The cache on disk stays."""
-    for table in list(_every):
+    with _tables_lock:  # other threads may be adding theirs
+        tables = list(_every)
+    for table in tables:
         table.clear()
     RESERVE.clear()
 

@@ -15,6 +15,7 @@ from transpile.executable import Executable, Lowering
 from transpile.extended import flatten_arrays
 from transpile.graph import Atom, Const, Graph, Var
 from transpile.leaves import result_leaf
+from transpile.locks import Lock
 from transpile.options import Options
 from transpile.parameters import parameters
 from transpile.primitives.rules import zeros
@@ -138,17 +139,21 @@ def _traced_leaves(aux: Any) -> tuple[list[Any], list[tuple[bool, Any]], tree.Tr
 
 
 _executables: dict[tuple[str, Options], Executable] = {}
+_lock = Lock()
 MOST_EXECUTABLES = 256
 
 
 def _compiled(graph: Graph, options: Options) -> Executable:
     """The program of a graph, from memory, the cache, or the compiler."""
     key = (graph.fingerprint(), options)
-    if key not in _executables:
-        while len(_executables) >= MOST_EXECUTABLES:
-            del _executables[next(iter(_executables))]
-        _executables[key] = Lowering(graph, options).build()
-    return _executables[key]
+    found = _executables.get(key)
+    if found is None:
+        found = Lowering(graph, options).build()
+        with _lock:
+            while len(_executables) >= MOST_EXECUTABLES:
+                del _executables[next(iter(_executables))]
+            _executables[key] = found
+    return found
 
 
 # Equations that NumPy computes in less time than it takes to compile them.
