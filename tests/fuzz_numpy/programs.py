@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ from fuzz_numpy.values import DTYPES, argument
 MOST_ELEMENTS = 4000
 # Of the last digits of what a statement rounds: how far each run of the oracle goes astray.
 ULPS = 6
+# Which of 0.0 and -0.0 is larger, or comes first, depends in NumPy on the place in the array.
+_OF_TWO_ZEROS = re.compile("max|min|clip|sort|median|quantile|percentile|partition")
 # What NumPy raises where it refuses a statement: another one is drawn.
 REFUSALS = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, ArithmeticError)
 
@@ -43,8 +46,10 @@ class Program:
         names = {"np": np, **self.arguments}
         for name, text, rounds in self.statements:
             around = names
+            if noise is not None and _OF_TWO_ZEROS.search(text):
+                around = {k: with_other_zeros(noise, v) for k, v in around.items()}
             if noise is not None and rounds:
-                around = {k: astray(noise, v) for k, v in names.items()}
+                around = {k: astray(noise, v) for k, v in around.items()}
             exec(f"{name} = {text}", around)
             value = around[name]
             # A scalar of NumPy's counts as the array that it is here: of its own arithmetic it has
@@ -82,6 +87,14 @@ def astray(noise, value):
     return (value.astype(np.float64) * (1 + step * noise.uniform(-1, 1, shape))).astype(
         value.dtype
     )[()]
+
+
+def with_other_zeros(noise, value):
+    """A value whose zeros have drawn signs."""
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind != "f":
+        return value
+    signs = noise.choice([-1, 1], np.shape(value)).astype(value.dtype)
+    return np.where(value == 0, signs * value, value)[()]
 
 
 @contextmanager

@@ -378,8 +378,8 @@ def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
     count = value.shape[0] if N is None else index_of(N)
     dtype = result_dtype(value, np.zeros((), INT64))
     column = convert(value, dtype)
-    powers = [fill(1, value.shape, dtype)]
-    for _ in range(count - 1):
+    powers = [fill(1, value.shape, dtype), column][: max(count, 1)]
+    for _ in range(count - 2):
         powers.append(call(np.multiply, powers[-1], column))
     if count == 0:
         return fill(0, (*value.shape, 0), dtype)
