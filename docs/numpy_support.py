@@ -141,13 +141,13 @@ NOTES = """
 * `ufunc(..., where=mask)` without `out=` gives 0 where the mask does not hold; NumPy gives whatever
   is there.
 * `numpy.empty` is zeros.
-* A traced Python number is known by its type alone: `a + k` with an int k that a's dtype cannot hold
-  wraps around, `2 ** k` of two ints is an int, a division by 0 is an infinity. With a number that is
-  known while tracing these are NumPy's and Python's results and errors.
-* There are no NumPy scalars, only arrays without axes. Little differs: the square of a `numpy.bool_`
-  is an int64 in NumPy, and that of a bool array an int8.
-* Which of 0.0 and -0.0 a maximum, a minimum or a sort takes first depends on the place in the array
-  in NumPy, and may differ. Signs of other zeros are NumPy's in real results, and not promised in
+* A traced Python number is known by its type alone: `a + k` with an int k that a's dtype cannot
+  hold wraps around, `2 ** k` of two ints is an int, a division by 0 is an infinity. With a number
+  that is known while tracing these are NumPy's and Python's results and errors.
+* There are no NumPy scalars, only arrays without axes. Little differs: the square of a
+  `numpy.bool_` is an int64 in NumPy, and that of a bool array an int8.
+* Which of 0.0 and -0.0 a maximum, a minimum or a sort takes first depends in NumPy on the place in
+  the array, and may differ. Signs of other zeros are NumPy's in real results, and not promised in
   complex ones. Infinities and NaNs in complex products are a
   [decision](decisions/m-complex-infinities.md); which parts of a Fourier transform a NaN reaches
   depends on the algorithm.
