@@ -103,6 +103,10 @@ class Const:
             self._hash = hash((self.type.strong, self.digest))
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the hash, which differs from process to process.
+        return Const, (self.value, self.type.weak, self.name)
+
     def __str__(self) -> str:
         if self.is_scalar:
             return f"{scalar_text(self)}:{self.type}"

@@ -10,7 +10,7 @@ from transpile.extended import flatten_arrays
 from transpile.graph import Graph, Var
 from transpile.parameters import Bound
 from transpile.signature import Signature, describe, function_name, inner, unique_identifiers
-from transpile.source import user_source
+from transpile.source import shown, user_source
 from transpile.trace import constant
 from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS
@@ -116,8 +116,9 @@ def result_leaf(leaf: Any, path: str, function: Any) -> Any:
     if type(leaf) in PYTHON_SCALARS or hasattr(leaf, "__array__"):
         return constant(leaf, what)
     raise TypeError(
-        f"{user_source()}: {what} is a {type(leaf).__name__}, which is not an array: {leaf!r}. A "
-        f"traced function returns arrays, numbers, or tuples, lists and dicts of them."
+        f"{user_source()}: {what} is a {type(leaf).__name__}, which is not an array: "
+        f"{shown(leaf)}. A traced function returns arrays, numbers, or tuples, lists and dicts of "
+        f"them."
     )
 
 

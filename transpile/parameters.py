@@ -9,6 +9,7 @@ from typing import Any
 
 from transpile.keys import KEYWORDS, concrete, describe, ndarray, static_key
 from transpile.records import dataclass
+from transpile.source import shown
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Bound:
                 index = f" (index {place})" if isinstance(place, int) else ""
                 raise ValueError(
                     f"Non-hashable static arguments cannot be used: argument {name!r}{index} "
-                    f"of type {type(value)} for function {function_name} is non-hashable: {value!r}"
+                    f"of type {type(value)} for function {function_name} is non-hashable: "
+                    f"{shown(value)}"
                 ) from None
 
 

@@ -1,8 +1,7 @@
 """Pytrees: nested containers of arrays, their structures, and the classes that are containers.
 
 Containers are tuples, lists, dicts (in key order), namedtuples, dataclasses, None (no leaves) and
-the classes registered here; all else is a leaf. `tree.py` and `tree_util.py` say what to do with
-them.
+the classes registered here; all else is a leaf. `tree.py` and `tree_util.py` use them.
 """
 
 from __future__ import annotations
@@ -482,7 +481,11 @@ def one_level(value: Any) -> tuple[Sequence[Any], Hashable] | None:
 def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], TreeDef]:
     """The leaves of a tree, in order, and its structure. `is_leaf(part)` makes a part a leaf."""
     leaves: list[Any] = []
-    return leaves, _flatten_into(tree, leaves, is_leaf)
+    try:
+        return leaves, _flatten_into(tree, leaves, is_leaf)
+    except RecursionError:
+        what = f"a pytree, a {type(tree).__name__}, is nested too deeply, or contains itself"
+        raise RecursionError(what) from None
 
 
 def _flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> TreeDef:
@@ -492,7 +495,6 @@ def _flatten_into(tree: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> TreeD
         return LEAF
     children, data = node.flatten(tree)
     parts = tuple([_flatten_into(child, leaves, is_leaf) for child in children])
-    keys = None
-    if node.with_keys is not None:
-        keys = tuple(key for key, _ in node.with_keys(tree)[0])
+    keyed = node.with_keys
+    keys = tuple(key for key, _ in keyed(tree)[0]) if keyed is not None else None
     return TreeDef(node, data, parts, keys)

@@ -17,7 +17,7 @@ from transpile.extended import flatten_arrays
 from transpile.keys import is_masked, static_key
 from transpile.parameters import Bound
 from transpile.records import dataclass
-from transpile.source import function_source, user_source
+from transpile.source import function_source, shown, user_source
 from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS, ArrayType, type_of
 
@@ -78,24 +78,33 @@ class Signature:
         before = dict(other.statics)
         for name, value in self.statics:
             if name not in before:
-                lines.append(f"static argument {name!r}: not given, then {value!r}")
+                lines.append(f"static argument {name!r}: not given, then {shown(value)}")
             elif static_key(before[name]) != static_key(value):
-                lines.append(f"static argument {name!r}: {before[name]!r}, then {value!r}")
+                lines.append(
+                    f"static argument {name!r}: {shown(before[name])}, then {shown(value)}"
+                )
         return lines
 
 
 def signature(bound: Bound, where: str) -> tuple[Signature, list[Any]]:
     """The signature of a call and its leaves, native arrays; `where` names the function.
 
-    Raises TypeError or UnsupportedError, naming the argument, for a leaf that is no array.
+    Raises TypeError or UnsupportedError, naming the argument, for a leaf that is no array, and
+    RecursionError, naming it, for containers without an end.
     """
-    leaves, in_tree = flatten_arrays(bound.split())
     paths: list[str] = []
     donated: list[bool] = []
     for _, name, value, is_donated in bound.traced:
-        found = tree.structure(value).paths(name)
+        try:
+            found = tree.structure(value).paths(name)
+        except RecursionError:
+            raise RecursionError(
+                f"{user_source()}: argument {name!r} of {where}, a {type(value).__name__}, is "
+                f"nested too deeply, or contains itself: {shown(value)}"
+            ) from None
         paths += found
         donated += [is_donated] * len(found)
+    leaves, in_tree = flatten_arrays(bound.split())
     types = tuple(leaf_type(leaf, path, where) for leaf, path in zip(leaves, paths, strict=True))
     for place, leaf in enumerate(leaves):
         leaves[place] = as_plain(leaf, types[place])
@@ -119,9 +128,9 @@ def leaf_type(leaf: Any, path: str, where: str) -> ArrayType:
         not hasattr(leaf, "shape") and not hasattr(leaf, "__array__") and not _is_scalar(leaf)
     ):
         raise TypeError(
-            f"{what} is a {type(leaf).__name__}, which is neither an array nor a number: {leaf!r}. "
-            f"Make it static (static_argnums or static_argnames), or make its class a pytree "
-            f"(tree.register_pytree_node_class)."
+            f"{what} is a {type(leaf).__name__}, which is neither an array nor a number: "
+            f"{shown(leaf)}. Make it static (static_argnums or static_argnames), or make its class "
+            f"a pytree (tree.register_pytree_node_class)."
         )
     if not hasattr(leaf, "shape") and hasattr(leaf, "__array__"):
         leaf = np.asarray(leaf)

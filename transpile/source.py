@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dis
 import linecache
+import reprlib
 import sys
 from contextlib import ContextDecorator
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,10 @@ from transpile.paths import PACKAGE
 
 _OURS = (str(PACKAGE) + "/", str(Path(np.__file__).parent) + "/")
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
+_SHOWN = reprlib.Repr()
+_SHOWN.maxlevel = 4
+_SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = _SHOWN.maxset = 20
+_SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 1000
 
 
 def user_frame() -> FrameType | None:
@@ -26,6 +32,12 @@ def user_frame() -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     return frame
+
+
+def shown(value: Any) -> str:
+    """The text of a value in a message: of endless depth, of any length, and where its own `repr`
+    fails."""
+    return _SHOWN.repr(value)
 
 
 def user_source() -> Source:

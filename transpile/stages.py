@@ -21,7 +21,7 @@ from transpile import primitives, tree
 from transpile.dims import Dim
 from transpile.dot import to_dot
 from transpile.extended import flatten_arrays
-from transpile.graph import Donated, Graph, Var, has_effect
+from transpile.graph import Graph, Var, has_effect
 from transpile.guards import Watch
 from transpile.keys import Rejected, concrete, described
 from transpile.locks import Lock
@@ -177,6 +177,12 @@ class Traced(_Stage):
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Static values and guards stay behind.
+        signature = dataclasses.replace(self._signature, statics=())
+        state = (self._graph, signature, self._out_tree, self._where, self._options)
+        return Traced, (*state, self._keep_unused)
+
     def _program(self) -> Graph:
         """The graph without inputs that nothing needs, unless they are to be kept."""
         graph = self._graph
@@ -252,6 +258,9 @@ class Lowered(_Stage):
         """`flops`, `transcendentals` and `bytes accessed` of the fused program."""
         return self._lowering.cost_analysis()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _lowered, _state(self)
+
 
 class Compiled(_Stage):
     """A loaded program for one signature. Made by `jit(f).lower(...).compile()`.
@@ -294,7 +303,7 @@ class Compiled(_Stage):
         try:
             key, leaves = described(args, kwargs)
             calls = self._accepted.get(key)
-        except (Rejected, TypeError):
+        except (Rejected, TypeError, RecursionError):
             calls = None
         if calls is None:
             leaves = self._check(args, kwargs)
@@ -402,11 +411,8 @@ class Compiled(_Stage):
         return self._executable.save(directory, name, private_libraries=private_libraries)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The program is rebuilt (through the cache) where it is loaded; static values stay behind.
-        signature = dataclasses.replace(self._signature, statics=())
-        lowering = self._lowering
-        state = (lowering.graph, lowering.options, lowering.donated, signature)
-        return _restored, (*state, self._out_tree, self._out_types, self._kept, self._where)
+        # The program is rebuilt (through the cache) where it is loaded.
+        return _compiled, _state(self)
 
 
 @runtime_checkable
@@ -466,19 +472,21 @@ def _raise_tree_mismatch(compiled: tree.TreeDef, called: tree.TreeDef) -> None:
 # ------------------------------------------------------------------------------------- pickling
 
 
-def _restored(
-    graph: Graph,
-    options: Options,
-    donated: Donated,
-    signature: Signature,
-    out_tree: tree.TreeDef,
-    out_types: tuple[ArrayType, ...],
-    kept: tuple[int, ...],
-    where: str,
-) -> Compiled:
-    lowering = programs.Lowering(graph, options, donated)
-    stage = _Stage(signature, out_tree, out_types)
-    return Compiled(lowering.build(), lowering, stage, kept, where)
+def _state(stage: Lowered | Compiled) -> tuple[Any, ...]:
+    """What a pickle of a stage holds; static values stay behind."""
+    lowering = stage._lowering
+    signature = dataclasses.replace(stage._signature, statics=())
+    known = (signature, stage._out_tree, stage._out_types, stage._kept, stage._where)
+    return lowering.graph, lowering.options, lowering.donated, *known
+
+
+def _lowered(*state: Any) -> Lowered:
+    *program, signature, out_tree, out_types, kept, where = state
+    return Lowered(programs.Lowering(*program), _Stage(signature, out_tree, out_types), kept, where)
+
+
+def _compiled(*state: Any) -> Compiled:
+    return _lowered(*state).compile()
 
 
 def _primitive(name: str) -> Primitive:

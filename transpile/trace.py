@@ -19,7 +19,7 @@ from transpile.graph import Atom, Const, Equation, Graph, Source, Var, silenced
 from transpile.interrupts import THREAD, Result, as_before, between
 from transpile.primitive import Primitive
 from transpile.records import dataclass
-from transpile.source import function_source, user_source
+from transpile.source import function_source, shown, user_source
 from transpile.tracer import UNKNOWN, Tracer, leaked
 from transpile.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, size_of
 
@@ -213,7 +213,8 @@ def constant(value: Any, what: str = "a constant") -> Const:
         array = np.asarray(value)
         return Const(array.astype(check_dtype(array.dtype, what), copy=False))
     raise TypeError(
-        f"{user_source()}: {what} is a {type(value).__name__}, which is not an array: {value!r}"
+        f"{user_source()}: {what} is a {type(value).__name__}, which is not an array: "
+        f"{shown(value)}"
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from transpile.guards import Watch
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from transpile import call_path
 else:
     call_path = Later("transpile.call_path")
+
+
+_NAME = "__transpile__"
 
 
 @dataclass(eq=False)
@@ -68,6 +73,34 @@ class Traces:
             self.fast[key] = counted, watch
         if often == 1:
             quicken()
+
+
+class OfFunction:
+    """The traces of one function, by settings.
+
+    It stands in the function's own dict, so that it goes when the function goes. In pickles of the
+    function, by cloudpickle, an empty dict stands there.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = weakref.ref(function)
+        self._tables: dict[Any, Traces] = {}
+
+    @classmethod
+    def of(cls, function: FunctionType) -> OfFunction:
+        """That of a function."""
+        found = function.__dict__.get(_NAME)
+        # functools.wraps copies attributes from one function to another.
+        if type(found) is not cls or found._function() is not function:
+            found = function.__dict__[_NAME] = cls(function)
+        return found
+
+    def table(self, settings: Any) -> Traces:
+        """The traces for some settings."""
+        return self._tables.setdefault(settings, Traces())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, ()
 
 
 def _counted(execute: Run, often: int, then: Callable[[], None]) -> Run:

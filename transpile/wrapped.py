@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ from transpile.stages import Lowered, Traced
 from transpile.surroundings import retried
 from transpile.surveys import survey
 from transpile.trace import current_trace, trace_function
-from transpile.traces import Traces
+from transpile.traces import OfFunction, Traces
 from transpile.types import PYTHON_SCALARS, ArrayType
 
 logger = Log("transpile")
@@ -70,20 +71,12 @@ _tables_lock = Lock()
 
 
 def _table_for(function: Any, config: Config) -> Traces:
-    """The table of a function: two `jit`s of one function with equal settings share theirs.
-
-    It lives on the function, so that it goes when the function goes.
-    """
+    """The table of a function: two `jit`s of one function with equal settings share theirs."""
     with _tables_lock:
-        if not isinstance(function, FunctionType):
-            table = Traces()
+        if isinstance(function, FunctionType):
+            table = OfFunction.of(function).table(config)
         else:
-            owner, tables = function.__dict__.get("__transpile__", (None, None))
-            # functools.wraps copies attributes from one function to another.
-            if owner is None or owner() is not function:
-                tables = {}
-                function.__dict__["__transpile__"] = (weakref.ref(function), tables)
-            table = tables.setdefault(config, Traces())
+            table = Traces()
         _every.add(table)
     return table
 
@@ -149,7 +142,7 @@ class Wrapped:
             if leaves is None:
                 key, leaves = self._parameters.describe(args, kwargs)
                 found = self._fast[key]
-        except (KeyError, TypeError, ValueError, Rejected):
+        except (KeyError, TypeError, ValueError, RecursionError, Rejected):
             pass  # what follows may raise, and that error has nothing to do with this one
         if found is None:
             return self._first_call(args, kwargs)
@@ -331,8 +324,41 @@ class Wrapped:
             self._for_methods = Wrapped(self._function, config)
         return self._for_methods
 
-    def __reduce__(self) -> str:
-        return self.__qualname__
+    def __copy__(self) -> Wrapped:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Wrapped:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where another process can import it; else by the function and the settings."""
+        module, name = self.__module__, self.__qualname__
+        if _at(module, name) is not self:
+            return _jitted, (self._function, self._config, module, name)
+        if module not in ("__main__", "__mp_main__"):
+            return name
+        if isinstance(self._function, FunctionType):
+            # Where pickle finds the function: its own name leads to this. Cloudpickle has its code.
+            self._function.__qualname__ = f"{name}.__wrapped__"
+        return _jitted, (self._function, self._config, module, name)
+
+
+def _at(module: str, name: str) -> Any:
+    """What stands in a module under a name with dots."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _jitted(function: Any, config: Config, module: str, name: str) -> Wrapped:
+    """The function that a pickle holds: the very one where it is in this process."""
+    found = _at(module, name)
+    if type(found) is Wrapped and found.__wrapped__ is function and found._config == config:
+        return found
+    if isinstance(function, FunctionType):
+        function.__qualname__ = name
+    return Wrapped(function, config)
 
 
 class BoundWrapped:
