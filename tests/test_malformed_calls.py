@@ -160,7 +160,7 @@ def test_arguments_without_an_end(value):
             function(X, value)
         with pytest.raises(RecursionError, match="argument 'y' of pair"):
             function.lower(X, value)
-    with pytest.raises(RecursionError, match="a pytree, a .*, is nested too deeply"):
+    with pytest.raises(RecursionError, match="is nested too deeply, or contains itself"):
         transpile.jit(lambda x: value)(X)
     with pytest.raises(TypeError, match="which is not an array"):
         transpile.jit(lambda x, y: [object()])(X, 1.0)
