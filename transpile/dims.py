@@ -90,6 +90,9 @@ class Dim:
             self._hash = hash(self.terms)
         return self._hash
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Dim, (self.terms,)  # without the hash, which differs from process to process
+
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Dim) and self.terms == other.terms)
 

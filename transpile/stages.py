@@ -493,12 +493,7 @@ def _primitive(name: str) -> Primitive:
     return TABLE[name]
 
 
-def _dimension(terms: Any) -> Dim:
-    return Dim(terms)
-
-
-# Rows hold functions, and a Dim holds a hash that differs from process to process.
+# Rows hold functions.
 copyreg.pickle(Primitive, lambda row: (_primitive, (row.name,)))
-copyreg.pickle(Dim, lambda dim: (_dimension, (dim.terms,)))
 copyreg.pickle(tree.NodeType, tree.reduce_node)
 _ROWS = primitives  # the table must know its rows before anything is unpickled
