@@ -36,7 +36,7 @@ def printed(x):
     """A message."""
     import transpile
 
-    transpile.debug.print("x = {} of {}", x[0], 0.1)
+    transpile.debug.print("x = {} of {}", x[0], SINGLE)
     return x + SINGLE
 
 

@@ -203,6 +203,19 @@ def test_the_fingerprint_holds_what_the_text_leaves_out():
     assert len({g.fingerprint() for g in (first, *others)}) == 5
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"output_names": ("a,b", "c")}, {"output_names": ("a", "b,c")}),
+        ({"name": "f\nx"}, {"name": "f", "source": Source("x\n", 0, "")}),
+        ({"source": Source("f.py:1", 2, "f")}, {"source": Source("f.py", 1, "f")}),
+    ],
+)
+def test_names_with_commas_and_newlines_are_told_apart(one, other):
+    first = graph(SINE)
+    assert replace(first, **one).fingerprint() != replace(first, **other).fingerprint()
+
+
 def test_an_equation_s_key_tells_what_it_computes():
     over = [Equation(reductions.reduce_sum, (X,), {"axes": a}, (Y,)) for a in ((0,), (0,), ())]
     assert over[0].key() == over[1].key() != over[2].key()

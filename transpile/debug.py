@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.digits import number_text
 from transpile.extended import flatten_arrays
 from transpile.primitives.callbacks import Callback, Message, Same, debug_callback
 from transpile.pytrees import TreeDef
@@ -24,7 +25,7 @@ from transpile.signature import function_name
 from transpile.source import user_source
 from transpile.trace import bind, current_trace
 from transpile.tracer import Tracer
-from transpile.types import PYTHON_SCALARS
+from transpile.types import PYTHON_SCALARS, SHORT_NAMES
 
 __all__ = ["callback", "log", "print"]
 
@@ -307,5 +308,12 @@ def _pieces(value: Any) -> list[str | int]:
     pieces: list[str | int] = []
     for k, leaf in enumerate(leaves):
         pieces += [", "] if k else []
-        pieces.append(leaf.number if isinstance(leaf, _Operand) else builtins.str(leaf))
+        pieces.append(leaf.number if isinstance(leaf, _Operand) else _known_text(leaf))
     return pieces
+
+
+def _known_text(leaf: Any) -> str:
+    """What a program prints for a value that is known while tracing."""
+    if isinstance(leaf, np.generic) and leaf.dtype in SHORT_NAMES:
+        return number_text(leaf, leaf.dtype)
+    return builtins.str(leaf)

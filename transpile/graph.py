@@ -240,21 +240,17 @@ class Graph:
 
     def fingerprint(self) -> str:
         """Everything that the program depends on, as text: two equal ones may share a build."""
-        names = ",".join(v.name for v in self.inputs)
-        consts = ",".join(f"{c.type}{c.digest}" for c in self.constants())
-        sources = ";".join(
-            f"{e.source.file}:{e.source.line}{e.source.scope}:{','.join(v.name for v in e.outputs)}"
+        # As `repr` writes them: names of users and of files may hold whatever would separate them.
+        names = [v.name for v in self.inputs], self.output_names
+        consts = [f"{c.type}{c.digest}" for c in self.constants()]
+        sources = [
+            (e.source.file, e.source.line, e.source.scope, [v.name for v in e.outputs])
             for e in self.equations
-        )
+        ]
         return "\n".join(
             (
-                self.name,
-                f"{self.source.file}:{self.source.line}",
-                names,
-                ",".join(self.output_names),
-                consts,
-                sources,
-                _effects_text(self),
+                repr((self.name, self.source.file, self.source.line, *names, consts, sources)),
+                repr(_effects_text(self)),
                 to_text(self),
                 *(graph.fingerprint() for graph in self.subgraphs()),
             )
