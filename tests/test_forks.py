@@ -243,7 +243,7 @@ def test_forks_at_random_moments_while_others_trace_and_compile():
             thread.join()
         print(json.dumps(problems))
     """
-    arguments = [str(random.randrange(10**6)), os.environ.get("TRANSPILE_TEST_FORKS", "6")]
+    arguments = [str(random.randrange(10**6)), os.environ.get("TRANSPILE_TEST_FORKS", "5")]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), *arguments],
         capture_output=True,

@@ -28,7 +28,7 @@ from transpile.locks import Lock
 from transpile.records import cached_property
 from transpile.tables import Rest, Table
 
-MOMENTS = int(os.environ.get("TRANSPILE_TEST_INTERRUPTS", "6"))
+MOMENTS = int(os.environ.get("TRANSPILE_TEST_INTERRUPTS", "4"))
 
 
 def interrupted(function, point):
