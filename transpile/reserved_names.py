@@ -50,7 +50,8 @@ ENOTRECOVERABLE ENOTSOCK ENOTSUP ENOTTY ENXIO EOPNOTSUPP EOVERFLOW EOWNERDEAD EP
 EPROTONOSUPPORT EPROTOTYPE ERANGE EROFS ESPIPE ESRCH ESTALE ETIME ETIMEDOUT ETXTBSY EWOULDBLOCK
 EXDEV
 """)
-MACRO_PATTERN = re.compile(
+# Patterns are compiled at their first use: a program from the cache is not named again.
+MACRO_PATTERN = (
     r"(U?INT(_?(LEAST|FAST))?(8|16|32|64|MAX|PTR)?|S?CHAR|UCHAR|U?SHRT|U?LL?ONG|BOOL|SIZE|PTRDIFF"
     r"|SIG_ATOMIC|WCHAR|WINT|RSIZE)_(MAX|MIN|WIDTH|BIT)|U?INT(8|16|32|64|MAX)_C|CHAR_BIT|MB_\w+"
     r"|(FE|FLT|DBL|LDBL|DEC32|DEC64|DEC128|FLT16|FLT32|FLT64|FP|HUGE_VAL|SEEK|EXIT|LC|SIG)_[A-Z]\w*"
@@ -207,7 +208,7 @@ wcstof32 wcstof32x wcstof64x wcstoimax wcstok wcstol wcstold wcstoll wcstombs wc
 wcstoull wcstoumax wcstouq wcswcs wcswidth wcsxfrm wctob wctomb wctrans wctype wcwidth wmemchr
 wmemcmp wmemcpy wmemmove wmempcpy wmemset wordexp wordfree wprintf write writev wscanf
 """)
-PATTERNS = re.compile(
+PATTERNS = (
     r"(pthread|posix|xdr|clnt|svc|argp|argz|envz|obstack|inet6?|aio|mq|thrd|mtx|cnd|tss|epoll|pkey"
     r"|pidfd|timerfd|fts|fts64|ether|gnu|omp|ompx|ompt|gomp|GOMP|GOACC|goacc|kmpc|cblas|LAPACKE"
     r"|openblas|scipy_cblas|scipy_LAPACKE|transpile|acc_(get|set|async|wait|init|shutdown|on_device"
@@ -221,12 +222,12 @@ PATTERNS = re.compile(
 
 def is_macro_of_family(name: str) -> bool:
     """Tell whether a name is a macro's of which headers have many alike: INT8_MAX, FE_UPWARD."""
-    return MACRO_PATTERN.fullmatch(name) is not None
+    return re.fullmatch(MACRO_PATTERN, name) is not None
 
 
 def is_function_of_family(name: str) -> bool:
     """Tell whether a name begins as all functions of a library do: omp_, pthread_."""
-    return PATTERNS.fullmatch(name) is not None
+    return re.fullmatch(PATTERNS, name) is not None
 
 
 def is_word(name: str) -> bool:
