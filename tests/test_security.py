@@ -179,6 +179,20 @@ def test_a_cache_from_before_there_were_markers_is_adopted(cache):
     assert not os.listdir(cache.directory / "building") + os.listdir(cache.directory / "locks")
 
 
+@pytest.mark.parametrize("rest", [b"", MARKER[:20], bytes(300)])
+def test_a_marker_that_a_power_cut_has_damaged_is_written_again(cache, rest):
+    cache.get_or_build("f", PARTS, build)
+    marker = cache.directory / "CACHEDIR.TAG"
+    whole = marker.read_bytes()
+    marker.write_bytes(rest)
+    cache.get_or_build("g", PARTS, build)
+    assert marker.read_bytes() == whole
+    marker.write_bytes(rest)
+    plan_file(cache.directory)
+    with pytest.raises(FileExistsError, match="notes"):
+        cache.clear()
+
+
 # -- in the cache's own directory ------------------------------------------------------------------
 
 

@@ -147,9 +147,11 @@ def check_own(directory: Path) -> None:
 def _is_marked(directory: Path, root: int) -> bool:
     """Tell whether the directory is the cache's own already; OSError if it cannot become that."""
     with contextlib.suppress(FileNotFoundError):
-        if not read_private(_TAG, root).startswith(_MARK):
+        tag = read_private(_TAG, root)
+        if tag.startswith(_MARK):
+            return True
+        if tag.strip(b"\0") and not _MARK.startswith(tag):  # not what a power cut leaves of ours
             raise FileExistsError(f"its {_TAG} is not transpile's: name another directory")
-        return True
     for name in listed(root):
         if foreign := _foreign(name, root):
             raise FileExistsError(
