@@ -17,6 +17,8 @@ MOST_ELEMENTS = 4000
 ULPS = 6
 # Which of 0.0 and -0.0 is larger, or comes first, depends in NumPy on the place in the array.
 _OF_TWO_ZEROS = re.compile("max|min|clip|sort|median|quantile|percentile|partition")
+# Of whose results each has rounding errors of all elements.
+_OF_ALL = re.compile(r"fft\.i?r?fft\(|linalg")
 # What NumPy raises where it refuses a statement: another one is drawn.
 REFUSALS = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError, ArithmeticError)
 
@@ -41,17 +43,22 @@ class Program:
         exec(compile(self.source(), "<fuzz>", "exec"), names)
         return names["program"]
 
-    def values(self, noise=None):
-        """Every name's value; with a generator as `noise`, what is rounded is rounded otherwise."""
+    def values(self, noise=None, zero=0.0):
+        """Every name's value; with a generator as `noise`, what is rounded is rounded otherwise,
+        and where zeros meet that differ in sign they, and what comes of them, are this `zero`."""
         names = {"np": np, **self.arguments}
         for name, text, rounds in self.statements:
             around = names
             if noise is not None and _OF_TWO_ZEROS.search(text):
-                around = {k: with_other_zeros(noise, v) for k, v in around.items()}
+                around = {k: with_zeros(v, zero) for k, v in around.items()}
             if noise is not None and rounds:
                 around = {k: astray(noise, v) for k, v in around.items()}
             exec(f"{name} = {text}", around)
             value = around[name]
+            if noise is not None and _OF_TWO_ZEROS.search(text):
+                value = with_zeros(np.asarray(value), zero)
+            if noise is not None and _OF_ALL.search(text):
+                value = astray_as_a_whole(noise, np.asarray(value))
             # A scalar of NumPy's counts as the array that it is here: of its own arithmetic it has
             # little that arrays have not, such as another dtype for powers of bools.
             names[name] = np.asarray(
@@ -89,12 +96,21 @@ def astray(noise, value):
     )[()]
 
 
-def with_other_zeros(noise, value):
-    """A value whose zeros have drawn signs."""
+def with_zeros(value, zero):
+    """A value whose zeros are all the same."""
     if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind != "f":
         return value
-    signs = noise.choice([-1, 1], np.shape(value)).astype(value.dtype)
-    return np.where(value == 0, signs * value, value)[()]
+    return np.where(value == 0, value.dtype.type(zero), value)[()]
+
+
+def astray_as_a_whole(noise, value):
+    """A value whose errors are those of its largest element."""
+    if value.dtype.kind not in "fc" or not np.isfinite(value).all():
+        return value
+    step = ULPS * float(np.finfo(value.dtype).eps) * np.max(np.abs(value), initial=0)
+    off = noise.uniform(-1, 1, np.shape(value))
+    off = off + 1j * noise.uniform(-1, 1, np.shape(value)) if value.dtype.kind == "c" else off
+    return (value + step * off).astype(value.dtype)
 
 
 @contextmanager
