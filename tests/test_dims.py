@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from transpile.dims import (
@@ -79,7 +79,12 @@ def test_bounds_hold(pair, v):
     assert high is None or value <= high
 
 
+ZERO = dict.fromkeys([*EXTENTS, "w"], 0) | {"n": 1}
+
+
 @given(indices(), st.one_of(st.integers(0, 40), st.just(N), st.just(3 * N)), values())
+@example((2 - LOOPS["i"], None), N, ZERO)
+@example((modulo(LOOPS["k"] + 1, 3), None), N, ZERO | {"k": 1})
 def test_what_is_within_is_within(pair, extent, v):
     assume(is_within(pair[0], extent))
     assert 0 <= evaluate(pair[0], v) < evaluate(extent, v)

@@ -2,8 +2,7 @@
 
 A dimension is an `int` or a `Dim`: integer arithmetic on named symbols, kept as a polynomial in
 normal form. The symbols are runtime sizes (`n`) in the shapes of a graph and loop indices (`i`) in
-the subscripts of a loop nest, so one small algebra serves both: it is what turns the subscripts of
-a reshaped, sliced and transposed view back into something like `x[2*i + 1][j]`.
+the subscripts of a loop nest: it turns the subscripts of views back into `x[2*i + 1][j]`.
 """
 
 from __future__ import annotations
@@ -290,12 +289,25 @@ def is_within(index: Index, extent: Index) -> bool:
     # Each symbol at the top of its range: decides `i < n` and `m*i + j < m*n` for a runtime n, m.
     largest = index
     for _ in range(4):
-        ranged = {s: s.extent - 1 for s in symbols_of(largest) if s.extent is not None}
+        rising = symbols_of(largest) - _falling(largest)
+        ranged = {s: s.extent - 1 for s in rising if s.extent is not None}
         if not ranged:
             break
         largest = substitute(largest, ranged)
     slack = bounds(extent - largest)[0]
     return slack is not None and slack >= 1
+
+
+def _falling(index: Index) -> set[Symbol]:
+    """The symbols with which an index may become smaller as they grow."""
+    found: set[Symbol] = set()
+    for monomial, factor in index.terms if isinstance(index, Dim) else ():
+        for atom in monomial:
+            if factor < 0 or isinstance(atom, Remainder):
+                found.update(_symbols_in(atom))
+            elif isinstance(atom, Quotient):
+                found |= _falling(atom.dividend) | {*symbols_of(atom.divisor)}
+    return found
 
 
 def _is_below(index: Index, limit: int) -> bool:
