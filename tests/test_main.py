@@ -173,7 +173,7 @@ def test_a_bad_function_is_one_line(transpile, function, expected):
 def test_a_function_that_cannot_be_traced_says_why(transpile):
     said = transpile("show", "models:branch", "--arg", "float64[3]", code=1)
     assert "TracerBoolConversionError" in said
-    assert "models.py:18" in said
+    assert "models.py:15" in said
     said = transpile("show", "models:broken", "--arg", "float64[3]", code=1)
     assert "AttributeError" in said
     assert "models.py:18" in said
