@@ -7,6 +7,7 @@ import numpy as np
 import transpile
 from transpile import lax
 from transpile.functional import flat
+from transpile.on_demand import imported
 
 X = np.random.default_rng(0).normal(size=(50, 60))
 
@@ -96,3 +97,28 @@ def test_caches_are_cleared_while_functions_are_made():
             transpile.clear_caches()
 
     all_at_once(*[make, clear] * 4)
+
+
+def test_an_interrupted_import_is_repeated_by_other_threads(tmp_path, monkeypatch):
+    """The first one is interrupted while the others wait for it."""
+    package = tmp_path / "package_of_a_test"
+    package.mkdir()
+    text = "import time\nfrom package_of_a_test import part\ntime.sleep(0.3)\n"
+    text += "if not part.tried:\n    part.tried.append(1)\n    raise KeyboardInterrupt\n"
+    (package / "__init__.py").write_text(text, encoding="utf-8")
+    part = "import builtins\ntried = builtins.__dict__.setdefault('tried_in_a_test', [])\n"
+    (package / "part.py").write_text(part, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    interrupted = []
+
+    def work():
+        try:
+            found = imported("package_of_a_test")
+        except KeyboardInterrupt:
+            interrupted.append(1)
+            found = imported("package_of_a_test")
+        assert found.part.tried == [1]
+        assert found.part is imported("package_of_a_test.part")
+
+    all_at_once(*[work] * 6)
+    assert interrupted == [1]

@@ -8,36 +8,44 @@ from importlib import import_module
 from typing import Any
 
 from transpile.interrupts import Result
-from transpile.locks import undivided
+from transpile.locks import Lock, undivided
+
+_lock = Lock()
 
 
 def imported(module: str) -> Any:
     """The module of that name, imported where it is not; see `importing`."""
-    if module in sys.modules:  # or being imported, by another thread
-        return import_module(module)
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    if spec is not None and not getattr(spec, "_initializing", False):  # as importlib asks
+        return sys.modules[module]
     return importing(lambda: import_module(module))
 
 
 def importing(run: Callable[[], Result]) -> Result:
-    """The result of `run()`, which imports modules: no fork comes in between, and where it fails,
-    or is interrupted, it can be done again.
+    """The result of `run()`, which imports modules: one thread at a time, no fork comes in between,
+    and where it fails, or is interrupted, it can be done again.
 
     Python takes a module whose import fails out of `sys.modules`, but leaves there the modules that
     it has imported from its own package, and a second import of the package would not have them as
     attributes.
     """
-    before = set(sys.modules)
-    try:
-        with undivided():
+    with undivided(), _lock:
+        before = set(sys.modules)
+        try:
             return run()
-    except BaseException:
-        for name in sorted(sys.modules.keys() - before):
-            package, _, own = name.rpartition(".")
-            if package and package not in sys.modules:
-                sys.modules.pop(name, None)
-            elif package and not hasattr(sys.modules[package], own):
-                setattr(sys.modules[package], own, sys.modules[name])
-        raise
+        except BaseException:
+            _make_whole(sys.modules.keys() - before)
+            raise
+
+
+def _make_whole(names: set[str]) -> None:
+    """Forget modules whose package is gone; the others become attributes of theirs."""
+    for name in sorted(names):
+        package, _, own = name.rpartition(".")
+        if package and package not in sys.modules:
+            sys.modules.pop(name, None)
+        elif package and not hasattr(sys.modules[package], own):
+            setattr(sys.modules[package], own, sys.modules[name])
 
 
 def on_demand(
