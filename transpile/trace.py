@@ -21,7 +21,7 @@ from transpile.primitive import Primitive
 from transpile.records import dataclass
 from transpile.source import function_source, shown, user_source
 from transpile.tracer import UNKNOWN, Tracer, leaked
-from transpile.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, size_of
+from transpile.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kind_letter, size_of
 
 
 @dataclass(eq=False)
@@ -36,6 +36,7 @@ class Trace:
     own        arrays that are made like views, but have memory of their own, as NumPy has them
     origin     where the equations come from, when they are made by a transformation
     refused    the error that a conversion to a Python value ended in
+    varied     the inputs and captured values whose derivative is wanted
     """
 
     name: str
@@ -53,6 +54,7 @@ class Trace:
     origin: Source | None = None
     active: bool = True
     refused: errors.TracerError | None = None
+    varied: set[Var] = field(default_factory=set)
 
     def atom(self, value: Any) -> Atom:
         """The graph's atom for a tracer of this trace, an outer trace's tracer, or a value."""
@@ -68,6 +70,8 @@ class Trace:
             self.captures[var] = (value, captured)
             if self.known is not None:
                 self.known[captured] = value
+            if value.owner.varies(var):
+                self.varied.add(captured)
         return self.captures[var][1]
 
     def append(
@@ -169,6 +173,23 @@ class Trace:
                 results = evaluate(silenced(equation), values)
             self.known.update(zip(equation.outputs, results, strict=True))
         return self.known[var]
+
+    def varies(self, var: Var) -> bool:
+        """Tell whether a derivative that is wanted goes through a value: a number that Python takes
+        out of the trace would have none."""
+        stack, seen = [var] if self.varied else [], {var}
+        while stack:
+            wanted = stack.pop()
+            if kind_letter(wanted.type.dtype) not in "fc":
+                continue
+            if wanted in self.varied:
+                return True
+            equation = self.producers.get(wanted)
+            if equation is not None and equation.primitive.name != "stop_gradient":
+                further = {a for a in equation.inputs if isinstance(a, Var)} - seen
+                stack += further
+                seen |= further
+        return False
 
     def _needed(self, var: Var) -> list[Equation]:
         """The equations that have to be computed for a value, in order; inputs become known."""
@@ -292,19 +313,27 @@ def trace_nested(
     name: str | None = None,
     source: Source | None = None,
     known: Sequence[Any] | None = None,
+    is_differentiated: bool = False,
 ) -> tuple[Graph, list[Tracer], Any]:
     """Run `function(*tracers)`, which returns (list of result leaves, anything), and give its
     graph, the tracers of outer traces that it captures, and that `anything` (the callers pass the
     structure of the results).
 
     The graph's inputs are the captured values, then the arguments. `known` are the values of the
-    arguments, or tracers of outer traces that may know theirs.
+    arguments, or tracers of outer traces that may know theirs; `is_differentiated`: the derivative
+    by them is wanted.
     """
     source = source or function_source(function)
     trace = Trace(name or str(getattr(function, "__name__", "f")), source)
     trace.inputs = [Var(t, n) for t, n in zip(types, names, strict=True)]
     if known is not None:
         trace.known = dict(zip(trace.inputs, known, strict=True))
+        trace.varied = {
+            var
+            for var, value in trace.known.items()
+            if is_differentiated
+            or (isinstance(value, Tracer) and value.owner.varies(value.variable))
+        }
 
     def run() -> tuple[tuple[Atom, ...], Any]:
         leaves, extra = function(*[Tracer(trace, v) for v in trace.inputs])

@@ -191,15 +191,22 @@ class Tracer:
     def _concrete(self, kind: str, wanted: str) -> Any:
         if not self.owner.active:
             raise leaked(self)
-        value = self.owner.value(self.variable)
+        is_choice = kind in ("bool", "int")  # which has no derivative to lose
+        varies = not is_choice and self.owner.varies(self.variable)
+        value = UNKNOWN if varies else self.owner.value(self.variable)
         if value is not UNKNOWN:
             return value
         error, advice = _WHAT_TO_DO[kind]
+        reason = "While tracing, only its shape and dtype are known."
+        if varies:
+            reason = (
+                "A derivative goes through it, which a number or an array that is not traced would "
+                "lose; where it is to be lost, write lax.stop_gradient(x)."
+            )
         problem: errors.TracerError = getattr(errors, error)(
             f"{user_source()}: a traced value, {self!r}, was used as {wanted} in "
             f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
-            f"{self.owner.name!r} ({self.owner.source}). While tracing, only its shape and dtype "
-            f"are known. {advice}"
+            f"{self.owner.name!r} ({self.owner.source}). {reason} {advice}"
         )
         self.owner.refused = problem
         raise problem

@@ -63,7 +63,7 @@ def jvp(
             f"structure; primals have tree structure {tree.structure(tuple(primals))} whereas "
             f"tangents have tree structure {tangent_tree}."
         )
-    flat, leaves = flatten_function(fun, primals, has_aux=has_aux)
+    flat, leaves = flatten_function(fun, primals, has_aux=has_aux, is_differentiated=True)
     directions = [
         _checked_tangent(t, kind) for t, kind in zip(directions, flat.in_types, strict=True)
     ]
@@ -234,7 +234,7 @@ def _linearized(
     fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool, is_transposed: bool
 ) -> tuple[Any, LinearMap, Any]:
     """The result, the linear function, and the auxiliary result."""
-    flat, leaves = flatten_function(fun, primals, has_aux=has_aux)
+    flat, leaves = flatten_function(fun, primals, has_aux=has_aux, is_differentiated=True)
     found = linearized_graph(flat, leaves)
     results, residuals = found.split(flat.run(found.forward, leaves))
     count = flat.out_tree.num_leaves

@@ -69,6 +69,7 @@ def flatten_function(
     args: Sequence[Any],
     *,
     known: bool | Sequence[Any] = True,
+    is_differentiated: bool = False,
     has_aux: bool = False,
     argnums: Sequence[int] | None = None,
     types: Sequence[ArrayType] | None = None,
@@ -78,6 +79,8 @@ def flatten_function(
 
     known     whether Python may ask for the values of the arguments; or those values, UNKNOWN
               where it may not
+    is_differentiated   the derivative by the arguments is wanted: Python gets none of the numbers
+              that it goes through, but their truth
     has_aux   the function returns a pair, (result, auxiliary result)
     argnums   the positions, for their names, that the arguments have in the user's call
     types     the types of the leaves, where they are not those of the arguments
@@ -111,6 +114,7 @@ def flatten_function(
             name=function_name(function),
             source=function_source(inner(function)),
             known=(leaves if known else None) if isinstance(known, bool) else known,
+            is_differentiated=is_differentiated,
         )
 
     graph, captured, (out_tree, aux_leaves, aux_tree) = retried(attempt, function)

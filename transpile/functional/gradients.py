@@ -111,7 +111,9 @@ class _Gradient:
         names = argument_names(self.fun, chosen, places)
         for leaf, name in zip(flatten_arrays(chosen)[0], names, strict=True):
             check_input("grad", as_value(leaf, repr(name)), self.holomorphic, self.allow_int)
-        flat, leaves = flatten_function(partial, chosen, has_aux=self.has_aux, argnums=places)
+        flat, leaves = flatten_function(
+            partial, chosen, has_aux=self.has_aux, argnums=places, is_differentiated=True
+        )
         kind = _scalar_type(flat, self.holomorphic)
         found = linearized_graph(flat, leaves)
         if not wants_value:

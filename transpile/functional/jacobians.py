@@ -193,7 +193,9 @@ def _jacobian_function(
         names = argument_names(fun, chosen, places)
         for leaf, name in zip(flatten_arrays(chosen)[0], names, strict=True):
             check_argument(value_type(as_value(leaf, repr(name))).dtype)
-        flat, leaves = flatten_function(partial, chosen, has_aux=has_aux, argnums=places)
+        flat, leaves = flatten_function(
+            partial, chosen, has_aux=has_aux, argnums=places, is_differentiated=True
+        )
         for kind in flat.out_types:
             check_result(kind.dtype)
         results, aux = _run(flat, leaves, blocks_of)
