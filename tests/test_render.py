@@ -242,16 +242,19 @@ MASK = np.random.default_rng(0).random((128, 128)) < 0.5
     ],
 )
 def test_gcc_vectorises_every_loop_that_is_marked(function, tmp_path):
-    if find_compiler(Options()).kind != "gcc":
+    compiler = find_compiler(Options())
+    if compiler.kind != "gcc":
         pytest.skip("reads what gcc reports")
-    report = tmp_path / "report"
-    flags = ["-mavx2", "-mfma", f"-fopt-info-vec={report}"]
-    options = {"openmp": False, "march": "", "extra_cflags": flags}
-    lowered = transpile.jit(function, compiler_options=options).lower(
+    plain = {"openmp": False, "march": "", "extra_cflags": ("-mavx2", "-mfma")}
+    lowered = transpile.jit(function, compiler_options=plain).lower(
         np.ones((128, 128), np.float32), np.ones((128, 128), bool)
     )
-    lowered.compile()
-    lines = lowered.as_text("c").splitlines()
+    source = next(path for path in lowered.compile().save(tmp_path, "f") if path.suffix == ".c")
+    report = tmp_path / "report"
+    flags = [*toolchain.flags(compiler, Options(**plain)), f"-fopt-info-vec={report}"]
+    toolchain.build_shared(compiler, source, tmp_path / "again.so", flags)
+    text = source.read_text()
+    lines = text.splitlines()
     marked = [n for n, line in enumerate(lines, 1) if line.strip().startswith("#pragma omp simd")]
     done = {int(n) for n in re.findall(r":(\d+):\d+: optimized: loop vec", report.read_text())}
     assert [n for n in marked if done.isdisjoint(range(n + 1, n + 4))] == []
