@@ -105,6 +105,10 @@ def test_find_blas_reads_the_spelling_off_the_library(tmp_path, name, config, ex
 
 def test_link_flags_of_a_library_that_the_loader_knows_by_name():
     blas = Blas("libopenblas.so.0", "", "", "int32_t", "the system's libraries")
-    assert blas.link_flags == ("-l:libopenblas.so.0",)
+    assert blas.link_flags == (
+        "-Wl,--push-state,--no-as-needed",
+        "-l:libopenblas.so.0",
+        "-Wl,--pop-state",
+    )
     assert blas.symbol("cblas_dgemm") == "cblas_dgemm"
     assert os.sep not in blas.identity

@@ -28,6 +28,9 @@ from transpile.locks import Lock
 from transpile.records import cached_property
 from transpile.tables import Rest, Table
 
+# Python loses an interrupt that comes while it does away with a generator, or in a callback of its
+# collector (hypothesis has one), and says so.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 MOMENTS = int(os.environ.get("TRANSPILE_TEST_INTERRUPTS", "4"))
 
 
@@ -102,8 +105,6 @@ def test_the_first_copy_of_a_dataclass():
     assert at_every_event(fresh, check) > 50
 
 
-# Python loses an interrupt that comes while it does away with a generator, and says so.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_trace():
     def f(x):
         return np.array([x[0], 1.0]) + np.vectorize(lambda v: v + 1)(x)

@@ -62,6 +62,8 @@ SIZES = {
 ULPS_OF_HALVES = 1
 # Relative errors of complex results, in units of the precision of their parts.
 COMPLEX_ULPS = 16
+# NumPy adds one before it takes the logarithm: errors are relative to one.
+COMPLEX_SIZES = {"log1p": 1.0}
 # Sums of an operand and a logarithm: their errors are relative to the operand.
 CANCELLING = {"logaddexp", "logaddexp2"}
 # Where -0.0 meets 0.0, NumPy gives one or the other, by the place in the array.
@@ -117,12 +119,14 @@ def within_ulps(got, want, ulps, scale=0):
     return np.where(special, same_bits(got, rounded), near | edge)
 
 
-def within_relative(got, want, ulps):
-    """Where complex numbers are near: relative to their size, infinities and NaN alike."""
+def within_relative(got, want, ulps, size=0.0):
+    """Where complex numbers are near: relative to their size, or to `size` where that is larger;
+    infinities and NaN alike."""
     got, want = np.asarray(got), np.asarray(want)
     limit = ulps * np.finfo(got.dtype).eps
     with np.errstate(all="ignore"):
-        near = np.abs(got - want) <= limit * np.abs(want) + np.finfo(got.dtype).tiny
+        scale = np.maximum(np.abs(want), size)
+        near = np.abs(got - want) <= limit * scale + np.finfo(got.dtype).tiny
         alike = same_kind(got.real, want.real) & same_kind(got.imag, want.imag)
     return near | (alike & ~np.isfinite(want)) | (np.isnan(got) & np.isnan(want))
 
@@ -140,7 +144,7 @@ def agrees(row, operands, params, got, want):
     if row.name == "convert_element_type" and letter in "fc" and params["dtype"].kind in "iu":
         return same_bits(got, want) | ~NumpyConversion(params["dtype"]).is_settled(operands[0].real)
     if dtype.kind == "c" and want.dtype.kind in "fc" and row.cost and row.name != "conjugate":
-        near = within_relative(got, want, COMPLEX_ULPS)
+        near = within_relative(got, want, COMPLEX_ULPS, COMPLEX_SIZES.get(row.name, 0.0))
         if row.name in ("multiply", "square"):  # inf - inf, where NumPy has one rounding less
             parts = [part for x in operands for part in (x.real, x.imag)]
             huge = np.any([np.isfinite(p) & (np.abs(p) > 1e18) for p in parts], axis=0)

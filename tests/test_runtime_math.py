@@ -59,6 +59,7 @@ NOT_IN_NUMPY = {
     "conv_images",
     "count_leading_zeros",
     "print_values",
+    "threads",
 }
 DTYPES = {"f32": np.float32, "f64": np.float64}
 NAMES = [f"{name}_{suffix}" for name in LIMITS for suffix in DTYPES]

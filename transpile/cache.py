@@ -219,7 +219,8 @@ class Cache:
                 parts = re.fullmatch(ENTRY, directory.name)
                 assert parts is not None
                 used = directory.stat().st_mtime
-                files = [file.stat(follow_symlinks=False) for file in os.scandir(directory)]
+                with os.scandir(directory) as listing:
+                    files = [file.stat(follow_symlinks=False) for file in listing]
                 size = sum(file.st_size for file in files)
                 created = max((file.st_mtime for file in files), default=used)
                 found.append(Usage(directory, parts["name"], parts["key"], size, created, used))

@@ -106,14 +106,13 @@ def once(find: Callable[[_Record], _Found]) -> Callable[[_Record], _Found]:
 class cached_property(Generic[_Found]):
     """As `functools.cached_property`, without a lock: that one has, before Python 3.12, a lock for
     all instances, which a forked child may find taken for ever. Threads that find the value at the
-    same time all get the one that was kept first."""
+    same time all get the one that was kept first. It is named after its function:
+    `__set_name__` runs while a class is made, where an interrupt becomes a RuntimeError."""
 
     def __init__(self, find: Callable[[Any], _Found]) -> None:
         self._find = find
+        self._name = find.__name__
         self.__doc__ = find.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> cached_property[_Found]: ...
