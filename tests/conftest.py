@@ -5,8 +5,14 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The machine may be busy: nothing is wrong with a test that is slow.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The machine may be busy: nothing is wrong with a test that is slow. In continuous integration
+# equal commits have equal examples; fresh ones are drawn wherever else the tests run.
+settings.register_profile(
+    "patient",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("CI") == "true",
+)
 settings.load_profile("patient")
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -22,6 +25,11 @@ EXTREMES = {
     "f": [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e-3, 7.25, np.nan, np.inf, -np.inf],
     "c": [0, 1, -1j, 1 + 2j, -3.5 + 0.25j, complex(np.nan, 1), complex(2, np.inf)],
 }
+
+
+def fresh_seed():
+    """A seed that nobody has tried; a fixed one in continuous integration, as in conftest."""
+    return 6 if os.environ.get("CI") == "true" else random.randrange(10**6)
 
 
 def leaves(result):

@@ -5,7 +5,6 @@ import gc
 import json
 import os
 import pickle
-import random
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from helpers import fresh_seed
 
 import transpile
 from transpile import locks
@@ -243,7 +243,7 @@ def test_forks_at_random_moments_while_others_trace_and_compile():
             thread.join()
         print(json.dumps(problems))
     """
-    arguments = [str(random.randrange(10**6)), os.environ.get("TRANSPILE_TEST_FORKS", "5")]
+    arguments = [str(fresh_seed()), os.environ.get("TRANSPILE_TEST_FORKS", "5")]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), *arguments],
         capture_output=True,
