@@ -163,7 +163,7 @@ def test_an_interrupt_at_any_line_leaves_no_process(tmp_path):
 
 
 INTERRUPTED = """
-    import os, signal, sys, threading
+    import os, signal, sys, threading, time
     import numpy as np
     import transpile
 
@@ -174,6 +174,7 @@ INTERRUPTED = """
     def interrupt():
         while not (os.path.exists(sys.argv[1]) and open(sys.argv[1]).read().strip()):
             pass
+        time.sleep(0.5)  # Python's own start of a process can lose its number to an interrupt
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
