@@ -17,7 +17,7 @@ DATA_FLOW = """
     errors escapes locks interrupts on_demand hashes log records tables garbage cflags options
     paths file_sets dims types digits float_modes elf dtypes nodes pytrees tree_prefixes tree
     tree_util extended graph source primitive dot tracer trace keys parameters code_reads
-    guards surveys signature surroundings
+    guards stored surveys signature surroundings
     transforms primitives numpy
     passes
     routines products convolutions fourier loops walks well_formed checked_memory run_indices

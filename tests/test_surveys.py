@@ -1,5 +1,6 @@
 """What a function reads, by its bytecode: guards for all of it, as drawn, and what the log says."""
 
+import inspect
 import logging
 import os
 import textwrap
@@ -17,6 +18,7 @@ from transpile.guards import ARRAY, ENTRY, FUNCTION, ITEMS, PAIRS, Guard, Watch
 from transpile.surveys import survey
 
 X = np.ones(3)
+SCALE = 2.0
 config = types.ModuleType("config")
 
 
@@ -216,6 +218,33 @@ def test_reads_of_long_code():
     exec(f"def f(x):\n{lines}\n    return x", scope)
     found = [str(read.steps[-1]) for read in reads(scope["f"].__code__).reads if read.is_global]
     assert found == [f".name_{n}" for n in range(400)]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [transpile.random.randint, transpile.nn.softmax, transpile.lax.fori_loop, np.mean],
+)
+def test_a_function_of_a_library_has_no_guards(function):
+    """Also not where it is the function itself: `random` compiles its own. The modules of
+    transpile hold thousands of names, which stay as they are."""
+    inner = inspect.unwrap(function)
+    watch = survey(function, inner, {})
+    assert watch.settle() is None and not watch.unseen
+
+
+def test_a_function_that_a_compiled_function_of_transpile_calls_has_guards():
+    """It is the user's, though the outer one is not."""
+
+    def outer(function, x):
+        return function(x)
+
+    outer = types.FunctionType(outer.__code__, {"__name__": "transpile.ode"})
+
+    def inner(x):
+        return x * SCALE
+
+    guards = survey(outer, outer, {"function": inner}).settle()
+    assert [guard.label for guard in guards._guards] == ["function", "SCALE"]
 
 
 def test_errors_of_the_function_stay_its_own():

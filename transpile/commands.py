@@ -5,11 +5,15 @@ process has closed it, and a process that another thread forks meanwhile, or a s
 compiler's wrapper leaves behind, keeps it open for as long as it lives.
 """
 
+from __future__ import annotations
+
+import _thread
 import contextlib
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transpile.locks import undivided
 from transpile.on_demand import Later
@@ -30,6 +34,10 @@ class Running:
     It runs in `directory`, reads nothing, and what it prints (with `errors`: and complains about)
     is kept in a file there. It leads a process group of its own, so that the processes which it
     starts go with it.
+
+    Python raises KeyboardInterrupt in the main thread only, and there also between the start of a
+    process and the assignment of its number, which would then be lost. So the main thread has
+    another one start it.
     """
 
     def __init__(
@@ -41,7 +49,7 @@ class Running:
         errors: bool = True,
     ) -> None:
         self._said = tempfile.TemporaryFile(dir=directory)
-        self._words = {
+        self._words: dict[str, Any] = {
             "args": command,
             "cwd": directory,
             "stdin": subprocess.DEVNULL,
@@ -50,29 +58,62 @@ class Running:
             "env": environment,
             "process_group": 0,
         }
-        # An interrupt may come when the process is there and its object is not complete yet. So the
-        # object is there before, and the process begins inside the `with` block.
-        self._process = subprocess.Popen.__new__(subprocess.Popen)
+        self._starting = threading.Lock()
+        self._is_over = False  # from then on nothing is started
+        self._process: subprocess.Popen[bytes] | None = None
+        self._error: OSError | ValueError | None = None
 
     def start(self) -> None:
         """Start it; OSError where that is not possible."""
-        # Python learns by a pipe of its own whether a command could be started; a child that was
-        # forked just then would hold that pipe too.
-        with undivided():
-            self._process.__init__(**self._words)  # type: ignore[misc]
+        if threading.current_thread() is not threading.main_thread():
+            self._start()
+        else:
+            # Not threading.Thread, whose start and join an interrupt can leave half done.
+            is_done = threading.Lock()
+            is_done.acquire()
+            try:
+                _thread.start_new_thread(self._start, (is_done,))
+            except RuntimeError:  # no thread is to be had: without one, then
+                self._start()
+            else:
+                is_done.acquire()
+        if self._error:
+            raise self._error
 
-    def __enter__(self) -> "Running":
+    def _start(self, is_done: threading.Lock | None = None) -> None:
+        # Popen learns by a pipe of its own whether a command could be started; a child that was
+        # forked just then would hold that pipe too.
+        try:
+            with undivided(), self._starting:
+                if not self._is_over:
+                    self._process = subprocess.Popen(**self._words)
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in the command
+            self._error = error
+        finally:
+            if is_done:
+                is_done.release()
+
+    def __enter__(self) -> Running:
         return self
 
     def __exit__(self, *_: object) -> None:
+        try:
+            self._end()
+        finally:  # once more, where an interrupt came
+            self._end()
+
+    def _end(self) -> None:
+        with self._starting:
+            self._is_over = True
         self._said.close()
-        if getattr(self._process, "pid", None) and self._process.poll() is None:
+        if self._process and self._process.poll() is None:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def wait(self) -> tuple[int, str]:
         """Its exit status, or minus the signal that killed it, and what it said."""
+        assert self._process
         status = self._process.wait()
         self._said.seek(0)
         return status, os.fsdecode(self._said.read())

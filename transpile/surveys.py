@@ -17,11 +17,8 @@ import functools
 import sys
 from collections.abc import Iterable, Mapping, MutableMapping
 from types import (
-    BuiltinFunctionType,
-    CellType,
     CodeType,
     FunctionType,
-    GetSetDescriptorType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
@@ -44,6 +41,20 @@ from transpile.guards import (
     Watch,
     function_guard,
 )
+from transpile.stored import (
+    MISSING,
+    asks_python,
+    content,
+    defaults,
+    function_in,
+    getter,
+    held,
+    in_class,
+    may_call,
+    module_of,
+    scope_of,
+    slots,
+)
 
 SMALL = 4096  # bytes of an array that is compared by content
 _MOST_BYTES = 1 << 16  # that are compared in a call
@@ -65,7 +76,6 @@ _NOT_CALLED = frozenset(
         *("getstate", "setstate", "init_subclass", "set_name", "replace", "setattr", "delattr"),
     )
 )
-_MISSING = object()
 
 
 def survey(
@@ -77,7 +87,8 @@ def survey(
     own: tuple[str, ...] = ()
     if type(innermost) is FunctionType:
         found.add_function(innermost, dict(named), "")
-        own = innermost.__code__.co_varnames
+        if found.is_users(scope_of(innermost)):  # else it is not known how they are used
+            own = innermost.__code__.co_varnames
     found.add(function, "")
     for name, value in named.items():
         if name not in own:
@@ -149,7 +160,7 @@ class _Survey:
         elif getattr(kind, "__iter__", None) in _ITERATORS:
             self._add_items(value, label)
         if issubclass(kind, type | ModuleType):
-            if self._is_users(_module_of(value)):
+            if self.is_users(module_of(value)):
                 self._objects.append((value, label, set()))
         elif kind.__module__ not in ("builtins", "numpy"):
             self._add_object(value, label)
@@ -188,17 +199,17 @@ class _Survey:
     def _add_object(self, value: Any, label: str) -> None:
         """An instance of a class: its attributes as far as they are named, and its methods."""
         kind = type(value)
-        held = _held(value)
-        if self._is_users(kind.__module__) or issubclass(
+        own = held(value)
+        if self.is_users(kind.__module__) or issubclass(
             kind, SimpleNamespace | MutableMapping | _namespaces()
         ):
             self._objects.append((value, label, set()))
             return
         # A library's: what matters of it are the functions of users that it calls.
-        for inside in (*held.values(), *_slots(value).values()):
-            if _may_call(inside):
+        for inside in (*own.values(), *slots(value).values()):
+            if may_call(inside):
                 self.add(inside, label)
-        if held and not _may_call(value):
+        if own and not may_call(value):
             self.unseen[f"what {label} holds (a {kind.__module__}.{kind.__qualname__})"] = None
 
     def _names_for(self, value: Any) -> set[str]:
@@ -210,7 +221,7 @@ class _Survey:
             return set(self._attributes)
         special = {n for c in kind.__mro__ for n in vars(c) if _is_special(c, n)}
         if issubclass(kind, MutableMapping) or not _DYNAMIC.isdisjoint(self._attributes):
-            special |= {*_held(value), *_slots(value)}
+            special |= {*held(value), *slots(value)}
         return self._attributes | special
 
     # ---------------------------------------------------------------------------- functions
@@ -220,9 +231,9 @@ class _Survey:
         inner = getattr(function, "__wrapped__", None)
         if inner is not None:
             self.add(inner, label)
-        if not self._is_users(function.__globals__.get("__name__", "")):
+        if not self.is_users(scope_of(function)):
             for cell in function.__closure__ or ():
-                if _may_call(value := _content(cell)):
+                if may_call(value := content(cell)):
                     self.add(value, label)
             return
         code = function.__code__
@@ -233,10 +244,10 @@ class _Survey:
         self._seen.setdefault(id(function), function)
         guard = function_guard(function, label or function.__name__)
         self.guards.setdefault((guard.kind, id(function), None), guard)
-        local = _defaults(function) | known
+        local = defaults(function) | known
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            local[name] = value = _content(cell)
-            if value is not _MISSING and self._may_change(value):
+            local[name] = value = content(cell)
+            if value is not MISSING and self._may_change(value):
                 self._guard(CELL, cell, None, value, name)
         self._add_code(code, function.__globals__, local)
 
@@ -253,7 +264,7 @@ class _Survey:
         classes = bound.__mro__ if issubclass(type(bound), type) else type(bound).__mro__
         for name in reads(function.__code__).attributes:
             for cls in classes[1:]:
-                behind = _function_in(vars(cls).get(name))
+                behind = function_in(vars(cls).get(name))
                 if behind is not None:
                     self._add_method(behind, bound, f"{label}.super().{name}")
 
@@ -264,12 +275,12 @@ class _Survey:
             if read.is_global:
                 if read.name in _DYNAMIC:
                     self._attributes.add(read.name)
-                value = scope.get(read.name, _MISSING)
-                if value is not _MISSING and self._may_change(value):
+                value = scope.get(read.name, MISSING)
+                if value is not MISSING and self._may_change(value):
                     self._guard(ENTRY, scope, read.name, value, read.name)
             else:
-                value = local.get(read.name, _MISSING)
-            if value is not _MISSING:
+                value = local.get(read.name, MISSING)
+            if value is not MISSING:
                 self._follow(value, read)
         for inside in known.inside:
             taken = {name: local[name] for name in inside.co_freevars if name in local}
@@ -281,7 +292,7 @@ class _Survey:
         label = read.name
         for step in read.steps:
             value = self._step(value, step, label)
-            if value is _MISSING:
+            if value is MISSING:
                 return
             label += str(step)
         if read.is_used:
@@ -299,15 +310,15 @@ class _Survey:
             found = self._class_attribute(value, step.key, f"{label}{step}")
         else:
             found = self._attribute(value, step.key, label, is_sure)
-        if not is_sure and found is not _MISSING:
+        if not is_sure and found is not MISSING:
             self.add(found, f"{label}{step}")
         return found
 
     def _item(self, value: Any, key: Any, label: str) -> Any:
         kind = type(value)
         if issubclass(kind, dict) and kind.__getitem__ is dict.__getitem__:
-            found = dict.get(value, key, _MISSING)
-            if found is not _MISSING:
+            found = dict.get(value, key, MISSING)
+            if found is not MISSING:
                 self._guard(ENTRY, value, key, found, label)
             return found
         if kind in (list, tuple) and type(key) is int and -len(value) <= key < len(value):
@@ -315,84 +326,84 @@ class _Survey:
                 self._guard(INDEX, value, key, value[key], label)
             return value[key]
         self.add(value, label.rpartition("[")[0])
-        return _MISSING
+        return MISSING
 
     def _module_entry(self, module: ModuleType, name: str, label: str) -> Any:
-        found = vars(module).get(name, _MISSING)
-        if _is_constant(module) or found is _MISSING:
-            return _MISSING
-        if not self._is_users(_module_of(module)) and (
+        found = vars(module).get(name, MISSING)
+        if _is_constant(module) or found is MISSING:
+            return MISSING
+        if not self.is_users(module_of(module)) and (
             callable(found) or issubclass(type(found), ModuleType)
         ):
-            return found if issubclass(type(found), ModuleType) else _MISSING
+            return found if issubclass(type(found), ModuleType) else MISSING
         self._guard(ENTRY, vars(module), name, found, label)
         return found
 
     def _class_attribute(self, cls: type, name: str, label: str) -> Any:
-        raw = _in_class(cls, name)
-        if raw is _MISSING or not self._is_users(cls.__module__):
-            return _MISSING
+        raw = in_class(cls, name)
+        if raw is MISSING or not self.is_users(cls.__module__):
+            return MISSING
         if type(raw) is classmethod:
             return MethodType(raw.__func__, cls)
-        is_function = type(raw) is staticmethod or _function_in(raw) is not None
+        is_function = type(raw) is staticmethod or function_in(raw) is not None
         if type(raw) is staticmethod:
             raw = raw.__func__
         if not is_function and hasattr(type(raw), "__get__"):
-            return _MISSING
-        if not _asks_python(type(cls)):
+            return MISSING
+        if not asks_python(type(cls)):
             self._guard(ATTRIBUTE, cls, name, raw, label)
         return raw
 
     def _attribute(self, value: Any, name: str, label: str, is_sure: bool) -> Any:
         kind = type(value)
-        found = _held(value).get(name, _MISSING)
-        raw = _in_class(kind, name)
+        found = held(value).get(name, MISSING)
+        raw = in_class(kind, name)
         path = f"{label}.{name}"
-        if found is _MISSING or type(raw) is property:
-            getter = _getter(raw)
-            if getter is not None:
-                self._add_method(getter, value, path)
-                return _MISSING
-            if type(raw) in (classmethod, staticmethod) or _function_in(raw) is not None:
+        if found is MISSING or type(raw) is property:
+            behind = getter(raw)
+            if behind is not None:
+                self._add_method(behind, value, path)
+                return MISSING
+            if type(raw) in (classmethod, staticmethod) or function_in(raw) is not None:
                 return self._method(value, name, label, is_sure)
-        is_own = found is not _MISSING or raw is not _MISSING
-        is_plain = found is not _MISSING or not hasattr(type(raw), "__get__")
+        is_own = found is not MISSING or raw is not MISSING
+        is_plain = found is not MISSING or not hasattr(type(raw), "__get__")
         if not is_own or not (is_plain or type(raw) is MemberDescriptorType):
             # A container's or an array's method, what `__getattr__` makes up, a descriptor's doing.
             if is_sure:
                 self.add(value, label)
-            return _MISSING
-        if _asks_python(kind):
-            return _MISSING
-        found = getattr(value, name, _MISSING)
-        if found is not _MISSING:
+            return MISSING
+        if asks_python(kind):
+            return MISSING
+        found = getattr(value, name, MISSING)
+        if found is not MISSING:
             self._guard(ATTRIBUTE, value, name, found, path)
         return found
 
     def _method(self, value: Any, name: str, label: str, is_sure: bool) -> Any:
-        if not self._is_users(type(value).__module__):
+        if not self.is_users(type(value).__module__):
             if is_sure:  # such as `get` of a mapping
                 self.add(value, label)
-            return _MISSING
+            return MISSING
         method = self._class_attribute(type(value), name, f"{label}.{name}")
-        function = _function_in(method)
-        if function is None or type(_in_class(type(value), name)) is staticmethod:
+        function = function_in(method)
+        if function is None or type(in_class(type(value), name)) is staticmethod:
             return method
         self._add_method(function, value, f"{label}.{name}")
-        return _MISSING
+        return MISSING
 
     # ----------------------------------------------------------------------------- of whom?
 
-    def _is_users(self, module: Any) -> bool:
-        """Tell whether a module is the user's: not the standard library's or an installed one's,
-        but where the function itself stands in such a one."""
+    def is_users(self, module: Any) -> bool:
+        """Tell whether a module is the user's: not the standard library's, NumPy's, transpile's or
+        an installed one's, but where the function itself stands in an installed one."""
         top = module.partition(".")[0] if type(module) is str else ""
-        return top == self._home or _is_of_users(top)
+        return (top == self._home and top not in _CONSTANT) or _is_of_users(top)
 
     def _may_change(self, value: Any) -> bool:
         """Tell whether a name may come to stand for something else: for a module, other than the
         user's, it will not."""
-        return not issubclass(type(value), ModuleType) or self._is_users(_module_of(value))
+        return not issubclass(type(value), ModuleType) or self.is_users(module_of(value))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -405,89 +416,15 @@ def _is_of_users(top: str) -> bool:
 
 def _is_constant(module: ModuleType) -> bool:
     """Tell whether a module is taken to stay as it is: NumPy, say, or one that is written in C."""
-    name = _module_of(module)
+    name = module_of(module)
     if name.partition(".")[0] in _CONSTANT:
         return True
     file = vars(module).get("__file__")
     return name in sys.stdlib_module_names if file is None else not str(file).endswith(".py")
 
 
-def _module_of(value: Any) -> str:
-    """The name of a module, or of the one that a class is from."""
-    name = vars(value).get("__name__" if issubclass(type(value), ModuleType) else "__module__")
-    return name if type(name) is str else ""
-
-
-def _may_call(value: Any) -> bool:
-    """Tell whether a value may call functions of users."""
-    kind = type(value)
-    return callable(value) and kind is not BuiltinFunctionType and not issubclass(kind, type)
-
-
 def _is_special(cls: type, name: str) -> bool:
     return name[:2] == "__" and name not in _NOT_CALLED and type(vars(cls)[name]) is FunctionType
-
-
-def _function_in(value: Any) -> FunctionType | None:
-    """The function that a value is or, as a jitted one does, wraps."""
-    while type(value) is not FunctionType:
-        value = _held(value).get("__wrapped__")
-        if value is None:
-            return None
-    return value
-
-
-def _getter(raw: Any) -> Any:
-    if type(raw) is property:
-        return raw.fget
-    return raw.func if type(raw) is functools.cached_property else None
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled
-        return _MISSING
-
-
-def _defaults(function: FunctionType) -> dict[str, Any]:
-    code = function.__code__
-    given = function.__defaults__ or ()
-    names = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
-    return dict(zip(names, given, strict=False)) | (function.__kwdefaults__ or {})
-
-
-def _in_class(cls: type, name: str) -> Any:
-    """What a class and its bases hold under a name, descriptors as they are."""
-    return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), _MISSING)
-
-
-def _asks_python(cls: type) -> bool:
-    """Tell whether attributes of instances are looked up by a function of the user's."""
-    return type(_in_class(cls, "__getattribute__")) is FunctionType
-
-
-def _held(value: Any) -> Mapping[str, Any]:
-    """The attributes in the dict of an object, asked for past the object's own ways."""
-    for cls in type(value).__mro__:
-        found: Any = vars(cls).get("__dict__")
-        if type(found) in (GetSetDescriptorType, MemberDescriptorType):
-            held: Any = found.__get__(value)
-            return held if issubclass(type(held), Mapping) else {}
-    return {}
-
-
-def _slots(value: Any) -> dict[str, Any]:
-    """The attributes in the slots of an object."""
-    found: dict[str, Any] = {}
-    for cls in type(value).__mro__:
-        for name, member in vars(cls).items():
-            if type(member) is MemberDescriptorType:
-                try:
-                    found[name] = member.__get__(value)
-                except AttributeError:  # not filled
-                    continue
-    return found
 
 
 def _namespaces() -> type:
