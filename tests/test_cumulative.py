@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile.cumulative import SHORTEST
+from transpile.scans import SHORTEST
 
 RUN = 1008
 

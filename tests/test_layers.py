@@ -20,7 +20,7 @@ DATA_FLOW = """
     guards stored surveys signature surroundings
     transforms primitives numpy
     passes
-    routines products convolutions fourier loops walks well_formed checked_memory run_indices
+    routines products convolutions fourier scans loops walks well_formed checked_memory run_indices
     run_loops
     runtime reserved_names names cost magnitudes
     places sorts cumulative tangles elements inlining bodies placement updates diagonals nest

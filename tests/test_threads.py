@@ -18,8 +18,8 @@ from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
 
 import transpile
 from transpile import toolchain
+from transpile.entry import PROGRAM, THREADS
 from transpile.errors import InternalError
-from transpile.load import PROGRAM, THREADS
 from transpile.options import Options
 from transpile.own_libraries import own_library
 from transpile.records import replace

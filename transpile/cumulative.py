@@ -7,30 +7,13 @@ from __future__ import annotations
 
 import math
 
-from transpile.dims import product
 from transpile.graph import Equation
 from transpile.loops import Call
 from transpile.places import Place
-from transpile.primitives.reductions import cumsum
 from transpile.types import SHORT_NAMES
 
-# Rows of fewer elements are a loop like any other, which fuses with what is around it.
-SHORTEST = 8192
 # As in the C text: this many elements have a number in the scratch memory.
 _RUN = 1008
-
-
-def is_library_sum(equation: Equation) -> bool:
-    """Tell whether an equation is a cumulative sum of floats along long rows."""
-    if equation.primitive is not cumsum:
-        return False
-    kind, axis = equation.output.type, equation.params["axis"]
-    if kind.dtype.kind != "f" or kind.dtype.itemsize < 4:
-        return False
-    if not all(isinstance(length, int) for length in kind.shape):
-        return False
-    length, after = kind.shape[axis], kind.shape[axis + 1 :]
-    return isinstance(length, int) and length >= SHORTEST and product(after) == 1
 
 
 def _rows(equation: Equation) -> tuple[int, int]:

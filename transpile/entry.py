@@ -21,6 +21,11 @@ from transpile.ownership import META
 from transpile.records import dataclass
 from transpile.sealed import seal, unseal
 
+# The compiled program, its threads where they are a file of their own, and cffi's tables.
+PROGRAM = "program.so"
+THREADS = "threads.so"
+TABLES = "program.ffi"
+
 _TOUCH_AFTER = 60.0  # seconds: the resolution of "least recently used"
 
 

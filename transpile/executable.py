@@ -18,12 +18,12 @@ import numpy as np
 from transpile import reserve, toolchain
 from transpile.cache import Entry, default_cache
 from transpile.called import Calls
-from transpile.entry import DamagedError
+from transpile.entry import PROGRAM, THREADS, DamagedError
 from transpile.errors import CompilerNotFoundError, InternalError, LibraryNotFoundError
 from transpile.file_sets import replace_files
 from transpile.graph import Donated, Equation, Graph
 from transpile.identity import own_digest
-from transpile.load import PROGRAM, THREADS, Library, load_entry, with_tables
+from transpile.load import Library, load_entry, with_tables
 from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.overlaps import unshared

@@ -23,7 +23,7 @@ import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
 
 from transpile.cache import Cache, Entry, UnusableError
 from transpile.directories import opened_directory, opened_file, others_can_replace, read_private
-from transpile.entry import DamagedError
+from transpile.entry import PROGRAM, TABLES, THREADS, DamagedError
 from transpile.errors import InternalError, TranspileError
 from transpile.hashes import blake2b
 from transpile.locks import Lock
@@ -42,10 +42,6 @@ else:
     cffi = Later("cffi")
     elf = Later("transpile.elf")
     tempfile = Later("tempfile")
-
-PROGRAM = "program.so"
-THREADS = "threads.so"
-TABLES = "program.ffi"
 
 
 class LoadError(TranspileError):

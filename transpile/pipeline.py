@@ -14,10 +14,10 @@ from pathlib import Path
 from transpile import toolchain
 from transpile.blas import Blas, SharedLibrary
 from transpile.cost import is_brief, program_cost
+from transpile.entry import PROGRAM
 from transpile.garbage import without_collector
 from transpile.graph import Donated, Graph
 from transpile.lapack import Lapack
-from transpile.load import PROGRAM
 from transpile.loops import Call, Program
 from transpile.lower import lower
 from transpile.options import Options

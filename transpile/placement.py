@@ -15,7 +15,6 @@ from dataclasses import field
 
 from transpile.bodies import Bodies, Control, NoBodies
 from transpile.convolutions import Convolution, as_convolution
-from transpile.cumulative import is_library_sum
 from transpile.dims import (
     Dim,
     Index,
@@ -43,6 +42,7 @@ from transpile.primitives.linalg import dot_general
 from transpile.products import Product, as_product
 from transpile.records import dataclass
 from transpile.routines import Routine, routine_of
+from transpile.scans import is_library_sum
 from transpile.types import BOOL, ArrayType
 from transpile.walks import subexpressions
 

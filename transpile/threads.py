@@ -17,8 +17,8 @@ from pathlib import Path
 
 from transpile.compilers import Compiler
 from transpile.elf import read_dynamic
+from transpile.entry import PROGRAM, THREADS
 from transpile.errors import InternalError
-from transpile.load import PROGRAM, THREADS
 from transpile.options import Options
 from transpile.own_libraries import own_library
 from transpile.paths import data_directory
