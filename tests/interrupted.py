@@ -18,8 +18,9 @@ import traceback
 import numpy as np
 
 import transpile
-from transpile import locks, trace
-from transpile.interrupts import THREAD
+from transpile import trace
+from transpile.util import fork_safe_lock
+from transpile.util.interrupt_safety import THREAD
 
 SECONDS = 60  # a process that takes longer hangs
 KEPT = {name: getattr(np, name) for name in dir(np) if not name.startswith("__")}
@@ -91,7 +92,7 @@ def check_state():
     assert trace.current_trace() is None and not THREAD.__dict__.get("traces"), "a trace"
     assert not THREAD.scope and not THREAD.axes and THREAD.most_equations is None, "a state"
     assert gc.isenabled(), "the collector is off"
-    taken = [lock for lock in tuple(locks._locks) if lock.is_ours()]
+    taken = [lock for lock in tuple(fork_safe_lock._locks) if lock.is_ours()]
     assert not taken, f"taken locks: {taken}"
 
 

@@ -17,12 +17,12 @@ import numpy as np
 from helpers import fresh_seed
 
 import transpile
-from transpile import locks
-from transpile.garbage import without_collector
-from transpile.locks import Lock, undivided
 from transpile.numpy import arrays_of_lists
-from transpile.on_demand import imported
 from transpile.trace import current_trace
+from transpile.util import fork_safe_lock
+from transpile.util.fork_safe_lock import Lock, undivided
+from transpile.util.gc_pause import without_collector
+from transpile.util.lazy_imports import imported
 
 PACKAGE = Path(transpile.__file__).parent
 KEPT = {name: getattr(np, name) for name in ("array", "asarray", "full", "vectorize", "broadcast")}
@@ -120,10 +120,12 @@ def test_a_child_forked_by_the_function_that_is_traced():
 
 
 def test_a_child_forked_while_another_thread_holds_every_lock(monkeypatch):
-    monkeypatch.setattr(locks, "LONGEST_WAIT", 0.05)  # sections do not last as long as this one
+    monkeypatch.setattr(
+        fork_safe_lock, "LONGEST_WAIT", 0.05
+    )  # sections do not last as long as this one
 
     def hold(wait):
-        held = [lock for lock in tuple(locks._locks) if lock.acquire(timeout=1)]
+        held = [lock for lock in tuple(fork_safe_lock._locks) if lock.acquire(timeout=1)]
         assert len(held) > 5
         wait()
         for lock in held:
@@ -182,7 +184,7 @@ def test_a_fork_waits_for_an_import(tmp_path, monkeypatch):
 
 
 def test_a_fork_waits_for_nothing_for_ever(monkeypatch):
-    monkeypatch.setattr(locks, "LONGEST_WAIT", 0.2)
+    monkeypatch.setattr(fork_safe_lock, "LONGEST_WAIT", 0.2)
 
     def stay(wait):
         with undivided():
@@ -255,12 +257,14 @@ def test_forks_at_random_moments_while_others_trace_and_compile():
 
 
 def test_no_lock_is_unknown_to_forks():
-    """All locks are `transpile.locks.Lock`; before Python 3.12 functools has one in each
+    """All locks are `fork_safe_lock.Lock`; before Python 3.12 functools has one in each
     cached_property."""
     forbidden = {"Lock", "RLock", "Condition", "Semaphore", "Barrier"}
     for path in PACKAGE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if path.name == "locks.py" or not any(w in text for w in (*forbidden, "cached_property")):
+        if path.name == "util/fork_safe_lock.py" or not any(
+            w in text for w in (*forbidden, "cached_property")
+        ):
             continue
         for node in ast.walk(ast.parse(text)):
             where = f"{path}:{getattr(node, 'lineno', 0)}"

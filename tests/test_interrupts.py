@@ -21,12 +21,13 @@ import pytest
 from helpers import fresh_seed, trace_to_graph
 from interrupted import Interrupter, check_state
 
-from transpile import file_locks, records
+from transpile import file_locks
 from transpile.file_locks import locked
-from transpile.garbage import without_collector
-from transpile.locks import Lock
-from transpile.records import cached_property
-from transpile.tables import Rest, Table
+from transpile.util import frozen_records
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.frozen_records import cached_property
+from transpile.util.gc_pause import without_collector
+from transpile.util.lazy_registry import Rest, Table
 
 # Python loses an interrupt that comes while it does away with a generator, or in a callback of its
 # collector (hypothesis has one), and says so.
@@ -60,13 +61,13 @@ def test_the_first_instance_of_a_dataclass():
     made = []
 
     def fresh():
-        @records.dataclass(frozen=True)
+        @frozen_records.dataclass(frozen=True)
         class Point:
             x: int
             y: list = field(default_factory=list)
             name: str = "p"
 
-        @records.dataclass(frozen=True)
+        @frozen_records.dataclass(frozen=True)
         class Marked(Point):
             mark: int = 3
 
@@ -91,7 +92,7 @@ def test_the_first_copy_of_a_dataclass():
     made = []
 
     def fresh():
-        @records.dataclass(frozen=True)
+        @frozen_records.dataclass(frozen=True)
         class Point:
             x: int
             y: list = field(default_factory=list)

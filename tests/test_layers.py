@@ -14,26 +14,17 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    errors escapes locks interrupts on_demand hashes log records tables garbage cflags options
-    paths file_sets dims types digits float_modes elf dtypes nodes pytrees tree_prefixes tree
-    tree_util extended graph source primitive dot tracer trace keys parameters code_reads
-    guards stored surveys signature surroundings
-    transforms primitives numpy
-    passes
-    routines products convolutions fourier scans loops walks well_formed checked_memory run_indices
-    run_loops
-    runtime reserved_names names cost magnitudes
-    places sorts cumulative tangles elements inlining bodies placement updates diagonals nest
-    sharing library_calls repeats effects emit lower
-    schedule
-    dialect expression blas lapack layout sites outlined effort alike render
-    directories sealed ownership commands compilers toolchain entry file_locks process_directory
-    cache own_libraries load threads called reserve
-    pipeline identity overlaps executable
-    call_path promotion written stages traces leaves wrapped platforms arrays typing settings
-    functional lax random nn
-    scipy flatten_util ops debug test_util api
-    __init__ __main__
+    util errors options dims types digits graph source primitive routines loops walks
+    well_formed nodes pytrees tree_prefixes extended tree tree_util tracer trace keys parameters
+    code_reads guards stored surveys signature surroundings transforms primitives dtypes numpy
+    passes products convolutions fourier scans dot checked_memory run_indices run_loops cost
+    magnitudes reserved_names blas lapack tangles elements inlining bodies placement updates
+    diagonals nest sharing dialect layout sites effort alike directories sealed ownership entry
+    file_locks process_directory cache identity elf commands compilers toolchain own_libraries
+    threads runtime names places sorts cumulative library_calls repeats effects emit lower
+    schedule expression outlined render pipeline load called reserve overlaps executable
+    call_path promotion written platforms arrays stages traces leaves wrapped settings typing
+    functional lax random nn scipy flatten_util ops debug test_util api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 
@@ -53,7 +44,7 @@ LATER = {
     ("commands", "tempfile"): RARE,
     ("compilers", "tempfile"): RARE,
     ("executable", "tempfile"): RARE,
-    ("file_sets", "shutil"): RARE,
+    ("atomic_files", "shutil"): RARE,
     ("executable", "transpile.pipeline"): "a warm start lowers nothing; this takes 40 ms to import",
     ("render", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
     ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 NO_NETWORK = ("No matching distribution found for hatchling", "Could not find a version")
 USE = """
 import numpy, transpile
-from transpile.paths import data_directory, is_checkout
+from transpile.util.data_files import data_directory, is_checkout
 f = transpile.jit(lambda x: numpy.exp(x).sum())
 print(transpile.__file__, data_directory("templates"), is_checkout(), f(numpy.zeros(3)))
 """

@@ -9,9 +9,9 @@ import pytest
 
 import transpile
 from transpile import compilers, toolchain
-from transpile.cflags import check_flags
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
+from transpile.util.allowed_cflags import check_flags
 
 
 @pytest.fixture(autouse=True)

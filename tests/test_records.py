@@ -9,7 +9,7 @@ from functools import cached_property
 
 import pytest
 
-from transpile.records import changed, dataclass, once, replace, same
+from transpile.util.frozen_records import changed, dataclass, once, replace, same
 
 
 def fresh():

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import file_sets
 from transpile.cache import default_cache
-from transpile.file_sets import replace_files
+from transpile.util import atomic_files
+from transpile.util.atomic_files import replace_files
 
 TABLE = np.linspace(0.0, 1.0, 6000)
 
@@ -107,7 +107,7 @@ def test_an_interrupt_at_any_line_leaves_the_old_files_or_the_new_ones(tmp_path)
         count = itertools.count(1)
 
         def trace(frame, event, _, number=number, count=count):
-            if frame.f_code.co_filename != file_sets.__file__:
+            if frame.f_code.co_filename != atomic_files.__file__:
                 return None
             if event == "line" and next(count) == number:
                 raise KeyboardInterrupt

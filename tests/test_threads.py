@@ -22,8 +22,8 @@ from transpile.entry import PROGRAM, THREADS
 from transpile.errors import InternalError
 from transpile.options import Options
 from transpile.own_libraries import own_library
-from transpile.records import replace
 from transpile.threads import pool_for, wrapping
+from transpile.util.frozen_records import replace
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "runtime_c" / "python" / "threads.c"

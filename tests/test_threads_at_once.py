@@ -7,7 +7,7 @@ import numpy as np
 import transpile
 from transpile import lax
 from transpile.functional import flat
-from transpile.on_demand import imported
+from transpile.util.lazy_imports import imported
 
 X = np.random.default_rng(0).normal(size=(50, 60))
 

@@ -24,8 +24,8 @@ from transpile.loops import (
     While,
 )
 from transpile.options import Options
-from transpile.records import replace
 from transpile.types import BOOL, FLOAT64
+from transpile.util.frozen_records import replace
 from transpile.walks import (
     is_independent,
     loads,

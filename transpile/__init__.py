@@ -13,9 +13,9 @@ from transpile.api import (
     make_jaxpr,
     xpr,
 )
-from transpile.on_demand import on_demand
 from transpile.options import Options
 from transpile.types import ShapeDtypeStruct
+from transpile.util.lazy_imports import on_demand
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile import (

@@ -29,9 +29,9 @@ from transpile.cache import Entry, Usage, default_cache
 from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
 from transpile.names import identifier, program_name
 from transpile.options import Options
-from transpile.paths import PACKAGE
 from transpile.stages import DIALECTS, Lowered
 from transpile.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
+from transpile.util.data_files import PACKAGE
 
 _KNOWN_DIALECTS = (*DIALECTS, "asm")
 _NUMBERS = {kind.__name__: kind() for kind in PYTHON_SCALARS}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from transpile.options import Options
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 # (prefix, suffix) around a function's standard name; a suffix 64_ means 64-bit integers.
 _SPELLINGS = (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", ""))

@@ -18,7 +18,7 @@ from transpile.graph import Atom, Const, Equation, Graph, Var
 from transpile.loops import Expr, IndexValue, Literal
 from transpile.primitives import control as rows
 from transpile.primitives.control_operands import graphs_of, inputs_of, operands_of
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 Given = dict[Var, Expr]
 

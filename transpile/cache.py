@@ -44,7 +44,6 @@ from transpile.entry import (
 )
 from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
 from transpile.file_locks import locked
-from transpile.log import Log
 from transpile.ownership import (
     ENTRY,
     LOCK,
@@ -56,7 +55,8 @@ from transpile.ownership import (
     owned,
 )
 from transpile.process_directory import temporary_directory
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_logging import Log
 
 __all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
 

@@ -27,12 +27,12 @@ from transpile.executable import Direct
 from transpile.guards import Watch
 from transpile.keys import KEYWORDS
 from transpile.load import DamagedLibraryError, spelling
-from transpile.locks import Lock
-from transpile.log import Log
-from transpile.on_demand import Later
 from transpile.own_libraries import own_library
-from transpile.records import dataclass
 from transpile.types import PYTHON_SCALARS
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_imports import Later
+from transpile.util.lazy_logging import Log
 
 if TYPE_CHECKING:
     import sysconfig

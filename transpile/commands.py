@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transpile.locks import undivided
-from transpile.on_demand import Later
+from transpile.util.fork_safe_lock import Lock, undivided
+from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import signal
@@ -58,7 +58,7 @@ class Running:
             "env": environment,
             "process_group": 0,
         }
-        self._starting = threading.Lock()
+        self._starting = Lock()
         self._is_over = False  # from then on nothing is started
         self._process: subprocess.Popen[bytes] | None = None
         self._error: OSError | ValueError | None = None
@@ -68,8 +68,9 @@ class Running:
         if threading.current_thread() is not threading.main_thread():
             self._start()
         else:
-            # Not threading.Thread, whose start and join an interrupt can leave half done.
-            is_done = threading.Lock()
+            # Not threading.Thread: an interrupt can leave its start and join half done. And a lock
+            # that another thread opens, which no fork finds locked: `_start` is undivided.
+            is_done = _thread.allocate_lock()
             is_done.acquire()
             try:
                 _thread.start_new_thread(self._start, (is_done,))
@@ -80,18 +81,19 @@ class Running:
         if self._error:
             raise self._error
 
-    def _start(self, is_done: threading.Lock | None = None) -> None:
+    def _start(self, is_done: _thread.LockType | None = None) -> None:
         # Popen learns by a pipe of its own whether a command could be started; a child that was
         # forked just then would hold that pipe too.
-        try:
-            with undivided(), self._starting:
-                if not self._is_over:
-                    self._process = subprocess.Popen(**self._words)
-        except (OSError, ValueError) as error:  # ValueError: a zero byte in the command
-            self._error = error
-        finally:
-            if is_done:
-                is_done.release()
+        with undivided():
+            try:
+                with self._starting:
+                    if not self._is_over:
+                        self._process = subprocess.Popen(**self._words)
+            except (OSError, ValueError) as error:  # ValueError: a zero byte in the command
+                self._error = error
+            finally:
+                if is_done:
+                    is_done.release()
 
     def __enter__(self) -> Running:
         return self

@@ -15,15 +15,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transpile.cflags import writes_elsewhere
 from transpile.commands import Running, environment, output_of
 from transpile.errors import CompilerNotFoundError
-from transpile.escapes import utf8
-from transpile.hashes import blake2b
-from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.ownership import recall, remember
-from transpile.records import dataclass
+from transpile.util.allowed_cflags import writes_elsewhere
+from transpile.util.escapes import utf8
+from transpile.util.frozen_records import dataclass
+from transpile.util.hashing import blake2b
+from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import tempfile

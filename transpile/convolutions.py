@@ -16,7 +16,7 @@ import numpy as np
 
 from transpile.graph import Atom, Equation
 from transpile.products import Access, strides_in
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 PLANES, FEATURES = range(2)
 # Axes of space, and the places in a plan, as runtime_c/conv.h has them.

@@ -24,7 +24,7 @@ from transpile.loops import (
     While,
 )
 from transpile.primitive import TABLE
-from transpile.records import dataclass, once
+from transpile.util.frozen_records import dataclass, once
 from transpile.walks import (
     children,
     expressions,

@@ -20,12 +20,12 @@ from transpile.digits import number_text
 from transpile.extended import flatten_arrays
 from transpile.primitives.callbacks import Callback, Message, Same, debug_callback
 from transpile.pytrees import TreeDef
-from transpile.records import dataclass
 from transpile.signature import function_name
 from transpile.source import user_source
 from transpile.trace import bind, current_trace
 from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS, SHORT_NAMES
+from transpile.util.frozen_records import dataclass
 
 __all__ = ["callback", "log", "print"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import gcd
 
-from transpile.records import dataclass, once
+from transpile.util.frozen_records import dataclass, once
 
 # ---------------------------------------------------------------------------------- dimensions
 

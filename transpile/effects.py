@@ -15,7 +15,7 @@ from transpile.graph import Var, site_of
 from transpile.loops import Call, Expr, Load, Statement
 from transpile.placement import Stage
 from transpile.places import Place
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 if TYPE_CHECKING:  # an Emitter writes what these are
     from transpile.emit import Emitter

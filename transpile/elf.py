@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 _LOAD, _DYNAMIC = 1, 2  # kinds of segments
 _NEEDED, _NAMES, _LENGTH = 1, 5, 10  # entries of the dynamic section

@@ -32,10 +32,10 @@ from transpile.nest import WHOLE, Fused, Home, Nest, reads_in_place
 from transpile.placement import Scatter, Stage
 from transpile.places import Memory, Place, Variable, View
 from transpile.primitives.reductions import identity, scan_start
-from transpile.records import cached_property
 from transpile.repeats import Repeat, plan
 from transpile.sharing import Sharing, stages_of
 from transpile.types import BOOL, INT64
+from transpile.util.frozen_records import cached_property
 from transpile.walks import map_expr
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from transpile.directories import is_private, listed, opened_file, read_private, write_atomically
 from transpile.errors import TranspileError
-from transpile.hashes import blake2b
 from transpile.ownership import META
-from transpile.records import dataclass
 from transpile.sealed import seal, unseal
+from transpile.util.frozen_records import dataclass
+from transpile.util.hashing import blake2b
 
 # The compiled program, its threads where they are a file of their own, and cffi's tables.
 PROGRAM = "program.so"

@@ -20,14 +20,14 @@ from transpile.cache import Entry, default_cache
 from transpile.called import Calls
 from transpile.entry import PROGRAM, THREADS, DamagedError
 from transpile.errors import CompilerNotFoundError, InternalError, LibraryNotFoundError
-from transpile.file_sets import replace_files
 from transpile.graph import Donated, Equation, Graph
 from transpile.identity import own_digest
 from transpile.load import Library, load_entry, with_tables
-from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.overlaps import unshared
-from transpile.records import cached_property, dataclass
+from transpile.util.atomic_files import replace_files
+from transpile.util.frozen_records import cached_property, dataclass
+from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import tempfile

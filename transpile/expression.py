@@ -22,8 +22,8 @@ from transpile.errors import InternalError
 from transpile.loops import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.magnitudes import OF_ANGLES
 from transpile.primitive import TABLE
-from transpile.records import dataclass
 from transpile.types import BFLOAT16, BOOL, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
+from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]
 

@@ -9,10 +9,10 @@ import numpy as np
 from transpile.numpy.operands import as_array, convert
 from transpile.numpy.operands import error as located
 from transpile.pytrees import TreeDef
-from transpile.records import dataclass
 from transpile.tracer import named
 from transpile.tree import flatten
 from transpile.types import FLOAT64
+from transpile.util.frozen_records import dataclass
 
 Shape = tuple[Any, ...]
 

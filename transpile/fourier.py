@@ -16,8 +16,8 @@ import numpy as np
 from transpile.dims import Dim, Index, Shape, Symbol
 from transpile.graph import Atom, Equation
 from transpile.products import strides_in
-from transpile.records import dataclass
 from transpile.types import SHORT_NAMES, real_dtype
+from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]
 

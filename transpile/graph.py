@@ -21,10 +21,10 @@ import numpy as np
 
 from transpile.digits import number_text
 from transpile.errors import InternalError
-from transpile.escapes import one_line
-from transpile.hashes import blake2b
-from transpile.records import cached_property, changed, dataclass, replace, same
 from transpile.types import SHORT_NAMES, ArrayType
+from transpile.util.escapes import one_line
+from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
+from transpile.util.hashing import blake2b
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
     from transpile.primitive import Primitive

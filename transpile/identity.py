@@ -14,9 +14,9 @@ import stat
 import time
 from functools import cache
 
-from transpile.hashes import blake2b
 from transpile.ownership import recall, remember
-from transpile.paths import PACKAGE, data_directory
+from transpile.util.data_files import PACKAGE, data_directory
+from transpile.util.hashing import blake2b
 
 # Nanoseconds: a file may change again, to the same size, in the moment after it was looked at.
 _SETTLED = 2_000_000_000

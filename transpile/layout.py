@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.escapes import one_line
 from transpile.graph import Source
 from transpile.loops import Buffer, Program
 from transpile.types import HALVES
+from transpile.util.escapes import one_line
 
 # The longest line.
 WIDTH = 100

@@ -25,10 +25,10 @@ from transpile.cache import Cache, Entry, UnusableError
 from transpile.directories import opened_directory, opened_file, others_can_replace, read_private
 from transpile.entry import PROGRAM, TABLES, THREADS, DamagedError
 from transpile.errors import InternalError, TranspileError
-from transpile.hashes import blake2b
-from transpile.locks import Lock
-from transpile.on_demand import Later, importing
-from transpile.records import dataclass
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.frozen_records import dataclass
+from transpile.util.hashing import blake2b
+from transpile.util.lazy_imports import Later, importing
 
 if TYPE_CHECKING:
     import ctypes

@@ -21,9 +21,9 @@ import numpy as np
 from transpile.digits import number_text
 from transpile.dims import Index, Shape, Symbol, product
 from transpile.graph import UNKNOWN_SOURCE, Site, Source
-from transpile.records import cached_property, dataclass
 from transpile.routines import Routine
 from transpile.types import BOOL, INT64, SHORT_NAMES
+from transpile.util.frozen_records import cached_property, dataclass
 
 DType = np.dtype[Any]
 

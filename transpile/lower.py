@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from transpile.emit import Emitter, kernel_scope
 from transpile.errors import UnsupportedError
-from transpile.float_modes import in_usual_modes
 from transpile.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.loops import Buffer, Kernel, Program
 from transpile.names import names_at_file_scope, program_name
@@ -18,6 +17,7 @@ from transpile.placement import Stage
 from transpile.places import Memory, Place, Variable
 from transpile.sharing import Sharing, stages_of
 from transpile.types import MOST, size_of
+from transpile.util.fp_environment import in_usual_modes
 from transpile.walks import used_buffers
 
 # A kernel's comment quotes at most this many lines of Python.

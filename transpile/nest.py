@@ -26,8 +26,8 @@ from transpile.loops import Apply, Expr, Load
 from transpile.placement import Placement, Stage
 from transpile.primitive import TABLE
 from transpile.primitives.indexing import dynamic_slice, gather
-from transpile.records import dataclass
 from transpile.updates import updates_in_time
+from transpile.util.frozen_records import dataclass
 from transpile.walks import subexpressions
 
 # Kinds of stages that stand between loops, and read their operands from memory.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 KeyEntry = Any  # one of the four below, or what a registered class calls its children
 KeyPath = tuple[KeyEntry, ...]

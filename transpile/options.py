@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from transpile.cflags import check_flags
-from transpile.records import dataclass
+from transpile.util.allowed_cflags import check_flags
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Options:
     sanitize      build with the address and undefined-behaviour sanitizers
     debug         debug information and `#line` directives that lead back to the Python lines
     cc            the compiler, a path or a command; `""` looks for one
-    extra_cflags  further flags, in order; which ones are passed on says `transpile.cflags`
+    extra_cflags  further flags, in order; `transpile.util.allowed_cflags` says which may be given
     blas          for large matrix products: `none` (the kernel of runtime_c/matmul.h, as fast and
                   free of dependencies), `auto` (a BLAS: TRANSPILE_BLAS, NumPy's own OpenBLAS, the
                   scipy-openblas wheels, the system's), or the path of a shared library

@@ -11,9 +11,9 @@ from transpile import toolchain
 from transpile.cache import Entry, default_cache
 from transpile.compilers import INLINING_FLAGS
 from transpile.errors import CompilerNotFoundError
-from transpile.on_demand import Later
 from transpile.options import Options
-from transpile.paths import data_directory
+from transpile.util.data_files import data_directory
+from transpile.util.lazy_imports import Later
 
 _INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 

@@ -36,8 +36,8 @@ from transpile.directories import (
     temporary_name,
     write_atomically,
 )
-from transpile.records import dataclass
 from transpile.sealed import seal, unseal
+from transpile.util.frozen_records import dataclass
 
 META = "meta.json"
 # Patterns of names; they are compiled where something is removed, which a warm start does not do.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from transpile.keys import KEYWORDS, concrete, describe, ndarray, static_key
-from transpile.records import dataclass
 from transpile.source import shown
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True)

@@ -40,10 +40,10 @@ from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise, indexing
 from transpile.primitives.linalg import dot_general
 from transpile.products import Product, as_product
-from transpile.records import dataclass
 from transpile.routines import Routine, routine_of
 from transpile.scans import is_library_sum
 from transpile.types import BOOL, ArrayType
+from transpile.util.frozen_records import dataclass
 from transpile.walks import subexpressions
 
 

@@ -11,7 +11,7 @@ from transpile.dims import Index, Shape, unravel
 from transpile.graph import Atom, Const
 from transpile.loops import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
 from transpile.names import Names
-from transpile.records import dataclass, replace
+from transpile.util.frozen_records import dataclass, replace
 
 
 @dataclass(frozen=True)

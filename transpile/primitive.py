@@ -14,10 +14,10 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from transpile.dims import Index
-from transpile.records import dataclass
 from transpile.source import user_source
-from transpile.tables import Rest, Table
 from transpile.types import ArrayType
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_registry import Rest, Table
 
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transpile.directories import check_private
-from transpile.on_demand import Later
 from transpile.ownership import check_execution
+from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import shutil

@@ -14,7 +14,7 @@ from transpile.dims import Dim, Index, Shape, Symbol, product, recombine, row_ma
 from transpile.errors import InternalError
 from transpile.graph import Atom, Equation
 from transpile.primitives.linalg import free_axes
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 Access = tuple[Atom, Sequence[Equation]]
 

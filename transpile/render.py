@@ -18,7 +18,6 @@ from transpile.dialect import C, Dialect
 from transpile.dims import Index, Symbol, symbols_of
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
-from transpile.float_modes import in_usual_modes
 from transpile.lapack import Libraries, notes, prototypes
 from transpile.layout import FILTERS, WIDTH, complex_types, line_directive, signature, type_text
 from transpile.loops import (
@@ -41,15 +40,16 @@ from transpile.loops import (
 )
 from transpile.magnitudes import ordinary_angles
 from transpile.names import Names
-from transpile.on_demand import Later, importing
 from transpile.options import Options
 from transpile.outlined import outlined
-from transpile.paths import data_directory
 from transpile.primitives.reductions import identity
-from transpile.records import dataclass
 from transpile.schedule.stack import STACK
 from transpile.sites import call_text, helpers_of, includes_of, site_text
 from transpile.types import BOOL, HALVES, INT64
+from transpile.util.data_files import data_directory
+from transpile.util.fp_environment import in_usual_modes
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_imports import Later, importing
 from transpile.walks import (
     deciding,
     declared_names,

@@ -24,8 +24,8 @@ from transpile.placement import Stage
 from transpile.places import Place, Variable, View
 from transpile.primitives import control as rows
 from transpile.primitives.control_operands import inputs_of
-from transpile.records import dataclass
 from transpile.types import BOOL, INT64
+from transpile.util.frozen_records import dataclass
 
 if TYPE_CHECKING:  # an Emitter makes these, and they make Emitters for the bodies
     from transpile.emit import Emitter

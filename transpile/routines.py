@@ -13,8 +13,8 @@ from typing import Any
 from transpile.dims import Shape
 from transpile.errors import UnsupportedError
 from transpile.graph import Equation
-from transpile.records import dataclass
 from transpile.types import SHORT_NAMES, real_dtype
+from transpile.util.frozen_records import dataclass
 
 # The rows that LAPACK's blocked algorithms work on together, at most.
 BLOCK = 64

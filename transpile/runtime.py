@@ -19,8 +19,8 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 
 from transpile.errors import InternalError
-from transpile.paths import data_directory
-from transpile.records import dataclass
+from transpile.util.data_files import data_directory
+from transpile.util.frozen_records import dataclass
 
 # Suffix of a name -> (letter of the pattern, replacements of whole words).
 _WORDS: dict[str, tuple[str, dict[str, str]]] = {

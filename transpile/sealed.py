@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from transpile.hashes import blake2b
+from transpile.util.hashing import blake2b
 
 _HEAD = b'{\n  "checksum": "'
 _DIGITS = 64

@@ -15,8 +15,8 @@ from transpile.loops import Load
 from transpile.nest import Fused, Nest
 from transpile.placement import Stage
 from transpile.primitives import control as rows
-from transpile.records import cached_property
 from transpile.updates import loads_of, updates_in_time
+from transpile.util.frozen_records import cached_property
 
 
 class Sharing:

@@ -12,14 +12,14 @@ import numpy as np
 
 from transpile import errors, tree
 from transpile.dims import Index
-from transpile.escapes import one_line
 from transpile.extended import flatten_arrays
 from transpile.keys import is_masked, static_key
 from transpile.parameters import Bound
-from transpile.records import dataclass
 from transpile.source import function_source, shown, user_source
 from transpile.tracer import Tracer
 from transpile.types import PYTHON_SCALARS, ArrayType, type_of
+from transpile.util.escapes import one_line
+from transpile.util.frozen_records import dataclass
 
 
 class Mark(enum.Enum):

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from transpile.graph import Site
 from transpile.layout import signature, string_literal, text_bytes
 from transpile.loops import Program
-from transpile.records import dataclass
 from transpile.types import SHORT_NAMES
+from transpile.util.frozen_records import dataclass
 
 # In characters, of up to 4 bytes: every compiler takes literals of 4095.
 _LONGEST_LITERAL = 1000

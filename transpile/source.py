@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from transpile.graph import UNKNOWN_SOURCE, Source
-from transpile.interrupts import THREAD
-from transpile.paths import PACKAGE
+from transpile.util.data_files import PACKAGE
+from transpile.util.interrupt_safety import THREAD
 
 _OURS = (str(PACKAGE) + "/", str(Path(np.__file__).parent) + "/")
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")

@@ -24,15 +24,15 @@ from transpile.extended import flatten_arrays
 from transpile.graph import Graph, Var, has_effect
 from transpile.guards import Watch
 from transpile.keys import Rejected, concrete, described
-from transpile.locks import Lock
-from transpile.on_demand import Later
 from transpile.options import Options
 from transpile.primitive import TABLE, Primitive
 from transpile.promotion import how_often
-from transpile.records import dataclass
 from transpile.signature import TRACED, Signature, as_plain, leaf_type, same_type, type_text
 from transpile.tracer import Tracer
 from transpile.types import ArrayType, ShapeDtypeStruct
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_imports import Later
 from transpile.written import given_up, writing
 
 if TYPE_CHECKING:

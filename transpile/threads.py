@@ -21,7 +21,7 @@ from transpile.entry import PROGRAM, THREADS
 from transpile.errors import InternalError
 from transpile.options import Options
 from transpile.own_libraries import own_library
-from transpile.paths import data_directory
+from transpile.util.data_files import data_directory
 
 _NAME = "libtranspile-threads.so"
 # What gcc asks the linker for.

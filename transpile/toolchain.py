@@ -23,11 +23,11 @@ from transpile.compilers import (
 )
 from transpile.effort import Effort, effort_flags, level
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
-from transpile.escapes import utf8
-from transpile.hashes import blake2b
 from transpile.lapack import find_lapack
-from transpile.on_demand import Later
 from transpile.options import Options
+from transpile.util.escapes import utf8
+from transpile.util.hashing import blake2b
+from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import platform

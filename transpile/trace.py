@@ -16,12 +16,12 @@ import numpy as np
 
 from transpile import errors
 from transpile.graph import Atom, Const, Equation, Graph, Source, Var, silenced
-from transpile.interrupts import THREAD, Result, as_before, between
 from transpile.primitive import Primitive
-from transpile.records import dataclass
 from transpile.source import function_source, shown, user_source
 from transpile.tracer import UNKNOWN, Tracer, leaked
 from transpile.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kind_letter, size_of
+from transpile.util.frozen_records import dataclass
+from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 
 
 @dataclass(eq=False)

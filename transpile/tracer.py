@@ -17,8 +17,8 @@ from transpile.dims import Dim
 from transpile.extended import has_extended_type
 from transpile.graph import Atom, Var
 from transpile.source import assigned_name, user_source
-from transpile.tables import Rest, Table
 from transpile.types import ArrayType
+from transpile.util.lazy_registry import Rest, Table
 
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
     from transpile.trace import Trace

@@ -9,11 +9,11 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from transpile.guards import Watch
-from transpile.locks import Lock
-from transpile.on_demand import Later
 from transpile.promotion import how_often
-from transpile.records import dataclass
 from transpile.stages import Compiled, Fast, Run, Traced
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     from transpile import call_path

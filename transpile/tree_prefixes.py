@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from transpile.nodes import KeyPath, keystr, simple_key
-from transpile.on_demand import Later
 from transpile.pytrees import IsLeaf, TreeDef, flatten
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import difflib

@@ -9,8 +9,8 @@ import numpy as np
 
 from transpile.dims import Dim, Index, Shape, product
 from transpile.errors import UnsupportedError
-from transpile.on_demand import Later
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_imports import Later
 
 # -------------------------------------------------------------------------------------- dtypes
 

@@ -31,8 +31,8 @@ from transpile.loops import (
     While,
     Within,
 )
-from transpile.records import changed, once, replace, same
 from transpile.types import BOOL
+from transpile.util.frozen_records import changed, once, replace, same
 
 # ---------------------------------------------------------------------------------- traversals
 

@@ -20,11 +20,8 @@ from transpile.graph import Graph
 from transpile.guards import Watch
 from transpile.keys import Rejected, abstract, ndarray
 from transpile.leaves import OnLeaves, output_names
-from transpile.locks import Lock
-from transpile.log import Log
 from transpile.options import Options
 from transpile.parameters import Bound, Parameters
-from transpile.records import cached_property, dataclass
 from transpile.reserve import RESERVE
 from transpile.signature import (
     TRACED,
@@ -41,6 +38,9 @@ from transpile.surveys import survey
 from transpile.trace import current_trace, trace_function
 from transpile.traces import OfFunction, Traces
 from transpile.types import PYTHON_SCALARS, ArrayType
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.frozen_records import cached_property, dataclass
+from transpile.util.lazy_logging import Log
 
 logger = Log("transpile")
 

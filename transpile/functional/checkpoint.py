@@ -18,11 +18,11 @@ from transpile.primitive import Primitive
 from transpile.primitives.checkpoint import Policy
 from transpile.primitives.checkpoint import checkpoint as checkpoint_row
 from transpile.primitives.rules import apply
-from transpile.records import dataclass
 from transpile.signature import function_name
 from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.tracer import Tracer, named
+from transpile.util.frozen_records import dataclass
 
 # --------------------------------------------------------------------------------------- policies
 

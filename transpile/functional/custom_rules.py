@@ -21,11 +21,11 @@ from transpile.functional.stand_ins import (
 )
 from transpile.primitives.calls import Backward, Flags, Values
 from transpile.primitives.rules import apply
-from transpile.records import dataclass
 from transpile.signature import function_name, type_text
 from transpile.source import user_source
 from transpile.tracer import Tracer
 from transpile.types import FLOAT0, ArrayType, kind_letter
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,6 @@ from transpile.functional.flat import (
     zero,
 )
 from transpile.graph import Graph
-from transpile.records import dataclass
 from transpile.signature import describe, function_name, type_text
 from transpile.source import user_source
 from transpile.transforms.closed import Closed
@@ -33,6 +32,7 @@ from transpile.transforms.linearize import Linearized
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
 from transpile.types import FLOAT0, ArrayType, kind_letter
+from transpile.util.frozen_records import dataclass
 
 # ---------------------------------------------------------------------------------- forward mode
 

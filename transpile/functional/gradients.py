@@ -19,10 +19,10 @@ from transpile.functional.flat import (
     jitted_like,
     value_type,
 )
-from transpile.records import dataclass
 from transpile.signature import function_name
 from transpile.source import user_source
 from transpile.types import ArrayType, kind_letter
+from transpile.util.frozen_records import dataclass
 
 
 def grad(

@@ -35,7 +35,6 @@ from transpile.functional.gradients import (
 from transpile.functional.unit_vectors import at_unit_vectors
 from transpile.graph import Graph
 from transpile.primitives.rules import reshaped, transposed, zeros
-from transpile.records import dataclass
 from transpile.source import user_source
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, rewritten
@@ -43,6 +42,7 @@ from transpile.transforms.closed import apply as apply_graph
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
 from transpile.types import ArrayType, kind_letter
+from transpile.util.frozen_records import dataclass
 
 Blocks = dict[tuple[int, int], Any]  # by the numbers of the result's and of the argument's leaf
 

@@ -14,10 +14,10 @@ from transpile import tree
 from transpile.extended import flatten_arrays
 from transpile.functional.flat import is_inexact, value_type, zero
 from transpile.primitives.rules import spread
-from transpile.records import dataclass
 from transpile.trace import constant
 from transpile.tracer import Tracer
 from transpile.types import FLOAT0, ArrayType
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from transpile.functional.flat import (
     value_type,
 )
 from transpile.functional.gradients import named_like
-from transpile.interrupts import THREAD, Result, as_before, between
 from transpile.primitive import Axis
 from transpile.primitives.rules import spread
 from transpile.signature import describe, type_text
@@ -33,6 +32,7 @@ from transpile.trace import current_trace
 from transpile.tracer import UNKNOWN
 from transpile.transforms.batch import batch
 from transpile.types import FLOAT0
+from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 
 Axes = list[int | None]  # for each leaf the mapped axis, None where it is not mapped
 

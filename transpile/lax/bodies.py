@@ -25,13 +25,13 @@ from transpile.functional.flat import (
 from transpile.graph import Const, Graph, Var
 from transpile.leaves import result_leaf
 from transpile.numpy.operands import convert
-from transpile.records import dataclass
 from transpile.signature import function_name, inner, unique_identifiers
 from transpile.source import function_source, user_source
 from transpile.surroundings import retried
 from transpile.trace import constant, trace_nested
 from transpile.tracer import UNKNOWN, Tracer, named
 from transpile.types import BOOL, PYTHON_SCALARS, ArrayType
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from transpile.escapes import one_line
 from transpile.nodes import KeyPath, keystr
 from transpile.pytrees import TreeDef
 from transpile.signature import function_name, inner, type_text
 from transpile.source import function_source, user_source
 from transpile.types import ArrayType
+from transpile.util.escapes import one_line
 
 Kinds = Sequence[ArrayType]
 

@@ -26,9 +26,9 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise
 from transpile.primitives import indexing as rows
-from transpile.records import dataclass
 from transpile.trace import bind
 from transpile.types import INT64
+from transpile.util.frozen_records import dataclass
 
 __all__ = [
     "gather",

@@ -15,9 +15,9 @@ from transpile.dtypes import issubdtype
 from transpile.numpy import arrays_of_lists
 from transpile.numpy.at import at
 from transpile.numpy.operands import EXPORTS
-from transpile.on_demand import imported
 from transpile.tracer import RARE_FUNCTIONS
 from transpile.types import finfo
+from transpile.util.lazy_imports import imported
 
 # The modules of the functions that most programs use.
 _USUAL = (

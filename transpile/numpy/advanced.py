@@ -30,10 +30,10 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, gather
-from transpile.records import dataclass
 from transpile.trace import bind
 from transpile.tracer import Tracer
 from transpile.types import BOOL, INT64
+from transpile.util.frozen_records import dataclass
 
 WRAP = "wrap"
 _KINDS = (

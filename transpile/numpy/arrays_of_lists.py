@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.interrupts import THREAD
-from transpile.locks import Lock
 from transpile.numpy import creation
 from transpile.numpy.operands import EXPORTS, NOTHING, as_array, dispatching, has_tracer
-from transpile.on_demand import Later
 from transpile.surroundings import IN_COPIES
 from transpile.trace import AROUND_TRACES, Trace
 from transpile.tracer import FUNCTIONS
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.interrupt_safety import THREAD
+from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     from transpile.numpy import ranges

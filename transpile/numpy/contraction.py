@@ -26,8 +26,8 @@ from transpile.numpy.reductions import reduce_axes
 from transpile.numpy.shapes import diagonal
 from transpile.numpy.ufuncs import call
 from transpile.primitives import reductions
-from transpile.records import dataclass
 from transpile.types import BOOL
+from transpile.util.frozen_records import dataclass
 
 Label = Any  # a letter, a number, or ("...", position from the end)
 

@@ -31,10 +31,10 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import COMBINES, PROMISED, dynamic_update_slice, scatter
-from transpile.records import dataclass
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
 from transpile.types import BOOL, INT64
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True)

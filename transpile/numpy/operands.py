@@ -25,7 +25,6 @@ from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.rules import reshaped, transposed
 from transpile.source import user_source
-from transpile.tables import Table
 from transpile.trace import bind, current_trace
 from transpile.tracer import FUNCTIONS, RARE_FUNCTIONS, UFUNC_METHODS, Tracer, add_method, named
 from transpile.types import (
@@ -38,6 +37,7 @@ from transpile.types import (
     broadcast_shapes,
     check_dtype,
 )
+from transpile.util.lazy_registry import Table
 
 Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them
 DType = np.dtype[Any]

@@ -34,10 +34,10 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitive import BY_UFUNC, Primitive
 from transpile.primitives import elementwise as rows
-from transpile.tables import Table
 from transpile.trace import bind, current_trace
 from transpile.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
 from transpile.types import BOOL, INT64, PYTHON_SCALARS, check_dtype, computed_dtype, kind_letter
+from transpile.util.lazy_registry import Table
 
 Operands = Sequence[Any]
 Loop = tuple[DType, ...]  # the dtypes of a ufunc's loop, inputs first

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transpile.float_modes import in_usual_modes
 from transpile.graph import Equation, Graph
 from transpile.passes.barriers import remove_barriers
 from transpile.passes.canonical_products import canonical_products
@@ -24,7 +23,8 @@ from transpile.passes.outputs import separate_outputs
 from transpile.passes.simplify import simplify
 from transpile.passes.transposes import sink_transposes
 from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
-from transpile.records import replace
+from transpile.util.fp_environment import in_usual_modes
+from transpile.util.frozen_records import replace
 
 PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
     (inline_calls, "what a call computes is optimised and fused with what stands around it"),

@@ -9,7 +9,7 @@ from transpile.graph import Atom, Equation, Graph, Var, has_effect
 from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import calls
 from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 
 
 def inline_calls(graph: Graph) -> Graph:

@@ -22,8 +22,8 @@ from transpile.primitives.control_operands import (
     operands_of,
     rebuilt,
 )
-from transpile.records import replace
 from transpile.types import BOOL
+from transpile.util.frozen_records import replace
 
 # What is computed in every iteration rather than read from memory: an operation or two an element.
 CHEAP = 2

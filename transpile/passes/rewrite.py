@@ -7,7 +7,7 @@ from typing import Any
 
 from transpile.graph import Atom, Equation, Graph, Source, Var
 from transpile.primitive import Primitive
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 
 
 class Builder:

@@ -14,9 +14,9 @@ from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitive import TABLE, Primitive
 from transpile.primitives import axes, elementwise, indexing, linalg
 from transpile.primitives.reductions import identity
-from transpile.records import once
 from transpile.trace import evaluate
 from transpile.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
+from transpile.util.frozen_records import once
 
 # Larger results are cheaper to compute again than to keep as text in the program.
 LARGEST_FOLDED_SIZE = 64

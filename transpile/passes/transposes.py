@@ -26,7 +26,7 @@ from transpile.primitives.axes import (
     transpose,
 )
 from transpile.primitives.linalg import dot_general, free_axes
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 Permutation = tuple[int, ...]
 Made = dict[tuple[Atom, Permutation], Atom]

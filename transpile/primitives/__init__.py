@@ -4,8 +4,8 @@ Those that any trace uses are imported with the functions that use them. The oth
 what makes such rows, or when the table is asked for one, or for all.
 """
 
-from transpile.on_demand import imported
 from transpile.primitive import RARE_ROWS
+from transpile.util.lazy_imports import imported
 
 _FAMILIES = (
     "axes",

@@ -19,7 +19,6 @@ from typing import Any, NoReturn, Protocol
 from transpile.graph import Graph, Source, Var
 from transpile.primitive import TABLE, Axis, Primitive, register
 from transpile.primitives.rules import apply, in_front
-from transpile.records import dataclass
 from transpile.source import user_source
 from transpile.trace import bind, the_trace
 from transpile.tracer import Tracer
@@ -29,6 +28,7 @@ from transpile.transforms.interpret import interpret
 from transpile.transforms.jvp import push
 from transpile.transforms.transpose import pull
 from transpile.types import ArrayType, type_of
+from transpile.util.frozen_records import dataclass
 
 Values = Sequence[Any]
 Flags = Sequence[bool]

@@ -8,7 +8,7 @@ from itertools import islice
 
 from transpile.graph import Atom, Equation, Graph, Var
 from transpile.primitives import control as rows
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from transpile.graph import Const
 from transpile.primitive import TABLE, Linear, Primitive, register
 from transpile.primitives.kinds import reduction, scan
 from transpile.primitives.rules import Rule, apply, batch_first, reshaped, spread, transposed
-from transpile.records import dataclass
 from transpile.source import user_source
 from transpile.types import INT64, ArrayType, computed_dtype, kind_letter
+from transpile.util.frozen_records import dataclass
 
 # ----------------------------------------------------------------------------------- reductions
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from transpile.graph import Const
 from transpile.primitive import TABLE, Axis, Linear
-from transpile.records import dataclass
 from transpile.trace import bind
 from transpile.tracer import Tracer
 from transpile.types import ArrayType
+from transpile.util.frozen_records import dataclass
 
 Rule = Callable[..., Any]  # (tangent, result, *operands, **params) -> its share of the tangent
 

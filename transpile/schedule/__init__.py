@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transpile.float_modes import in_usual_modes
 from transpile.loops import Kernel, Program
 from transpile.options import Options
-from transpile.records import changed, replace, same
 from transpile.schedule.blocks import blocks
 from transpile.schedule.buffers import buffers
 from transpile.schedule.choices import choices
@@ -41,6 +39,8 @@ from transpile.schedule.turned_operands import turned_operands
 from transpile.schedule.unravel import unravel
 from transpile.schedule.unused import unused
 from transpile.schedule.versions import versions
+from transpile.util.fp_environment import in_usual_modes
+from transpile.util.frozen_records import changed, replace, same
 from transpile.well_formed import check
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (

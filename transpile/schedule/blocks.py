@@ -25,7 +25,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, replace, same
+from transpile.util.frozen_records import changed, replace, same
 from transpile.walks import (
     children,
     expressions,

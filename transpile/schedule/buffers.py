@@ -9,8 +9,8 @@ from transpile.cost import count
 from transpile.errors import UnsupportedError
 from transpile.loops import Program
 from transpile.options import Options
-from transpile.records import replace
 from transpile.types import MOST
+from transpile.util.frozen_records import replace
 from transpile.walks import used_buffers
 
 ALIGNMENT = 64

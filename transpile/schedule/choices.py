@@ -35,7 +35,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, dataclass, same
+from transpile.util.frozen_records import changed, dataclass, same
 from transpile.walks import (
     names_in,
     names_read,

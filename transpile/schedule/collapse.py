@@ -20,7 +20,7 @@ from transpile.loops import (
     Within,
 )
 from transpile.options import Options
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 from transpile.walks import (
     accesses,
     expressions,

@@ -31,7 +31,7 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.nest import LARGEST_ROW
 from transpile.options import Options
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 from transpile.walks import (
     accesses,
     is_independent,

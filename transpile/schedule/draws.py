@@ -32,7 +32,7 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.options import Options
 from transpile.primitive import TABLE
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 from transpile.walks import (
     is_independent,
     map_bodies,

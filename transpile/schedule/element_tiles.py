@@ -17,9 +17,9 @@ from transpile.loops import (
     Store,
 )
 from transpile.names import Names
-from transpile.records import dataclass, replace
 from transpile.schedule.elementwise_loops import Elementwise
 from transpile.schedule.split import distinct
+from transpile.util.frozen_records import dataclass, replace
 from transpile.walks import map_statement, with_bodies
 
 # Elements of a tile.

@@ -18,8 +18,8 @@ from transpile.loops import (
     Update,
     While,
 )
-from transpile.records import dataclass, replace
 from transpile.types import BOOL
+from transpile.util.frozen_records import dataclass, replace
 from transpile.walks import loads, map_expr, map_statement, subexpressions, walk, written
 
 Body = tuple[Statement, ...]

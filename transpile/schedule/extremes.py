@@ -32,8 +32,8 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
 from transpile.types import BOOL, FLOAT32, FLOAT64, INT64
+from transpile.util.frozen_records import replace
 from transpile.walks import accesses, map_bodies, names_in, with_bodies
 
 # Shorter loops are over before it pays, sooner where both extremes share their flag; those over

@@ -10,7 +10,7 @@ from __future__ import annotations
 from transpile.dims import Index, Shape, Symbol, product, recombine, row_major
 from transpile.loops import Alloc, Kernel, Program
 from transpile.options import Options
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 from transpile.walks import accesses, map_accesses, map_kernels, seen_by, walk
 
 

@@ -24,9 +24,9 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, same
 from transpile.schedule.split import distinct
 from transpile.schedule.unused import unused
+from transpile.util.frozen_records import changed, same
 from transpile.walks import map_kernels, names_in, parts, walk, with_bodies, written
 
 

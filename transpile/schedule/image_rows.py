@@ -23,9 +23,9 @@ from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substi
 from transpile.loops import Alloc, Buffer, Call, For, Kernel, Load, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, dataclass, replace, same
 from transpile.schedule.row_kernels import RowNest, as_nest, has_rows, row_shape
 from transpile.types import INT64
+from transpile.util.frozen_records import changed, dataclass, replace, same
 from transpile.walks import (
     map_accesses,
     map_statement,

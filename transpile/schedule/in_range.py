@@ -13,8 +13,8 @@ from functools import reduce
 from transpile.dims import Dim, Index, symbols_of
 from transpile.loops import Apply, Declare, Expr, If, IndexValue, Program, Ref, Statement
 from transpile.options import Options
-from transpile.records import dataclass, replace, same
 from transpile.types import BOOL
+from transpile.util.frozen_records import dataclass, replace, same
 from transpile.walks import map_statement, with_bodies
 
 # What is asked of a place instead of a choice between it and its bound.

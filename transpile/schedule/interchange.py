@@ -27,11 +27,11 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, dataclass, replace, same
 from transpile.schedule.element_tiles import Tiles
 from transpile.schedule.elementwise_loops import Elementwise, as_elementwise, same_nest
 from transpile.schedule.split import distinct
 from transpile.schedule.standstill import stands_still
+from transpile.util.frozen_records import changed, dataclass, replace, same
 from transpile.walks import (
     loads,
     map_kernels,

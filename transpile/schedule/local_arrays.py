@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from transpile.loops import Alloc, Buffer, Kernel, Program, Statement, Swap
 from transpile.options import Options
-from transpile.records import replace
 from transpile.schedule.scalars import by_sequence, touched
+from transpile.util.frozen_records import replace
 from transpile.walks import is_sequence, of_one_kernel, used_buffers, walk, with_bodies, written
 
 # In bytes.

@@ -36,7 +36,6 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import cached_property, changed, dataclass, replace, same
 from transpile.schedule.row_kernels import (
     Lead,
     RowNest,
@@ -47,6 +46,7 @@ from transpile.schedule.row_kernels import (
     long_axes,
     row_shape,
 )
+from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
 from transpile.walks import (
     accesses,
     children,

@@ -32,8 +32,8 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
 from transpile.schedule.columns import step
+from transpile.util.frozen_records import replace
 from transpile.walks import (
     accesses,
     map_bodies,

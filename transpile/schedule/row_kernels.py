@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
 from transpile.loops import Buffer, Call, For, Kernel, Load, Statement
-from transpile.records import dataclass
+from transpile.util.frozen_records import dataclass
 from transpile.walks import accesses, is_independent, walk
 
 Lead = tuple[int, ...]

@@ -20,8 +20,8 @@ from transpile.dims import Dim, Index, Shape, Symbol, product
 from transpile.loops import Alloc, Buffer, Call, For, Load, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import dataclass, replace
 from transpile.types import SHORT_NAMES
+from transpile.util.frozen_records import dataclass, replace
 from transpile.walks import (
     accesses,
     is_independent,

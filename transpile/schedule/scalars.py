@@ -30,7 +30,7 @@ from transpile.loops import (
     While,
 )
 from transpile.options import Options
-from transpile.records import changed, same
+from transpile.util.frozen_records import changed, same
 from transpile.walks import (
     is_sequence,
     loads,

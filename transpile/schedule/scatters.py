@@ -40,8 +40,8 @@ from transpile.loops import (
 from transpile.names import Names
 from transpile.options import Options
 from transpile.primitives.reductions import identity
-from transpile.records import dataclass, replace
 from transpile.types import INT64
+from transpile.util.frozen_records import dataclass, replace
 from transpile.walks import (
     accesses,
     loads,

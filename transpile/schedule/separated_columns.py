@@ -30,7 +30,7 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 from transpile.walks import (
     is_sequence,
     loads,

@@ -35,8 +35,8 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, dataclass, replace, same
 from transpile.schedule.columns import Turner
+from transpile.util.frozen_records import changed, dataclass, replace, same
 from transpile.walks import (
     accesses,
     is_independent,

@@ -25,7 +25,7 @@ from transpile.loops import (
     While,
 )
 from transpile.options import Options
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 from transpile.walks import loads, map_bodies, parts, walk, with_bodies
 
 _EXACT = ("maximum", "minimum", "logical_or", "logical_and")

@@ -31,8 +31,8 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, once, replace, same
 from transpile.types import BOOL
+from transpile.util.frozen_records import changed, once, replace, same
 from transpile.walks import (
     declared_name,
     is_sequence,

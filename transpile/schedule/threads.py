@@ -5,7 +5,7 @@ from __future__ import annotations
 from transpile.cost import trips, work
 from transpile.loops import Alloc, Call, For, Program, Statement
 from transpile.options import Options
-from transpile.records import replace
+from transpile.util.frozen_records import replace
 from transpile.walks import is_independent, is_sequence, map_bodies, walk, with_bodies
 
 # A parallel region costs some microseconds, and on a busy machine the time slice that its last

@@ -26,8 +26,8 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import changed, replace, same
 from transpile.schedule.columns import step
+from transpile.util.frozen_records import changed, replace, same
 from transpile.walks import (
     accesses,
     is_independent,

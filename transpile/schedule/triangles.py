@@ -18,9 +18,9 @@ from transpile.elements import as_index
 from transpile.loops import Apply, Declare, Expr, For, Literal, Program, Statement
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace, same
 from transpile.schedule.split import MOST_STATEMENTS, decided, distinct, pieces
 from transpile.types import BOOL
+from transpile.util.frozen_records import replace, same
 from transpile.walks import (
     map_bodies,
     map_statement,

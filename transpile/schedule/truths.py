@@ -30,8 +30,8 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
 from transpile.types import BOOL, INT64
+from transpile.util.frozen_records import replace
 from transpile.walks import map_bodies, names_in, subexpressions, with_bodies
 
 # In loops of more iterations it makes no difference, and in fewer there are no lanes to fill.

@@ -29,8 +29,8 @@ from transpile.loops import (
 )
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import dataclass, replace
 from transpile.types import SHORT_NAMES
+from transpile.util.frozen_records import dataclass, replace
 from transpile.walks import is_sequence, names_in, walk, with_bodies, written
 
 # Where matmul_T(m, n, k, a, a_row, a_column, b, b_row, b_column, ...) has these.

@@ -22,11 +22,11 @@ from transpile.loops import (
 from transpile.names import LOOP_NAMES
 from transpile.options import Options
 from transpile.primitive import TABLE
-from transpile.records import replace
 from transpile.schedule.blocks import BLOCK, FEWEST_BLOCKS
 from transpile.schedule.flatten import is_polynomial
 from transpile.schedule.split import split
 from transpile.schedule.threads import LEAST_WORK
+from transpile.util.frozen_records import replace
 from transpile.walks import (
     declared_names,
     expressions,

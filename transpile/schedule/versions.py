@@ -30,8 +30,8 @@ from transpile.loops import (
 from transpile.magnitudes import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
 from transpile.names import Names
 from transpile.options import Options
-from transpile.records import replace
 from transpile.types import BOOL, FLOAT32, FLOAT64
+from transpile.util.frozen_records import replace
 from transpile.walks import (
     expressions,
     loads,

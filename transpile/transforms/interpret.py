@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from transpile.graph import Atom, Const, Graph, Var, live_equations
-from transpile.interrupts import THREAD, as_before, between
 from transpile.trace import evaluate
+from transpile.util.interrupt_safety import THREAD, as_before, between
 
 
 def interpret(graph: Graph, values: Sequence[Any]) -> list[Any]:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from transpile.graph import Atom, Equation, Graph, Var, live_equations
-from transpile.records import dataclass
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
 from transpile.transforms.residuals import residuals
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from transpile.on_demand import on_demand
+from transpile.util.lazy_imports import on_demand
 
 if TYPE_CHECKING:  # each is imported when it is first used
     from transpile.scipy.stats import (

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from transpile.interrupts import Result
-from transpile.locks import Lock, undivided
+from transpile.util.fork_safe_lock import Lock, undivided
+from transpile.util.interrupt_safety import Result
 
 _lock = Lock()
 

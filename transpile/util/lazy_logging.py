@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from transpile.on_demand import imported
+from transpile.util.lazy_imports import imported
 
 
 class Log:

@@ -14,7 +14,7 @@ from operator import attrgetter, is_
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from transpile.locks import Lock
+from transpile.util.fork_safe_lock import Lock
 
 __all__ = ["cached_property", "changed", "dataclass", "once", "replace", "same"]
 

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable
 
-from transpile.interrupts import Result, between
+from transpile.util.interrupt_safety import Result, between
 
 _pausing: set[int] = set()  # the threads that have switched it off
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from typing import Any, TypeVar
 
-from transpile.locks import Lock
+from transpile.util.fork_safe_lock import Lock
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

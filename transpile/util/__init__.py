@@ -1,0 +1,1 @@
+"""Parts that know nothing of arrays: records, late imports, locks, interrupts, files, texts."""
