@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import transpile
-from transpile.primitive import TABLE
+from transpile.ir.primitive import TABLE
 from transpile.scipy import special
 
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"

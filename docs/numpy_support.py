@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from transpile import numpy as jnp
+from transpile.ir.primitive import BY_UFUNC
 from transpile.numpy.operands import EXPORTS
 from transpile.numpy.ufuncs import RULES, SPECIAL
-from transpile.primitive import BY_UFUNC
 from transpile.tracer import FUNCTIONS, Tracer
 
 PAGE = Path(__file__).parent / "numpy.md"

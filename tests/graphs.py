@@ -15,21 +15,21 @@ import numpy as np
 from helpers import trace_to_graph
 
 from transpile import placement
-from transpile.graph import Const, Graph, Source, Var
-from transpile.loops import For
+from transpile.ir.graph import Const, Graph, Source, Var
+from transpile.ir.graph_rewrite import Builder
+from transpile.ir.loop_ir import For
+from transpile.ir.loop_rewrite import walk
+from transpile.ir.loop_verifier import check
+from transpile.ir.types import ArrayType
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.passes.rewrite import Builder
 from transpile.primitives import axes as a
 from transpile.primitives import elementwise as e
 from transpile.primitives import indexing, linalg, reductions
 from transpile.run_loops import run
 from transpile.schedule import schedule
 from transpile.trace import evaluate
-from transpile.types import ArrayType
-from transpile.walks import walk
-from transpile.well_formed import check
 
 # Sums of multiples of 1/256 up to here are exact.
 LARGEST = {"f8": 2.0**24, "f4": 2.0**12}

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from transpile import numpy as jnp
 from transpile.errors import TranspileError
-from transpile.graph import Graph
+from transpile.ir.graph import Graph
+from transpile.ir.types import DTYPES, kind_letter, type_of
 from transpile.trace import trace_function
 from transpile.transforms.interpret import interpret
-from transpile.types import DTYPES, kind_letter, type_of
 
 assert jnp.sin is np.sin  # importing it registers the traced functions
 

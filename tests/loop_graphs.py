@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from graphs import LARGEST, MOST_ELEMENTS, GraphMaker
 
-from transpile.graph import Const, Equation, Graph, Source, Var
+from transpile.ir.graph import Const, Equation, Graph, Source, Var
+from transpile.ir.types import ArrayType
 from transpile.primitives import axes as a
 from transpile.primitives import control as c
 from transpile.primitives import elementwise as e
 from transpile.primitives import indexing
 from transpile.trace import evaluate
-from transpile.types import ArrayType
 
 MOST_TURNS = 4
 DEEPEST = 3

@@ -6,9 +6,9 @@ import numpy as np
 from graphs import assert_same_results
 from helpers import trace_to_graph
 
-from transpile.graph import Graph, Var
+from transpile.ir.graph import Graph, Var
+from transpile.ir.types import ArrayType
 from transpile.transforms.interpret import interpret
-from transpile.types import ArrayType
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 2.5, -3.25, np.nan, np.inf, -np.inf, 1e308, 5e-324])
 

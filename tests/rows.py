@@ -11,9 +11,9 @@ import re
 import numpy as np
 from window_rows import window_cases
 
-from transpile.graph import Const, Equation, Graph, Var
-from transpile.primitive import TABLE
-from transpile.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, kind_letter
+from transpile.ir.graph import Const, Equation, Graph, Var
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, kind_letter
 
 DRAWN = 200
 NON_NEGATIVE = {"power"}  # NumPy refuses negative exponents of integers

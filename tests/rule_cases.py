@@ -41,12 +41,12 @@ from rows import (
 from window_rows import window_cases
 
 from transpile import numpy as jnp
-from transpile.graph import Const, Equation, Graph, Var
-from transpile.primitive import TABLE, NoRule
+from transpile.ir.graph import Const, Equation, Graph, Var
+from transpile.ir.primitive import TABLE, NoRule
+from transpile.ir.types import DTYPES, ArrayType, kind_letter
 from transpile.primitives.rules import ByOperand
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
-from transpile.types import DTYPES, ArrayType, kind_letter
 
 assert jnp.sin is np.sin  # importing it registers the traced functions, which the rules use
 

@@ -17,14 +17,14 @@ from rule_cases import (
     why_none,
 )
 
-from transpile.graph import Graph
-from transpile.primitive import Axis, NoRule
+from transpile.ir.graph import Graph
+from transpile.ir.primitive import Axis, NoRule
+from transpile.ir.types import BFLOAT16, HALVES, finfo, kind_letter
 from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
 from transpile.transforms.linearize import linearize
 from transpile.transforms.transpose import transpose
-from transpile.types import BFLOAT16, HALVES, finfo, kind_letter
 
 WIDER = {"f4": "f8", "f8": "g", "c8": "c16", "c16": "G"}
 DOUBLE = {"f": np.dtype("f8"), "c": np.dtype("c16")}

@@ -14,8 +14,8 @@ from transpile.functional.differentiate import jvp, linear_transpose, linearize
 from transpile.functional.gradients import grad, value_and_grad
 from transpile.functional.jacobians import hessian, jacrev
 from transpile.functional.vectorize import vmap
+from transpile.ir.primitive import TABLE
 from transpile.passes import optimise
-from transpile.primitive import TABLE
 
 RANDOM = np.random.default_rng(3)
 W = RANDOM.normal(size=(3, 3))

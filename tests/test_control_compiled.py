@@ -12,7 +12,7 @@ import transpile
 from transpile import lax
 from transpile.functional.differentiate import jvp
 from transpile.functional.vectorize import vmap
-from transpile.types import FLOAT0
+from transpile.ir.types import FLOAT0
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 REVERSIBLE = [p for p in [*PROGRAMS, *REVERSE_ONLY] if p.reverse]

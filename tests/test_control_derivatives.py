@@ -10,8 +10,8 @@ from transpile.functional.checkpoint import checkpoint, checkpoint_name, checkpo
 from transpile.functional.differentiate import jvp, linearize, vjp
 from transpile.functional.flat import is_inexact, value_type
 from transpile.functional.vectorize import vmap
+from transpile.ir.types import FLOAT0
 from transpile.passes import optimise
-from transpile.types import FLOAT0
 
 REVERSIBLE = [p for p in [*PROGRAMS, *REVERSE_ONLY] if p.reverse]
 REVERSIBLE_IDS = [f"{k}-{p.name}" for k, p in enumerate(REVERSIBLE)]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from transpile.graph import Const, Equation, Graph, Var
+from transpile.ir.graph import Const, Equation, Graph, Var
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType
 from transpile.passes.common_subexpressions import common_subexpressions
-from transpile.primitive import TABLE
 from transpile.primitives import control, elementwise
 from transpile.transforms.interpret import interpret
-from transpile.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType
 
 F = ArrayType((), FLOAT64)
 I = ArrayType((), INT64)

@@ -14,12 +14,12 @@ from helpers import trace_to_graph
 import transpile as tp
 from transpile import debug, lax
 from transpile import numpy as jnp
-from transpile.loops import Call
+from transpile.ir.loop_ir import Call
+from transpile.ir.loop_rewrite import walk
 from transpile.lower import lower
 from transpile.passes import optimise
 from transpile.run_loops import run
 from transpile.transforms.interpret import interpret
-from transpile.walks import walk
 
 
 def lines(capsys):

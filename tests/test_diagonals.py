@@ -6,8 +6,8 @@ from graphs import lowered, scheduled
 from helpers import ordinary
 
 from transpile import hessian, jacfwd, jit
-from transpile.loops import Apply, For
-from transpile.walks import parts
+from transpile.ir.loop_ir import Apply, For
+from transpile.ir.loop_rewrite import parts
 
 N = 40
 

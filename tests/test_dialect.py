@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from transpile import toolchain
 from transpile.dialect import DIALECTS, C, c_literal, suffix
+from transpile.ir.types import DTYPES, finfo, kind_letter
 from transpile.options import Options
-from transpile.types import DTYPES, finfo, kind_letter
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from transpile import (
     value_and_grad,
     vjp,
 )
-from transpile.types import FLOAT0
+from transpile.ir.types import FLOAT0
 
 RANDOM = np.random.default_rng(3)
 MATRIX = RANDOM.normal(size=(3, 4))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile.dialect import c_literal
-from transpile.digits import bits_of, nan_bits, number_text
-from transpile.loops import Literal
-from transpile.types import BFLOAT16
+from transpile.ir.loop_ir import Literal
+from transpile.ir.number_text import bits_of, nan_bits, number_text
+from transpile.ir.types import BFLOAT16
 
 HALF, SINGLE, DOUBLE = (np.dtype(n) for n in ("float16", "float32", "float64"))
 

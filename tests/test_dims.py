@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from transpile.dims import (
+from transpile.ir.dims import (
     Dim,
     Symbol,
     bounds,

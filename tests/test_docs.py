@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from transpile import Options
-from transpile.primitive import TABLE
+from transpile.ir.primitive import TABLE
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [

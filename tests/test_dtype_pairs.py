@@ -14,7 +14,7 @@ from rows import edges
 
 import transpile
 from transpile import numpy as jnp
-from transpile.types import DTYPES, SHORT_NAMES
+from transpile.ir.types import DTYPES, SHORT_NAMES
 
 NUMPYS = [d for d in DTYPES if d.kind in "biufc" and d != np.float16]
 NAMES = {SHORT_NAMES[d]: d for d in NUMPYS}

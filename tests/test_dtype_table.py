@@ -10,7 +10,7 @@ from fuzz_numpy.programs import Program, quiet
 
 import transpile
 from transpile.errors import UnsupportedError
-from transpile.types import DTYPES
+from transpile.ir.types import DTYPES
 
 NUMPYS = [d for d in DTYPES if d.kind != "V"]
 QUICK = {"opt_level": 0}

@@ -7,7 +7,7 @@ import pytest
 
 from transpile import dtypes, random
 from transpile import numpy as jnp
-from transpile.types import DTYPES
+from transpile.ir.types import DTYPES
 
 KINDS = (
     np.generic,

@@ -5,13 +5,13 @@ import pytest
 from graphs import lowered, statements_of
 
 from transpile import numpy as jnp
-from transpile.dims import Dim, Symbol
 from transpile.elements import as_index
-from transpile.loops import Apply, Declare, IndexValue, Literal, Load
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import Apply, Declare, IndexValue, Literal, Load
+from transpile.ir.types import INT64
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.run_loops import run
 from transpile.trace import bind
-from transpile.types import INT64
 
 I = Dim.of(Symbol("i", 0, 10))
 

@@ -7,11 +7,11 @@ import pytest
 
 from transpile import toolchain
 from transpile.dialect import C
-from transpile.dims import Dim, Symbol, floor_divide, modulo
 from transpile.errors import InternalError
 from transpile.executable import Lowering
 from transpile.expression import Printer
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol, floor_divide, modulo
+from transpile.ir.loop_ir import (
     Apply,
     Buffer,
     For,
@@ -24,8 +24,8 @@ from transpile.loops import (
     Store,
     Within,
 )
+from transpile.ir.primitive import TABLE
 from transpile.options import Options
-from transpile.primitive import TABLE
 from transpile.render import render
 
 assert Lowering  # importing it fills the table

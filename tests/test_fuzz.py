@@ -10,13 +10,13 @@ from graphs import assert_same_results, random_graph, small_thresholds
 
 from transpile import jit
 from transpile.executable import Lowering
+from transpile.ir.loop_verifier import check
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import PASSES
 from transpile.run_loops import run
 from transpile.schedule import SCHEDULE
 from transpile.transforms.interpret import interpret
-from transpile.well_formed import check
 
 # Each test runs this many graphs, so that a failure names a few and the run stays quick.
 BUNDLE = 50

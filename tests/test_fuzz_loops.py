@@ -10,13 +10,13 @@ from graphs import assert_same_results, small_thresholds
 from loop_graphs import random_loops
 
 from transpile.executable import Lowering
+from transpile.ir.loop_verifier import check
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import PASSES, optimise
 from transpile.run_loops import run
 from transpile.schedule import SCHEDULE
 from transpile.transforms.interpret import interpret
-from transpile.well_formed import check
 
 BUNDLE = 50
 

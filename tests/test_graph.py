@@ -8,9 +8,9 @@ from helpers import ordinary, trace_to_graph
 
 from transpile import xpr
 from transpile.errors import InternalError
-from transpile.graph import Const, Equation, Graph, Source, Var, letters
+from transpile.ir.graph import Const, Equation, Graph, Source, Var, letters
+from transpile.ir.types import ArrayType
 from transpile.primitives import axes, elementwise, linalg, reductions
-from transpile.types import ArrayType
 
 VECTOR = ArrayType((3,), np.dtype("f8"))
 

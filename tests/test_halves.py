@@ -13,11 +13,11 @@ from helpers import evaluate, trace_to_graph
 import transpile as tp
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
+from transpile.ir.types import BFLOAT16, DTYPES, FLOAT16, HALVES, SHORT_NAMES, finfo
 from transpile.passes import optimise
 from transpile.passes.halves import halves
 from transpile.test_util import check_grads
 from transpile.transforms.interpret import interpret
-from transpile.types import BFLOAT16, DTYPES, FLOAT16, HALVES, SHORT_NAMES, finfo
 
 EACH = pytest.mark.parametrize("half", HALVES, ids=[SHORT_NAMES[d] for d in HALVES])
 pytestmark = pytest.mark.filterwarnings(
@@ -467,7 +467,7 @@ sys.modules["ml_dtypes"] = None  # importing it fails
 import numpy as np
 import transpile as tp
 from transpile import numpy as jnp
-from transpile.types import DTYPES, HALVES
+from transpile.ir.types import DTYPES, HALVES
 assert [d.name for d in HALVES] == ["float16"] and len(DTYPES) == 14
 x = np.array([1.5, 3], "f2")
 assert tp.jit(lambda x: x * x)(x).tolist() == [2.25, 9]

@@ -10,7 +10,7 @@ import pytest
 import transpile
 from transpile import ShapeDtypeStruct
 from transpile.errors import UnsupportedError
-from transpile.loops import Buffer, Kernel, Load, Program, Store
+from transpile.ir.loop_ir import Buffer, Kernel, Load, Program, Store
 from transpile.options import Options
 from transpile.schedule.buffers import buffers
 

@@ -12,12 +12,12 @@ from transpile import toolchain
 from transpile.blas import Blas
 from transpile.errors import LibraryNotFoundError
 from transpile.executable import Lowering
+from transpile.ir.types import type_of
 from transpile.lapack import ENVIRONMENT, Lapack, find_lapack, prototypes
 from transpile.options import Options
 from transpile.primitives import decompositions as rows
 from transpile.scipy.linalg import schur, sqrtm
 from transpile.trace import bind, trace_function
-from transpile.types import type_of
 
 C_PROGRAM = r"""
 /* Solves a least squares problem and takes a matrix apart, with no Python in sight. */

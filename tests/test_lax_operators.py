@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import lax
+from transpile.ir.types import DTYPES, SHORT_NAMES, kind_letter
 from transpile.test_util import check_grads
-from transpile.types import DTYPES, SHORT_NAMES, kind_letter
 
 FLOATS = [d for d in DTYPES if kind_letter(d) == "f" and d.itemsize >= 4]
 INTEGERS = [d for d in DTYPES if d.kind in "iu"]

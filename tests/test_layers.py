@@ -14,17 +14,17 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    util errors options dims types digits graph source primitive routines loops walks
-    well_formed nodes pytrees tree_prefixes extended tree tree_util tracer trace keys parameters
-    code_reads guards stored surveys signature surroundings transforms primitives dtypes numpy
-    passes products convolutions fourier scans dot checked_memory run_indices run_loops cost
-    magnitudes reserved_names blas lapack tangles elements inlining bodies placement updates
-    diagonals nest sharing dialect layout sites effort alike directories sealed ownership entry
-    file_locks process_directory cache identity elf commands compilers toolchain own_libraries
-    threads runtime names places sorts cumulative library_calls repeats effects emit lower
-    schedule expression outlined render pipeline load called reserve overlaps executable
-    call_path promotion written platforms arrays stages traces leaves wrapped settings typing
-    functional lax random nn scipy flatten_util ops debug test_util api __init__ __main__
+    util errors options ir nodes pytrees tree_prefixes extended tree tree_util tracer trace keys
+    parameters code_reads guards stored surveys signature surroundings transforms primitives
+    dtypes numpy passes products convolutions fourier scans dot checked_memory run_indices
+    run_loops cost magnitudes reserved_names blas lapack tangles elements inlining bodies
+    placement updates diagonals nest sharing dialect layout sites effort alike directories
+    sealed ownership entry file_locks process_directory cache identity elf commands compilers
+    toolchain own_libraries threads runtime names places sorts cumulative library_calls repeats
+    effects emit lower schedule expression outlined render pipeline load called reserve overlaps
+    executable call_path promotion written platforms arrays stages traces leaves wrapped
+    settings typing functional lax random nn scipy flatten_util ops debug test_util api __init__
+    __main__
 """
 ORDER = DATA_FLOW.split()
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from transpile.dims import Dim, Symbol
 from transpile.errors import InternalError
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -23,9 +23,9 @@ from transpile.loops import (
     Update,
     Within,
 )
+from transpile.ir.loop_verifier import check
+from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.run_loops import run
-from transpile.types import BOOL, FLOAT64, INT64
-from transpile.well_formed import check
 
 N = 4
 I, J = Symbol("i", 0, N), Symbol("j", 0, N)

@@ -5,7 +5,7 @@ import pytest
 from graphs import GraphMaker, loops_of, lowered, statements_of
 from helpers import ordinary, trace_to_graph
 
-from transpile.loops import Call, Declare, Update
+from transpile.ir.loop_ir import Call, Declare, Update
 from transpile.lower import lower
 from transpile.passes import optimise
 from transpile.run_loops import run

@@ -5,7 +5,7 @@ import pytest
 from graphs import loops_of, lowered, module_of, statements_of
 from helpers import assert_equal_values, ordinary, trace_to_graph
 
-from transpile.loops import Alloc, For
+from transpile.ir.loop_ir import Alloc, For
 from transpile.nest import explain, fuse
 from transpile.passes import optimise
 from transpile.run_loops import run

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import transpile as tp
 from transpile import nn
-from transpile.loops import For
+from transpile.ir.loop_ir import For
 
 POINTS = np.array([-3.0, -1.0, 0.0, 1.0, 2.0, 6.0, -0.5])
 SMOOTH = {

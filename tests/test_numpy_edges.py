@@ -10,7 +10,7 @@ from helpers import assert_equal_values, assert_same, evaluate
 
 import transpile
 from transpile.errors import UnsupportedError
-from transpile.types import DTYPES
+from transpile.ir.types import DTYPES
 
 INF, NAN = np.inf, np.nan
 QUICK = {"opt_level": 0}

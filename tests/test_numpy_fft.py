@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import numpy as jnp
-from transpile.types import DTYPES
+from transpile.ir.types import DTYPES
 
 ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 SEVERAL = ["fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2"]

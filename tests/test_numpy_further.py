@@ -103,7 +103,7 @@ def test_no_module_is_forgotten():
         import pkgutil
         from importlib import import_module
         from transpile import primitives
-        from transpile.primitive import TABLE
+        from transpile.ir.primitive import TABLE
         from transpile.tracer import FUNCTIONS, UFUNC_METHODS, Tracer
 
         before = len(TABLE), len(FUNCTIONS), len(UFUNC_METHODS), len(vars(Tracer))

@@ -6,10 +6,10 @@ from helpers import assert_same, shapes, trace_to_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transpile.dims import Dim
 from transpile.errors import TracerIntegerConversionError, UnsupportedError
+from transpile.ir.dims import Dim
+from transpile.ir.types import ArrayType
 from transpile.trace import trace_function
-from transpile.types import ArrayType
 
 bound = st.none() | st.integers(-6, 6)
 slices = st.builds(slice, bound, bound, st.none() | st.sampled_from([-3, -2, -1, 1, 2, 3]))

@@ -9,9 +9,9 @@ from helpers import assert_same, dtypes, ordinary, seeds, trace_to_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transpile.dims import Dim
+from transpile.ir.dims import Dim
+from transpile.ir.types import ArrayType
 from transpile.trace import trace_function
-from transpile.types import ArrayType
 
 SHAPES = [
     (),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import transpile
 from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
-from transpile.types import DTYPES
+from transpile.ir.types import DTYPES
 
 # Those that NumPy sorts by itself: it leaves NaN of bfloat16 anywhere.
 NUMPYS = st.sampled_from([d for d in DTYPES if d.kind != "V"])

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transpile import numpy as jnp
-from transpile.dims import Dim
 from transpile.errors import UnsupportedError
+from transpile.ir.dims import Dim
+from transpile.ir.types import DTYPES, ArrayType
 from transpile.trace import trace_function
 from transpile.tracer import FUNCTIONS as FUNCTIONS_OF_NUMPY
-from transpile.types import DTYPES, ArrayType
 
 A = ordinary("f4", (2, 3, 4), 7)
 M = ordinary("i4", (3, 3), 5)

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from transpile import jit
 from transpile.errors import UnsupportedError
-from transpile.types import DTYPES, SHORT_NAMES
+from transpile.ir.types import DTYPES, SHORT_NAMES
 
 UFUNCS = sorted(
     {f for f in vars(np).values() if isinstance(f, np.ufunc)}

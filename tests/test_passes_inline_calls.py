@@ -8,7 +8,7 @@ import transpile
 from transpile.functional.checkpoint import checkpoint
 from transpile.functional.custom import custom_jvp, custom_vjp, named_call
 from transpile.functional.differentiate import jvp
-from transpile.graph import Const, Equation
+from transpile.ir.graph import Const, Equation
 from transpile.passes.inline_calls import inline_calls
 from transpile.primitives import calls, elementwise
 from transpile.transforms.interpret import interpret

@@ -4,7 +4,7 @@ import numpy as np
 from helpers import ordinary, trace_to_graph
 from passes import assert_same_bits, names
 
-from transpile.graph import Var
+from transpile.ir.graph import Var
 from transpile.passes.outputs import separate_outputs
 from transpile.transforms.interpret import interpret
 

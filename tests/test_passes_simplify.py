@@ -6,7 +6,7 @@ from helpers import ordinary, trace_to_graph
 from passes import SPECIAL, after, graph_of, names, var
 
 from transpile import lax
-from transpile.graph import Const, Equation
+from transpile.ir.graph import Const, Equation
 from transpile.passes.dead_code import dead_code
 from transpile.passes.simplify import simplify
 from transpile.primitives import axes, elementwise, linalg, reductions

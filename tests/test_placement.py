@@ -7,9 +7,9 @@ from helpers import ordinary, trace_to_graph
 
 from transpile.elements import is_unrolled
 from transpile.inlining import cost_of, is_library_product
+from transpile.ir.primitive import TABLE
 from transpile.passes import optimise
 from transpile.placement import Placement
-from transpile.primitive import TABLE
 from transpile.primitives.linalg import dot_general
 
 X = ordinary("f8", (6, 7))

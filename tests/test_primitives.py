@@ -24,11 +24,11 @@ from rows import (
 )
 
 from transpile.executable import Lowering
-from transpile.graph import Const
+from transpile.ir.graph import Const
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, finfo, kind_letter
 from transpile.options import Options
-from transpile.primitive import TABLE
 from transpile.transforms.interpret import interpret
-from transpile.types import DTYPES, HALVES, SHORT_NAMES, finfo, kind_letter
 
 STRICT = Options(extra_cflags=("-Werror",))
 QUICK = Options(opt_level=1, extra_cflags=("-Werror",))

@@ -5,18 +5,18 @@ import pytest
 from helpers import evaluate, leaves
 
 import transpile
-from transpile.dims import Dim, Symbol
 from transpile.errors import UnsupportedError
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.lapack_calls import routine_of
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import ArrayType, type_of
 from transpile.lower import lower
 from transpile.numpy.operands import has_tracer
 from transpile.passes import optimise
-from transpile.primitive import TABLE
 from transpile.primitives import decompositions as rows
-from transpile.routines import routine_of
 from transpile.run_loops import run
 from transpile.test_util import check_grads
 from transpile.trace import bind, trace_function
-from transpile.types import ArrayType, type_of
 
 STRICT = {"extra_cflags": ["-Werror"], "opt_level": 1}
 DTYPES = ["f4", "f8", "c8", "c16"]

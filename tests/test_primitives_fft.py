@@ -9,17 +9,17 @@ from helpers import ordinary
 from programs import run_main, run_sanitized
 
 import transpile
-from transpile.dims import Dim
 from transpile.errors import UnsupportedError
-from transpile.loops import Call
+from transpile.ir.dims import Dim
+from transpile.ir.loop_ir import Call
+from transpile.ir.loop_rewrite import walk
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import ArrayType
 from transpile.lower import lower
 from transpile.options import Options
-from transpile.primitive import TABLE
 from transpile.run_loops import run
 from transpile.test_util import check_grads
 from transpile.trace import trace_function
-from transpile.types import ArrayType
-from transpile.walks import walk
 
 SANITIZED = Options(sanitize=True, opt_level=1)
 

@@ -6,15 +6,15 @@ from helpers import values
 from rows import edges
 
 import transpile
-from transpile.dims import Dim
 from transpile.errors import UnsupportedError
-from transpile.graph import Equation, Graph, Var
+from transpile.ir.dims import Dim
+from transpile.ir.graph import Equation, Graph, Var
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType
 from transpile.lower import lower
-from transpile.primitive import TABLE
 from transpile.primitives.sorting import argsort, sort
 from transpile.run_loops import run
 from transpile.trace import bind
-from transpile.types import DTYPES, SHORT_NAMES, ArrayType
 
 LENGTHS = [1, 2, 5, 48, 49, 300, 9000]
 

@@ -26,19 +26,19 @@ from rule_cases import (
 )
 from rule_checks import CHECKS, Derivatives, assert_near, check, direction, reversed_graph, seeded
 
-from transpile.dims import Dim
 from transpile.errors import InternalError
 from transpile.executable import Lowering
-from transpile.graph import Equation, Graph, Var
+from transpile.ir.dims import Dim
+from transpile.ir.graph import Equation, Graph, Var
+from transpile.ir.primitive import TABLE, Axis
+from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType, finfo, kind_letter
 from transpile.options import Options
-from transpile.primitive import TABLE, Axis
 from transpile.primitives.rules import ByOperand, apply, flat
 from transpile.trace import trace_function
 from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed
 from transpile.transforms.interpret import interpret
 from transpile.transforms.jvp import jvp
-from transpile.types import DTYPES, SHORT_NAMES, ArrayType, finfo, kind_letter
 
 QUICK = Options(opt_level=1, extra_cflags=("-Werror",))
 NAMES = sorted(TABLE)

@@ -8,16 +8,16 @@ from awkward_points import AWKWARD, BASES, INF, NAN, POWERS
 from rows import accepted, arity, drawn
 
 import transpile
-from transpile.graph import live_equations
+from transpile.ir.graph import live_equations
+from transpile.ir.primitive import TABLE, NoRule
+from transpile.ir.types import ArrayType
 from transpile.passes.common_subexpressions import common_subexpressions
 from transpile.passes.simplify import simplify
-from transpile.primitive import TABLE, NoRule
 from transpile.trace import bind, trace_nested
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
 from transpile.transforms.linearize import linearize
 from transpile.transforms.transpose import transpose
-from transpile.types import ArrayType
 
 
 def names(graph):

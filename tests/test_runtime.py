@@ -8,9 +8,9 @@ from rows import accepted
 from transpile import runtime
 from transpile.executable import Lowering
 from transpile.expression import _parsed, column
-from transpile.primitive import TABLE
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import BOOL, DTYPES, HALVES, SHORT_NAMES
 from transpile.runtime import collect, find, items, library_name
-from transpile.types import BOOL, DTYPES, HALVES, SHORT_NAMES
 
 assert Lowering  # importing it fills the table
 

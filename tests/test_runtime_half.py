@@ -11,7 +11,7 @@ import pytest
 from test_runtime_math import COMPILER, FLAGS, HEADERS, WARNINGS, is_gcc
 
 from transpile import runtime
-from transpile.types import BFLOAT16, FLOAT16
+from transpile.ir.types import BFLOAT16, FLOAT16
 
 HALVES = {"f16": FLOAT16, "bf16": BFLOAT16}
 FLOAT, DOUBLE = np.dtype("float32"), np.dtype("float64")

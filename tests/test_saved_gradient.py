@@ -6,8 +6,8 @@ import numpy as np
 from programs import run_main
 
 import transpile
-from transpile.loops import Call
-from transpile.walks import walk
+from transpile.ir.loop_ir import Call
+from transpile.ir.loop_rewrite import walk
 
 TIMES = np.linspace(0, 4, 50)
 TRUTH = {"height": 2.5, "offset": -0.75, "rate": 1.25}

@@ -5,10 +5,10 @@ import pytest
 from graphs import lowered
 from helpers import ordinary
 
+from transpile.ir.loop_rewrite import used_buffers
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.buffers import ALIGNMENT, buffers
-from transpile.walks import used_buffers
 
 
 def chain(turns):

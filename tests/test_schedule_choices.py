@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from transpile import grad, jit, lax
 from transpile import numpy as tnp
-from transpile.dims import Dim, Symbol
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
     Apply,
     Buffer,
     Declare,
@@ -22,10 +22,10 @@ from transpile.loops import (
     Store,
     Update,
 )
+from transpile.ir.loop_rewrite import subexpressions
 from transpile.options import Options
 from transpile.schedule import SCHEDULE, schedule
 from transpile.schedule.choices import choices
-from transpile.walks import subexpressions
 
 
 def numbers(*shape, dtype="f8"):

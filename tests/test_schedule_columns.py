@@ -6,8 +6,8 @@ from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import ordinary
 
 from transpile import hessian, jit
-from transpile.dims import Dim, Symbol
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Declare,
@@ -20,11 +20,11 @@ from transpile.loops import (
     Store,
     Update,
 )
+from transpile.ir.loop_rewrite import accesses, walk
+from transpile.ir.types import FLOAT64
 from transpile.options import Options
 from transpile.schedule.columns import columns, step
 from transpile.schedule.triangles import triangles
-from transpile.types import FLOAT64
-from transpile.walks import accesses, walk
 
 
 @pytest.fixture(autouse=True)

@@ -5,14 +5,14 @@ import pytest
 from graphs import assert_same_results, lowered, module_of, statements_of
 
 from transpile import jit, lax, random
-from transpile.loops import Alloc, Apply, For
+from transpile.ir.loop_ir import Alloc, Apply, For
+from transpile.ir.loop_rewrite import parts
+from transpile.ir.loop_verifier import check
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.blocks import blocks
 from transpile.schedule.collapse import collapse
 from transpile.schedule.draws import DRAWS, draws
-from transpile.walks import parts
-from transpile.well_formed import check
 
 KEY = np.array([1, 7], "u4")
 

@@ -6,12 +6,12 @@ from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import assert_same, ordinary, values
 
 import transpile
-from transpile.loops import Alloc, For, Load, Update
+from transpile.ir.loop_ir import Alloc, For, Load, Update
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.columns import columns
 from transpile.schedule.extremes import extremes
 from transpile.schedule.simd import simd
-from transpile.walks import walk
 
 
 @pytest.fixture

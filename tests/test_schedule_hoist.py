@@ -3,7 +3,7 @@
 import numpy as np
 from graphs import assert_steps_agree, lowered, statements_of
 
-from transpile.loops import Declare, For, Store
+from transpile.ir.loop_ir import Declare, For, Store
 from transpile.numpy.indexing import update_item
 from transpile.options import Options
 from transpile.run_loops import run

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transpile import convolutions, grad, jit, lax
 from transpile import numpy as tnp
 from transpile.convolutions import Axis, Images, images_of, weight_places
-from transpile.loops import Alloc, Call, For
+from transpile.ir.loop_ir import Alloc, Call, For
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule import schedule

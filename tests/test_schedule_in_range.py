@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import lax
-from transpile.loops import Apply, Declare, If
+from transpile.ir.loop_ir import Apply, Declare, If
+from transpile.ir.loop_rewrite import expressions, subexpressions, walk
 from transpile.options import Options
 from transpile.schedule.in_range import in_range
-from transpile.walks import expressions, subexpressions, walk
 
 INDICES = np.array([3, -1, 0, 7, -7, 4, -5, 5, 2, 2**62, -(2**62)])
 

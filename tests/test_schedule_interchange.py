@@ -11,6 +11,7 @@ from helpers import trace_to_graph
 
 from transpile import jit, lax, test_util, vmap
 from transpile.executable import Lowering
+from transpile.ir.loop_verifier import check
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
@@ -18,7 +19,6 @@ from transpile.run_loops import run
 from transpile.schedule import SCHEDULE, element_tiles
 from transpile.schedule.interchange import interchange
 from transpile.transforms.interpret import interpret
-from transpile.well_formed import check
 
 RANDOM = np.random.default_rng(5)
 # One tile, several, several and a rest; several axes.

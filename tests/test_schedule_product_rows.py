@@ -5,10 +5,10 @@ import pytest
 from graphs import assert_steps_agree, loops_of, lowered, module_of
 
 from transpile import jit, lax
-from transpile.loops import Alloc, Call
+from transpile.ir.loop_ir import Alloc, Call
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.product_rows import product_rows
-from transpile.walks import walk
 
 
 @pytest.fixture

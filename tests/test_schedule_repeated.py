@@ -4,8 +4,8 @@ import numpy as np
 from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
-from transpile.dims import Dim, Symbol
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
     Apply,
     Buffer,
     Declare,
@@ -16,11 +16,11 @@ from transpile.loops import (
     Ref,
     Store,
 )
+from transpile.ir.loop_verifier import check
+from transpile.ir.types import FLOAT64
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.repeated import repeated
-from transpile.types import FLOAT64
-from transpile.well_formed import check
 
 I = Symbol("i", 0, 3)
 J = Symbol("j", 0, 3)

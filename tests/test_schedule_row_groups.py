@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile.loops import For, Store
+from transpile.ir.loop_ir import For, Store
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.columns import columns
 from transpile.schedule.extremes import extremes
 from transpile.schedule.row_groups import FEWEST_ROWS, ROWS, row_groups
 from transpile.schedule.simd import simd
-from transpile.walks import walk
 
 
 def of_strips(f, *args):

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transpile import grad, jit, lax
-from transpile.loops import Call, For
+from transpile.ir.loop_ir import Call, For
+from transpile.ir.loop_rewrite import children
 from transpile.options import Options
 from transpile.schedule import schedule
 from transpile.schedule.row_loops import row_loops
 from transpile.schedule.turned_operands import turned_operands
-from transpile.walks import children
 
 module = import_module("transpile.schedule.row_loops")  # the package exports the function
 

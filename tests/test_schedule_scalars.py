@@ -4,14 +4,25 @@ import numpy as np
 from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
-from transpile.dims import Dim, Symbol
-from transpile.loops import Buffer, Call, Declare, For, Kernel, Load, Program, Ref, Store, Update
-from transpile.loops import Literal as Number
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
+    Buffer,
+    Call,
+    Declare,
+    For,
+    Kernel,
+    Load,
+    Program,
+    Ref,
+    Store,
+    Update,
+)
+from transpile.ir.loop_ir import Literal as Number
+from transpile.ir.loop_rewrite import used_buffers
+from transpile.ir.types import FLOAT64
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.scalars import scalars
-from transpile.types import FLOAT64
-from transpile.walks import used_buffers
 
 X = ordinary("f8", (50,))
 I = Symbol("i", 0, 50)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile.loops import For, Update
+from transpile.ir.loop_ir import For, Update
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.scatters import PARTS, number_of_parts, scatters
 from transpile.schedule.simd import simd
-from transpile.walks import walk
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import jit, lax
-from transpile.loops import For, Store
+from transpile.ir.loop_ir import For, Store
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.separated_columns import LONGEST, separated_columns
-from transpile.walks import walk
 
 
 def points(*shape, dtype="f8"):

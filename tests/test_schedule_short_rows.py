@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile.dims import Dim, Symbol
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -24,14 +24,14 @@ from transpile.loops import (
     Store,
     Update,
 )
+from transpile.ir.loop_rewrite import accesses, substitute_index, walk
+from transpile.ir.loop_verifier import check
+from transpile.ir.types import FLOAT64
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.columns import step
 from transpile.schedule.product_rows import product_rows
 from transpile.schedule.short_rows import short_rows
-from transpile.types import FLOAT64
-from transpile.walks import accesses, substitute_index, walk
-from transpile.well_formed import check
 
 
 @pytest.fixture

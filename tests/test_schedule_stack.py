@@ -12,7 +12,8 @@ from stack_usage import stack_of
 
 import transpile
 from transpile import ShapeDtypeStruct, toolchain
-from transpile.loops import Alloc, For
+from transpile.ir.loop_ir import Alloc, For
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.stack import (
     ARRAYS,
@@ -21,7 +22,6 @@ from transpile.schedule.stack import (
     MOST_SLICES,
     STACK,
 )
-from transpile.walks import walk
 
 COMPILER = toolchain.find_compiler(Options())
 

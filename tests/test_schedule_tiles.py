@@ -13,7 +13,7 @@ from graphs import (
 from helpers import ordinary, trace_to_graph
 
 from transpile import jit
-from transpile.loops import Alloc, Call
+from transpile.ir.loop_ir import Alloc, Call
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise

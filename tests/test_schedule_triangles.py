@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transpile import jit
-from transpile.loops import Apply
+from transpile.ir.loop_ir import Apply
+from transpile.ir.loop_rewrite import expressions, subexpressions
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.schedule.split import split
 from transpile.schedule.triangles import triangles
-from transpile.walks import expressions, subexpressions
 
 X = np.random.default_rng(0).random((9, 11))
 

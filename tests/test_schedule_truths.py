@@ -6,11 +6,11 @@ from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import assert_same, ordinary, values
 
 from transpile import lax
-from transpile.loops import Declare
+from transpile.ir.loop_ir import Declare
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.simd import simd
 from transpile.schedule.truths import LONGEST, SHORTEST, truths
-from transpile.walks import walk
 
 
 def in_lanes(f, *args):

@@ -5,10 +5,10 @@ import pytest
 from graphs import assert_steps_agree, lowered, statements_of
 
 from transpile import jit, lax
-from transpile.loops import Call, Store
+from transpile.ir.loop_ir import Call, Store
+from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.turned_operands import turned_operands
-from transpile.walks import walk
 
 LENGTH = 5
 

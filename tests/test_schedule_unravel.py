@@ -5,7 +5,8 @@ import pytest
 from graphs import assert_steps_agree, loops_of, lowered, module_of, statements_of
 from helpers import ordinary
 
-from transpile.loops import Alloc, Declare, For
+from transpile.ir.loop_ir import Alloc, Declare, For
+from transpile.ir.types import type_of
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
@@ -13,7 +14,6 @@ from transpile.schedule.flatten import flatten
 from transpile.schedule.split import split
 from transpile.schedule.unravel import unravel
 from transpile.trace import trace_function
-from transpile.types import type_of
 
 A, B = ordinary("f8", (3, 4)), ordinary("f8", (3, 5), seed=1)
 X = ordinary("f8", (4, 6))

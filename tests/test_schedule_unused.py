@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from transpile.dims import Dim, Symbol
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
     Apply,
     Buffer,
     Declare,
@@ -17,10 +17,10 @@ from transpile.loops import (
     Store,
     Update,
 )
+from transpile.ir.loop_verifier import check
+from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.options import Options
 from transpile.schedule.unused import unused
-from transpile.types import BOOL, FLOAT64, INT64
-from transpile.well_formed import check
 
 X, OUT = Buffer("x", (4,), FLOAT64), Buffer("out", (4,), FLOAT64)
 SYMBOL = Symbol("i", 0, 4)

@@ -6,7 +6,7 @@ from graphs import assert_steps_agree, lowered, module_of, statements_of
 from helpers import ordinary
 
 import transpile
-from transpile.loops import If
+from transpile.ir.loop_ir import If
 from transpile.options import Options
 from transpile.run_loops import FAR, run
 from transpile.schedule.simd import simd

@@ -12,7 +12,7 @@ from special_points import EDGES, INF, ONE, SEVERAL, pairs, spread
 
 import transpile
 from transpile import runtime
-from transpile.primitive import TABLE
+from transpile.ir.primitive import TABLE
 from transpile.scipy import special
 from transpile.test_util import check_grads
 from transpile.trace import bind

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import transpile as tp
-from transpile import graph as graphs
 from transpile import stages, tree
+from transpile.ir import graph as graphs
 
 X = np.arange(12.0).reshape(3, 4)
 Y = np.arange(4.0).astype("f4")

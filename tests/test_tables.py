@@ -98,7 +98,7 @@ def test_rare_rows_are_imported_when_they_are_looked_for():
 import sys
 import numpy as np
 import transpile
-from transpile.primitive import TABLE
+from transpile.ir.primitive import TABLE
 transpile.make_jaxpr(lambda x: np.exp(x).sum())(np.zeros(3))
 assert "transpile.primitives.control" not in sys.modules
 assert TABLE["scan"].kind == "control"

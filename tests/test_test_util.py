@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from transpile import jit, jvp, vjp
-from transpile.primitive import Primitive
+from transpile.ir.primitive import Primitive
 from transpile.primitives.kinds import same_type
 from transpile.primitives.rules import ByOperand, batch_elementwise
 from transpile.test_util import check_grads, check_jvp, check_vjp

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import toolchain
-from transpile.graph import Source
+from transpile.ir.graph import Source
 from transpile.layout import comment_line, comment_text, line_directive, string_literal, text_bytes
 from transpile.options import Options
 

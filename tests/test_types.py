@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transpile.dims import Dim
 from transpile.errors import UnsupportedError
-from transpile.types import ArrayType, broadcast_shapes, check_dtype, type_of
+from transpile.ir.dims import Dim
+from transpile.ir.types import ArrayType, broadcast_shapes, check_dtype, type_of
 
 N = Dim.symbol("n", 1)  # a runtime size
 

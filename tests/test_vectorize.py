@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import transpile
 from transpile import errors, grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
 from transpile.functional.vectorize import named_axis, prefix_axes
-from transpile.types import DTYPES, FLOAT0
+from transpile.ir.types import DTYPES, FLOAT0
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(size=(3, 4))

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from transpile import schedule
-from transpile.dims import Dim, Symbol
 from transpile.errors import InternalError
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -23,10 +23,7 @@ from transpile.loops import (
     Update,
     While,
 )
-from transpile.options import Options
-from transpile.types import BOOL, FLOAT64
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     is_independent,
     loads,
     map_statement,
@@ -34,7 +31,10 @@ from transpile.walks import (
     walk,
     with_bodies,
 )
-from transpile.well_formed import check
+from transpile.ir.loop_verifier import check
+from transpile.ir.types import BOOL, FLOAT64
+from transpile.options import Options
+from transpile.util.frozen_records import replace
 
 I, J = Symbol("i", 0, 8), Symbol("j", 0, 8)
 i, j = Dim.of(I), Dim.of(J)

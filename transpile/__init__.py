@@ -13,8 +13,8 @@ from transpile.api import (
     make_jaxpr,
     xpr,
 )
+from transpile.ir.types import ShapeDtypeStruct
 from transpile.options import Options
-from transpile.types import ShapeDtypeStruct
 from transpile.util.lazy_imports import on_demand
 
 if TYPE_CHECKING:  # what is below is imported when it is first used
@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.functional.gradients import grad, value_and_grad
     from transpile.functional.jacobians import hessian, jacfwd, jacobian, jacrev
     from transpile.functional.vectorize import vmap
+    from transpile.ir.source_info import named_scope
     from transpile.platforms import (
         Device,
         default_backend,
@@ -98,7 +99,6 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         transfer_guard_device_to_host,
         transfer_guard_host_to_device,
     )
-    from transpile.source import named_scope
     from transpile.trace import ensure_compile_time_eval
 
 __getattr__, __dir__ = on_demand(
@@ -143,7 +143,7 @@ __getattr__, __dir__ = on_demand(
             "transfer_guard transfer_guard_device_to_device "
             "transfer_guard_device_to_host transfer_guard_host_to_device"
         ),
-        "transpile.source": "named_scope",
+        "transpile.ir.source_info": "named_scope",
         "transpile.trace": "ensure_compile_time_eval",
     },
 )

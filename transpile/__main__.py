@@ -27,10 +27,10 @@ from transpile import call_path, toolchain
 from transpile.api import jit
 from transpile.cache import Entry, Usage, default_cache
 from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
+from transpile.ir.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
 from transpile.names import identifier, program_name
 from transpile.options import Options
 from transpile.stages import DIALECTS, Lowered
-from transpile.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
 from transpile.util.data_files import PACKAGE
 
 _KNOWN_DIALECTS = (*DIALECTS, "asm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from transpile.graph import Graph
+from transpile.ir.graph import Graph
 from transpile.options import Options
 from transpile.parameters import parameters
 from transpile.wrapped import (

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from transpile.extended import flatten_arrays
+from transpile.ir.types import PYTHON_SCALARS, type_of
 from transpile.numpy.operands import as_array
 from transpile.platforms import check_device
 from transpile.pytrees import EXTENDED
 from transpile.tracer import Tracer
 from transpile.tree import leaves
 from transpile.tree import map as map_leaves
-from transpile.types import PYTHON_SCALARS, type_of
 
 __all__ = [
     "Array",

@@ -12,10 +12,10 @@ from dataclasses import field, replace
 from typing import Any
 
 from transpile.cost import UNBOUNDED
-from transpile.dims import Dim, Index, Symbol, bounds
 from transpile.elements import Elements, convert
-from transpile.graph import Atom, Const, Equation, Graph, Var
-from transpile.loops import Expr, IndexValue, Literal
+from transpile.ir.dims import Dim, Index, Symbol, bounds
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.loop_ir import Expr, IndexValue, Literal
 from transpile.primitives import control as rows
 from transpile.primitives.control_operands import graphs_of, inputs_of, operands_of
 from transpile.util.frozen_records import dataclass

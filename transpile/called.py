@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Site
+from transpile.ir.graph import Site
 
 _TYPE = "void(void *, int, void **)"
 

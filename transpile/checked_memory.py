@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import evaluate, product
 from transpile.errors import InternalError
-from transpile.loops import Buffer
+from transpile.ir.dims import evaluate, product
+from transpile.ir.loop_ir import Buffer
 
 UNWRITTEN = 0
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Equation
+from transpile.ir.graph import Atom, Equation
 from transpile.products import Access, strides_in
 from transpile.util.frozen_records import dataclass
 

@@ -8,8 +8,8 @@ shapes.
 
 from __future__ import annotations
 
-from transpile.dims import Index, Symbol, bounds, product, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Index, Symbol, bounds, product, symbols_of
+from transpile.ir.loop_ir import (
     Apply,
     Call,
     Declare,
@@ -23,9 +23,7 @@ from transpile.loops import (
     Update,
     While,
 )
-from transpile.primitive import TABLE
-from transpile.util.frozen_records import dataclass, once
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     children,
     expressions,
     loads,
@@ -35,6 +33,8 @@ from transpile.walks import (
     walk,
     written,
 )
+from transpile.ir.primitive import TABLE
+from transpile.util.frozen_records import dataclass, once
 
 # A loop with more iterations than this has bounds that are known at run time only.
 UNBOUNDED = 1 << 62

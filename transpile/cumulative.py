@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-from transpile.graph import Equation
-from transpile.loops import Call
+from transpile.ir.graph import Equation
+from transpile.ir.loop_ir import Call
+from transpile.ir.types import SHORT_NAMES
 from transpile.places import Place
-from transpile.types import SHORT_NAMES
 
 # As in the C text: this many elements have a number in the scratch memory.
 _RUN = 1008

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.digits import bits_of, nan_bits, number_text
-from transpile.types import DTYPES, HALVES, SHORT_NAMES
+from transpile.ir.number_text import bits_of, nan_bits, number_text
+from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES
 from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]

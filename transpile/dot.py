@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transpile.graph import Atom, Const, Graph, Var, letters, scalar_text
+from transpile.ir.graph import Atom, Const, Graph, Var, letters, scalar_text
 
 
 def to_dot(graph: Graph) -> str:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from transpile import types
-from transpile.types import FLOAT0, as_dtype, finfo, kind_letter
+from transpile.ir import types
+from transpile.ir.types import FLOAT0, as_dtype, finfo, kind_letter
 
 __all__ = [
     "KeyType",

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from transpile.dims import Index, Shape
 from transpile.errors import UnsupportedError
-from transpile.graph import Var, site_of
-from transpile.loops import Call, Expr, Load, Statement
+from transpile.ir.dims import Index, Shape
+from transpile.ir.graph import Var, site_of
+from transpile.ir.loop_ir import Call, Expr, Load, Statement
 from transpile.placement import Stage
 from transpile.places import Place
 from transpile.util.frozen_records import dataclass

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Index, Shape, Symbol, bounds, is_within, product, symbols_of
-from transpile.graph import Atom, Const, Equation, Graph, Source, Var
-from transpile.loops import Apply, Expr, IndexValue, Literal, Load, Within
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, is_within, product, symbols_of
+from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
+from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
+from transpile.ir.types import BOOL, INT64, kind_letter
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
 from transpile.primitives.elementwise import copy
 from transpile.primitives.linalg import dot_general, free_axes
-from transpile.types import BOOL, INT64, kind_letter
 
 # Reductions of no more elements than this are written out.
 UNROLLED_REDUCTION = 8

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count, islice
 
-from transpile import walks
-from transpile.dims import Dim, Index, Shape, Symbol, substitute
 from transpile.effects import effect
 from transpile.errors import InternalError
-from transpile.graph import Atom, Const
-from transpile.library_calls import Calls
-from transpile.loops import (
+from transpile.ir import loop_rewrite
+from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
+from transpile.ir.graph import Atom, Const
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -27,6 +26,9 @@ from transpile.loops import (
     Store,
     Update,
 )
+from transpile.ir.loop_rewrite import map_expr
+from transpile.ir.types import BOOL, INT64
+from transpile.library_calls import Calls
 from transpile.names import LOOP_NAMES, Names
 from transpile.nest import WHOLE, Fused, Home, Nest, reads_in_place
 from transpile.placement import Scatter, Stage
@@ -34,9 +36,7 @@ from transpile.places import Memory, Place, Variable, View
 from transpile.primitives.reductions import identity, scan_start
 from transpile.repeats import Repeat, plan
 from transpile.sharing import Sharing, stages_of
-from transpile.types import BOOL, INT64
 from transpile.util.frozen_records import cached_property
-from transpile.walks import map_expr
 
 
 class Emitter:
@@ -353,7 +353,7 @@ class Emitter:
 
     def _resolved(self, expr: Expr, values: Mapping[Symbol, Index], reader: Stage | None) -> Expr:
         def resolve(part: Expr) -> Expr:
-            part = walks.map_indices(part, lambda i: substitute(i, values))
+            part = loop_rewrite.map_indices(part, lambda i: substitute(i, values))
             return self._load(reader, part) if isinstance(part, Load) else part
 
         return map_expr(expr, resolve)
@@ -420,7 +420,7 @@ class Emitter:
 def _tested(subscript: Expr, tests: tuple[Expr, ...]) -> Expr | None:
     """What a subscript was made of, if it is computed and a test asks whether they are equal."""
     sides = {arg for t in tests if isinstance(t, Apply) and t.op == "equal" for arg in t.args}
-    parts = (p for p in walks.subexpressions(subscript) if isinstance(p, Apply))
+    parts = (p for p in loop_rewrite.subexpressions(subscript) if isinstance(p, Apply))
     return next((p for p in parts if p in sides), None)
 
 

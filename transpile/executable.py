@@ -20,8 +20,8 @@ from transpile.cache import Entry, default_cache
 from transpile.called import Calls
 from transpile.entry import PROGRAM, THREADS, DamagedError
 from transpile.errors import CompilerNotFoundError, InternalError, LibraryNotFoundError
-from transpile.graph import Donated, Equation, Graph
 from transpile.identity import own_digest
+from transpile.ir.graph import Donated, Equation, Graph
 from transpile.load import Library, load_entry, with_tables
 from transpile.options import Options
 from transpile.overlaps import unshared
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import tempfile
 
     from transpile import names, pipeline
-    from transpile.loops import Program
+    from transpile.ir.loop_ir import Program
     from transpile.pipeline import Steps
     from transpile.render import Text
 else:

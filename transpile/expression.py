@@ -17,12 +17,12 @@ import numpy as np
 
 from transpile import runtime
 from transpile.dialect import Dialect, suffix
-from transpile.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.errors import InternalError
-from transpile.loops import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within
+from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
+from transpile.ir.loop_ir import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import BFLOAT16, BOOL, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
 from transpile.magnitudes import OF_ANGLES
-from transpile.primitive import TABLE
-from transpile.types import BFLOAT16, BOOL, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
 from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import FLOAT64
 from transpile.numpy.operands import as_array, convert
 from transpile.numpy.operands import error as located
 from transpile.pytrees import TreeDef
 from transpile.tracer import named
 from transpile.tree import flatten
-from transpile.types import FLOAT64
 from transpile.util.frozen_records import dataclass
 
 Shape = tuple[Any, ...]

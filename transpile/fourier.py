@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Index, Shape, Symbol
-from transpile.graph import Atom, Equation
+from transpile.ir.dims import Dim, Index, Shape, Symbol
+from transpile.ir.graph import Atom, Equation
+from transpile.ir.types import SHORT_NAMES, real_dtype
 from transpile.products import strides_in
-from transpile.types import SHORT_NAMES, real_dtype
 from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transpile.digits import number_bytes
+from transpile.ir.number_text import number_bytes
 
 # The kinds; as in the C file.
 ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, ARRAY, FUNCTION = range(8)

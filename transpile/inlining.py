@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.dims import Index, bounds, product
 from transpile.elements import is_unrolled
-from transpile.graph import Atom, Const, Equation, Graph, Var
-from transpile.primitive import Primitive
+from transpile.ir.dims import Index, bounds, product
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.primitive import Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
 from transpile.primitives.linalg import dot_general, free_axes

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.digits import number_bytes
 from transpile.extended import one_level
+from transpile.ir.number_text import number_bytes
+from transpile.ir.types import PYTHON_SCALARS
 from transpile.tracer import Tracer
-from transpile.types import PYTHON_SCALARS
 
 ndarray = np.ndarray
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Source
-from transpile.loops import Buffer, Program
-from transpile.types import HALVES
+from transpile.ir.graph import Source
+from transpile.ir.loop_ir import Buffer, Program
+from transpile.ir.types import HALVES
 from transpile.util.escapes import one_line
 
 # The longest line.

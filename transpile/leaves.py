@@ -7,13 +7,13 @@ from typing import Any
 
 from transpile import tree
 from transpile.extended import flatten_arrays
-from transpile.graph import Graph, Var
+from transpile.ir.graph import Graph, Var
+from transpile.ir.source_info import shown, user_source
+from transpile.ir.types import PYTHON_SCALARS
 from transpile.parameters import Bound
 from transpile.signature import Signature, describe, function_name, inner, unique_identifiers
-from transpile.source import shown, user_source
 from transpile.trace import constant
 from transpile.tracer import Tracer
-from transpile.types import PYTHON_SCALARS
 
 
 class OnLeaves:

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 
 from transpile.convolutions import Convolution
 from transpile.cumulative import sum_call, sum_workspace
-from transpile.dims import Dim, Index, Symbol
 from transpile.errors import InternalError
 from transpile.fourier import Transform, transform_calls, transform_flops, transform_function
-from transpile.graph import Atom, Const
-from transpile.loops import Call, For, Load, Statement
+from transpile.ir.dims import Dim, Index, Symbol
+from transpile.ir.graph import Atom, Const
+from transpile.ir.lapack_calls import Routine
+from transpile.ir.loop_ir import Call, For, Load, Statement
+from transpile.ir.types import SHORT_NAMES
 from transpile.placement import Stage
 from transpile.places import Memory, Place
 from transpile.products import Product, stacked, workspace_bytes
-from transpile.routines import Routine
 from transpile.sorts import sort_calls, sort_workspace
-from transpile.types import SHORT_NAMES
 
 LoopName = Callable[[int], str]
 

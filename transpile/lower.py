@@ -9,16 +9,16 @@ from collections.abc import Iterator
 
 from transpile.emit import Emitter, kernel_scope
 from transpile.errors import UnsupportedError
-from transpile.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
-from transpile.loops import Buffer, Kernel, Program
+from transpile.ir.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
+from transpile.ir.loop_ir import Buffer, Kernel, Program
+from transpile.ir.loop_rewrite import used_buffers
+from transpile.ir.types import MOST, size_of
 from transpile.names import names_at_file_scope, program_name
 from transpile.nest import WHOLE, Fused, Nest, explain, fuse
 from transpile.placement import Stage
 from transpile.places import Memory, Place, Variable
 from transpile.sharing import Sharing, stages_of
-from transpile.types import MOST, size_of
 from transpile.util.fp_environment import in_usual_modes
-from transpile.walks import used_buffers
 
 # A kernel's comment quotes at most this many lines of Python.
 LONGEST_COMMENT = 6

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from transpile.cost import UNBOUNDED
-from transpile.dims import bounds
-from transpile.loops import Apply, Declare, Expr, IndexValue, Literal, Ref, Statement
-from transpile.types import FLOAT32, FLOAT64
-from transpile.walks import parts, walk
+from transpile.ir.dims import bounds
+from transpile.ir.loop_ir import Apply, Declare, Expr, IndexValue, Literal, Ref, Statement
+from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.types import FLOAT32, FLOAT64
 
 # Functions of angles that have a version for ordinary ones, which are exact up to here.
 OF_ANGLES = frozenset({"sin", "cos", "tan"})

@@ -19,16 +19,16 @@ from dataclasses import field
 
 from transpile.bodies import Bodies, wholes
 from transpile.diagonals import diagonals
-from transpile.dims import Dim, Index, Shape, Symbol, product, symbols_of
-from transpile.graph import Atom, Graph, Var
 from transpile.inlining import CHEAP, SUBSCRIPT_COST, Survey, cost_of
-from transpile.loops import Apply, Expr, Load
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product, symbols_of
+from transpile.ir.graph import Atom, Graph, Var
+from transpile.ir.loop_ir import Apply, Expr, Load
+from transpile.ir.loop_rewrite import subexpressions
+from transpile.ir.primitive import TABLE
 from transpile.placement import Placement, Stage
-from transpile.primitive import TABLE
 from transpile.primitives.indexing import dynamic_slice, gather
 from transpile.updates import updates_in_time
 from transpile.util.frozen_records import dataclass
-from transpile.walks import subexpressions
 
 # Kinds of stages that stand between loops, and read their operands from memory.
 WHOLE = ("call", "control", "effect")

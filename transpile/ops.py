@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import BOOL, finfo, kind_letter
 from transpile.nn.operands import operand
 from transpile.numpy.at import at
 from transpile.numpy.operands import Array, as_array, index_of
 from transpile.numpy.operands import error as located
 from transpile.tracer import named
-from transpile.types import BOOL, finfo, kind_letter
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 

@@ -7,8 +7,8 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from transpile.ir.source_info import shown
 from transpile.keys import KEYWORDS, concrete, describe, ndarray, static_key
-from transpile.source import shown
 from transpile.util.frozen_records import dataclass
 
 

@@ -15,9 +15,10 @@ from transpile import toolchain
 from transpile.blas import Blas, SharedLibrary
 from transpile.cost import is_brief, program_cost
 from transpile.entry import PROGRAM
-from transpile.graph import Donated, Graph
+from transpile.ir.graph import Donated, Graph
+from transpile.ir.loop_ir import Call, Program
+from transpile.ir.loop_rewrite import walk
 from transpile.lapack import Lapack
-from transpile.loops import Call, Program
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
@@ -27,7 +28,6 @@ from transpile.schedule.split import split
 from transpile.threads import pool_for
 from transpile.util.frozen_records import cached_property, replace
 from transpile.util.gc_pause import without_collector
-from transpile.walks import walk
 
 
 class Steps:

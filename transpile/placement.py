@@ -15,18 +15,8 @@ from dataclasses import field
 
 from transpile.bodies import Bodies, Control, NoBodies
 from transpile.convolutions import Convolution, as_convolution
-from transpile.dims import (
-    Dim,
-    Index,
-    Shape,
-    Symbol,
-    recombine,
-    row_major,
-    unravel,
-)
 from transpile.elements import Elements, as_index, is_unrolled, merged_index
 from transpile.fourier import Transform, as_transform
-from transpile.graph import Atom, Equation, Graph, Source, Var, has_effect
 from transpile.inlining import (
     CHEAP,
     LARGEST_EXPRESSION,
@@ -35,16 +25,26 @@ from transpile.inlining import (
     is_library_product,
     spreads,
 )
-from transpile.loops import Expr, Literal, Load
+from transpile.ir.dims import (
+    Dim,
+    Index,
+    Shape,
+    Symbol,
+    recombine,
+    row_major,
+    unravel,
+)
+from transpile.ir.graph import Atom, Equation, Graph, Source, Var, has_effect
+from transpile.ir.lapack_calls import Routine, routine_of
+from transpile.ir.loop_ir import Expr, Literal, Load
+from transpile.ir.loop_rewrite import subexpressions
+from transpile.ir.types import BOOL, ArrayType
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise, indexing
 from transpile.primitives.linalg import dot_general
 from transpile.products import Product, as_product
-from transpile.routines import Routine, routine_of
 from transpile.scans import is_library_sum
-from transpile.types import BOOL, ArrayType
 from transpile.util.frozen_records import dataclass
-from transpile.walks import subexpressions
 
 
 @dataclass(eq=False)

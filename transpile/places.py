@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Index, Shape, unravel
-from transpile.graph import Atom, Const
-from transpile.loops import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
+from transpile.ir.dims import Index, Shape, unravel
+from transpile.ir.graph import Atom, Const
+from transpile.ir.loop_ir import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
 from transpile.names import Names
 from transpile.util.frozen_records import dataclass, replace
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from transpile.dims import Dim, Index, Shape, Symbol, product, recombine, row_major
 from transpile.errors import InternalError
-from transpile.graph import Atom, Equation
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product, recombine, row_major
+from transpile.ir.graph import Atom, Equation
 from transpile.primitives.linalg import free_axes
 from transpile.util.frozen_records import dataclass
 

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile import effort, runtime, walks
+from transpile import effort, runtime
 from transpile.alike import functions_and_calls
 from transpile.dialect import C, Dialect
-from transpile.dims import Index, Symbol, symbols_of
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
-from transpile.lapack import Libraries, notes, prototypes
-from transpile.layout import FILTERS, WIDTH, complex_types, line_directive, signature, type_text
-from transpile.loops import (
+from transpile.ir import loop_rewrite
+from transpile.ir.dims import Index, Symbol, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -38,19 +37,7 @@ from transpile.loops import (
     Update,
     While,
 )
-from transpile.magnitudes import ordinary_angles
-from transpile.names import Names
-from transpile.options import Options
-from transpile.outlined import outlined
-from transpile.primitives.reductions import identity
-from transpile.schedule.stack import STACK
-from transpile.sites import call_text, helpers_of, includes_of, site_text
-from transpile.types import BOOL, HALVES, INT64
-from transpile.util.data_files import data_directory
-from transpile.util.fp_environment import in_usual_modes
-from transpile.util.frozen_records import dataclass
-from transpile.util.lazy_imports import Later, importing
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     deciding,
     declared_names,
     names_in,
@@ -59,6 +46,20 @@ from transpile.walks import (
     walk,
     written,
 )
+from transpile.ir.types import BOOL, HALVES, INT64
+from transpile.lapack import Libraries, notes, prototypes
+from transpile.layout import FILTERS, WIDTH, complex_types, line_directive, signature, type_text
+from transpile.magnitudes import ordinary_angles
+from transpile.names import Names
+from transpile.options import Options
+from transpile.outlined import outlined
+from transpile.primitives.reductions import identity
+from transpile.schedule.stack import STACK
+from transpile.sites import call_text, helpers_of, includes_of, site_text
+from transpile.util.data_files import data_directory
+from transpile.util.fp_environment import in_usual_modes
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_imports import Later, importing
 
 if TYPE_CHECKING:
     import jinja2
@@ -139,7 +140,7 @@ class _Renderer:
         kernels = [self._kernel(k) for k in program.kernels]
         constants = [self._constant(b, header[:-2] + ".bin") for b in program.constants]
         dtypes = {b.dtype for b in self.buffers.values()}
-        is_complex = any(d.kind == "c" for d in dtypes) or walks.computes_complex(program)
+        is_complex = any(d.kind == "c" for d in dtypes) or loop_rewrite.computes_complex(program)
         entry = signature(program.name, parameters := self._parameters())
         self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}

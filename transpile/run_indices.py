@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from transpile.dims import Atom, Dim, Index, Symbol, bounds
 from transpile.errors import InternalError
+from transpile.ir.dims import Atom, Dim, Index, Symbol, bounds
 
 
 @lru_cache(maxsize=65536)

@@ -15,11 +15,12 @@ import numpy as np
 
 from transpile.checked_memory import Memory, Team, Workspace
 from transpile.convolutions import elements, one_image, weight_places
-from transpile.dims import Index, Shape, evaluate, product
 from transpile.errors import InternalError
 from transpile.fourier import KINDS
-from transpile.graph import Site
-from transpile.loops import (
+from transpile.ir.dims import Index, Shape, evaluate, product
+from transpile.ir.graph import Site
+from transpile.ir.lapack_calls import Routine
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -41,10 +42,9 @@ from transpile.loops import (
     While,
     Within,
 )
-from transpile.primitive import TABLE
-from transpile.routines import Routine
+from transpile.ir.loop_rewrite import seen_by
+from transpile.ir.primitive import TABLE
 from transpile.run_indices import compiled
-from transpile.walks import seen_by
 
 # What the functions of ordinary angles give for others: anything that will be noticed.
 FUNCTIONS, LARGEST_ANGLE, FAR = ("sin", "cos", "tan"), 2.0**40, -777.0

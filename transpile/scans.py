@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from transpile.dims import product
-from transpile.graph import Equation
+from transpile.ir.dims import product
+from transpile.ir.graph import Equation
 from transpile.primitives.reductions import cumsum
 
 # Rows of fewer elements are a loop like any other, which fuses with what is around it.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.dims import Dim, substitute
-from transpile.graph import Atom, Var
-from transpile.loops import Load
+from transpile.ir.dims import Dim, substitute
+from transpile.ir.graph import Atom, Var
+from transpile.ir.loop_ir import Load
 from transpile.nest import Fused, Nest
 from transpile.placement import Stage
 from transpile.primitives import control as rows

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Index, product
 from transpile.errors import UnsupportedError
-from transpile.graph import Equation
-from transpile.loops import Call, Load
+from transpile.ir.dims import Index, product
+from transpile.ir.graph import Equation
+from transpile.ir.loop_ir import Call, Load
+from transpile.ir.types import SHORT_NAMES, kind_letter, real_dtype
 from transpile.places import Place
 from transpile.primitives.sorting import argsort
-from transpile.types import SHORT_NAMES, kind_letter, real_dtype
 
 # The bits of the fraction of a float; and how the helpers call integers.
 _FRACTION = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}

@@ -17,12 +17,12 @@ import numpy as np
 
 from transpile import errors
 from transpile.code_reads import global_names
-from transpile.graph import Const
-from transpile.primitive import TABLE
+from transpile.ir.graph import Const
+from transpile.ir.primitive import TABLE
+from transpile.ir.source_info import user_source
+from transpile.ir.types import SHORT_NAMES
 from transpile.signature import function_name
-from transpile.source import user_source
 from transpile.trace import bind
-from transpile.types import SHORT_NAMES
 
 T = TypeVar("T")
 # What a traced index of an array that is not traced ends in.

@@ -6,7 +6,7 @@ remainder: after n of them the text is 2**n times as long, and so is the time to
 
 from __future__ import annotations
 
-from transpile.graph import Graph, Var
+from transpile.ir.graph import Graph, Var
 from transpile.primitives.axes import reshape
 
 # A chain of more reshapes than this is cut.

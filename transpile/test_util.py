@@ -25,8 +25,7 @@ import numpy as np
 from transpile import tree
 from transpile.functional.differentiate import jvp, vjp
 from transpile.functional.flat import is_inexact, value_type
-from transpile.signature import function_name, type_text
-from transpile.types import (
+from transpile.ir.types import (
     BFLOAT16,
     FLOAT16,
     FLOAT32,
@@ -35,6 +34,7 @@ from transpile.types import (
     finfo,
     real_dtype,
 )
+from transpile.signature import function_name, type_text
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile import errors
-from transpile.dims import Dim
 from transpile.extended import has_extended_type
-from transpile.graph import Atom, Var
-from transpile.source import assigned_name, user_source
-from transpile.types import ArrayType
+from transpile.ir.dims import Dim
+from transpile.ir.graph import Atom, Var
+from transpile.ir.source_info import assigned_name, user_source
+from transpile.ir.types import ArrayType
 from transpile.util.lazy_registry import Rest, Table
 
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.dims import Index, bounds, symbols_of
-from transpile.loops import Expr, Load
+from transpile.ir.dims import Index, bounds, symbols_of
+from transpile.ir.loop_ir import Expr, Load
+from transpile.ir.loop_rewrite import subexpressions
 from transpile.placement import Scatter
 from transpile.primitives.indexing import dynamic_update_slice
-from transpile.walks import subexpressions
 
 
 def updates_in_time(found: Scatter, key: str) -> bool:

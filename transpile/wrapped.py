@@ -16,8 +16,10 @@ from typing import Any, cast
 import numpy as np
 
 from transpile import tree
-from transpile.graph import Graph
 from transpile.guards import Watch
+from transpile.ir.graph import Graph
+from transpile.ir.source_info import user_source
+from transpile.ir.types import PYTHON_SCALARS, ArrayType
 from transpile.keys import Rejected, abstract, ndarray
 from transpile.leaves import OnLeaves, output_names
 from transpile.options import Options
@@ -31,13 +33,11 @@ from transpile.signature import (
     place_of,
     signature,
 )
-from transpile.source import user_source
 from transpile.stages import Lowered, Traced
 from transpile.surroundings import retried
 from transpile.surveys import survey
 from transpile.trace import current_trace, trace_function
 from transpile.traces import OfFunction, Traces
-from transpile.types import PYTHON_SCALARS, ArrayType
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy_logging import Log

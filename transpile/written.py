@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Donated, Graph
+from transpile.ir.graph import Donated, Graph
 from transpile.overlaps import overlap, overlaps_itself
 from transpile.signature import Signature
 

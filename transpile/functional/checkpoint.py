@@ -13,13 +13,13 @@ from typing import Any
 from transpile import tree
 from transpile.extended import flatten_arrays
 from transpile.functional.custom import bind_function, finished, traced_call
+from transpile.ir.primitive import Primitive
+from transpile.ir.source_info import user_source
 from transpile.parameters import parameters
-from transpile.primitive import Primitive
 from transpile.primitives.checkpoint import Policy
 from transpile.primitives.checkpoint import checkpoint as checkpoint_row
 from transpile.primitives.rules import apply
 from transpile.signature import function_name
-from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.tracer import Tracer, named
 from transpile.util.frozen_records import dataclass

@@ -17,14 +17,14 @@ from transpile.extended import flatten_arrays
 from transpile.functional.custom_rules import Call, JvpRule, VjpRule
 from transpile.functional.flat import flatten_function, is_inexact, value_type, zero
 from transpile.functional.stand_ins import Parts, zero_like
-from transpile.graph import Graph
+from transpile.ir.graph import Graph
+from transpile.ir.primitive import Primitive
+from transpile.ir.source_info import function_source, user_source
 from transpile.parameters import parameters
-from transpile.primitive import Primitive
 from transpile.primitives.calls import bind_call, custom_jvp_call, custom_vjp_call
 from transpile.primitives.calls import named_call as named_call_row
 from transpile.primitives.rules import apply
 from transpile.signature import function_name, inner, place_of
-from transpile.source import function_source, user_source
 from transpile.trace import current_trace, the_trace, trace_nested
 from transpile.tracer import Tracer, named
 from transpile.transforms.closed import Closed

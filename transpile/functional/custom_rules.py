@@ -19,12 +19,12 @@ from transpile.functional.stand_ins import (
     standing_in,
     traced,
 )
+from transpile.ir.source_info import user_source
+from transpile.ir.types import FLOAT0, ArrayType, kind_letter
 from transpile.primitives.calls import Backward, Flags, Values
 from transpile.primitives.rules import apply
 from transpile.signature import function_name, type_text
-from transpile.source import user_source
 from transpile.tracer import Tracer
-from transpile.types import FLOAT0, ArrayType, kind_letter
 from transpile.util.frozen_records import dataclass
 
 

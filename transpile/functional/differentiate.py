@@ -23,15 +23,15 @@ from transpile.functional.flat import (
     value_type,
     zero,
 )
-from transpile.graph import Graph
+from transpile.ir.graph import Graph
+from transpile.ir.source_info import user_source
+from transpile.ir.types import FLOAT0, ArrayType, kind_letter
 from transpile.signature import describe, function_name, type_text
-from transpile.source import user_source
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp as push_forward
 from transpile.transforms.linearize import Linearized
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
-from transpile.types import FLOAT0, ArrayType, kind_letter
 from transpile.util.frozen_records import dataclass
 
 # ---------------------------------------------------------------------------------- forward mode

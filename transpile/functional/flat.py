@@ -13,19 +13,19 @@ import numpy as np
 from transpile import tree
 from transpile.executable import Executable, Lowering
 from transpile.extended import flatten_arrays
-from transpile.graph import Atom, Const, Graph, Var
+from transpile.ir.graph import Atom, Const, Graph, Var
+from transpile.ir.source_info import function_source, user_source
+from transpile.ir.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
 from transpile.leaves import result_leaf
 from transpile.options import Options
 from transpile.parameters import parameters
 from transpile.primitives.rules import zeros
 from transpile.signature import describe, function_name, inner, unique_identifiers
-from transpile.source import function_source, user_source
 from transpile.surroundings import retried
 from transpile.trace import current_trace, trace_nested
 from transpile.tracer import Tracer
 from transpile.transforms.closed import Closed
 from transpile.transforms.interpret import interpret, interpret_up_to
-from transpile.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.wrapped import BoundWrapped, Wrapped

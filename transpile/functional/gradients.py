@@ -19,9 +19,9 @@ from transpile.functional.flat import (
     jitted_like,
     value_type,
 )
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType, kind_letter
 from transpile.signature import function_name
-from transpile.source import user_source
-from transpile.types import ArrayType, kind_letter
 from transpile.util.frozen_records import dataclass
 
 

@@ -33,15 +33,15 @@ from transpile.functional.gradients import (
     named_like,
 )
 from transpile.functional.unit_vectors import at_unit_vectors
-from transpile.graph import Graph
+from transpile.ir.graph import Graph
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType, kind_letter
 from transpile.primitives.rules import reshaped, transposed, zeros
-from transpile.source import user_source
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, rewritten
 from transpile.transforms.closed import apply as apply_graph
 from transpile.transforms.linearize import linearize as linearize_graph
 from transpile.transforms.transpose import transpose
-from transpile.types import ArrayType, kind_letter
 from transpile.util.frozen_records import dataclass
 
 Blocks = dict[tuple[int, int], Any]  # by the numbers of the result's and of the argument's leaf

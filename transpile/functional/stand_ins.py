@@ -13,10 +13,10 @@ import numpy as np
 from transpile import tree
 from transpile.extended import flatten_arrays
 from transpile.functional.flat import is_inexact, value_type, zero
+from transpile.ir.types import FLOAT0, ArrayType
 from transpile.primitives.rules import spread
 from transpile.trace import constant
 from transpile.tracer import Tracer
-from transpile.types import FLOAT0, ArrayType
 from transpile.util.frozen_records import dataclass
 
 

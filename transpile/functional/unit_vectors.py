@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape, product
-from transpile.graph import Atom, Const, Equation, Graph, Var
-from transpile.primitive import Axis
+from transpile.ir.dims import Shape, product
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.primitive import Axis
+from transpile.ir.types import INT64
 from transpile.primitives.linalg import free_axes
 from transpile.primitives.rules import apply, reshaped, spread, transposed
 from transpile.trace import the_trace
@@ -22,7 +23,6 @@ from transpile.transforms.batch import spread as batched_results
 from transpile.transforms.closed import Environment, name_after
 from transpile.transforms.closed import apply as apply_graph
 from transpile.transforms.linearize import free_variables, partition
-from transpile.types import INT64
 
 
 def at_unit_vectors(graph: Graph, values: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.dims import Index
 from transpile.extended import flatten_arrays
 from transpile.functional.flat import (
     Flat,
@@ -24,14 +23,15 @@ from transpile.functional.flat import (
     value_type,
 )
 from transpile.functional.gradients import named_like
-from transpile.primitive import Axis
+from transpile.ir.dims import Index
+from transpile.ir.primitive import Axis
+from transpile.ir.source_info import user_source
+from transpile.ir.types import FLOAT0
 from transpile.primitives.rules import spread
 from transpile.signature import describe, type_text
-from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.tracer import UNKNOWN
 from transpile.transforms.batch import batch
-from transpile.types import FLOAT0
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 
 Axes = list[int | None]  # for each leaf the mapped axis, None where it is not mapped

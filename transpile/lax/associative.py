@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.ir.source_info import user_source
 from transpile.lax.bodies import outside
-from transpile.source import user_source
 from transpile.trace import current_trace
 
 __all__ = ["associative_scan"]

@@ -22,15 +22,15 @@ from transpile.functional.flat import (
     run_outside,
     value_type,
 )
-from transpile.graph import Const, Graph, Var
+from transpile.ir.graph import Const, Graph, Var
+from transpile.ir.source_info import function_source, user_source
+from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
 from transpile.leaves import result_leaf
 from transpile.numpy.operands import convert
 from transpile.signature import function_name, inner, unique_identifiers
-from transpile.source import function_source, user_source
 from transpile.surroundings import retried
 from transpile.trace import constant, trace_nested
 from transpile.tracer import UNKNOWN, Tracer, named
-from transpile.types import BOOL, PYTHON_SCALARS, ArrayType
 from transpile.util.frozen_records import dataclass
 
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Graph
+from transpile.ir.graph import Atom, Graph
+from transpile.ir.source_info import user_source
+from transpile.ir.types import PYTHON_SCALARS, kind_letter, type_of
 from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, outside, trace_body
 from transpile.lax.carries import check_branches
 from transpile.lax.loops import under_name
 from transpile.primitives import control
 from transpile.primitives.calls import bind_call
-from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.tracer import Tracer
 from transpile.transforms.closed import apply
-from transpile.types import PYTHON_SCALARS, kind_letter, type_of
 from transpile.wrapped import is_jit_disabled
 
 __all__ = ["cond", "platform_dependent", "switch"]

@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from transpile.ir.source_info import function_source, user_source
+from transpile.ir.types import ArrayType
 from transpile.nodes import KeyPath, keystr
 from transpile.pytrees import TreeDef
 from transpile.signature import function_name, inner, type_text
-from transpile.source import function_source, user_source
-from transpile.types import ArrayType
 from transpile.util.escapes import one_line
 
 Kinds = Sequence[ArrayType]

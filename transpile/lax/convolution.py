@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
+from transpile.ir.types import BOOL
 from transpile.lax.convolution_shapes import (
     ConvGeneralDilatedDimensionNumbers,
     conv_dimension_numbers,
@@ -33,7 +34,6 @@ from transpile.numpy.operands import transpose_to
 from transpile.primitives.convolution import conv_general_dilated as row
 from transpile.primitives.windows import dilated
 from transpile.trace import bind
-from transpile.types import BOOL
 
 __all__ = [
     "conv",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from transpile.dims import Index
+from transpile.ir.dims import Index
 from transpile.numpy.operands import error as located
 from transpile.primitives.windows import dilated, window_count, windowed_shape
 

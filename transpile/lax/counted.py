@@ -12,7 +12,9 @@ import numpy as np
 from transpile import tree
 from transpile.extended import flatten_arrays
 from transpile.functional.vectorize import vmap
-from transpile.graph import Var
+from transpile.ir.graph import Var
+from transpile.ir.source_info import user_source
+from transpile.ir.types import INT64, ArrayType
 from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, outside, trace_body
 from transpile.lax.carries import check_carry, component_named
 from transpile.lax.loops import (
@@ -28,10 +30,8 @@ from transpile.lax.loops import (
 from transpile.primitives import axes, control, elementwise
 from transpile.primitives.calls import bind_call
 from transpile.signature import type_text
-from transpile.source import user_source
 from transpile.trace import bind, current_trace
 from transpile.tracer import UNKNOWN, Tracer
-from transpile.types import INT64, ArrayType
 from transpile.wrapped import is_jit_disabled
 
 __all__ = ["fori_loop", "map"]

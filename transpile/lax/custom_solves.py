@@ -11,13 +11,13 @@ import numpy as np
 
 from transpile import tree
 from transpile.functional.differentiate import linear_transpose, linearize
-from transpile.graph import Graph
+from transpile.ir.graph import Graph
+from transpile.ir.source_info import user_source
 from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, outside, trace_body
 from transpile.primitives.calls import bind_call, custom_jvp_call
 from transpile.primitives.linear_solve import custom_linear_solve as linear_solve_row
 from transpile.primitives.rules import zeros
 from transpile.signature import function_name
-from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.transforms.closed import apply
 from transpile.transforms.jvp import push

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
 from transpile.lax.kinds import GatherDimensionNumbers, ScatterDimensionNumbers
 from transpile.numpy.operands import error as located
 

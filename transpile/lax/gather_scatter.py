@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
-from transpile.graph import Const
+from transpile.ir.dims import Shape
+from transpile.ir.graph import Const
+from transpile.ir.types import INT64
 from transpile.lax.gather_checks import check_gather, check_scatter
 from transpile.lax.kinds import (
     GatherDimensionNumbers,
@@ -27,7 +28,6 @@ from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise
 from transpile.primitives import indexing as rows
 from transpile.trace import bind
-from transpile.types import INT64
 from transpile.util.frozen_records import dataclass
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
 from transpile.lax.operands import (
     Array,
     array,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any, NamedTuple
 
-from transpile.source import user_source
+from transpile.ir.source_info import user_source
 
 __all__ = [
     "AccuracyMode",

@@ -11,7 +11,9 @@ import numpy as np
 
 from transpile import errors, tree
 from transpile.extended import flatten_arrays
-from transpile.graph import Atom, Graph
+from transpile.ir.graph import Atom, Graph
+from transpile.ir.source_info import user_source
+from transpile.ir.types import BOOL, ArrayType
 from transpile.lax.bodies import (
     Body,
     Leaves,
@@ -25,10 +27,8 @@ from transpile.lax.carries import check_carry, component_of
 from transpile.primitives import control
 from transpile.primitives.calls import bind_call
 from transpile.signature import type_text
-from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.tracer import Tracer
-from transpile.types import BOOL, ArrayType
 from transpile.wrapped import is_jit_disabled
 
 __all__ = ["scan", "while_loop"]

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Const
+from transpile.ir.graph import Const
+from transpile.ir.types import BOOL, finfo, kind_letter
 from transpile.lax.kinds import RoundingMethod
 from transpile.lax.operands import (
     Array,
@@ -38,7 +39,6 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import bits
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
-from transpile.types import BOOL, finfo, kind_letter
 
 __all__ = [
     "bitcast_convert_type",

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Shape
 from transpile.extended import has_extended, moved
-from transpile.graph import Const
+from transpile.ir.dims import Dim, Shape
+from transpile.ir.graph import Const
+from transpile.ir.types import BOOL, PYTHON_SCALARS, check_dtype, kind_letter, type_of
 from transpile.numpy.operands import (
     PYTHON_TYPES,
     Function,
@@ -29,7 +30,6 @@ from transpile.trace import bind, current_trace, trace_function
 from transpile.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
 from transpile.tree import flatten, unflatten
-from transpile.types import BOOL, PYTHON_SCALARS, check_dtype, kind_letter, type_of
 
 Array = Any  # a Tracer, an ndarray, or a Python scalar
 DType = np.dtype[Any]

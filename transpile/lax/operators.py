@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.primitive import Primitive
+from transpile.ir.types import is_half
 from transpile.lax.operands import (
     Array,
     DType,
@@ -26,11 +28,9 @@ from transpile.lax.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.operands import weaken
-from transpile.primitive import Primitive
 from transpile.primitives import bits
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
-from transpile.types import is_half
 
 Unary = Callable[[Array], Any]
 Binary = Callable[[Array, Array], Any]

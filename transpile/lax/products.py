@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
+from transpile.ir.types import INT64
 from transpile.lax.kinds import FftType, PrecisionLike, RaggedDotDimensionNumbers
 from transpile.lax.operands import (
     Array,
@@ -29,7 +30,6 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import linalg
 from transpile.trace import bind
-from transpile.types import INT64
 
 __all__ = [
     "batch_matmul",

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape, product
 from transpile.functional.vectorize import vmap
-from transpile.graph import Graph
+from transpile.ir.dims import Shape, product
+from transpile.ir.graph import Graph
+from transpile.ir.primitive import Primitive
+from transpile.ir.types import ArrayType
 from transpile.lax.operands import (
     Array,
     array,
@@ -36,14 +38,12 @@ from transpile.numpy.operands import (
     unsupported,
 )
 from transpile.numpy.operands import error as located
-from transpile.primitive import Primitive
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
 from transpile.primitives.reductions import identity
 from transpile.trace import bind, trace_nested
 from transpile.tracer import Tracer
 from transpile.tree import flatten, unflatten
-from transpile.types import ArrayType
 
 __all__ = [
     "cumlogsumexp",

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import product
 from transpile.functional.vectorize import vmap
+from transpile.ir.dims import product
+from transpile.ir.types import INT64
 from transpile.lax.counted import fori_loop
 from transpile.numpy.linalg.common import adjoint, identity
 from transpile.numpy.linalg.solving import triangular
 from transpile.numpy.operands import fill, reshape_to
 from transpile.primitives.rules import apply
-from transpile.types import INT64
 
 
 def over_batch(function: Callable[..., Any], *ranks: int) -> Callable[..., Any]:

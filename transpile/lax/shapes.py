@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Shape, product
+from transpile.ir.dims import Dim, Shape, product
+from transpile.ir.types import broadcast_shapes as numpys_broadcast_shapes
 from transpile.lax.operands import (
     Array,
     array,
@@ -34,7 +35,6 @@ from transpile.numpy.operands import (
 )
 from transpile.primitives import axes as rows
 from transpile.trace import bind
-from transpile.types import broadcast_shapes as numpys_broadcast_shapes
 
 __all__ = [
     "broadcast",

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
+from transpile.ir.types import INT64
 from transpile.lax.operands import (
     Array,
     array,
@@ -31,7 +32,6 @@ from transpile.primitives import elementwise
 from transpile.primitives import indexing as rows
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import INT64
 
 __all__ = [
     "dynamic_index_in_dim",

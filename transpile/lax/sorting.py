@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import INT64, kind_letter
 from transpile.lax.operands import Array, array, dtype_argument, of_dtype, public, spelled
 from transpile.lax.shapes import axis_in
 from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, slice_axis, strengthen
@@ -18,7 +19,6 @@ from transpile.numpy.sorting import argsort_along, reverse, sort_along
 from transpile.primitives import reductions
 from transpile.primitives.sorting import along_axis
 from transpile.trace import bind
-from transpile.types import INT64, kind_letter
 
 __all__ = [
     "approx_max_k",

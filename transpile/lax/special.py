@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from transpile.ir.primitive import Primitive
 from transpile.lax.operands import (
     Array,
     aligned,
@@ -15,7 +16,6 @@ from transpile.lax.operands import (
     same_dtypes,
 )
 from transpile.numpy.operands import weaken
-from transpile.primitive import Primitive
 from transpile.primitives import special as rows
 from transpile.trace import bind
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
 from transpile.functional.vectorize import vmap
-from transpile.graph import Const
+from transpile.ir.dims import Shape
+from transpile.ir.graph import Const
+from transpile.ir.primitive import Primitive
+from transpile.ir.types import ArrayType
 from transpile.lax.convolution_shapes import padtype_to_pads
 from transpile.lax.loops import scan
 from transpile.lax.operands import (
@@ -24,7 +26,6 @@ from transpile.lax.operands import (
 from transpile.lax.reductions import combination
 from transpile.numpy.operands import broadcast_in_dim, reshape_to, slice_axis, transpose_to
 from transpile.numpy.operands import error as located
-from transpile.primitive import Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise, windows
 from transpile.primitives import reductions as rows
@@ -33,7 +34,6 @@ from transpile.primitives.windows import dilated, windowed_shape
 from transpile.trace import bind, trace_nested
 from transpile.tracer import Tracer
 from transpile.tree import flatten, unflatten
-from transpile.types import ArrayType
 
 __all__ = ["reduce_window", "reduce_window_shape_tuple"]
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.custom import stop_gradient
+from transpile.ir.types import BOOL, FLOAT32, INT64, computed_dtype
 from transpile.nn.normalization import logsumexp, softmax
 from transpile.nn.operands import public
 from transpile.numpy.operands import Array, as_array
 from transpile.numpy.operands import error as located
-from transpile.types import BOOL, FLOAT32, INT64, computed_dtype
 
 
 @public

@@ -13,9 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from transpile import random
+from transpile.ir.types import FLOAT64, real_dtype
 from transpile.numpy.at import at
 from transpile.numpy.operands import error as located
-from transpile.types import FLOAT64, real_dtype
 
 __all__ = [
     "Initializer",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.custom import custom_jvp, stop_gradient
+from transpile.ir.types import BOOL, FLOAT64, computed_dtype
 from transpile.nn.operands import array_dtype, inexact, public
 from transpile.numpy.operands import (
     Array,
@@ -18,7 +19,6 @@ from transpile.numpy.operands import (
     result_dtype,
 )
 from transpile.numpy.operands import error as located
-from transpile.types import BOOL, FLOAT64, computed_dtype
 
 
 def _axes(x: Any, axis: Any) -> tuple[int, ...]:

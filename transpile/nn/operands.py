@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Const
+from transpile.ir.graph import Const
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import FLOAT64, PYTHON_SCALARS, check_dtype, kind_letter
 from transpile.numpy.operands import Array, Function
 from transpile.numpy.operands import error as located
-from transpile.primitive import TABLE
 from transpile.trace import bind
 from transpile.tracer import Tracer, named
-from transpile.types import FLOAT64, PYTHON_SCALARS, check_dtype, kind_letter
 
 
 def public(implementation: Function) -> Function:

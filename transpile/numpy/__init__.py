@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as _numpy
 
-from transpile import types
 from transpile.dtypes import issubdtype
+from transpile.ir import types
+from transpile.ir.types import finfo
 from transpile.numpy import arrays_of_lists
 from transpile.numpy.at import at
 from transpile.numpy.operands import EXPORTS
 from transpile.tracer import RARE_FUNCTIONS
-from transpile.types import finfo
 from transpile.util.lazy_imports import imported
 
 # The modules of the functions that most programs use.

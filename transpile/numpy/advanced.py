@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Shape
+from transpile.ir.dims import Dim, Shape
+from transpile.ir.types import BOOL, INT64
 from transpile.numpy.operands import (
     as_operand,
     broadcast_in_dim,
@@ -32,7 +33,6 @@ from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, gather
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import BOOL, INT64
 from transpile.util.frozen_records import dataclass
 
 WRAP = "wrap"

@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Equation
+from transpile.ir.graph import Equation
+from transpile.ir.primitive import Linear
+from transpile.ir.source_info import user_source
+from transpile.ir.types import BOOL
 from transpile.numpy.indexing import (
     Selection,
     is_item,
@@ -30,14 +33,11 @@ from transpile.numpy.operands import (
     unsupported,
 )
 from transpile.numpy.operands import error as located
-from transpile.primitive import Linear
 from transpile.primitives import axes as rows
 from transpile.primitives.indexing import COMBINES
 from transpile.primitives.rules import apply
-from transpile.source import user_source
 from transpile.trace import current_trace
 from transpile.tracer import BINARY, UFUNC_METHODS, Tracer
-from transpile.types import BOOL
 
 # ---------------------------------------------------------------------------------------- storing
 

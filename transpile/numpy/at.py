@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import type_of
 from transpile.numpy.advanced import check_mode
 from transpile.numpy.indexing import get_item, set_item, update_item
 from transpile.numpy.operands import as_array, as_operand, convert, fill, has_tracer
@@ -19,7 +20,6 @@ from transpile.primitives import elementwise
 from transpile.trace import bind, trace_function
 from transpile.tracer import Tracer, add_property
 from transpile.transforms.interpret import interpret
-from transpile.types import type_of
 
 
 def at(x: Any) -> At:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import BOOL
 from transpile.numpy.operands import (
     Array,
     as_array,
@@ -23,7 +24,6 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import sum
 from transpile.numpy.shapes import ravel
 from transpile.numpy.ufuncs import call
-from transpile.types import BOOL
 
 UINT8 = np.dtype("uint8")
 _ORDERS = {"big": np.arange(7, -1, -1, dtype=UINT8), "little": np.arange(8, dtype=UINT8)}

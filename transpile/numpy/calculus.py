@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import BOOL, FLOAT64
 from transpile.numpy.operands import (
     NOTHING,
     Array,
@@ -25,7 +26,6 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import sum
 from transpile.numpy.ufuncs import call
 from transpile.tracer import Tracer
-from transpile.types import BOOL, FLOAT64
 
 
 @implements(np.diff)

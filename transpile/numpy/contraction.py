@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import BOOL
 from transpile.numpy.operands import (
     as_array,
     broadcast_in_dim,
@@ -26,7 +27,6 @@ from transpile.numpy.reductions import reduce_axes
 from transpile.numpy.shapes import diagonal
 from transpile.numpy.ufuncs import call
 from transpile.primitives import reductions
-from transpile.types import BOOL
 from transpile.util.frozen_records import dataclass
 
 Label = Any  # a letter, a number, or ("...", position from the end)

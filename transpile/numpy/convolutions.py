@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
-from transpile.graph import Const
+from transpile.ir.dims import Shape
+from transpile.ir.graph import Const
+from transpile.ir.types import BOOL, INT64, computed_dtype
 from transpile.numpy.operands import (
     Array,
     as_array,
@@ -27,7 +28,6 @@ from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace import bind
-from transpile.types import BOOL, INT64, computed_dtype
 
 # Up to as many terms are written out; more are a sum over windows.
 WRITTEN_OUT = 16

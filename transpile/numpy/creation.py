@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim
+from transpile.ir.dims import Dim
+from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.numpy.operands import (
     EXPORTS,
     Array,
@@ -38,7 +39,6 @@ from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.trace import bind, current_trace
 from transpile.tracer import FUNCTIONS, Tracer
-from transpile.types import BOOL, FLOAT64, INT64
 
 
 def _makes(function: Any, in_trace: bool = False) -> Callable[[Function], Function]:

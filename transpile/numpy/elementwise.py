@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import BOOL, FLOAT32, FLOAT64, is_bfloat16, kind_letter
 from transpile.numpy.operands import (
     NOTHING,
     Array,
@@ -34,7 +35,6 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-from transpile.types import BOOL, FLOAT32, FLOAT64, is_bfloat16, kind_letter
 
 
 @implements(np.where)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim
+from transpile.ir.dims import Dim
+from transpile.ir.types import FLOAT32, real_dtype
 from transpile.numpy.joins import roll
 from transpile.numpy.operands import (
     EXPORTS,
@@ -28,7 +29,6 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives.fft import fft as row
 from transpile.trace import bind
-from transpile.types import FLOAT32, real_dtype
 
 _OPPOSITE = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
 _INVERSE = ("ifft", "irfft")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import product
+from transpile.ir.dims import product
+from transpile.ir.types import COMPLEX128, FLOAT32, FLOAT64, INT64
 from transpile.numpy.operands import (
     Array,
     as_array,
@@ -28,7 +29,6 @@ from transpile.numpy.sorting import accepts_more
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, scatter
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import COMPLEX128, FLOAT32, FLOAT64, INT64
 
 # Three roundings of single precision are less than a sixtieth of a bin, of so many.
 _MOST_SINGLE_BINS = 1 << 16

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Shape, bounds
-from transpile.graph import Const
+from transpile.ir.dims import Dim, Shape, bounds
+from transpile.ir.graph import Const
+from transpile.ir.types import BOOL, INT64
 from transpile.numpy.advanced import Entry, entries, known_value, plan, take_planned
 from transpile.numpy.operands import (
     as_array,
@@ -33,7 +34,6 @@ from transpile.primitives import elementwise
 from transpile.primitives.indexing import COMBINES, PROMISED, dynamic_update_slice, scatter
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-from transpile.types import BOOL, INT64
 from transpile.util.frozen_records import dataclass
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import SHORT_NAMES
 from transpile.numpy.elementwise import where
 from transpile.numpy.operands import (
     EXPORTS,
@@ -28,7 +29,6 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace import bind
 from transpile.tracer import FUNCTIONS, Tracer, add_method, add_property
-from transpile.types import SHORT_NAMES
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import INT64
 from transpile.numpy.operands import (
     Array,
     add_methods,
@@ -36,7 +37,6 @@ from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import INT64
 
 # --------------------------------------------------------------------------------- concatenate
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape, product
+from transpile.ir.dims import Shape, product
+from transpile.ir.primitive import Axis
+from transpile.ir.types import ArrayType, broadcast_shapes
 from transpile.numpy.operands import (
     EXPORTS,
     Array,
@@ -28,10 +30,8 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.shapes import expand_dims
-from transpile.primitive import Axis
 from transpile.trace import trace_nested
 from transpile.transforms.batch import spread
-from transpile.types import ArrayType, broadcast_shapes
 
 
 def over_examples(function: Callable[..., Any], size: Any, arrays: Sequence[Any]) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import FLOAT64, real_dtype
 from transpile.numpy.operands import (
     Array,
     as_array,
@@ -19,7 +20,6 @@ from transpile.numpy.reductions import keep_dimensions, max, min, sum
 from transpile.numpy.ufuncs import call
 from transpile.primitives import decompositions, elementwise
 from transpile.trace import bind
-from transpile.types import FLOAT64, real_dtype
 
 
 @implements(np.linalg.norm)

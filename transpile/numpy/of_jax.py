@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import broadcast_shapes
 from transpile.numpy.at import at
 from transpile.numpy.operands import EXPORTS, Array, axis_of
 from transpile.numpy.operands import error as located
 from transpile.tracer import Tracer
-from transpile.types import broadcast_shapes
 
 Function = Callable[..., Any]
 

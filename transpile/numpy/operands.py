@@ -16,18 +16,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.exceptions import AxisError, ComplexWarning
 
-from transpile.dims import Dim, Shape, product
 from transpile.errors import TracerError, TranspileError, UnsupportedError
 from transpile.extended import has_extended, moved
-from transpile.graph import Const, Var
-from transpile.numpy.memory import GIVE_VIEWS, with_own_memory
-from transpile.primitives import axes as rows
-from transpile.primitives import elementwise, reductions
-from transpile.primitives.rules import reshaped, transposed
-from transpile.source import user_source
-from transpile.trace import bind, current_trace
-from transpile.tracer import FUNCTIONS, RARE_FUNCTIONS, UFUNC_METHODS, Tracer, add_method, named
-from transpile.types import (
+from transpile.ir.dims import Dim, Shape, product
+from transpile.ir.graph import Const, Var
+from transpile.ir.source_info import user_source
+from transpile.ir.types import (
     BOOL,
     COMPLEX128,
     FLOAT64,
@@ -37,6 +31,12 @@ from transpile.types import (
     broadcast_shapes,
     check_dtype,
 )
+from transpile.numpy.memory import GIVE_VIEWS, with_own_memory
+from transpile.primitives import axes as rows
+from transpile.primitives import elementwise, reductions
+from transpile.primitives.rules import reshaped, transposed
+from transpile.trace import bind, current_trace
+from transpile.tracer import FUNCTIONS, RARE_FUNCTIONS, UFUNC_METHODS, Tracer, add_method, named
 from transpile.util.lazy_registry import Table
 
 Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape, product
+from transpile.ir.dims import Shape, product
+from transpile.ir.types import FLOAT64, INT64, kind_letter
 from transpile.numpy.operands import (
     NOTHING,
     Array,
@@ -28,7 +29,6 @@ from transpile.primitives.indexing import CLIP, gather
 from transpile.primitives.sorting import along_axis
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import FLOAT64, INT64, kind_letter
 
 # ------------------------------------------------------------------------------------------ rows
 

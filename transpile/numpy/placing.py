@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import BOOL, INT64
 from transpile.numpy import elementwise
 from transpile.numpy.indexing import content, set_item
 from transpile.numpy.operands import (
@@ -39,7 +40,6 @@ from transpile.primitives import axes as rows
 from transpile.primitives.indexing import FILL, scatter
 from transpile.trace import bind
 from transpile.tracer import FUNCTIONS, Tracer
-from transpile.types import BOOL, INT64
 
 
 def _in_place(function: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

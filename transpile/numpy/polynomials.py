@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Const
+from transpile.ir.graph import Const
+from transpile.ir.types import FLOAT64
 from transpile.numpy.convolutions import convolve
 from transpile.numpy.creation import vander
 from transpile.numpy.operands import (
@@ -35,7 +36,6 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import FLOAT64
 
 
 @implements(np.polyval)

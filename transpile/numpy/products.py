@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
+from transpile.ir.types import FLOAT32, FLOAT64, broadcast_shapes
 from transpile.numpy.operands import (
     Array,
     NumpyErrors,
@@ -32,7 +33,6 @@ from transpile.numpy.shapes import diagonal, expand_dims, moveaxis, ravel
 from transpile.numpy.ufuncs import SPECIAL, call, resolve
 from transpile.primitives import linalg
 from transpile.trace import bind
-from transpile.types import FLOAT32, FLOAT64, broadcast_shapes
 
 Axes = Sequence[int]
 

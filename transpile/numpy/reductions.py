@@ -7,8 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape, product
-from transpile.graph import Const
+from transpile.ir.dims import Shape, product
+from transpile.ir.graph import Const
+from transpile.ir.primitive import Primitive
+from transpile.ir.types import (
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    check_dtype,
+    kind_letter,
+    real_dtype,
+)
 from transpile.numpy.operands import (
     NOTHING,
     Array,
@@ -32,20 +43,9 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.ufuncs import call
-from transpile.primitive import Primitive
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
 from transpile.trace import bind
-from transpile.types import (
-    BOOL,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INT64,
-    check_dtype,
-    kind_letter,
-    real_dtype,
-)
 
 
 @lru_cache(maxsize=256)

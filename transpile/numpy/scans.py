@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import product
+from transpile.ir.dims import product
+from transpile.ir.primitive import Primitive
 from transpile.numpy.operands import (
     Array,
     add_methods,
@@ -21,7 +22,6 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import accumulator
-from transpile.primitive import Primitive
 from transpile.primitives import reductions as rows
 from transpile.trace import bind
 

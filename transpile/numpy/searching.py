@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import COMPLEX128, FLOAT64, INT64, kind_letter
 from transpile.numpy.operands import (
     Array,
     as_array,
@@ -21,7 +22,6 @@ from transpile.primitives import elementwise as rows
 from transpile.primitives.indexing import CLIP, PROMISED, gather
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-from transpile.types import COMPLEX128, FLOAT64, INT64, kind_letter
 
 
 def take(x: Any, indices: Any, mode: str = PROMISED) -> Any:

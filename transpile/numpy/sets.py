@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import BOOL, INT64, kind_letter
 from transpile.numpy.operands import (
     Array,
     as_array,
@@ -30,7 +31,6 @@ from transpile.numpy.searching import count_before, take
 from transpile.numpy.sorting import accepts_more, argsort_along, iota, sort_along
 from transpile.primitives.indexing import FILL, scatter
 from transpile.trace import bind
-from transpile.types import BOOL, INT64, kind_letter
 
 # --------------------------------------------------------------------------------- known lengths
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Shape, floor_divide, product
+from transpile.ir.dims import Dim, Shape, floor_divide, product
 from transpile.numpy.operands import (
     Array,
     add_methods,

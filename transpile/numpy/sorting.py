@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import product
+from transpile.ir.dims import product
+from transpile.ir.types import COMPLEX128, INT64
 from transpile.numpy.operands import (
     EXPORTS,
     Array,
@@ -34,7 +35,6 @@ from transpile.primitives import sorting as rows
 from transpile.trace import bind, trace_function
 from transpile.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
-from transpile.types import COMPLEX128, INT64
 
 # -------------------------------------------------------------------------- more than NumPy has
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import FLOAT64
 from transpile.numpy.bessel import LARGE, SMALL
 from transpile.numpy.calculus import diff
 from transpile.numpy.elementwise import where
@@ -23,7 +24,6 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.numpy.scans import cumsum
 from transpile.numpy.ufuncs import call
-from transpile.types import FLOAT64
 
 
 @implements(np.unwrap)

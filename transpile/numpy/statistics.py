@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import FLOAT64, check_dtype
 from transpile.numpy.elementwise import clip
 from transpile.numpy.operands import (
     NOTHING,
@@ -31,7 +32,6 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import FLOAT64, check_dtype
 
 
 @implements(np.average)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import BOOL, INT64
 from transpile.numpy import elementwise
 from transpile.numpy.advanced import from_start
 from transpile.numpy.indexing import get_item
@@ -41,7 +42,6 @@ from transpile.primitives.elementwise import copy
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace import bind
 from transpile.tracer import Tracer, add_method
-from transpile.types import BOOL, INT64
 
 
 def traced(value: Any) -> Any:

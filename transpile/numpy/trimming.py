@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import INT64
 from transpile.numpy.elementwise import where
 from transpile.numpy.joins import repeat
 from transpile.numpy.operands import (
@@ -27,7 +28,6 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace import bind
-from transpile.types import INT64
 
 accepts_more("total_repeat_length")(repeat)
 

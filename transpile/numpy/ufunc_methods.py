@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import product
-from transpile.graph import Const
+from transpile.ir.dims import product
+from transpile.ir.graph import Const
+from transpile.ir.types import BOOL, INT64
 from transpile.numpy.operands import (
     NOTHING,
     Array,
@@ -57,7 +58,6 @@ from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
 from transpile.trace import bind
 from transpile.tracer import UFUNC_METHODS, Tracer
-from transpile.types import BOOL, INT64
 
 _SUMS: dict[Any, Any] = {np.add: sum, np.multiply: prod}
 _EXTREMES: dict[Any, Any] = {np.maximum: max, np.minimum: min}

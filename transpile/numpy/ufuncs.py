@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.primitive import BY_UFUNC, Primitive
+from transpile.ir.types import BOOL, INT64, PYTHON_SCALARS, check_dtype, computed_dtype, kind_letter
 from transpile.numpy.operands import (
     Array,
     DType,
@@ -32,11 +34,9 @@ from transpile.numpy.operands import (
     weaken,
 )
 from transpile.numpy.operands import error as located
-from transpile.primitive import BY_UFUNC, Primitive
 from transpile.primitives import elementwise as rows
 from transpile.trace import bind, current_trace
 from transpile.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
-from transpile.types import BOOL, INT64, PYTHON_SCALARS, check_dtype, computed_dtype, kind_letter
 from transpile.util.lazy_registry import Table
 
 Operands = Sequence[Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transpile.graph import Equation, Graph
+from transpile.ir.graph import Equation, Graph
 from transpile.passes.barriers import remove_barriers
 from transpile.passes.canonical_products import canonical_products
 from transpile.passes.common_subexpressions import common_subexpressions

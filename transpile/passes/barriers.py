@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transpile.graph import Atom, Equation, Graph
-from transpile.passes.rewrite import Builder, rewrite
+from transpile.ir.graph import Atom, Equation, Graph
+from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.primitives.elementwise import optimization_barrier
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from transpile.graph import Atom, Equation, Graph
-from transpile.passes.rewrite import Builder, rewrite
+from transpile.ir.graph import Atom, Equation, Graph
+from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.primitives.axes import transpose
 from transpile.primitives.linalg import dot_general, free_axes
 

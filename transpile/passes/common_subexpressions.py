@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transpile.graph import Atom, Equation, Graph, has_effect
-from transpile.passes.rewrite import Builder, rewrite
+from transpile.ir.graph import Atom, Equation, Graph, has_effect
+from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.primitives import elementwise
 
 

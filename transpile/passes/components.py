@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transpile.dims import product
-from transpile.graph import Atom, Equation, Graph
-from transpile.passes.rewrite import Builder, rewrite
+from transpile.ir.dims import product
+from transpile.ir.graph import Atom, Equation, Graph
+from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.primitives import axes
 
 MOST_COMPONENTS = 4

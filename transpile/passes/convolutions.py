@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Index, product
-from transpile.graph import Atom, Const, Equation
-from transpile.passes.rewrite import Builder
+from transpile.ir.dims import Index, product
+from transpile.ir.graph import Atom, Const, Equation
+from transpile.ir.graph_rewrite import Builder
+from transpile.ir.types import FLOAT32, FLOAT64
 from transpile.passes.windows import MOST_PHASES, in_phases, phase_shifts, shifted
 from transpile.primitives import axes, elementwise, linalg, reductions, windows
 from transpile.primitives.convolution import conv_general_dilated
-from transpile.types import FLOAT32, FLOAT64
 
 # Axes of space that runtime_c/conv.h knows, and the operations that are worth calling it.
 SPACE, WORTH_A_CALL = 3, 1 << 14

@@ -3,7 +3,7 @@ branches, with all that they alone need."""
 
 from __future__ import annotations
 
-from transpile.graph import Graph, live_equations
+from transpile.ir.graph import Graph, live_equations
 
 
 def dead_code(graph: Graph) -> Graph:

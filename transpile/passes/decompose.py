@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.types import INT64
 from transpile.passes.convolutions import simpler_convolution
-from transpile.passes.rewrite import Builder, rewrite
 from transpile.passes.windows import without_windows
 from transpile.primitives import axes, elementwise, reductions
-from transpile.types import INT64
 
 # Products of up to three factors stay within 2 ulp of the exact power.
 LARGEST_EXPANDED_POWER = 4

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph
-from transpile.passes.rewrite import Builder, rewrite
-from transpile.primitive import TABLE
+from transpile.ir.graph import Atom, Const, Equation, Graph
+from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import BOOL, INT64
 from transpile.primitives import axes, elementwise
-from transpile.types import BOOL, INT64
 
 # A table of less than this is as good as a formula.
 SHORTEST = 4

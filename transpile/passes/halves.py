@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph, Var
-from transpile.passes.rewrite import Builder, rewrite
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, computed_dtype
 from transpile.primitives import bits, elementwise, reductions
-from transpile.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, computed_dtype
 
 # Rows that read halves and write them without computing: by their kind, and by themselves.
 _MOVING_KINDS = ("view", "generate", "piecewise", "scan", "scatter", "control", "effect")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import compress
 
-from transpile.graph import Atom, Equation, Graph, Var, has_effect
-from transpile.passes.rewrite import Builder, rewrite
+from transpile.ir.graph import Atom, Equation, Graph, Var, has_effect
+from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.primitives import calls
 from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
 from transpile.util.frozen_records import replace

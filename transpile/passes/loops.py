@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from transpile.graph import Atom, Const, Equation, Graph, Var, has_effect, live_equations
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect, live_equations
+from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.types import BOOL
 from transpile.passes.inline_calls import inlined
-from transpile.passes.rewrite import Builder, rewrite
 from transpile.primitives import axes, elementwise
 from transpile.primitives import control as rows
 from transpile.primitives.control_graphs import chosen, others
@@ -22,7 +23,6 @@ from transpile.primitives.control_operands import (
     operands_of,
     rebuilt,
 )
-from transpile.types import BOOL
 from transpile.util.frozen_records import replace
 
 # What is computed in every iteration rather than read from memory: an operation or two an element.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transpile.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.primitives.axes import broadcast_in_dim
 from transpile.primitives.elementwise import copy
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph, Var, has_effect
-from transpile.passes.rewrite import Builder, rewrite
-from transpile.primitive import TABLE, Primitive
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect
+from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.primitive import TABLE, Primitive
+from transpile.ir.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
 from transpile.primitives import axes, elementwise, indexing, linalg
 from transpile.primitives.reductions import identity
 from transpile.trace import evaluate
-from transpile.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
 from transpile.util.frozen_records import once
 
 # Larger results are cheaper to compute again than to keep as text in the program.

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from transpile.graph import Atom, Equation, Graph, Var
-from transpile.passes.rewrite import Builder, rewrite
+from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.primitives.axes import (
     broadcast_in_dim,
     concatenate,

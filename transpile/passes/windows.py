@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Index
-from transpile.graph import Atom, Const, Equation
-from transpile.passes.rewrite import Builder
-from transpile.primitive import TABLE
+from transpile.ir.dims import Index
+from transpile.ir.graph import Atom, Const, Equation
+from transpile.ir.graph_rewrite import Builder
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import INT64
 from transpile.primitives import axes, elementwise, reductions, windows
-from transpile.types import INT64
 
 # Windows of as many taps are written out; sums and extremes of more go axis by axis, and others are
 # a loop.

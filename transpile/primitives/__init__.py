@@ -1,10 +1,10 @@
-"""The rows, by family, in `transpile.primitive.TABLE`.
+"""The rows, by family, in `transpile.ir.primitive.TABLE`.
 
 Those that any trace uses are imported with the functions that use them. The others are imported by
 what makes such rows, or when the table is asked for one, or for all.
 """
 
-from transpile.primitive import RARE_ROWS
+from transpile.ir.primitive import RARE_ROWS
 from transpile.util.lazy_imports import imported
 
 _FAMILIES = (

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape, product, row_major, unravel
-from transpile.graph import Const
-from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.ir.dims import Shape, product, row_major, unravel
+from transpile.ir.graph import Const
+from transpile.ir.primitive import Axis, Linear, Primitive, register
+from transpile.ir.types import ArrayType
 from transpile.primitives.kinds import view
 from transpile.primitives.rules import apply, in_front, linear, reshaped, spread
-from transpile.types import ArrayType
 
 # ----------------------------------------------------------------------------------- broadcasts
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitive import Axis, Primitive, register
+from transpile.ir.primitive import Axis, Primitive, register
+from transpile.ir.types import ArrayType, kind_letter
 from transpile.primitives.kinds import elementwise
 from transpile.primitives.rules import ByOperand, apply, flat
-from transpile.types import ArrayType, kind_letter
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:

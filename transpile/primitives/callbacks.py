@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import UnsupportedError
-from transpile.graph import Equation, Graph, Var
-from transpile.primitive import Axis, Primitive, register
+from transpile.ir.graph import Equation, Graph, Var
+from transpile.ir.primitive import Axis, Primitive, register
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType, type_of
 from transpile.primitives.calls import bind_call
 from transpile.primitives.control import scan
-from transpile.source import user_source
 from transpile.trace import the_trace
-from transpile.types import ArrayType, type_of
 
 # What a program prints by itself: text, and the numbers of operands.
 Message = tuple[str | int, ...]

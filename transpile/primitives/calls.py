@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
-from transpile.graph import Graph, Source, Var
-from transpile.primitive import TABLE, Axis, Primitive, register
+from transpile.ir.graph import Graph, Source, Var
+from transpile.ir.primitive import TABLE, Axis, Primitive, register
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType, type_of
 from transpile.primitives.rules import apply, in_front
-from transpile.source import user_source
 from transpile.trace import bind, the_trace
 from transpile.tracer import Tracer
 from transpile.transforms.batch import spread
@@ -27,7 +28,6 @@ from transpile.transforms.closed import close, operand, tangent_type
 from transpile.transforms.interpret import interpret
 from transpile.transforms.jvp import push
 from transpile.transforms.transpose import pull
-from transpile.types import ArrayType, type_of
 from transpile.util.frozen_records import dataclass
 
 Values = Sequence[Any]

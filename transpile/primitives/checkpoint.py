@@ -9,8 +9,8 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from transpile.graph import Equation, Graph, Var, live_equations
-from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.ir.graph import Equation, Graph, Var, live_equations
+from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.calls import Flags, Values, bind_call, call_type, call_value
 from transpile.primitives.control import scan
 from transpile.primitives.rules import apply

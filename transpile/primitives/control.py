@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Graph
-from transpile.primitive import Primitive, register
+from transpile.ir.graph import Graph
+from transpile.ir.primitive import Primitive, register
+from transpile.ir.types import BOOL, ArrayType
 from transpile.primitives import control_batch as batches
 from transpile.primitives import control_derivatives as derivatives
 from transpile.primitives import control_narrow as narrow
 from transpile.primitives import control_split as parts
 from transpile.primitives import control_transposes as transposes
 from transpile.transforms.interpret import Interpreter
-from transpile.types import BOOL, ArrayType
 
 Types = tuple[ArrayType, ...]
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph, Var
-from transpile.primitive import Axis
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.primitive import Axis
+from transpile.ir.types import BOOL, type_of
 from transpile.primitives.calls import bind_call
 from transpile.primitives.control_graphs import (
     Flags,
@@ -31,7 +32,6 @@ from transpile.primitives.rules import apply, in_front, transposed
 from transpile.primitives.rules import spread as broadcast
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, operand
-from transpile.types import BOOL, type_of
 
 Batched = tuple[list[Any], list[bool]]
 

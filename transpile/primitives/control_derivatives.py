@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transpile.graph import Graph, Var
+from transpile.ir.graph import Graph, Var
+from transpile.ir.types import type_of
 from transpile.primitives.calls import bind_call
 from transpile.primitives.control_graphs import (
     Flags,
@@ -25,7 +26,6 @@ from transpile.primitives.control_graphs import (
     with_zeros,
 )
 from transpile.primitives.rules import zeros
-from transpile.types import type_of
 
 # --------------------------------------------------------------------------------- forward mode
 

@@ -13,14 +13,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Equation, Graph, Var
-from transpile.primitive import TABLE, Axis, Primitive
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.primitive import TABLE, Axis, Primitive
+from transpile.ir.types import ArrayType
 from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
 from transpile.transforms.linearize import partition
 from transpile.transforms.transpose import transpose
-from transpile.types import ArrayType
 
 Flags = Sequence[bool]
 Values = Sequence[Any]

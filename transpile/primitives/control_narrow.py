@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from transpile.graph import Atom, Equation, Graph, Var, live_equations
+from transpile.ir.graph import Atom, Equation, Graph, Var, live_equations
 from transpile.primitives.control_graphs import Flags, chosen, either, fixpoint, split
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from transpile.graph import Atom, Equation, Graph, Var
+from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.primitives import control as rows
 from transpile.util.frozen_records import dataclass
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from transpile.graph import (
+from transpile.ir.graph import (
     Atom,
     Const,
     Equation,
@@ -25,6 +25,7 @@ from transpile.graph import (
     live_equations,
     silenced,
 )
+from transpile.ir.types import ArrayType
 from transpile.primitives.control_graphs import (
     Flags,
     Outputs,
@@ -43,7 +44,6 @@ from transpile.primitives.control_narrow import (
 )
 from transpile.transforms.linearize import free_variables, partition
 from transpile.transforms.residuals import residuals
-from transpile.types import ArrayType
 
 Parts = tuple[list[Equation], list[Equation]]  # the known equations, and the others
 

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, NoReturn
 
-from transpile.graph import Atom, Equation, Graph, Var
-from transpile.primitive import Linear
+from transpile.ir.graph import Atom, Equation, Graph, Var
+from transpile.ir.primitive import Linear
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType
 from transpile.primitives.calls import bind_call
 from transpile.primitives.control_graphs import (
     Flags,
@@ -31,12 +33,10 @@ from transpile.primitives.control_graphs import (
 )
 from transpile.primitives.control_narrow import smaller
 from transpile.primitives.rules import apply, zeros
-from transpile.source import user_source
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, close
 from transpile.transforms.closed import apply as applied
 from transpile.transforms.transpose import added
-from transpile.types import ArrayType
 
 # A product that contracts more than so many elements is no less work after the scan.
 LONG_CONTRACTION = 16

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
-from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.ir.dims import Shape
+from transpile.ir.primitive import Axis, Linear, Primitive, register
+from transpile.ir.types import ArrayType, computed_dtype
 from transpile.primitives.rules import apply, reshaped, transposed, zeros_like
 from transpile.primitives.windows import (
     Ints,
@@ -23,7 +24,6 @@ from transpile.primitives.windows import (
     taps_of,
     windowed_shape,
 )
-from transpile.types import ArrayType, computed_dtype
 
 # The axes of the operand: batch, features, space; of the weights: features of the result, of the
 # operand, space; of the result: batch, features, space.

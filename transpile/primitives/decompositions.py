@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitive import Axis, NoRule, Primitive, TypeRule, register
+from transpile.ir.primitive import Axis, NoRule, Primitive, TypeRule, register
+from transpile.ir.types import INT64, ArrayType, real_dtype
 from transpile.primitives import decomposed
 from transpile.primitives.indexing import PROMISED
 from transpile.primitives.meanings import schur as meaning
 from transpile.primitives.rules import apply, in_front, transposed, zeros
-from transpile.types import INT64, ArrayType, real_dtype
 
 Results = tuple[ArrayType, ...]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitive import Linear
+from transpile.ir.primitive import Linear
+from transpile.ir.types import kind_letter
 from transpile.primitives.rules import Rule, apply, is_scalar_constant
-from transpile.types import kind_letter
 
 Comparison = Callable[[Any, Any], Any]
 

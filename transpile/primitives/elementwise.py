@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitive import TABLE, Linear, NoRule, Primitive, register
+from transpile.ir.primitive import TABLE, Linear, NoRule, Primitive, register
+from transpile.ir.types import BOOL, ArrayType
 from transpile.primitives import derivatives as d
 from transpile.primitives.kinds import common_shape, elementwise, transcendental
 from transpile.primitives.rules import ByOperand, apply, batch_elementwise, flat
 from transpile.trace import bind
-from transpile.types import BOOL, ArrayType
 
 # ---------------------------------------------------------------------------------- arithmetic
 add = elementwise(

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.ir.primitive import Axis, Linear, Primitive, register
+from transpile.ir.types import ArrayType, real_dtype
 from transpile.primitives.rules import apply, linear
-from transpile.types import ArrayType, real_dtype
 
 Axes = tuple[int, ...]
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
-from transpile.graph import Atom, Const, Equation
-from transpile.primitive import Axis, Linear, NoRule, Primitive, register
+from transpile.ir.dims import Shape
+from transpile.ir.graph import Atom, Const, Equation
+from transpile.ir.primitive import Axis, Linear, NoRule, Primitive, register
+from transpile.ir.types import INT64, ArrayType, kind_letter
 from transpile.primitives.rules import (
     apply,
     in_front,
@@ -26,7 +27,6 @@ from transpile.primitives.rules import (
     transposed,
     zeros_like,
 )
-from transpile.types import INT64, ArrayType, kind_letter
 
 CLIP, FILL, PROMISED = "clip", "fill", "promise"
 Axes = tuple[int, ...]

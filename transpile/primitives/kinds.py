@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
-from transpile.primitive import Axis, NoRule, Primitive, register
+from transpile.ir.dims import Shape
+from transpile.ir.primitive import Axis, NoRule, Primitive, register
+from transpile.ir.types import BOOL, ArrayType, real_dtype
 from transpile.primitives.rules import ByOperand, Rule, batch_elementwise, batch_first, linear
-from transpile.types import BOOL, ArrayType, real_dtype
 
 
 def common_shape(types: tuple[ArrayType, ...]) -> Shape:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
-from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.ir.dims import Shape
+from transpile.ir.primitive import Axis, Linear, Primitive, register
+from transpile.ir.types import ArrayType
 from transpile.primitives.rules import apply, transposed
-from transpile.types import ArrayType
 
 Axes = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]

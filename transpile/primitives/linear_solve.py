@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from transpile.graph import Graph
-from transpile.primitive import Axis, Linear, Primitive, register
+from transpile.ir.graph import Graph
+from transpile.ir.primitive import Axis, Linear, Primitive, register
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType, type_of
 from transpile.primitives.calls import Flags, Values, bind_call, call_type, call_value
 from transpile.primitives.control_graphs import Outputs, split, spread
 from transpile.primitives.rules import in_front, zeros
-from transpile.source import user_source
 from transpile.transforms.jvp import push
-from transpile.types import ArrayType, type_of
 
 Parts = tuple[list[Any], list[bool]]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import product
-from transpile.graph import Const
-from transpile.primitive import TABLE, Linear, Primitive, register
+from transpile.ir.dims import product
+from transpile.ir.graph import Const
+from transpile.ir.primitive import TABLE, Linear, Primitive, register
+from transpile.ir.source_info import user_source
+from transpile.ir.types import INT64, ArrayType, computed_dtype, kind_letter
 from transpile.primitives.kinds import reduction, scan
 from transpile.primitives.rules import Rule, apply, batch_first, reshaped, spread, transposed
-from transpile.source import user_source
-from transpile.types import INT64, ArrayType, computed_dtype, kind_letter
 from transpile.util.frozen_records import dataclass
 
 # ----------------------------------------------------------------------------------- reductions

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Const
-from transpile.primitive import TABLE, Axis, Linear
+from transpile.ir.graph import Const
+from transpile.ir.primitive import TABLE, Axis, Linear
+from transpile.ir.types import ArrayType
 from transpile.trace import bind
 from transpile.tracer import Tracer
-from transpile.types import ArrayType
 from transpile.util.frozen_records import dataclass
 
 Rule = Callable[..., Any]  # (tangent, result, *operands, **params) -> its share of the tangent

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitive import Axis, Primitive, register
+from transpile.ir.primitive import Axis, Primitive, register
+from transpile.ir.types import INT64, ArrayType, is_bfloat16
 from transpile.primitives.indexing import PROMISED
 from transpile.primitives.rules import apply, batch_first, in_front
-from transpile.types import INT64, ArrayType, is_bfloat16
 
 
 def along_axis(x: Any, indices: Any, axis: int) -> Any:

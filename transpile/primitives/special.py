@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitive import NoRule, Primitive
+from transpile.ir.primitive import NoRule, Primitive
 from transpile.primitives import special_derivatives as d
 from transpile.primitives.kinds import elementwise
 from transpile.primitives.meanings import (

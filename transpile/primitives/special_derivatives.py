@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import finfo
 from transpile.primitives.meanings.wide import bernoulli_numbers
 from transpile.primitives.rules import apply
-from transpile.types import finfo
 
 
 def constant(value: float, x: Any) -> Any:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Index, Shape
-from transpile.graph import Const
-from transpile.primitive import TABLE, Axis, Linear, Primitive, register
+from transpile.ir.dims import Index, Shape
+from transpile.ir.graph import Const
+from transpile.ir.primitive import TABLE, Axis, Linear, Primitive, register
+from transpile.ir.types import ArrayType, computed_dtype
 from transpile.primitives.reductions import identity
 from transpile.primitives.rules import apply, in_front, linear, zeros_like
-from transpile.types import ArrayType, computed_dtype
 
 Pairs = tuple[tuple[int, int], ...]
 Ints = tuple[int, ...]

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Dim, Shape
 from transpile.dtypes import TypePromotionError
+from transpile.ir.dims import Dim, Shape
+from transpile.ir.types import FLOAT64, broadcast_shapes, kind_letter
 from transpile.numpy.operands import (
     NumpyErrors,
     as_array,
@@ -21,7 +22,6 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.tracer import Tracer
-from transpile.types import FLOAT64, broadcast_shapes, kind_letter
 
 DType = np.dtype[Any]
 _KINDS = {"f": "float", "fc": "float or complex", "u": "unsigned int", "iu": "int"}

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape, product
-from transpile.graph import Const
+from transpile.ir.dims import Shape, product
+from transpile.ir.graph import Const
+from transpile.ir.primitive import Primitive
+from transpile.ir.types import finfo
 from transpile.numpy.operands import convert, reshape_to
-from transpile.primitive import Primitive
 from transpile.primitives.meanings.threefry import PARITY, ROTATIONS, UINT64
 from transpile.primitives.random import threefry_2x32, threefry_2x32_folded
 from transpile.primitives.rules import apply, spread
 from transpile.random.evaluation import sampled
 from transpile.trace import bind, current_trace
 from transpile.tracer import Tracer
-from transpile.types import finfo
 
 DType = np.dtype[Any]
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
+from transpile.ir.types import FLOAT32, INT64
 from transpile.lax.loops import scan, while_loop
 from transpile.numpy.operands import as_array, broadcast_to, convert, fill
 from transpile.numpy.operands import error as located
@@ -21,7 +22,6 @@ from transpile.random.arguments import canonical_shape, inexact, own_dtype, para
 from transpile.random.bits import DType, split, split_keys, unit_floats
 from transpile.random.evaluation import part, sampled
 from transpile.random.keys import key_bits
-from transpile.types import FLOAT32, INT64
 
 # ----------------------------------------------------------------------------------------- Poisson
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.source_info import function_source
+from transpile.ir.types import type_of
 from transpile.parameters import parameters
-from transpile.source import function_source
 from transpile.trace import current_trace, the_trace, trace_function
 from transpile.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
-from transpile.types import type_of
 from transpile.wrapped import Config, Wrapped
 
 Sampler = Callable[..., Any]  # (*arrays, **static) -> an array, in a trace

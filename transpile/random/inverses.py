@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
+from transpile.ir.types import FLOAT32, finfo
 from transpile.numpy.operands import cast, convert
 from transpile.numpy.operands import error as located
 from transpile.primitives.rules import apply
@@ -25,7 +26,6 @@ from transpile.random.bits import DType, bits_of, unit_floats
 from transpile.random.evaluation import sampled
 from transpile.random.keys import key_bits
 from transpile.random.uniforms import open_uniform
-from transpile.types import FLOAT32, finfo
 
 UINT32 = np.dtype("uint32")
 Sampler = Callable[..., Any]

@@ -14,6 +14,8 @@ import numpy as np
 
 from transpile.dtypes import KeyType
 from transpile.extended import moved, opened, register_extended
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ShapeDtypeStruct
 from transpile.numpy.at import at as updates_of
 from transpile.numpy.operands import EXPORTS, NumpyErrors, as_array, convert, has_tracer
 from transpile.numpy.operands import error as located
@@ -21,9 +23,7 @@ from transpile.primitives.meanings.threefry import UINT32, UINT64
 from transpile.primitives.rules import spread
 from transpile.random.arguments import canonical_shape
 from transpile.random.bits import derived, split_keys
-from transpile.source import user_source
 from transpile.tracer import Tracer
-from transpile.types import ShapeDtypeStruct
 
 KEY = KeyType()
 IMPLEMENTATION = "threefry2x32"

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
+from transpile.ir.types import real_dtype
 from transpile.numpy.operands import NumpyErrors, cast
 from transpile.numpy.operands import error as located
 from transpile.primitives.rules import apply
@@ -26,7 +27,6 @@ from transpile.random.bits import DType, split, unit_floats
 from transpile.random.evaluation import sampled
 from transpile.random.keys import key_bits
 from transpile.random.uniforms import between, open_uniform, signs
-from transpile.types import real_dtype
 
 ONE = np.float32(1)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
+from transpile.ir.dims import Shape
+from transpile.ir.types import INT64, finfo, kind_letter
 from transpile.numpy.operands import as_array, broadcast_to, cast, convert
 from transpile.numpy.operands import error as located
 from transpile.random.arguments import canonical_shape, own_dtype, parameter, sample_shape
@@ -14,7 +15,6 @@ from transpile.random.bits import DType, bits_64, bits_of, split, unit_floats
 from transpile.random.evaluation import sampled
 from transpile.random.keys import key_bits
 from transpile.tracer import Tracer
-from transpile.types import INT64, finfo, kind_letter
 
 INT32 = np.dtype("int32")
 

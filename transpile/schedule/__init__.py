@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transpile.loops import Kernel, Program
+from transpile.ir.loop_ir import Kernel, Program
+from transpile.ir.loop_verifier import check
 from transpile.options import Options
 from transpile.schedule.blocks import blocks
 from transpile.schedule.buffers import buffers
@@ -41,7 +42,6 @@ from transpile.schedule.unused import unused
 from transpile.schedule.versions import versions
 from transpile.util.fp_environment import in_usual_modes
 from transpile.util.frozen_records import changed, replace, same
-from transpile.well_formed import check
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.cost import trips
-from transpile.dims import Dim, Index, Symbol
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Symbol
+from transpile.ir.loop_ir import (
     Buffer,
     Declare,
     Expr,
@@ -23,10 +23,7 @@ from transpile.loops import (
     Store,
     Update,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.util.frozen_records import changed, replace, same
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     children,
     expressions,
     is_independent,
@@ -37,6 +34,9 @@ from transpile.walks import (
     subexpressions,
     walk,
 )
+from transpile.names import Names
+from transpile.options import Options
+from transpile.util.frozen_records import changed, replace, same
 
 # Elements of a block, and how many blocks there must be for it to be worth the trouble.
 BLOCK = 4096

@@ -7,11 +7,11 @@ from heapq import heappop, heappush
 
 from transpile.cost import count
 from transpile.errors import UnsupportedError
-from transpile.loops import Program
+from transpile.ir.loop_ir import Program
+from transpile.ir.loop_rewrite import used_buffers
+from transpile.ir.types import MOST
 from transpile.options import Options
-from transpile.types import MOST
 from transpile.util.frozen_records import replace
-from transpile.walks import used_buffers
 
 ALIGNMENT = 64
 

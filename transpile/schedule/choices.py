@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.dims import Dim, Index, Symbol, is_within, substitute
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Symbol, is_within, substitute
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -33,10 +33,7 @@ from transpile.loops import (
     Update,
     Within,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.util.frozen_records import changed, dataclass, same
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     names_in,
     names_read,
     seen_by,
@@ -45,6 +42,9 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.names import Names
+from transpile.options import Options
+from transpile.util.frozen_records import changed, dataclass, same
 
 # What costs next to nothing in vector lanes and may be done to any numbers.
 _CHEAP = frozenset(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.dims import Dim, Index, Shape, Symbol, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -19,9 +19,7 @@ from transpile.loops import (
     Statement,
     Within,
 )
-from transpile.options import Options
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     accesses,
     expressions,
     map_accesses,
@@ -30,6 +28,8 @@ from transpile.walks import (
     subexpressions,
     walk,
 )
+from transpile.options import Options
+from transpile.util.frozen_records import replace
 
 
 def collapse(program: Program, options: Options) -> Program:

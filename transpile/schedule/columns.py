@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.cost import trips
-from transpile.dims import Dim, Index, Shape, Symbol, product
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Call,
@@ -28,11 +28,7 @@ from transpile.loops import (
     Store,
     Update,
 )
-from transpile.names import Names
-from transpile.nest import LARGEST_ROW
-from transpile.options import Options
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     accesses,
     is_independent,
     map_bodies,
@@ -42,6 +38,10 @@ from transpile.walks import (
     walk,
     with_bodies,
 )
+from transpile.names import Names
+from transpile.nest import LARGEST_ROW
+from transpile.options import Options
+from transpile.util.frozen_records import replace
 
 # The most columns of a strip, and of how many the strips of a narrow array are multiples; there
 # should be as many strips as this, for the threads.

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.dims import Index, Shape, sole_symbol, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Index, Shape, sole_symbol, symbols_of
+from transpile.ir.loop_ir import (
     Buffer,
     Call,
     Expr,
@@ -24,9 +24,7 @@ from transpile.loops import (
     Swap,
     While,
 )
-from transpile.options import Options
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     children,
     loads,
     map_statement,
@@ -34,6 +32,8 @@ from transpile.walks import (
     without_copies,
     written,
 )
+from transpile.options import Options
+from transpile.util.frozen_records import replace
 
 # Where a statement stands: the loops around it, and the number of statements before it at each
 # level.

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from transpile.dims import Dim, Symbol
-from transpile.loops import (
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -29,11 +29,7 @@ from transpile.loops import (
     Update,
     Within,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.primitive import TABLE
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     is_independent,
     map_bodies,
     map_statement,
@@ -43,6 +39,10 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.ir.primitive import TABLE
+from transpile.names import Names
+from transpile.options import Options
+from transpile.util.frozen_records import replace
 
 DRAWS = frozenset({"threefry_2x32", "threefry_2x32_folded"})
 # So many elements have their bits drawn at a time, if there are at least as many blocks as this.

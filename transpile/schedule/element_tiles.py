@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.dims import Dim, Index, Symbol, substitute
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Symbol, substitute
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Declare,
@@ -16,11 +16,11 @@ from transpile.loops import (
     Statement,
     Store,
 )
+from transpile.ir.loop_rewrite import map_statement, with_bodies
 from transpile.names import Names
 from transpile.schedule.elementwise_loops import Elementwise
 from transpile.schedule.split import distinct
 from transpile.util.frozen_records import dataclass, replace
-from transpile.walks import map_statement, with_bodies
 
 # Elements of a tile.
 TILE = 64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from transpile.dims import Dim, Shape, Symbol, substitute, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Shape, Symbol, substitute, symbols_of
+from transpile.ir.loop_ir import (
     Apply,
     Declare,
     Expr,
@@ -18,9 +18,9 @@ from transpile.loops import (
     Update,
     While,
 )
-from transpile.types import BOOL
+from transpile.ir.loop_rewrite import loads, map_expr, map_statement, subexpressions, walk, written
+from transpile.ir.types import BOOL
 from transpile.util.frozen_records import dataclass, replace
-from transpile.walks import loads, map_expr, map_statement, subexpressions, walk, written
 
 Body = tuple[Statement, ...]
 _AND = ("logical_and", "bitwise_and")

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from transpile.cost import trips
-from transpile.dims import Shape, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Shape, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -30,11 +30,11 @@ from transpile.loops import (
     Store,
     Update,
 )
+from transpile.ir.loop_rewrite import accesses, map_bodies, names_in, with_bodies
+from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64
 from transpile.names import Names
 from transpile.options import Options
-from transpile.types import BOOL, FLOAT32, FLOAT64, INT64
 from transpile.util.frozen_records import replace
-from transpile.walks import accesses, map_bodies, names_in, with_bodies
 
 # Shorter loops are over before it pays, sooner where both extremes share their flag; those over
 # columns do not wait for the step before.

@@ -7,11 +7,11 @@ as one long array it is x[8*i + j].
 
 from __future__ import annotations
 
-from transpile.dims import Index, Shape, Symbol, product, recombine, row_major
-from transpile.loops import Alloc, Kernel, Program
+from transpile.ir.dims import Index, Shape, Symbol, product, recombine, row_major
+from transpile.ir.loop_ir import Alloc, Kernel, Program
+from transpile.ir.loop_rewrite import accesses, map_accesses, map_kernels, seen_by, walk
 from transpile.options import Options
 from transpile.util.frozen_records import replace
-from transpile.walks import accesses, map_accesses, map_kernels, seen_by, walk
 
 
 def flatten(program: Program, options: Options) -> Program:

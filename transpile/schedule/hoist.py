@@ -6,8 +6,8 @@ index of a row is the same for all its elements. Where a loop was cut, a piece m
 
 from __future__ import annotations
 
-from transpile.dims import Symbol, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Symbol, symbols_of
+from transpile.ir.loop_ir import (
     Declare,
     Expr,
     For,
@@ -22,12 +22,12 @@ from transpile.loops import (
     While,
     Within,
 )
+from transpile.ir.loop_rewrite import map_kernels, names_in, parts, walk, with_bodies, written
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.split import distinct
 from transpile.schedule.unused import unused
 from transpile.util.frozen_records import changed, same
-from transpile.walks import map_kernels, names_in, parts, walk, with_bodies, written
 
 
 def hoist(program: Program, options: Options) -> Program:

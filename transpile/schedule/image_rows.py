@@ -19,19 +19,19 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from transpile.convolutions import Images, images_of
-from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
-from transpile.loops import Alloc, Buffer, Call, For, Kernel, Load, Program, Statement
-from transpile.names import Names
-from transpile.options import Options
-from transpile.schedule.row_kernels import RowNest, as_nest, has_rows, row_shape
-from transpile.types import INT64
-from transpile.util.frozen_records import changed, dataclass, replace, same
-from transpile.walks import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
+from transpile.ir.loop_ir import Alloc, Buffer, Call, For, Kernel, Load, Program, Statement
+from transpile.ir.loop_rewrite import (
     map_accesses,
     map_statement,
     names_in,
     used_buffers,
 )
+from transpile.ir.types import INT64
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.row_kernels import RowNest, as_nest, has_rows, row_shape
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 # Operations below which convolutions are not worth it, and images that threads can share out.
 LEAST_FLOPS, FEWEST_IMAGES = 1 << 20, 8

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from functools import reduce
 
-from transpile.dims import Dim, Index, symbols_of
-from transpile.loops import Apply, Declare, Expr, If, IndexValue, Program, Ref, Statement
+from transpile.ir.dims import Dim, Index, symbols_of
+from transpile.ir.loop_ir import Apply, Declare, Expr, If, IndexValue, Program, Ref, Statement
+from transpile.ir.loop_rewrite import map_statement, with_bodies
+from transpile.ir.types import BOOL
 from transpile.options import Options
-from transpile.types import BOOL
 from transpile.util.frozen_records import dataclass, replace, same
-from transpile.walks import map_statement, with_bodies
 
 # What is asked of a place instead of a choice between it and its bound.
 _QUESTIONS = {"maximum": "greater_equal", "minimum": "less_equal"}

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-from transpile.loops import (
+from transpile.ir.loop_ir import (
     Buffer,
     Declare,
     Expr,
@@ -25,14 +25,7 @@ from transpile.loops import (
     Store,
     While,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.schedule.element_tiles import Tiles
-from transpile.schedule.elementwise_loops import Elementwise, as_elementwise, same_nest
-from transpile.schedule.split import distinct
-from transpile.schedule.standstill import stands_still
-from transpile.util.frozen_records import changed, dataclass, replace, same
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     loads,
     map_kernels,
     map_sequences,
@@ -43,6 +36,13 @@ from transpile.walks import (
     walk,
     written,
 )
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.element_tiles import Tiles
+from transpile.schedule.elementwise_loops import Elementwise, as_elementwise, same_nest
+from transpile.schedule.split import distinct
+from transpile.schedule.standstill import stands_still
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 # Loops over fewer elements stay as they are: their arrays are in the cache anyway.
 LEAST_ELEMENTS = 1024

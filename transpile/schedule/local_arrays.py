@@ -9,11 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transpile.loops import Alloc, Buffer, Kernel, Program, Statement, Swap
+from transpile.ir.loop_ir import Alloc, Buffer, Kernel, Program, Statement, Swap
+from transpile.ir.loop_rewrite import (
+    is_sequence,
+    of_one_kernel,
+    used_buffers,
+    walk,
+    with_bodies,
+    written,
+)
 from transpile.options import Options
 from transpile.schedule.scalars import by_sequence, touched
 from transpile.util.frozen_records import replace
-from transpile.walks import is_sequence, of_one_kernel, used_buffers, walk, with_bodies, written
 
 # In bytes.
 LARGEST = 4096

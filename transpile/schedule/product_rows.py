@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import accumulate
 
-from transpile.dims import Dim, Index, Shape, Symbol, product, substitute
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product, substitute
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Call,
@@ -33,6 +33,16 @@ from transpile.loops import (
     Statement,
     Store,
     While,
+)
+from transpile.ir.loop_rewrite import (
+    accesses,
+    children,
+    map_statement,
+    names_in,
+    used_buffers,
+    walk,
+    with_bodies,
+    written,
 )
 from transpile.names import Names
 from transpile.options import Options
@@ -47,16 +57,6 @@ from transpile.schedule.row_kernels import (
     row_shape,
 )
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
-from transpile.walks import (
-    accesses,
-    children,
-    map_statement,
-    names_in,
-    used_buffers,
-    walk,
-    with_bodies,
-    written,
-)
 
 # Operations below which products are not worth it.
 LEAST_FLOPS = 1 << 20

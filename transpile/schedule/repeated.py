@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from transpile.loops import (
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Declare,
@@ -21,10 +21,7 @@ from transpile.loops import (
     While,
     Within,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.primitive import TABLE
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     expressions,
     map_bodies,
     map_statement,
@@ -34,6 +31,9 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.ir.primitive import TABLE
+from transpile.names import Names
+from transpile.options import Options
 
 
 def repeated(program: Program, options: Options) -> Program:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.cost import expression_cost, trips
-from transpile.dims import Dim, Index, Shape, Symbol, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Declare,
@@ -30,11 +30,7 @@ from transpile.loops import (
     Store,
     Update,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.schedule.columns import step
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     accesses,
     map_bodies,
     map_statement,
@@ -43,6 +39,10 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.columns import step
+from transpile.util.frozen_records import replace
 
 ROWS = 4
 # Fewer rows are over before it pays.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
-from transpile.loops import Buffer, Call, For, Kernel, Load, Statement
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
+from transpile.ir.loop_ir import Buffer, Call, For, Kernel, Load, Statement
+from transpile.ir.loop_rewrite import accesses, is_independent, walk
 from transpile.util.frozen_records import dataclass
-from transpile.walks import accesses, is_independent, walk
 
 Lead = tuple[int, ...]
 Buffers = Mapping[str, Buffer]

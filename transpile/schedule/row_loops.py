@@ -16,13 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from transpile.cost import trips
-from transpile.dims import Dim, Index, Shape, Symbol, product
-from transpile.loops import Alloc, Buffer, Call, For, Load, Program, Statement
-from transpile.names import Names
-from transpile.options import Options
-from transpile.types import SHORT_NAMES
-from transpile.util.frozen_records import dataclass, replace
-from transpile.walks import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product
+from transpile.ir.loop_ir import Alloc, Buffer, Call, For, Load, Program, Statement
+from transpile.ir.loop_rewrite import (
     accesses,
     is_independent,
     map_sequences,
@@ -31,6 +27,10 @@ from transpile.walks import (
     walk,
     written,
 )
+from transpile.ir.types import SHORT_NAMES
+from transpile.names import Names
+from transpile.options import Options
+from transpile.util.frozen_records import dataclass, replace
 
 # Operations below which all steps together are not worth threads.
 LEAST_FLOPS = 1 << 22

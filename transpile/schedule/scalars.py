@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from transpile.loops import (
+from transpile.ir.loop_ir import (
     Call,
     Declare,
     Expr,
@@ -29,9 +29,7 @@ from transpile.loops import (
     Update,
     While,
 )
-from transpile.options import Options
-from transpile.util.frozen_records import changed, same
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     is_sequence,
     loads,
     map_kernels,
@@ -42,6 +40,8 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.options import Options
+from transpile.util.frozen_records import changed, same
 
 
 def scalars(program: Program, options: Options) -> Program:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from transpile.cost import work
-from transpile.dims import Dim, Index, Shape, Symbol, product, row_major, substitute
 from transpile.errors import InternalError
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -37,12 +37,7 @@ from transpile.loops import (
     Store,
     Update,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.primitives.reductions import identity
-from transpile.types import INT64
-from transpile.util.frozen_records import dataclass, replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     accesses,
     loads,
     map_sequences,
@@ -52,6 +47,11 @@ from transpile.walks import (
     used_buffers,
     walk,
 )
+from transpile.ir.types import INT64
+from transpile.names import Names
+from transpile.options import Options
+from transpile.primitives.reductions import identity
+from transpile.util.frozen_records import dataclass, replace
 
 # How many tables there are, if that many are small beside the updates: a table has at most one
 # element for so many updates of its part.

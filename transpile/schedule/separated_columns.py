@@ -15,8 +15,8 @@ import math
 from collections.abc import Iterator, Mapping
 
 from transpile.cost import UNBOUNDED
-from transpile.dims import Dim, Index, Shape, Symbol, bounds, product, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, product, symbols_of
+from transpile.ir.loop_ir import (
     Buffer,
     Declare,
     Expr,
@@ -28,10 +28,7 @@ from transpile.loops import (
     Store,
     Update,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     is_sequence,
     loads,
     map_statement,
@@ -41,6 +38,9 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.names import Names
+from transpile.options import Options
+from transpile.util.frozen_records import replace
 
 # Rows of no more numbers than this are short.
 LONGEST = 24

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import cast
 
 from transpile.cost import trips
-from transpile.dims import Dim, Index, Shape, Symbol, product, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Call,
@@ -33,11 +33,7 @@ from transpile.loops import (
     Update,
     While,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.schedule.columns import Turner
-from transpile.util.frozen_records import changed, dataclass, replace, same
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     accesses,
     is_independent,
     loads,
@@ -49,6 +45,10 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.columns import Turner
+from transpile.util.frozen_records import changed, dataclass, replace, same
 
 # Rows of no more elements than this are short.
 LONGEST = 24

@@ -9,8 +9,8 @@ around when lanes are combined, as they do everywhere.
 from __future__ import annotations
 
 from transpile.cost import trips
-from transpile.dims import symbols_of
-from transpile.loops import (
+from transpile.ir.dims import symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Call,
     Declare,
@@ -24,9 +24,9 @@ from transpile.loops import (
     Update,
     While,
 )
+from transpile.ir.loop_rewrite import loads, map_bodies, parts, walk, with_bodies
 from transpile.options import Options
 from transpile.util.frozen_records import replace
-from transpile.walks import loads, map_bodies, parts, walk, with_bodies
 
 _EXACT = ("maximum", "minimum", "logical_or", "logical_and")
 # Shorter loops are unrolled by the compiler.

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from transpile.dims import Dim, Index, Symbol, bounds, substitute, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Call,
@@ -29,11 +29,7 @@ from transpile.loops import (
     While,
     Within,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.types import BOOL
-from transpile.util.frozen_records import changed, once, replace, same
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     declared_name,
     is_sequence,
     map_kernels,
@@ -44,6 +40,10 @@ from transpile.walks import (
     walk,
     with_bodies,
 )
+from transpile.ir.types import BOOL
+from transpile.names import Names
+from transpile.options import Options
+from transpile.util.frozen_records import changed, once, replace, same
 
 # More pieces, or more statements in them all, than this would make the text longer than it is
 # worth.

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.cost import count
-from transpile.loops import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
+from transpile.ir.loop_ir import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
+from transpile.ir.loop_rewrite import names_in, walk, with_bodies
+from transpile.ir.types import UINT8
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.buffers import ALIGNMENT, Space
 from transpile.schedule.scalars import touched
-from transpile.types import UINT8
 from transpile.util.frozen_records import changed, replace
-from transpile.walks import names_in, walk, with_bodies
 
 # In bytes, for one thread; tests compare them with what gcc counts.
 STACK = 64 << 10

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from transpile.loops import Apply, Declare, Expr, Literal, Load, Ref, Statement, Store, Update
-from transpile.types import BOOL
-from transpile.walks import expressions, subexpressions
+from transpile.ir.loop_ir import Apply, Declare, Expr, Literal, Load, Ref, Statement, Store, Update
+from transpile.ir.loop_rewrite import expressions, subexpressions
+from transpile.ir.types import BOOL
 
 # Larger expressions than this are given up.
 LARGEST = 400

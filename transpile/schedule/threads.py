@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from transpile.cost import trips, work
-from transpile.loops import Alloc, Call, For, Program, Statement
+from transpile.ir.loop_ir import Alloc, Call, For, Program, Statement
+from transpile.ir.loop_rewrite import is_independent, is_sequence, map_bodies, walk, with_bodies
 from transpile.options import Options
 from transpile.util.frozen_records import replace
-from transpile.walks import is_independent, is_sequence, map_bodies, walk, with_bodies
 
 # A parallel region costs some microseconds, and on a busy machine the time slice that its last
 # thread waits for. What one thread does in 20 to 40 microseconds (in units of `cost.work`) is not

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.dims import Dim, Index, Shape, Symbol, is_within, product, substitute, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, product, substitute, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Call,
@@ -24,11 +24,7 @@ from transpile.loops import (
     Program,
     Statement,
 )
-from transpile.names import Names
-from transpile.options import Options
-from transpile.schedule.columns import step
-from transpile.util.frozen_records import changed, replace, same
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     accesses,
     is_independent,
     loads,
@@ -40,6 +36,10 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.columns import step
+from transpile.util.frozen_records import changed, replace, same
 
 TILE = 32
 # The bytes of a row of a transposed tile, and how many arrays may have one.

@@ -13,15 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from transpile.dims import Dim, Index, bounds, symbols_of
 from transpile.elements import as_index
-from transpile.loops import Apply, Declare, Expr, For, Literal, Program, Statement
-from transpile.names import Names
-from transpile.options import Options
-from transpile.schedule.split import MOST_STATEMENTS, decided, distinct, pieces
-from transpile.types import BOOL
-from transpile.util.frozen_records import replace, same
-from transpile.walks import (
+from transpile.ir.dims import Dim, Index, bounds, symbols_of
+from transpile.ir.loop_ir import Apply, Declare, Expr, For, Literal, Program, Statement
+from transpile.ir.loop_rewrite import (
     map_bodies,
     map_statement,
     names_in,
@@ -30,6 +25,11 @@ from transpile.walks import (
     with_bodies,
     without_copies,
 )
+from transpile.ir.types import BOOL
+from transpile.names import Names
+from transpile.options import Options
+from transpile.schedule.split import MOST_STATEMENTS, decided, distinct, pieces
+from transpile.util.frozen_records import replace, same
 
 # At most so many places to cut one loop: those around five diagonals next to each other.
 MOST_CUTS = 6

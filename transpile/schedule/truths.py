@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from transpile.cost import trips
-from transpile.dims import symbols_of
-from transpile.loops import (
+from transpile.ir.dims import symbols_of
+from transpile.ir.loop_ir import (
     Apply,
     Declare,
     Expr,
@@ -28,11 +28,11 @@ from transpile.loops import (
     Update,
     Within,
 )
+from transpile.ir.loop_rewrite import map_bodies, names_in, subexpressions, with_bodies
+from transpile.ir.types import BOOL, INT64
 from transpile.names import Names
 from transpile.options import Options
-from transpile.types import BOOL, INT64
 from transpile.util.frozen_records import replace
-from transpile.walks import map_bodies, names_in, subexpressions, with_bodies
 
 # In loops of more iterations it makes no difference, and in fewer there are no lanes to fill.
 LONGEST = 512

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.dims import Dim, Index, Symbol, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Index, Symbol, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Call,
@@ -27,11 +27,11 @@ from transpile.loops import (
     Store,
     While,
 )
+from transpile.ir.loop_rewrite import is_sequence, names_in, walk, with_bodies, written
+from transpile.ir.types import SHORT_NAMES
 from transpile.names import Names
 from transpile.options import Options
-from transpile.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass, replace
-from transpile.walks import is_sequence, names_in, walk, with_bodies, written
 
 # Where matmul_T(m, n, k, a, a_row, a_column, b, b_row, b_column, ...) has these.
 _N, _K, _B, _B_ROW, _B_COLUMN = 1, 2, 6, 7, 8

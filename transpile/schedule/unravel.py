@@ -11,23 +11,15 @@ from collections.abc import Iterator
 from math import gcd
 
 from transpile.cost import trips, work
-from transpile.dims import Dim, Quotient, Remainder, Symbol, floor_divide, modulo, symbols_of
-from transpile.loops import (
+from transpile.ir.dims import Dim, Quotient, Remainder, Symbol, floor_divide, modulo, symbols_of
+from transpile.ir.loop_ir import (
     Apply,
     For,
     Kernel,
     Program,
     Statement,
 )
-from transpile.names import LOOP_NAMES
-from transpile.options import Options
-from transpile.primitive import TABLE
-from transpile.schedule.blocks import BLOCK, FEWEST_BLOCKS
-from transpile.schedule.flatten import is_polynomial
-from transpile.schedule.split import split
-from transpile.schedule.threads import LEAST_WORK
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     declared_names,
     expressions,
     indices,
@@ -38,6 +30,14 @@ from transpile.walks import (
     walk,
     with_bodies,
 )
+from transpile.ir.primitive import TABLE
+from transpile.names import LOOP_NAMES
+from transpile.options import Options
+from transpile.schedule.blocks import BLOCK, FEWEST_BLOCKS
+from transpile.schedule.flatten import is_polynomial
+from transpile.schedule.split import split
+from transpile.schedule.threads import LEAST_WORK
+from transpile.util.frozen_records import replace
 
 # The shortest inner loop. The compiler unrolls one of two iterations, which pays as well unless
 # there are elementary functions in it: those stay out of vector lanes then.

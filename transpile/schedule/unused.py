@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from transpile.loops import Declare, Program, Statement, While
+from transpile.ir.loop_ir import Declare, Program, Statement, While
+from transpile.ir.loop_rewrite import map_bodies, names_read, with_bodies
 from transpile.options import Options
-from transpile.walks import map_bodies, names_read, with_bodies
 
 
 def unused(program: Program, options: Options) -> Program:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
-from transpile.loops import (
+from transpile.ir.loop_ir import (
     Apply,
     Declare,
     Expr,
@@ -27,12 +27,7 @@ from transpile.loops import (
     Update,
     Within,
 )
-from transpile.magnitudes import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
-from transpile.names import Names
-from transpile.options import Options
-from transpile.types import BOOL, FLOAT32, FLOAT64
-from transpile.util.frozen_records import replace
-from transpile.walks import (
+from transpile.ir.loop_rewrite import (
     expressions,
     loads,
     map_bodies,
@@ -43,6 +38,11 @@ from transpile.walks import (
     with_bodies,
     written,
 )
+from transpile.ir.types import BOOL, FLOAT32, FLOAT64
+from transpile.magnitudes import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
+from transpile.names import Names
+from transpile.options import Options
+from transpile.util.frozen_records import replace
 
 # A loop with more angles than this has one version: gcc takes time in the square of their number.
 MOST_ANGLES = 16

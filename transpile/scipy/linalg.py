@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from transpile import lax
+from transpile.ir.types import INT64, real_dtype
 from transpile.numpy.linalg.common import (
     adjoint,
     check_square,
@@ -64,7 +65,6 @@ from transpile.scipy.matrices import (
 from transpile.trace import bind, trace_function
 from transpile.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
-from transpile.types import INT64, real_dtype
 
 __all__ = [
     "circulant",

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import kind_letter
 from transpile.nn.operands import operand, public
 from transpile.numpy.operands import Array, result_dtype
 from transpile.numpy.operands import error as located
-from transpile.types import kind_letter
 
 _MODES = ("full", "valid", "same")
 _KINDS = ("symmetric", "lower", "upper")

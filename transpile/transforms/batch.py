@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.graph import Equation, Graph, Var
-from transpile.primitive import Axis
+from transpile.ir.graph import Equation, Graph, Var
+from transpile.ir.primitive import Axis
 from transpile.trace import the_trace
 from transpile.transforms.closed import Closed, Environment, operand, rewritten
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from transpile.graph import Atom, Const, Graph, Source, Var
+from transpile.ir.graph import Atom, Const, Graph, Source, Var
+from transpile.ir.types import ArrayType, kind_letter
 from transpile.trace import Trace, current_trace, trace_nested
 from transpile.tracer import UNKNOWN, Tracer
 from transpile.transforms.interpret import interpret
-from transpile.types import ArrayType, kind_letter
 from transpile.util.frozen_records import dataclass
 
 

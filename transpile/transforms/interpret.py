@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import Atom, Const, Graph, Var, live_equations
+from transpile.ir.graph import Atom, Const, Graph, Var, live_equations
 from transpile.trace import evaluate
 from transpile.util.interrupt_safety import THREAD, as_before, between
 

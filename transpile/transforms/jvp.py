@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.graph import Equation, Graph, Var
+from transpile.ir.graph import Equation, Graph, Var
+from transpile.ir.types import is_bfloat16
 from transpile.trace import Trace, the_trace
 from transpile.tracer import Tracer
 from transpile.transforms.closed import (
@@ -24,7 +25,6 @@ from transpile.transforms.closed import (
     rewritten,
     tangent_type,
 )
-from transpile.types import is_bfloat16
 
 Tangents = list[Any]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from transpile.graph import Atom, Const, Equation, Var
-from transpile.types import kind_letter
+from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.ir.types import kind_letter
 from transpile.util.frozen_records import dataclass
 
 # How many float operations are done again to save the memory of a residual.

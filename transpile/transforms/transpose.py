@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from transpile.errors import InternalError
-from transpile.graph import Atom, Const, Equation, Graph, Var
-from transpile.primitive import Linear
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.primitive import Linear
 from transpile.trace import the_trace
 from transpile.tracer import Tracer
 from transpile.transforms.closed import (

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape
-from transpile.graph import Var
+from transpile.ir.dims import Shape
+from transpile.ir.graph import Var
+from transpile.ir.source_info import user_source
+from transpile.ir.types import FLOAT64, INT64, type_of
 from transpile.numpy.operands import (
     Array,
     Function,
@@ -25,10 +27,8 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitives.calls import JvpRule, bind_call, custom_jvp_call
 from transpile.primitives.rules import apply
-from transpile.source import user_source
 from transpile.tracer import FUNCTIONS, Tracer
 from transpile.transforms.closed import close
-from transpile.types import FLOAT64, INT64, type_of
 
 LinAlgError = np.linalg.LinAlgError
 

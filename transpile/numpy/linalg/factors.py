@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import real_dtype
 from transpile.numpy.linalg.common import (
     adjoint,
     identity,
@@ -22,7 +23,6 @@ from transpile.numpy.operands import Array, fill
 from transpile.numpy.operands import error as located
 from transpile.primitives import decompositions as rows
 from transpile.trace import bind
-from transpile.types import real_dtype
 
 EigResult: Any = type(np.linalg.eig(np.eye(1)))
 EighResult: Any = type(np.linalg.eigh(np.eye(1)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import INT64, real_dtype
 from transpile.numpy.linalg.common import (
     LinAlgError,
     adjoint,
@@ -24,7 +25,6 @@ from transpile.numpy.operands import NOTHING, Array, as_array, fill
 from transpile.numpy.operands import error as located
 from transpile.primitives import decompositions as rows
 from transpile.trace import bind
-from transpile.types import INT64, real_dtype
 
 INT32 = np.dtype("int32")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import product
+from transpile.ir.dims import product
 from transpile.numpy.linalg.common import check_2d, implements_linalg
 from transpile.numpy.norms import norm
 from transpile.numpy.operands import Array, as_array, axes_of, axis_of, refuse, reshape_to

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dims import Shape, product
+from transpile.ir.dims import Shape, product
+from transpile.ir.types import INT64, broadcast_shapes, real_dtype
 from transpile.numpy.linalg.common import (
     LinAlgError,
     check_square,
@@ -33,7 +34,6 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import decompositions as rows
 from transpile.primitives.rules import apply
 from transpile.trace import bind
-from transpile.types import INT64, broadcast_shapes, real_dtype
 
 SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 

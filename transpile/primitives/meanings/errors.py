@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.types import is_bfloat16
 from transpile.primitives.meanings.inverse_error import CENTRAL, FAR, NEAR
 from transpile.primitives.meanings.wide import (
     LONG,
@@ -14,7 +15,6 @@ from transpile.primitives.meanings.wide import (
     where_true,
     wide,
 )
-from transpile.types import is_bfloat16
 
 
 @wide

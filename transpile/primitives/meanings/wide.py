@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.types import is_bfloat16
+from transpile.ir.types import is_bfloat16
 
 LONG = np.longdouble
 PI = LONG("3.14159265358979323846264338327950288")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from transpile import lax
+from transpile.ir.types import FLOAT64
 from transpile.scipy.special.operands import Array, applied, located, promoted, public, real
-from transpile.types import FLOAT64
 
 
 @public

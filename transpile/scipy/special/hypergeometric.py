@@ -12,8 +12,8 @@ import numpy as np
 
 from transpile import lax
 from transpile.functional.custom import custom_jvp
+from transpile.ir.types import finfo
 from transpile.scipy.special.operands import Array, applied, public, real
-from transpile.types import finfo
 
 _LONGEST = 100_000
 

@@ -13,9 +13,9 @@ from dataclasses import field
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from transpile.dims import Index
-from transpile.source import user_source
-from transpile.types import ArrayType
+from transpile.ir.dims import Index
+from transpile.ir.source_info import user_source
+from transpile.ir.types import ArrayType
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_registry import Rest, Table
 

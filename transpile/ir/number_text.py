@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.types import is_bfloat16, kind_letter
+from transpile.ir.types import is_bfloat16, kind_letter
 
 # The bits of the fraction, by the bytes of a number.
 _FRACTION = {2: 10, 4: 23, 8: 52}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from transpile.graph import Atom, Equation, Graph, Source, Var
-from transpile.primitive import Primitive
+from transpile.ir.graph import Atom, Equation, Graph, Source, Var
+from transpile.ir.primitive import Primitive
 from transpile.util.frozen_records import replace
 
 

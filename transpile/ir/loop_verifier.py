@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.dims import Shape, Symbol, symbols_of
 from transpile.errors import InternalError
-from transpile.loops import (
+from transpile.ir.dims import Shape, Symbol, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
     Declare,
@@ -20,7 +20,7 @@ from transpile.loops import (
     Swap,
     While,
 )
-from transpile.walks import loads, parts, seen_by
+from transpile.ir.loop_rewrite import loads, parts, seen_by
 
 
 def check(program: Program, before: Program | None = None) -> None:

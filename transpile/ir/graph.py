@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.digits import number_text
 from transpile.errors import InternalError
-from transpile.types import SHORT_NAMES, ArrayType
+from transpile.ir.number_text import number_text
+from transpile.ir.types import SHORT_NAMES, ArrayType
 from transpile.util.escapes import one_line
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
 from transpile.util.hashing import blake2b
 
 if TYPE_CHECKING:  # a Primitive's rules speak of types and graphs; here only its name matters
-    from transpile.primitive import Primitive
+    from transpile.ir.primitive import Primitive
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-from transpile.dims import Index, Shape, Symbol, substitute, symbols_of
 from transpile.errors import InternalError
-from transpile.loops import (
+from transpile.ir.dims import Index, Shape, Symbol, substitute, symbols_of
+from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
@@ -31,7 +31,7 @@ from transpile.loops import (
     While,
     Within,
 )
-from transpile.types import BOOL
+from transpile.ir.types import BOOL
 from transpile.util.frozen_records import changed, once, replace, same
 
 # ---------------------------------------------------------------------------------- traversals

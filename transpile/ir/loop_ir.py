@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from transpile.digits import number_text
-from transpile.dims import Index, Shape, Symbol, product
-from transpile.graph import UNKNOWN_SOURCE, Site, Source
-from transpile.routines import Routine
-from transpile.types import BOOL, INT64, SHORT_NAMES
+from transpile.ir.dims import Index, Shape, Symbol, product
+from transpile.ir.graph import UNKNOWN_SOURCE, Site, Source
+from transpile.ir.lapack_calls import Routine
+from transpile.ir.number_text import number_text
+from transpile.ir.types import BOOL, INT64, SHORT_NAMES
 from transpile.util.frozen_records import cached_property, dataclass
 
 DType = np.dtype[Any]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.dims import Dim, Index, Shape, product
 from transpile.errors import UnsupportedError
+from transpile.ir.dims import Dim, Index, Shape, product
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later
 

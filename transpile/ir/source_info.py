@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.graph import UNKNOWN_SOURCE, Source
+from transpile.ir.graph import UNKNOWN_SOURCE, Source
 from transpile.util.data_files import PACKAGE
 from transpile.util.interrupt_safety import THREAD
 

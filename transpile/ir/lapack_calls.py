@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from transpile.dims import Shape
 from transpile.errors import UnsupportedError
-from transpile.graph import Equation
-from transpile.types import SHORT_NAMES, real_dtype
+from transpile.ir.dims import Shape
+from transpile.ir.graph import Equation
+from transpile.ir.types import SHORT_NAMES, real_dtype
 from transpile.util.frozen_records import dataclass
 
 # The rows that LAPACK's blocked algorithms work on together, at most.
