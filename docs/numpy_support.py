@@ -16,7 +16,7 @@ from transpile import numpy as jnp
 from transpile.ir.primitive import BY_UFUNC
 from transpile.numpy.operands import EXPORTS
 from transpile.numpy.ufuncs import RULES, SPECIAL
-from transpile.tracer import FUNCTIONS, Tracer
+from transpile.trace.tracer import FUNCTIONS, Tracer
 
 PAGE = Path(__file__).parent / "numpy.md"
 

@@ -29,7 +29,7 @@ from transpile.primitives import elementwise as e
 from transpile.primitives import indexing, linalg, reductions
 from transpile.run_loops import run
 from transpile.schedule import schedule
-from transpile.trace import evaluate
+from transpile.trace.trace import evaluate
 
 # Sums of multiples of 1/256 up to here are exact.
 LARGEST = {"f8": 2.0**24, "f4": 2.0**12}

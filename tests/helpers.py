@@ -12,7 +12,7 @@ from transpile import numpy as jnp
 from transpile.errors import TranspileError
 from transpile.ir.graph import Graph
 from transpile.ir.types import DTYPES, kind_letter, type_of
-from transpile.trace import trace_function
+from transpile.trace.trace import trace_function
 from transpile.transforms.interpret import interpret
 
 assert jnp.sin is np.sin  # importing it registers the traced functions

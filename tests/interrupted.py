@@ -18,7 +18,7 @@ import traceback
 import numpy as np
 
 import transpile
-from transpile import trace
+from transpile.trace import trace
 from transpile.util import fork_safe_lock
 from transpile.util.interrupt_safety import THREAD
 

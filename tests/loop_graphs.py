@@ -11,7 +11,7 @@ from transpile.primitives import axes as a
 from transpile.primitives import control as c
 from transpile.primitives import elementwise as e
 from transpile.primitives import indexing
-from transpile.trace import evaluate
+from transpile.trace.trace import evaluate
 
 MOST_TURNS = 4
 DEEPEST = 3

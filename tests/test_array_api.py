@@ -9,7 +9,7 @@ from helpers import assert_equal_values, leaves, ordinary
 
 import transpile
 from transpile import numpy as jnp
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 NAMES = array_api_names.NAMES.split()
 LINALG_NAMES = array_api_names.LINALG.split()

@@ -23,7 +23,7 @@ from transpile.functional.jacobians import hessian, jacfwd, jacrev
 from transpile.functional.stand_ins import CustomVJPPrimal, SymbolicZero
 from transpile.functional.vectorize import vmap
 from transpile.ir.types import FLOAT0
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 X = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 1.0]])
 W = np.array([0.3, -1.2, 0.7])

@@ -11,7 +11,7 @@ from transpile.ir.loop_ir import Apply, Declare, IndexValue, Literal, Load
 from transpile.ir.types import INT64
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.run_loops import run
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 I = Dim.of(Symbol("i", 0, 10))
 

@@ -18,7 +18,7 @@ from helpers import fresh_seed
 
 import transpile
 from transpile.numpy import arrays_of_lists
-from transpile.trace import current_trace
+from transpile.trace.trace import current_trace
 from transpile.util import fork_safe_lock
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.gc_pause import without_collector

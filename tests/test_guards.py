@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.guards import FUNCTION
-from transpile.surveys import survey
+from transpile.trace.guard_survey import survey
+from transpile.trace.guards import FUNCTION
 
 X = np.ones(3)
 

@@ -17,7 +17,7 @@ from transpile.lapack import ENVIRONMENT, Lapack, find_lapack, prototypes
 from transpile.options import Options
 from transpile.primitives import decompositions as rows
 from transpile.scipy.linalg import schur, sqrtm
-from transpile.trace import bind, trace_function
+from transpile.trace.trace import bind, trace_function
 
 C_PROGRAM = r"""
 /* Solves a least squares problem and takes a matrix apart, with no Python in sight. */

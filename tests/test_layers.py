@@ -14,17 +14,15 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # The modules and packages of transpile, in the order in which data flows through them. Each may
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    util errors options ir nodes pytrees tree_prefixes extended tree tree_util tracer trace keys
-    parameters code_reads guards stored surveys signature surroundings transforms primitives
-    dtypes numpy passes products convolutions fourier scans dot checked_memory run_indices
-    run_loops cost magnitudes reserved_names blas lapack tangles elements inlining bodies
-    placement updates diagonals nest sharing dialect layout sites effort alike directories
-    sealed ownership entry file_locks process_directory cache identity elf commands compilers
-    toolchain own_libraries threads runtime names places sorts cumulative library_calls repeats
-    effects emit lower schedule expression outlined render pipeline load called reserve overlaps
-    executable call_path promotion written platforms arrays stages traces leaves wrapped
-    settings typing functional lax random nn scipy flatten_util ops debug test_util api __init__
-    __main__
+    util errors options ir pytree tree tree_util trace transforms primitives dtypes numpy passes
+    products convolutions fourier scans dot checked_memory run_indices run_loops cost magnitudes
+    reserved_names blas lapack tangles elements inlining bodies placement updates diagonals nest
+    sharing dialect layout sites effort alike directories sealed ownership entry file_locks
+    process_directory cache identity elf commands compilers toolchain own_libraries threads
+    runtime names places sorts cumulative library_calls repeats effects emit lower schedule
+    expression outlined render pipeline load called reserve overlaps executable call_path
+    promotion written platforms arrays stages traces leaves wrapped settings typing functional
+    lax random nn scipy flatten_util ops debug test_util api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 
@@ -55,7 +53,7 @@ LATER = {
     ("stages", "transpile.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("toolchain", "tempfile"): RARE,
-    ("tree_prefixes", "difflib"): "for error messages",
+    ("prefix", "difflib"): "for error messages",
     ("stages", "transpile.call_path"): "for functions that are called often",
     ("traces", "transpile.call_path"): "for functions that are called often",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",

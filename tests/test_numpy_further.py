@@ -104,7 +104,7 @@ def test_no_module_is_forgotten():
         from importlib import import_module
         from transpile import primitives
         from transpile.ir.primitive import TABLE
-        from transpile.tracer import FUNCTIONS, UFUNC_METHODS, Tracer
+        from transpile.trace.tracer import FUNCTIONS, UFUNC_METHODS, Tracer
 
         before = len(TABLE), len(FUNCTIONS), len(UFUNC_METHODS), len(vars(Tracer))
         for package in (jnp, primitives):

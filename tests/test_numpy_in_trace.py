@@ -8,7 +8,7 @@ import pytest
 import transpile
 from transpile import numpy as jnp
 from transpile.errors import TracerIntegerConversionError
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 MAKERS = {
     "array": lambda xp: xp.array([[1.5, 2.0], [3.0, 4.0], [5.0, 6.0]]),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from transpile.errors import TracerIntegerConversionError, UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.types import ArrayType
-from transpile.trace import trace_function
+from transpile.trace.trace import trace_function
 
 bound = st.none() | st.integers(-6, 6)
 slices = st.builds(slice, bound, bound, st.none() | st.sampled_from([-3, -2, -1, 1, 2, 3]))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from transpile.ir.dims import Dim
 from transpile.ir.types import ArrayType
-from transpile.trace import trace_function
+from transpile.trace.trace import trace_function
 
 SHAPES = [
     (),

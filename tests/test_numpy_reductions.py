@@ -21,7 +21,7 @@ from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.types import ArrayType
-from transpile.trace import trace_function
+from transpile.trace.trace import trace_function
 
 FOLDS = [np.sum, np.prod, np.any, np.all, np.max, np.min, np.amax, np.amin, np.count_nonzero]
 STATISTICS = [np.mean, np.var, np.std, np.ptp]

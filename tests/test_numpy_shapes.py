@@ -12,8 +12,8 @@ from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.types import DTYPES, ArrayType
-from transpile.trace import trace_function
-from transpile.tracer import FUNCTIONS as FUNCTIONS_OF_NUMPY
+from transpile.trace.trace import trace_function
+from transpile.trace.tracer import FUNCTIONS as FUNCTIONS_OF_NUMPY
 
 A = ordinary("f4", (2, 3, 4), 7)
 M = ordinary("i4", (3, 3), 5)

@@ -16,7 +16,7 @@ from transpile.passes import optimise
 from transpile.primitives import decompositions as rows
 from transpile.run_loops import run
 from transpile.test_util import check_grads
-from transpile.trace import bind, trace_function
+from transpile.trace.trace import bind, trace_function
 
 STRICT = {"extra_cflags": ["-Werror"], "opt_level": 1}
 DTYPES = ["f4", "f8", "c8", "c16"]

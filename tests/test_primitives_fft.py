@@ -19,7 +19,7 @@ from transpile.lower import lower
 from transpile.options import Options
 from transpile.run_loops import run
 from transpile.test_util import check_grads
-from transpile.trace import trace_function
+from transpile.trace.trace import trace_function
 
 SANITIZED = Options(sanitize=True, opt_level=1)
 

@@ -14,7 +14,7 @@ from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType
 from transpile.lower import lower
 from transpile.primitives.sorting import argsort, sort
 from transpile.run_loops import run
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 LENGTHS = [1, 2, 5, 48, 49, 300, 9000]
 

@@ -34,7 +34,7 @@ from transpile.ir.primitive import TABLE, Axis
 from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType, finfo, kind_letter
 from transpile.options import Options
 from transpile.primitives.rules import ByOperand, apply, flat
-from transpile.trace import trace_function
+from transpile.trace.trace import trace_function
 from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed
 from transpile.transforms.interpret import interpret

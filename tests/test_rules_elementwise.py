@@ -13,7 +13,7 @@ from transpile.ir.primitive import TABLE, NoRule
 from transpile.ir.types import ArrayType
 from transpile.passes.common_subexpressions import common_subexpressions
 from transpile.passes.simplify import simplify
-from transpile.trace import bind, trace_nested
+from transpile.trace.trace import bind, trace_nested
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp
 from transpile.transforms.linearize import linearize

@@ -13,7 +13,7 @@ from transpile.passes import optimise
 from transpile.schedule.flatten import flatten
 from transpile.schedule.split import split
 from transpile.schedule.unravel import unravel
-from transpile.trace import trace_function
+from transpile.trace.trace import trace_function
 
 A, B = ordinary("f8", (3, 4)), ordinary("f8", (3, 5), seed=1)
 X = ordinary("f8", (4, 6))

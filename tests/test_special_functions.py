@@ -15,7 +15,7 @@ from transpile import runtime
 from transpile.ir.primitive import TABLE
 from transpile.scipy import special
 from transpile.test_util import check_grads
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 TYPES = ("f4", "f8")
 ROWS = sorted(EDGES)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import call_path, errors
-from transpile.code_reads import global_names, reads
-from transpile.guards import ARRAY, ENTRY, FUNCTION, ITEMS, PAIRS, Guard, Watch
-from transpile.surveys import survey
+from transpile.trace.bytecode_reads import global_names, reads
+from transpile.trace.guard_survey import survey
+from transpile.trace.guards import ARRAY, ENTRY, FUNCTION, ITEMS, PAIRS, Guard, Watch
 
 X = np.ones(3)
 SCALE = 2.0

@@ -11,8 +11,8 @@ from transpile.ir.primitive import Primitive
 from transpile.primitives.kinds import same_type
 from transpile.primitives.rules import ByOperand, batch_elementwise
 from transpile.test_util import check_grads, check_jvp, check_vjp
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 RANDOM = np.random.default_rng(7)
 X = RANDOM.normal(size=(3, 4))

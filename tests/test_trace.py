@@ -9,8 +9,8 @@ from helpers import evaluate, trace_to_graph
 from transpile import errors
 from transpile.ir.types import ArrayType, type_of
 from transpile.primitives import elementwise
-from transpile.trace import bind, current_trace, trace_function
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind, current_trace, trace_function
+from transpile.trace.tracer import Tracer
 
 HERE = r"^test_trace\.py:\d+: "
 VECTOR = ArrayType((3,), np.dtype("f8"))

@@ -99,7 +99,7 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         transfer_guard_device_to_host,
         transfer_guard_host_to_device,
     )
-    from transpile.trace import ensure_compile_time_eval
+    from transpile.trace.trace import ensure_compile_time_eval
 
 __getattr__, __dir__ = on_demand(
     "transpile",
@@ -144,7 +144,7 @@ __getattr__, __dir__ = on_demand(
             "transfer_guard_device_to_host transfer_guard_host_to_device"
         ),
         "transpile.ir.source_info": "named_scope",
-        "transpile.trace": "ensure_compile_time_eval",
+        "transpile.trace.trace": "ensure_compile_time_eval",
     },
 )
 

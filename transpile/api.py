@@ -7,7 +7,7 @@ from typing import Any
 
 from transpile.ir.graph import Graph
 from transpile.options import Options
-from transpile.parameters import parameters
+from transpile.trace.call_arguments import parameters
 from transpile.wrapped import (
     BoundWrapped,
     Config,

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from transpile.extended import flatten_arrays
 from transpile.ir.types import PYTHON_SCALARS, type_of
 from transpile.numpy.operands import as_array
 from transpile.platforms import check_device
-from transpile.pytrees import EXTENDED
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.pytree.treedef import EXTENDED
+from transpile.trace.tracer import Tracer
 from transpile.tree import leaves
 from transpile.tree import map as map_leaves
 

@@ -24,11 +24,11 @@ from transpile.cache import Entry
 from transpile.entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.executable import Direct
-from transpile.guards import Watch
 from transpile.ir.types import PYTHON_SCALARS
-from transpile.keys import KEYWORDS
 from transpile.load import DamagedLibraryError, spelling
 from transpile.own_libraries import own_library
+from transpile.trace.call_key import KEYWORDS
+from transpile.trace.guards import Watch
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from transpile.extended import flatten_arrays
 from transpile.ir.number_text import number_text
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, SHORT_NAMES
 from transpile.primitives.callbacks import Callback, Message, Same, debug_callback
-from transpile.pytrees import TreeDef
-from transpile.signature import function_name
-from transpile.trace import bind, current_trace
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.pytree.treedef import TreeDef
+from transpile.trace.call_signature import function_name
+from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
 
 __all__ = ["callback", "log", "print"]

@@ -9,8 +9,8 @@ import numpy as np
 from transpile.ir.types import FLOAT64
 from transpile.numpy.operands import as_array, convert
 from transpile.numpy.operands import error as located
-from transpile.pytrees import TreeDef
-from transpile.tracer import named
+from transpile.pytree.treedef import TreeDef
+from transpile.trace.tracer import named
 from transpile.tree import flatten
 from transpile.util.frozen_records import dataclass
 

@@ -6,14 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from transpile import tree
-from transpile.extended import flatten_arrays
 from transpile.ir.graph import Graph, Var
 from transpile.ir.source_info import shown, user_source
 from transpile.ir.types import PYTHON_SCALARS
-from transpile.parameters import Bound
-from transpile.signature import Signature, describe, function_name, inner, unique_identifiers
-from transpile.trace import constant
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_arguments import Bound
+from transpile.trace.call_signature import (
+    Signature,
+    describe,
+    function_name,
+    inner,
+    unique_identifiers,
+)
+from transpile.trace.trace import constant
+from transpile.trace.tracer import Tracer
 
 
 class OnLeaves:

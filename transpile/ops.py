@@ -11,7 +11,7 @@ from transpile.nn.operands import operand
 from transpile.numpy.at import at
 from transpile.numpy.operands import Array, as_array, index_of
 from transpile.numpy.operands import error as located
-from transpile.tracer import named
+from transpile.trace.tracer import named
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 

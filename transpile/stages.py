@@ -19,17 +19,24 @@ import numpy as np
 
 from transpile import primitives, tree
 from transpile.dot import to_dot
-from transpile.extended import flatten_arrays
-from transpile.guards import Watch
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
-from transpile.keys import Rejected, concrete, described
 from transpile.options import Options
 from transpile.promotion import how_often
-from transpile.signature import TRACED, Signature, as_plain, leaf_type, same_type, type_text
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_key import Rejected, concrete, described
+from transpile.trace.call_signature import (
+    TRACED,
+    Signature,
+    as_plain,
+    leaf_type,
+    same_type,
+    type_text,
+)
+from transpile.trace.guards import Watch
+from transpile.trace.tracer import Tracer
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later

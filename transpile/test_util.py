@@ -34,7 +34,7 @@ from transpile.ir.types import (
     finfo,
     real_dtype,
 )
-from transpile.signature import function_name, type_text
+from transpile.trace.call_signature import function_name, type_text
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 

@@ -8,9 +8,9 @@ from dataclasses import field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from transpile.guards import Watch
 from transpile.promotion import how_often
 from transpile.stages import Compiled, Fast, Run, Traced
+from transpile.trace.guards import Watch
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later

@@ -1,6 +1,6 @@
 """Pytrees, taken apart and put together again: the names and meanings of `jax.tree`.
 
-What a pytree is says `pytrees.py`; classes are registered here or in `tree_util.py`.
+What a pytree is says `pytree/treedef.py`; classes are registered here or in `tree_util.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from transpile.nodes import KeyPath, NodeType, keystr
-from transpile.pytrees import (
+from transpile.pytree.prefix import broadcast_prefix, parts_of
+from transpile.pytree.registry import KeyPath, NodeType, keystr
+from transpile.pytree.treedef import (
     LEAF,
     Leaf,
     PyTreeDef,
@@ -25,7 +26,6 @@ from transpile.pytrees import (
     register_pytree_node,
     register_pytree_node_class,
 )
-from transpile.tree_prefixes import broadcast_prefix, parts_of
 
 __all__ = [
     "LEAF",

@@ -1,6 +1,6 @@
 """Pytrees by the names of `jax.tree_util`: `tree_map` and its like, paths, registration, Partial.
 
-The functions are those of `tree.py`, and classes are registered as `pytrees.py` says.
+The functions are those of `tree.py`, and classes are registered as `pytree/treedef.py` says.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from transpile import tree
-from transpile.nodes import (
+from transpile.pytree.prefix import broadcast_prefix, prefix_errors
+from transpile.pytree.registry import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -20,7 +21,7 @@ from transpile.nodes import (
     SequenceKey,
     keystr,
 )
-from transpile.pytrees import (
+from transpile.pytree.treedef import (
     Leaf,
     PyTreeDef,
     TreeDef,
@@ -31,7 +32,6 @@ from transpile.pytrees import (
     register_pytree_node,
     register_pytree_node_class,
 )
-from transpile.tree_prefixes import broadcast_prefix, prefix_errors
 
 __all__ = [
     "DictKey",

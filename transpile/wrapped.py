@@ -16,16 +16,16 @@ from typing import Any, cast
 import numpy as np
 
 from transpile import tree
-from transpile.guards import Watch
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType
-from transpile.keys import Rejected, abstract, ndarray
 from transpile.leaves import OnLeaves, output_names
 from transpile.options import Options
-from transpile.parameters import Bound, Parameters
 from transpile.reserve import RESERVE
-from transpile.signature import (
+from transpile.stages import Lowered, Traced
+from transpile.trace.call_arguments import Bound, Parameters
+from transpile.trace.call_key import Rejected, abstract, ndarray
+from transpile.trace.call_signature import (
     TRACED,
     Signature,
     function_name,
@@ -33,10 +33,10 @@ from transpile.signature import (
     place_of,
     signature,
 )
-from transpile.stages import Lowered, Traced
-from transpile.surroundings import retried
-from transpile.surveys import survey
-from transpile.trace import current_trace, trace_function
+from transpile.trace.captured_arrays import retried
+from transpile.trace.guard_survey import survey
+from transpile.trace.guards import Watch
+from transpile.trace.trace import current_trace, trace_function
 from transpile.traces import OfFunction, Traces
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass

@@ -11,7 +11,7 @@ import numpy as np
 
 from transpile.ir.graph import Donated, Graph
 from transpile.overlaps import overlap, overlaps_itself
-from transpile.signature import Signature
+from transpile.trace.call_signature import Signature
 
 Run = Callable[[Sequence[Any]], list[Any]]
 

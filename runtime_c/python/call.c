@@ -33,7 +33,7 @@ typedef struct {
     npy_intp *shape; /* ARRAY: so many as `count` */
 } Node;
 
-/* What has to be as it was when the function was traced; see transpile/guards.py. Nothing owned. */
+/* What has to be as it was when the function was traced; see transpile/trace/guards.py. Nothing owned. */
 enum guard { ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, HELD_ARRAY, FUNCTION, GUARDS };
 
 typedef struct {

@@ -11,17 +11,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from transpile import tree
-from transpile.extended import flatten_arrays
 from transpile.functional.custom import bind_function, finished, traced_call
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import user_source
-from transpile.parameters import parameters
 from transpile.primitives.checkpoint import Policy
 from transpile.primitives.checkpoint import checkpoint as checkpoint_row
 from transpile.primitives.rules import apply
-from transpile.signature import function_name
-from transpile.trace import current_trace
-from transpile.tracer import Tracer, named
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_arguments import parameters
+from transpile.trace.call_signature import function_name
+from transpile.trace.trace import current_trace
+from transpile.trace.tracer import Tracer, named
 from transpile.util.frozen_records import dataclass
 
 # --------------------------------------------------------------------------------------- policies

@@ -13,20 +13,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from transpile import errors, tree
-from transpile.extended import flatten_arrays
 from transpile.functional.custom_rules import Call, JvpRule, VjpRule
 from transpile.functional.flat import flatten_function, is_inexact, value_type, zero
 from transpile.functional.stand_ins import Parts, zero_like
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import function_source, user_source
-from transpile.parameters import parameters
 from transpile.primitives.calls import bind_call, custom_jvp_call, custom_vjp_call
 from transpile.primitives.calls import named_call as named_call_row
 from transpile.primitives.rules import apply
-from transpile.signature import function_name, inner, place_of
-from transpile.trace import current_trace, the_trace, trace_nested
-from transpile.tracer import Tracer, named
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_arguments import parameters
+from transpile.trace.call_signature import function_name, inner, place_of
+from transpile.trace.trace import current_trace, the_trace, trace_nested
+from transpile.trace.tracer import Tracer, named
 from transpile.transforms.closed import Closed
 
 Function = Callable[..., Any]

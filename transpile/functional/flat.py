@@ -12,18 +12,18 @@ import numpy as np
 
 from transpile import tree
 from transpile.executable import Executable, Lowering
-from transpile.extended import flatten_arrays
 from transpile.ir.graph import Atom, Const, Graph, Var
 from transpile.ir.source_info import function_source, user_source
 from transpile.ir.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
 from transpile.leaves import result_leaf
 from transpile.options import Options
-from transpile.parameters import parameters
 from transpile.primitives.rules import zeros
-from transpile.signature import describe, function_name, inner, unique_identifiers
-from transpile.surroundings import retried
-from transpile.trace import current_trace, trace_nested
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_arguments import parameters
+from transpile.trace.call_signature import describe, function_name, inner, unique_identifiers
+from transpile.trace.captured_arrays import retried
+from transpile.trace.trace import current_trace, trace_nested
+from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import Closed
 from transpile.transforms.interpret import interpret, interpret_up_to
 from transpile.util.fork_safe_lock import Lock

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from transpile.extended import flatten_arrays
 from transpile.functional.differentiate import linear_map, linearized_graph
 from transpile.functional.flat import (
     Flat,
@@ -21,7 +20,8 @@ from transpile.functional.flat import (
 )
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, kind_letter
-from transpile.signature import function_name
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_signature import function_name
 from transpile.util.frozen_records import dataclass
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.extended import flatten_arrays
 from transpile.functional.differentiate import linearized_graph
 from transpile.functional.flat import (
     Flat,
@@ -37,7 +36,8 @@ from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, kind_letter
 from transpile.primitives.rules import reshaped, transposed, zeros
-from transpile.trace import the_trace
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.trace import the_trace
 from transpile.transforms.closed import Closed, rewritten
 from transpile.transforms.closed import apply as apply_graph
 from transpile.transforms.linearize import linearize as linearize_graph

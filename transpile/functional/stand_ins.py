@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.extended import flatten_arrays
 from transpile.functional.flat import is_inexact, value_type, zero
 from transpile.ir.types import FLOAT0, ArrayType
 from transpile.primitives.rules import spread
-from transpile.trace import constant
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.trace import constant
+from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
 
 

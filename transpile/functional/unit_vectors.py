@@ -18,7 +18,7 @@ from transpile.ir.primitive import Axis
 from transpile.ir.types import INT64
 from transpile.primitives.linalg import free_axes
 from transpile.primitives.rules import apply, reshaped, spread, transposed
-from transpile.trace import the_trace
+from transpile.trace.trace import the_trace
 from transpile.transforms.batch import spread as batched_results
 from transpile.transforms.closed import Environment, name_after
 from transpile.transforms.closed import apply as apply_graph

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.extended import flatten_arrays
 from transpile.functional.flat import (
     Flat,
     argument_names,
@@ -28,9 +27,10 @@ from transpile.ir.primitive import Axis
 from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT0
 from transpile.primitives.rules import spread
-from transpile.signature import describe, type_text
-from transpile.trace import current_trace
-from transpile.tracer import UNKNOWN
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_signature import describe, type_text
+from transpile.trace.trace import current_trace
+from transpile.trace.tracer import UNKNOWN
 from transpile.transforms.batch import batch
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 

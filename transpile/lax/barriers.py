@@ -10,7 +10,7 @@ from transpile.functional.custom import stop_gradient
 from transpile.lax.operands import Array, array, public
 from transpile.numpy.operands import strengthen
 from transpile.primitives import elementwise
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = [
     "after_all",

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.extended import flatten_arrays
 from transpile.functional.flat import (
     argument_names,
     as_value,
@@ -27,10 +26,11 @@ from transpile.ir.source_info import function_source, user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
 from transpile.leaves import result_leaf
 from transpile.numpy.operands import convert
-from transpile.signature import function_name, inner, unique_identifiers
-from transpile.surroundings import retried
-from transpile.trace import constant, trace_nested
-from transpile.tracer import UNKNOWN, Tracer, named
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_signature import function_name, inner, unique_identifiers
+from transpile.trace.captured_arrays import retried
+from transpile.trace.trace import constant, trace_nested
+from transpile.trace.tracer import UNKNOWN, Tracer, named
 from transpile.util.frozen_records import dataclass
 
 

@@ -16,8 +16,8 @@ from transpile.lax.carries import check_branches
 from transpile.lax.loops import under_name
 from transpile.primitives import control
 from transpile.primitives.calls import bind_call
-from transpile.trace import current_trace
-from transpile.tracer import Tracer
+from transpile.trace.trace import current_trace
+from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import apply
 from transpile.wrapped import is_jit_disabled
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from transpile.ir.source_info import function_source, user_source
 from transpile.ir.types import ArrayType
-from transpile.nodes import KeyPath, keystr
-from transpile.pytrees import TreeDef
-from transpile.signature import function_name, inner, type_text
+from transpile.pytree.registry import KeyPath, keystr
+from transpile.pytree.treedef import TreeDef
+from transpile.trace.call_signature import function_name, inner, type_text
 from transpile.util.escapes import one_line
 
 Kinds = Sequence[ArrayType]

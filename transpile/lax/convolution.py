@@ -33,7 +33,7 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.operands import transpose_to
 from transpile.primitives.convolution import conv_general_dilated as row
 from transpile.primitives.windows import dilated
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = [
     "conv",

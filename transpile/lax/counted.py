@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.extended import flatten_arrays
 from transpile.functional.vectorize import vmap
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
@@ -29,9 +28,10 @@ from transpile.lax.loops import (
 )
 from transpile.primitives import axes, control, elementwise
 from transpile.primitives.calls import bind_call
-from transpile.signature import type_text
-from transpile.trace import bind, current_trace
-from transpile.tracer import UNKNOWN, Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_signature import type_text
+from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.wrapped import is_jit_disabled
 
 __all__ = ["fori_loop", "map"]

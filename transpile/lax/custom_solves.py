@@ -17,8 +17,8 @@ from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, out
 from transpile.primitives.calls import bind_call, custom_jvp_call
 from transpile.primitives.linear_solve import custom_linear_solve as linear_solve_row
 from transpile.primitives.rules import zeros
-from transpile.signature import function_name
-from transpile.trace import current_trace
+from transpile.trace.call_signature import function_name
+from transpile.trace.trace import current_trace
 from transpile.transforms.closed import apply
 from transpile.transforms.jvp import push
 from transpile.util.frozen_records import dataclass

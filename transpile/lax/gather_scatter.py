@@ -27,7 +27,7 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise
 from transpile.primitives import indexing as rows
-from transpile.trace import bind
+from transpile.trace.trace import bind
 from transpile.util.frozen_records import dataclass
 
 __all__ = [

@@ -22,7 +22,7 @@ from transpile.lax.shapes import axis_in
 from transpile.numpy.operands import broadcast_in_dim, reshape_to, slice_axis
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as rows
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = ["concatenate", "pad", "split", "stack", "tile", "unstack"]
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
-from transpile.extended import flatten_arrays
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, ArrayType
@@ -26,9 +25,10 @@ from transpile.lax.bodies import (
 from transpile.lax.carries import check_carry, component_of
 from transpile.primitives import control
 from transpile.primitives.calls import bind_call
-from transpile.signature import type_text
-from transpile.trace import current_trace
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_signature import type_text
+from transpile.trace.trace import current_trace
+from transpile.trace.tracer import Tracer
 from transpile.wrapped import is_jit_disabled
 
 __all__ = ["scan", "while_loop"]

@@ -38,7 +38,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitives import bits
 from transpile.primitives import elementwise as rows
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = [
     "bitcast_convert_type",

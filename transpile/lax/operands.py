@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from transpile.extended import has_extended, moved
 from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const
 from transpile.ir.types import BOOL, PYTHON_SCALARS, check_dtype, kind_letter, type_of
@@ -26,8 +25,9 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.primitives.axes import broadcast_in_dim as BROADCAST
-from transpile.trace import bind, current_trace, trace_function
-from transpile.tracer import Tracer, named
+from transpile.pytree.extended_dtypes import has_extended, moved
+from transpile.trace.trace import bind, current_trace, trace_function
+from transpile.trace.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
 from transpile.tree import flatten, unflatten
 

@@ -30,7 +30,7 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.operands import weaken
 from transpile.primitives import bits
 from transpile.primitives import elementwise as rows
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 Unary = Callable[[Array], Any]
 Binary = Callable[[Array, Array], Any]

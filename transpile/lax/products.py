@@ -29,7 +29,7 @@ from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, reshape_t
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import linalg
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = [
     "batch_matmul",

@@ -41,8 +41,8 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
 from transpile.primitives.reductions import identity
-from transpile.trace import bind, trace_nested
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind, trace_nested
+from transpile.trace.tracer import Tracer
 from transpile.tree import flatten, unflatten
 
 __all__ = [

@@ -34,7 +34,7 @@ from transpile.numpy.operands import (
     weaken,
 )
 from transpile.primitives import axes as rows
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = [
     "broadcast",

@@ -30,8 +30,8 @@ from transpile.numpy.operands import reshape_to
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise
 from transpile.primitives import indexing as rows
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 __all__ = [
     "dynamic_index_in_dim",

@@ -18,7 +18,7 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.sorting import argsort_along, reverse, sort_along
 from transpile.primitives import reductions
 from transpile.primitives.sorting import along_axis
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = [
     "approx_max_k",

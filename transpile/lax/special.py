@@ -17,7 +17,7 @@ from transpile.lax.operands import (
 )
 from transpile.numpy.operands import weaken
 from transpile.primitives import special as rows
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = [
     "bessel_i0e",

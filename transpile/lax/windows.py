@@ -31,8 +31,8 @@ from transpile.primitives import elementwise, windows
 from transpile.primitives import reductions as rows
 from transpile.primitives.reductions import identity
 from transpile.primitives.windows import dilated, windowed_shape
-from transpile.trace import bind, trace_nested
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind, trace_nested
+from transpile.trace.tracer import Tracer
 from transpile.tree import flatten, unflatten
 
 __all__ = ["reduce_window", "reduce_window_shape_tuple"]

@@ -15,8 +15,8 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.types import FLOAT64, PYTHON_SCALARS, check_dtype, kind_letter
 from transpile.numpy.operands import Array, Function
 from transpile.numpy.operands import error as located
-from transpile.trace import bind
-from transpile.tracer import Tracer, named
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, named
 
 
 def public(implementation: Function) -> Function:

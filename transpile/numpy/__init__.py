@@ -16,7 +16,7 @@ from transpile.ir.types import finfo
 from transpile.numpy import arrays_of_lists
 from transpile.numpy.at import at
 from transpile.numpy.operands import EXPORTS
-from transpile.tracer import RARE_FUNCTIONS
+from transpile.trace.tracer import RARE_FUNCTIONS
 from transpile.util.lazy_imports import imported
 
 # The modules of the functions that most programs use.

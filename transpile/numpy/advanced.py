@@ -31,8 +31,8 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, gather
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
 
 WRAP = "wrap"

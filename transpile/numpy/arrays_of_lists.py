@@ -5,7 +5,7 @@ arrays do so only for `like=`, so that `numpy.asarray(traced)` would fail, and a
 values too. While any thread traces, these names of NumPy's are therefore bound to objects that call
 ours in a thread that traces, and else NumPy's own. No class is replaced: other code may extend it,
 or ask for instances of it, at any moment. Three have another method meanwhile, and
-`numpy.broadcast` is another one only in a copy of the traced function (`surroundings.py`).
+`numpy.broadcast` is another one only in a copy of the traced function (`trace/captured_arrays.py`).
 
 When the last trace of the process ends, everything is NumPy's again; in a forked child at once,
 unless the thread that forked traces.
@@ -26,9 +26,9 @@ import numpy as np
 
 from transpile.numpy import creation
 from transpile.numpy.operands import EXPORTS, NOTHING, as_array, dispatching, has_tracer
-from transpile.surroundings import IN_COPIES
-from transpile.trace import AROUND_TRACES, Trace
-from transpile.tracer import FUNCTIONS
+from transpile.trace.captured_arrays import IN_COPIES
+from transpile.trace.trace import AROUND_TRACES, Trace
+from transpile.trace.tracer import FUNCTIONS
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.interrupt_safety import THREAD
 from transpile.util.lazy_imports import Later

@@ -36,8 +36,8 @@ from transpile.numpy.operands import error as located
 from transpile.primitives import axes as rows
 from transpile.primitives.indexing import COMBINES
 from transpile.primitives.rules import apply
-from transpile.trace import current_trace
-from transpile.tracer import BINARY, UFUNC_METHODS, Tracer
+from transpile.trace.trace import current_trace
+from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
 
 # ---------------------------------------------------------------------------------------- storing
 

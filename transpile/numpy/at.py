@@ -17,8 +17,8 @@ from transpile.numpy.indexing import get_item, set_item, update_item
 from transpile.numpy.operands import as_array, as_operand, convert, fill, has_tracer
 from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise
-from transpile.trace import bind, trace_function
-from transpile.tracer import Tracer, add_property
+from transpile.trace.trace import bind, trace_function
+from transpile.trace.tracer import Tracer, add_property
 from transpile.transforms.interpret import interpret
 
 

@@ -25,7 +25,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import sum
 from transpile.numpy.ufuncs import call
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 
 @implements(np.diff)

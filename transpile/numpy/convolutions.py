@@ -27,7 +27,7 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import PROMISED, gather
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 # Up to as many terms are written out; more are a sum over windows.
 WRITTEN_OUT = 16

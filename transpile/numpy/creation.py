@@ -37,8 +37,8 @@ from transpile.numpy.shapes import broadcast_to_shape, diagonal, moveaxis, shape
 from transpile.numpy.ufuncs import apply, call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
-from transpile.trace import bind, current_trace
-from transpile.tracer import FUNCTIONS, Tracer
+from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracer import FUNCTIONS, Tracer
 
 
 def _makes(function: Any, in_trace: bool = False) -> Callable[[Function], Function]:

@@ -33,8 +33,8 @@ from transpile.numpy.reductions import all as all_of
 from transpile.numpy.shapes import imag, real
 from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise as rows
-from transpile.trace import bind
-from transpile.tracer import Tracer, add_method
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
 
 
 @implements(np.where)

@@ -28,7 +28,7 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives.fft import fft as row
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 _OPPOSITE = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
 _INVERSE = ("ifft", "irfft")

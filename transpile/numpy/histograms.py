@@ -27,8 +27,8 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.searching import searchsorted, take
 from transpile.numpy.sorting import accepts_more
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, scatter
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 # Three roundings of single precision are less than a sixtieth of a bin, of so many.
 _MOST_SINGLE_BINS = 1 << 16

@@ -8,7 +8,7 @@ import numpy as np
 
 from transpile.numpy.operands import Array
 from transpile.numpy.shapes import ravel
-from transpile.tracer import FUNCTIONS, Tracer, add_method, add_property
+from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
 
 
 def _fill(x: Tracer, value: Array) -> None:

@@ -32,8 +32,8 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import COMBINES, PROMISED, dynamic_update_slice, scatter
-from transpile.trace import bind
-from transpile.tracer import Tracer, add_method
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
 from transpile.util.frozen_records import dataclass
 
 

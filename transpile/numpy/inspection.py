@@ -27,8 +27,8 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import all as all_of
 from transpile.numpy.ufuncs import call
 from transpile.primitives.indexing import PROMISED, gather
-from transpile.trace import bind
-from transpile.tracer import FUNCTIONS, Tracer, add_method, add_property
+from transpile.trace.trace import bind
+from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
 
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 

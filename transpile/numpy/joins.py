@@ -35,8 +35,8 @@ from transpile.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel, sh
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import CLIP, gather
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 # --------------------------------------------------------------------------------- concatenate
 

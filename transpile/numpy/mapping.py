@@ -30,7 +30,7 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.numpy.shapes import expand_dims
-from transpile.trace import trace_nested
+from transpile.trace.trace import trace_nested
 from transpile.transforms.batch import spread
 
 

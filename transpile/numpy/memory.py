@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from transpile.primitives import elementwise
-from transpile.trace import bind, current_trace
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracer import Tracer
 
 # The functions whose results share the memory of an argument, in NumPy, where that is possible.
 # fmt: off

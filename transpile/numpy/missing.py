@@ -36,7 +36,7 @@ from transpile.numpy.reductions import (
 )
 from transpile.numpy.scans import cumprod, cumsum
 from transpile.numpy.ufuncs import call
-from transpile.tracer import UFUNC_METHODS
+from transpile.trace.tracer import UFUNC_METHODS
 
 
 def _without_nan(a: Array, other: Any) -> Any:

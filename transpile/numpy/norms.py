@@ -19,7 +19,7 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import keep_dimensions, max, min, sum
 from transpile.numpy.ufuncs import call
 from transpile.primitives import decompositions, elementwise
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 
 @implements(np.linalg.norm)

@@ -16,7 +16,7 @@ from transpile.ir.types import broadcast_shapes
 from transpile.numpy.at import at
 from transpile.numpy.operands import EXPORTS, Array, axis_of
 from transpile.numpy.operands import error as located
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 Function = Callable[..., Any]
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.exceptions import AxisError, ComplexWarning
 
 from transpile.errors import TracerError, TranspileError, UnsupportedError
-from transpile.extended import has_extended, moved
 from transpile.ir.dims import Dim, Shape, product
 from transpile.ir.graph import Const, Var
 from transpile.ir.source_info import user_source
@@ -35,8 +34,16 @@ from transpile.numpy.memory import GIVE_VIEWS, with_own_memory
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.rules import reshaped, transposed
-from transpile.trace import bind, current_trace
-from transpile.tracer import FUNCTIONS, RARE_FUNCTIONS, UFUNC_METHODS, Tracer, add_method, named
+from transpile.pytree.extended_dtypes import has_extended, moved
+from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracer import (
+    FUNCTIONS,
+    RARE_FUNCTIONS,
+    UFUNC_METHODS,
+    Tracer,
+    add_method,
+    named,
+)
 from transpile.util.lazy_registry import Table
 
 Array = Any  # a Tracer, an ndarray, a scalar, or nested lists of them

@@ -27,8 +27,8 @@ from transpile.numpy.reductions import is_given
 from transpile.numpy.sorting import argsort_along, sort_along
 from transpile.primitives.indexing import CLIP, gather
 from transpile.primitives.sorting import along_axis
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 # ------------------------------------------------------------------------------------------ rows
 

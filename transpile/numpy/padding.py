@@ -28,8 +28,8 @@ from transpile.numpy.reductions import max, mean, min
 from transpile.numpy.shapes import flip, squeeze
 from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 _ARGUMENTS = {
     "empty": set[str](),

@@ -38,8 +38,8 @@ from transpile.numpy.taking import along, as_indices, bounded, take, traced
 from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives.indexing import FILL, scatter
-from transpile.trace import bind
-from transpile.tracer import FUNCTIONS, Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import FUNCTIONS, Tracer
 
 
 def _in_place(function: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

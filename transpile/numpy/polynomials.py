@@ -34,8 +34,8 @@ from transpile.numpy.reductions import sum
 from transpile.numpy.shapes import atleast_1d, transpose
 from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 
 @implements(np.polyval)

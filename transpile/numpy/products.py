@@ -32,7 +32,7 @@ from transpile.numpy.reductions import sum
 from transpile.numpy.shapes import diagonal, expand_dims, moveaxis, ravel
 from transpile.numpy.ufuncs import SPECIAL, call, resolve
 from transpile.primitives import linalg
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 Axes = Sequence[int]
 

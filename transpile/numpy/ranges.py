@@ -23,7 +23,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.numpy.shapes import expand_dims, moveaxis
 from transpile.numpy.ufuncs import call
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 
 @implements(np.logspace)

@@ -45,7 +45,7 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 
 @lru_cache(maxsize=256)

@@ -23,7 +23,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import accumulator
 from transpile.primitives import reductions as rows
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 # ---------------------------------------------------------------------------------------- scans
 

@@ -20,8 +20,8 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.sorting import argsort_along, reverse
 from transpile.primitives import elementwise as rows
 from transpile.primitives.indexing import CLIP, PROMISED, gather
-from transpile.trace import bind
-from transpile.tracer import Tracer, add_method
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
 
 
 def take(x: Any, indices: Any, mode: str = PROMISED) -> Any:

@@ -30,7 +30,7 @@ from transpile.numpy.operands import axis_of as checked_axis
 from transpile.numpy.searching import count_before, take
 from transpile.numpy.sorting import accepts_more, argsort_along, iota, sort_along
 from transpile.primitives.indexing import FILL, scatter
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 # --------------------------------------------------------------------------------- known lengths
 

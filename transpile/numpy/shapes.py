@@ -34,8 +34,8 @@ from transpile.numpy.operands import broadcast_to as broadcast_shape
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
-from transpile.trace import bind
-from transpile.tracer import FUNCTIONS, Tracer, add_method, add_property
+from transpile.trace.trace import bind
+from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
 
 
 def shape_argument(shape: Any) -> Shape:

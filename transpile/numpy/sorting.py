@@ -32,8 +32,8 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import sorting as rows
-from transpile.trace import bind, trace_function
-from transpile.tracer import Tracer, named
+from transpile.trace.trace import bind, trace_function
+from transpile.trace.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
 
 # -------------------------------------------------------------------------- more than NumPy has

@@ -30,8 +30,8 @@ from transpile.numpy.reductions import mean, sum
 from transpile.numpy.shapes import diagonal, imag, real, squeeze, transpose
 from transpile.numpy.ufuncs import call
 from transpile.primitives import elementwise
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
 
 @implements(np.average)

@@ -40,8 +40,8 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives.elementwise import copy
 from transpile.primitives.indexing import CLIP, gather
-from transpile.trace import bind
-from transpile.tracer import Tracer, add_method
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
 
 
 def traced(value: Any) -> Any:

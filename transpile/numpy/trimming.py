@@ -27,7 +27,7 @@ from transpile.numpy.sorting import accepts_more
 from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives.indexing import CLIP, gather
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 accepts_more("total_repeat_length")(repeat)
 

@@ -56,8 +56,8 @@ from transpile.numpy.ufuncs import call
 from transpile.primitives import axes as views
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
-from transpile.trace import bind
-from transpile.tracer import UFUNC_METHODS, Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import UFUNC_METHODS, Tracer
 
 _SUMS: dict[Any, Any] = {np.add: sum, np.multiply: prod}
 _EXTREMES: dict[Any, Any] = {np.maximum: max, np.minimum: min}

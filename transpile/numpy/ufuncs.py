@@ -35,8 +35,8 @@ from transpile.numpy.operands import (
 )
 from transpile.numpy.operands import error as located
 from transpile.primitives import elementwise as rows
-from transpile.trace import bind, current_trace
-from transpile.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
+from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
 from transpile.util.lazy_registry import Table
 
 Operands = Sequence[Any]

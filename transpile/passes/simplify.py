@@ -15,7 +15,7 @@ from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
 from transpile.primitives import axes, elementwise, indexing, linalg
 from transpile.primitives.reductions import identity
-from transpile.trace import evaluate
+from transpile.trace.trace import evaluate
 from transpile.util.frozen_records import once
 
 # Larger results are cheaper to compute again than to keep as text in the program.

@@ -19,7 +19,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
 from transpile.primitives.calls import bind_call
 from transpile.primitives.control import scan
-from transpile.trace import the_trace
+from transpile.trace.trace import the_trace
 
 # What a program prints by itself: text, and the numbers of operands.
 Message = tuple[str | int, ...]

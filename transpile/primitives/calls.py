@@ -21,8 +21,8 @@ from transpile.ir.primitive import TABLE, Axis, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
 from transpile.primitives.rules import apply, in_front
-from transpile.trace import bind, the_trace
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind, the_trace
+from transpile.trace.tracer import Tracer
 from transpile.transforms.batch import spread
 from transpile.transforms.closed import close, operand, tangent_type
 from transpile.transforms.interpret import interpret

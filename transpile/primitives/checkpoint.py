@@ -14,7 +14,7 @@ from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.calls import Flags, Values, bind_call, call_type, call_value
 from transpile.primitives.control import scan
 from transpile.primitives.rules import apply
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp

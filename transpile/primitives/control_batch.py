@@ -30,7 +30,7 @@ from transpile.primitives.control_graphs import (
 )
 from transpile.primitives.rules import apply, in_front, transposed
 from transpile.primitives.rules import spread as broadcast
-from transpile.trace import the_trace
+from transpile.trace.trace import the_trace
 from transpile.transforms.closed import Closed, operand
 
 Batched = tuple[list[Any], list[bool]]

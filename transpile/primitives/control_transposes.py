@@ -33,7 +33,7 @@ from transpile.primitives.control_graphs import (
 )
 from transpile.primitives.control_narrow import smaller
 from transpile.primitives.rules import apply, zeros
-from transpile.trace import the_trace
+from transpile.trace.trace import the_trace
 from transpile.transforms.closed import Closed, close
 from transpile.transforms.closed import apply as applied
 from transpile.transforms.transpose import added

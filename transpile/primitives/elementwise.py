@@ -17,7 +17,7 @@ from transpile.ir.types import BOOL, ArrayType
 from transpile.primitives import derivatives as d
 from transpile.primitives.kinds import common_shape, elementwise, transcendental
 from transpile.primitives.rules import ByOperand, apply, batch_elementwise, flat
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 # ---------------------------------------------------------------------------------- arithmetic
 add = elementwise(

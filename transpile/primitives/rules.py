@@ -14,8 +14,8 @@ import numpy as np
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE, Axis, Linear
 from transpile.ir.types import ArrayType
-from transpile.trace import bind
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
 
 Rule = Callable[..., Any]  # (tangent, result, *operands, **params) -> its share of the tangent

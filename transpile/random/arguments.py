@@ -21,7 +21,7 @@ from transpile.numpy.operands import (
     strengthen,
 )
 from transpile.numpy.operands import error as located
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 DType = np.dtype[Any]
 _KINDS = {"f": "float", "fc": "float or complex", "u": "unsigned int", "iu": "int"}

@@ -2,7 +2,7 @@
 
 The bits of the element that comes n-th in row-major order are Threefry's of the key and n, so that
 each can be computed without the others. New keys are such bits, too. Keys are given here as their
-bits (`keys.py`), in a trace unless it is said otherwise.
+bits (`trace/call_key.py`), in a trace unless it is said otherwise.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from transpile.primitives.meanings.threefry import PARITY, ROTATIONS, UINT64
 from transpile.primitives.random import threefry_2x32, threefry_2x32_folded
 from transpile.primitives.rules import apply, spread
 from transpile.random.evaluation import sampled
-from transpile.trace import bind, current_trace
-from transpile.tracer import Tracer
+from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracer import Tracer
 
 DType = np.dtype[Any]
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from transpile.extended import has_extended, moved
 from transpile.ir.dims import Shape
 from transpile.ir.types import INT64, kind_letter
 from transpile.numpy.operands import NumpyErrors, as_array, as_operand, convert, reshape_to
 from transpile.numpy.operands import error as located
 from transpile.numpy.taking import take
 from transpile.primitives.rules import apply
+from transpile.pytree.extended_dtypes import has_extended, moved
 from transpile.random.arguments import canonical_shape, inexact, joint_shape, sample_shape
 from transpile.random.bits import bits_of, split, unit_floats
 from transpile.random.evaluation import sampled
 from transpile.random.inverses import extremes, gumbel_mode
 from transpile.random.keys import key_bits
 from transpile.random.uniforms import randint
-from transpile.trace import current_trace
+from transpile.trace.trace import current_trace
 
 # The keys that elements are sorted by have 32 bits. So many sorts leave no two elements with equal
 # keys in all of them, but for one chance in as many as there are elements.

@@ -10,9 +10,9 @@ import numpy as np
 
 from transpile.ir.source_info import function_source
 from transpile.ir.types import type_of
-from transpile.parameters import parameters
-from transpile.trace import current_trace, the_trace, trace_function
-from transpile.tracer import Tracer, named
+from transpile.trace.call_arguments import parameters
+from transpile.trace.trace import current_trace, the_trace, trace_function
+from transpile.trace.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
 from transpile.wrapped import Config, Wrapped
 

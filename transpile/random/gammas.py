@@ -25,7 +25,7 @@ from transpile.random.inverses import waiting
 from transpile.random.keys import key_bits
 from transpile.random.normals import standard
 from transpile.random.uniforms import signs
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 
 def gamma(

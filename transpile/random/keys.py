@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from transpile.dtypes import KeyType
-from transpile.extended import moved, opened, register_extended
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ShapeDtypeStruct
 from transpile.numpy.at import at as updates_of
@@ -21,9 +20,10 @@ from transpile.numpy.operands import EXPORTS, NumpyErrors, as_array, convert, ha
 from transpile.numpy.operands import error as located
 from transpile.primitives.meanings.threefry import UINT32, UINT64
 from transpile.primitives.rules import spread
+from transpile.pytree.extended_dtypes import moved, opened, register_extended
 from transpile.random.arguments import canonical_shape
 from transpile.random.bits import derived, split_keys
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 KEY = KeyType()
 IMPLEMENTATION = "threefry2x32"

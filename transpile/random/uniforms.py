@@ -14,7 +14,7 @@ from transpile.random.arguments import canonical_shape, own_dtype, parameter, sa
 from transpile.random.bits import DType, bits_64, bits_of, split, unit_floats
 from transpile.random.evaluation import sampled
 from transpile.random.keys import key_bits
-from transpile.tracer import Tracer
+from transpile.trace.tracer import Tracer
 
 INT32 = np.dtype("int32")
 

@@ -19,7 +19,7 @@ from transpile.numpy.operands import convert
 from transpile.numpy.operands import error as located
 from transpile.primitives import decompositions as rows
 from transpile.scipy.exponential import exponential
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = [
     "eigh_tridiagonal",

@@ -62,8 +62,8 @@ from transpile.scipy.matrices import (
     leslie,
     pascal,
 )
-from transpile.trace import bind, trace_function
-from transpile.tracer import Tracer, named
+from transpile.trace.trace import bind, trace_function
+from transpile.trace.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import Axis
-from transpile.trace import the_trace
+from transpile.trace.trace import the_trace
 from transpile.transforms.closed import Closed, Environment, operand, rewritten
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from transpile.ir.graph import Atom, Const, Graph, Source, Var
 from transpile.ir.types import ArrayType, kind_letter
-from transpile.trace import Trace, current_trace, trace_nested
-from transpile.tracer import UNKNOWN, Tracer
+from transpile.trace.trace import Trace, current_trace, trace_nested
+from transpile.trace.tracer import UNKNOWN, Tracer
 from transpile.transforms.interpret import interpret
 from transpile.util.frozen_records import dataclass
 

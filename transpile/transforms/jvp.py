@@ -14,8 +14,8 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.types import is_bfloat16
-from transpile.trace import Trace, the_trace
-from transpile.tracer import Tracer
+from transpile.trace.trace import Trace, the_trace
+from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import (
     Closed,
     Environment,

@@ -15,8 +15,8 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.primitive import Linear
-from transpile.trace import the_trace
-from transpile.tracer import Tracer
+from transpile.trace.trace import the_trace
+from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import (
     Closed,
     Environment,

@@ -27,7 +27,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitives.calls import JvpRule, bind_call, custom_jvp_call
 from transpile.primitives.rules import apply
-from transpile.tracer import FUNCTIONS, Tracer
+from transpile.trace.tracer import FUNCTIONS, Tracer
 from transpile.transforms.closed import close
 
 LinAlgError = np.linalg.LinAlgError

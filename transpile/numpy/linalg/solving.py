@@ -33,7 +33,7 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.primitives import decompositions as rows
 from transpile.primitives.rules import apply
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 

@@ -11,7 +11,7 @@ from transpile.ir.types import FLOAT32, FLOAT64, PYTHON_SCALARS, kind_letter
 from transpile.nn.operands import operand, public
 from transpile.numpy.operands import Array, convert, fit_all, has_tracer, result_dtype
 from transpile.numpy.operands import error as located
-from transpile.trace import bind
+from transpile.trace.trace import bind
 
 __all__ = ["Array", "applied", "located", "promoted", "public", "real", "single_or_double"]
 

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from transpile.nodes import KeyPath, keystr, simple_key
-from transpile.pytrees import IsLeaf, TreeDef, flatten
+from transpile.pytree.registry import KeyPath, keystr, simple_key
+from transpile.pytree.treedef import IsLeaf, TreeDef, flatten
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later
 

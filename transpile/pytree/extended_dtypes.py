@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
-from transpile import pytrees
-from transpile.nodes import NodeType
-from transpile.pytrees import EXTENDED, LEAF, Leaf, TreeDef
+from transpile.pytree import treedef as pytrees
+from transpile.pytree.registry import NodeType
+from transpile.pytree.treedef import EXTENDED, LEAF, Leaf, TreeDef
 
 
 def register_extended(cls: type, held: Callable[[Any], Any], holding: Callable[[Any], Any]) -> None:

@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from transpile.nodes import (
+from transpile.pytree.registry import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -297,7 +297,7 @@ _registry: dict[type, NodeType] = {
     node.cls: node for node in (TUPLE, LIST, NONE, DICT, _ORDERED, _DEFAULT)
 }
 _found: set[type] = set()  # namedtuples and dataclasses that nobody has registered
-EXTENDED: dict[type, NodeType] = {}  # leaves that hold an array: see `extended.py`
+EXTENDED: dict[type, NodeType] = {}  # leaves that hold an array: see `pytree/extended_dtypes.py`
 
 
 # ------------------------------------------------------------------------------------ registration

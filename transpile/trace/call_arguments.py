@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from transpile.ir.source_info import shown
-from transpile.keys import KEYWORDS, concrete, describe, ndarray, static_key
+from transpile.trace.call_key import KEYWORDS, concrete, describe, ndarray, static_key
 from transpile.util.frozen_records import dataclass
 
 

@@ -1,10 +1,11 @@
 """What a function reads from its surroundings: a survey of its code, before it is traced.
 
-The survey follows the names in the function's bytecode (`code_reads.py`) through the objects that
-they stand for, into the functions, methods and properties that it finds there, and makes a guard
-for each step (`guards.py`): `model.layers[0].rate` is guarded from the global `model` to the rate.
-A value that is used otherwise, that is handed to a function or looped over, is guarded whole: a
-container with its items, an object with those of its attributes that any of the code names.
+The survey follows the names in the function's bytecode (`trace/bytecode_reads.py`) through the
+objects that they stand for, into the functions, methods and properties that it finds there, and
+makes a guard for each step (`trace/guards.py`): `model.layers[0].rate` is guarded from the global
+`model` to the rate. A value that is used otherwise, that is handed to a function or looped over, is
+guarded whole: a container with its items, an object with those of its attributes that any of the
+code names.
 
 Nothing of the user's is executed. Functions and classes of the standard library, of NumPy and of
 installed packages are not surveyed.
@@ -28,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.code_reads import Read, Step, reads
-from transpile.guards import (
+from transpile.trace.bytecode_reads import Read, Step, reads
+from transpile.trace.guards import (
     ARRAY,
     ATTRIBUTE,
     CELL,
@@ -41,7 +42,7 @@ from transpile.guards import (
     Watch,
     function_guard,
 )
-from transpile.stored import (
+from transpile.trace.static_lookup import (
     MISSING,
     asks_python,
     content,

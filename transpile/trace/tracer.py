@@ -2,7 +2,7 @@
 
 NumPy hands its calls to `__array_ufunc__` and `__array_function__`; operators and methods end up in
 the same functions, which `transpile.numpy` registers here, and which append equations to the trace
-that is under way (`transpile.trace`).
+that is under way (`transpile.trace.trace`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile import errors
-from transpile.extended import has_extended_type
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Atom, Var
 from transpile.ir.source_info import assigned_name, user_source
 from transpile.ir.types import ArrayType
+from transpile.pytree.extended_dtypes import has_extended_type
 from transpile.util.lazy_registry import Rest, Table
 
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
-    from transpile.trace import Trace
+    from transpile.trace.trace import Trace
 
 # What few programs need of NumPy; `transpile.numpy` says what that is.
 RARE_FUNCTIONS = Rest()

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.extended import one_level
 from transpile.ir.number_text import number_bytes
 from transpile.ir.types import PYTHON_SCALARS
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import one_level
+from transpile.trace.tracer import Tracer
 
 ndarray = np.ndarray
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
-from transpile.extended import flatten_arrays
 from transpile.ir.dims import Index
 from transpile.ir.source_info import function_source, shown, user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType, type_of
-from transpile.keys import is_masked, static_key
-from transpile.parameters import Bound
-from transpile.tracer import Tracer
+from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.trace.call_arguments import Bound
+from transpile.trace.call_key import is_masked, static_key
+from transpile.trace.tracer import Tracer
 from transpile.util.escapes import one_line
 from transpile.util.frozen_records import dataclass
 

@@ -19,7 +19,7 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var, silenc
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import function_source, shown, user_source
 from transpile.ir.types import MOST, PYTHON_SCALARS, ArrayType, check_dtype, kind_letter, size_of
-from transpile.tracer import UNKNOWN, Tracer, leaked
+from transpile.trace.tracer import UNKNOWN, Tracer, leaked
 from transpile.util.frozen_records import dataclass
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 

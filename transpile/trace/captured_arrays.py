@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from transpile import errors
-from transpile.code_reads import global_names
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
 from transpile.ir.source_info import user_source
 from transpile.ir.types import SHORT_NAMES
-from transpile.signature import function_name
-from transpile.trace import bind
+from transpile.trace.bytecode_reads import global_names
+from transpile.trace.call_signature import function_name
+from transpile.trace.trace import bind
 
 T = TypeVar("T")
 # What a traced index of an array that is not traced ends in.

@@ -1,0 +1,1 @@
+"""Nested containers of arrays: which classes are containers, structures, prefixes of them."""

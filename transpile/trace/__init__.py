@@ -1,0 +1,1 @@
+"""From a Python function to a graph: tracers, call signatures, and guards of what it reads."""
