@@ -13,7 +13,7 @@
    2n real numbers are transformed as n complex ones. An inverse transform is a forward one with
    real and imaginary parts exchanged.
 
-   `plan` holds whole numbers and `table` the factors, made by transpile/fourier.py to the last bit;
+   `plan` holds whole numbers and `table` the factors, made by transpile/library/fft.py to the last bit;
    the names below say where in `plan` things are, and where in `table` it says that parts begin.
    Error: at most 0.6 eps sqrt(log2 n) in the 2-norm, measured for each n up to 300 and many larger
    ones against transforms in extended precision. */

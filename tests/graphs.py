@@ -15,6 +15,7 @@ import numpy as np
 from helpers import trace_to_graph
 
 from transpile import placement
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.graph import Const, Graph, Source, Var
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.loop_ir import For
@@ -27,7 +28,6 @@ from transpile.passes import optimise
 from transpile.primitives import axes as a
 from transpile.primitives import elementwise as e
 from transpile.primitives import indexing, linalg, reductions
-from transpile.run_loops import run
 from transpile.schedule import schedule
 from transpile.trace.trace import evaluate
 

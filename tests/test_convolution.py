@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile import lax, run_loops
+from transpile import lax
+from transpile.analysis.oracle import loop_interpreter
 from transpile.test_util import check_grads
 
 NHWC = ("NHWC", "HWIO", "NHWC")
@@ -186,7 +187,7 @@ def test_loops_have_a_meaning_without_c():
     f = transpile.jit(lambda x, w: np.maximum(CONV(x, w, (1, 1), "SAME") + 1, 0))
     program = f.lower(x, w).compiler_ir("loops")
     assert "call conv_planes_f64" in str(program)
-    (got,) = run_loops.run(program, [x, w])
+    (got,) = loop_interpreter.run(program, [x, w])
     near(got, np.maximum(by_loops(x, w, (1, 1), ((1, 1), (1, 1))) + 1, 0), 10)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile.scans import SHORTEST
+from transpile.library.scan import SHORTEST
 
 RUN = 1008
 

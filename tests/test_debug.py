@@ -14,11 +14,11 @@ from helpers import trace_to_graph
 import transpile as tp
 from transpile import debug, lax
 from transpile import numpy as jnp
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Call
 from transpile.ir.loop_rewrite import walk
 from transpile.lower import lower
 from transpile.passes import optimise
-from transpile.run_loops import run
 from transpile.transforms.interpret import interpret
 
 

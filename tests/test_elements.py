@@ -5,12 +5,12 @@ import pytest
 from graphs import lowered, statements_of
 
 from transpile import numpy as jnp
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.elements import as_index
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import Apply, Declare, IndexValue, Literal, Load
 from transpile.ir.types import INT64
 from transpile.primitives.indexing import PROMISED, gather
-from transpile.run_loops import run
 from transpile.trace.trace import bind
 
 I = Dim.of(Symbol("i", 0, 10))

@@ -9,12 +9,12 @@ import pytest
 from graphs import assert_same_results, random_graph, small_thresholds
 
 from transpile import jit
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.executable import Lowering
 from transpile.ir.loop_verifier import check
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import PASSES
-from transpile.run_loops import run
 from transpile.schedule import SCHEDULE
 from transpile.transforms.interpret import interpret
 

@@ -9,12 +9,12 @@ import pytest
 from graphs import assert_same_results, small_thresholds
 from loop_graphs import random_loops
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.executable import Lowering
 from transpile.ir.loop_verifier import check
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import PASSES, optimise
-from transpile.run_loops import run
 from transpile.schedule import SCHEDULE
 from transpile.transforms.interpret import interpret
 

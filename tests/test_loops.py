@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
@@ -25,7 +26,6 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import BOOL, FLOAT64, INT64
-from transpile.run_loops import run
 
 N = 4
 I, J = Symbol("i", 0, N), Symbol("j", 0, N)

@@ -5,10 +5,10 @@ import pytest
 from graphs import GraphMaker, loops_of, lowered, statements_of
 from helpers import ordinary, trace_to_graph
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Call, Declare, Update
 from transpile.lower import lower
 from transpile.passes import optimise
-from transpile.run_loops import run
 
 X = ordinary("f8", (6, 7))
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import lax, random
+from transpile.analysis.value_range import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
 from transpile.ir.loop_ir import Apply, If
 from transpile.ir.loop_rewrite import parts, walk
-from transpile.magnitudes import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
 from transpile.options import Options
 from transpile.schedule.simd import simd
 from transpile.schedule.versions import versions

@@ -5,10 +5,10 @@ import pytest
 from graphs import loops_of, lowered, module_of, statements_of
 from helpers import assert_equal_values, ordinary, trace_to_graph
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Alloc, For
 from transpile.nest import explain, fuse
 from transpile.passes import optimise
-from transpile.run_loops import run
 
 
 def check_against_numpy(f, *args):

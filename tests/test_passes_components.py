@@ -6,8 +6,8 @@ from graphs import loops_of, lowered
 from helpers import ordinary
 from passes import after
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.passes.components import components
-from transpile.run_loops import run
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

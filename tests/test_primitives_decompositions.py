@@ -5,6 +5,7 @@ import pytest
 from helpers import evaluate, leaves
 
 import transpile
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.lapack_calls import routine_of
@@ -14,7 +15,6 @@ from transpile.lower import lower
 from transpile.numpy.operands import has_tracer
 from transpile.passes import optimise
 from transpile.primitives import decompositions as rows
-from transpile.run_loops import run
 from transpile.test_util import check_grads
 from transpile.trace.trace import bind, trace_function
 

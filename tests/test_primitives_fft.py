@@ -9,6 +9,7 @@ from helpers import ordinary
 from programs import run_main, run_sanitized
 
 import transpile
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.loop_ir import Call
@@ -17,7 +18,6 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType
 from transpile.lower import lower
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.test_util import check_grads
 from transpile.trace.trace import trace_function
 

@@ -6,6 +6,7 @@ from helpers import values
 from rows import edges
 
 import transpile
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Equation, Graph, Var
@@ -13,7 +14,6 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType
 from transpile.lower import lower
 from transpile.primitives.sorting import argsort, sort
-from transpile.run_loops import run
 from transpile.trace.trace import bind
 
 LENGTHS = [1, 2, 5, 48, 49, 300, 9000]

@@ -8,8 +8,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from transpile import convolutions, runtime
-from transpile.convolutions import FEATURES, PLANES, Axis, Sizes, elements, make_plan
+from transpile import runtime
+from transpile.library import convolution
+from transpile.library.convolution import FEATURES, PLANES, Axis, Sizes, elements, make_plan
 
 INCLUDES = "".join(
     f"#include <{name}.h>\n" for name in ("math", "stdint", "stdbool", "stdio", "stdlib", "string")
@@ -164,7 +165,7 @@ class Case:
     def plan(self, monkeypatch, form):
         """The plan in one of the forms, and the bytes of scratch memory."""
         with monkeypatch.context() as patched:
-            patched.setattr(convolutions, "_form", lambda *_: form)
+            patched.setattr(convolution, "_form", lambda *_: form)
             return make_plan(self.sizes(), self.x.itemsize)
 
 

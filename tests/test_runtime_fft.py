@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transpile import runtime
-from transpile.fourier import KINDS, make_plan, padded_length, prime_factors, radices_of, roots
+from transpile.library.fft import KINDS, make_plan, padded_length, prime_factors, radices_of, roots
 
 FLAGS = [
     *("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),

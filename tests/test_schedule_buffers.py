@@ -5,9 +5,9 @@ import pytest
 from graphs import lowered
 from helpers import ordinary
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule.buffers import ALIGNMENT, buffers
 
 

@@ -5,8 +5,8 @@ import pytest
 from graphs import assert_same_results, loops_of, lowered
 from helpers import ordinary
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule.collapse import collapse
 
 X = ordinary("f8", (3, 4, 5))

@@ -6,13 +6,13 @@ from graphs import assert_same_results
 from helpers import ordinary, trace_to_graph
 
 import transpile
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import For
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.run_loops import run
 from transpile.schedule.donation import donation
 
 X, Y = ordinary("f8", (5, 6)), ordinary("f8", (5, 6), 1)

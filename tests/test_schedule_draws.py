@@ -5,11 +5,11 @@ import pytest
 from graphs import assert_same_results, lowered, module_of, statements_of
 
 from transpile import jit, lax, random
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Alloc, Apply, For
 from transpile.ir.loop_rewrite import parts
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule.blocks import blocks
 from transpile.schedule.collapse import collapse
 from transpile.schedule.draws import DRAWS, draws

@@ -8,12 +8,13 @@ from graphs import assert_steps_agree, lowered, module_of, statements_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transpile import convolutions, grad, jit, lax
+from transpile import grad, jit, lax
 from transpile import numpy as tnp
-from transpile.convolutions import Axis, Images, images_of, weight_places
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Alloc, Call, For
+from transpile.library import convolution
+from transpile.library.convolution import Axis, Images, images_of, weight_places
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule import schedule
 from transpile.schedule.image_rows import image_rows
 
@@ -26,7 +27,7 @@ def small_images(monkeypatch):
     module = module_of(image_rows)
     monkeypatch.setattr(module, "LEAST_FLOPS", 1)
     monkeypatch.setattr(module, "FEWEST_IMAGES", 2)
-    monkeypatch.setattr(convolutions, "_form", lambda *_: convolutions.PLANES)
+    monkeypatch.setattr(convolution, "_form", lambda *_: convolution.PLANES)
     for name, value in (("WORTH_A_CALL", 1), ("FEW_FEATURES", 0)):
         monkeypatch.setattr(import_module("transpile.passes.convolutions"), name, value)
 
@@ -285,8 +286,8 @@ def test_results_have_the_bits_of_a_convolution_alone():
 def test_what_a_plan_says_of_images():
     axes = (Axis(1, 1, 1, 1, 1, 0), Axis(5, 5, 3, 1, 1, 1), Axis(7, 7, 3, 1, 1, 1))
     steps = ((70, 0, 35, 0, 7, 1), (0, 18, 9, 0, 3, 1), (140, 0, 35, 0, 7, 1))
-    sizes = convolutions.Sizes(3, 1, 4, 2, axes, *steps)
-    plan, _ = convolutions.make_plan(sizes, 4)
+    sizes = convolution.Sizes(3, 1, 4, 2, axes, *steps)
+    plan, _ = convolution.make_plan(sizes, 4)
     copy = 2 * 7 * 9 + 4 * 32
     assert images_of(plan, 4) == Images(3, 70, 70, 140, 18, (4 + 8) * 18, copy)
     assert sorted(weight_places(plan)) == list(range(4 * 18))

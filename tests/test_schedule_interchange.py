@@ -10,12 +10,12 @@ from graphs import module_of
 from helpers import trace_to_graph
 
 from transpile import jit, lax, test_util, vmap
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.executable import Lowering
 from transpile.ir.loop_verifier import check
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.run_loops import run
 from transpile.schedule import SCHEDULE, element_tiles
 from transpile.schedule.interchange import interchange
 from transpile.transforms.interpret import interpret

@@ -4,6 +4,7 @@ import numpy as np
 from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Apply,
@@ -19,7 +20,6 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule.repeated import repeated
 
 I = Symbol("i", 0, 3)

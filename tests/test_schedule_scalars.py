@@ -4,6 +4,7 @@ import numpy as np
 from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Buffer,
@@ -21,7 +22,6 @@ from transpile.ir.loop_ir import Literal as Number
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule.scalars import scalars
 
 X = ordinary("f8", (50,))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Alloc,
@@ -28,7 +29,6 @@ from transpile.ir.loop_rewrite import accesses, substitute_index, walk
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule.columns import step
 from transpile.schedule.product_rows import product_rows
 from transpile.schedule.short_rows import short_rows

@@ -5,8 +5,8 @@ import pytest
 from graphs import assert_steps_agree, loops_of, lowered, module_of, scheduled
 from helpers import ordinary
 
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule.threads import threads
 
 

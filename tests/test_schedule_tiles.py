@@ -13,11 +13,11 @@ from graphs import (
 from helpers import ordinary, trace_to_graph
 
 from transpile import jit
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Alloc, Call
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.run_loops import run
 from transpile.schedule import schedule
 from transpile.schedule.tiles import tiles
 

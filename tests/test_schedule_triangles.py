@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transpile import jit
+from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Apply
 from transpile.ir.loop_rewrite import expressions, subexpressions
 from transpile.options import Options
-from transpile.run_loops import run
 from transpile.schedule.split import split
 from transpile.schedule.triangles import triangles
 

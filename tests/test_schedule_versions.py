@@ -6,9 +6,9 @@ from graphs import assert_steps_agree, lowered, module_of, statements_of
 from helpers import ordinary
 
 import transpile
+from transpile.analysis.oracle.loop_interpreter import FAR, run
 from transpile.ir.loop_ir import If
 from transpile.options import Options
-from transpile.run_loops import FAR, run
 from transpile.schedule.simd import simd
 from transpile.schedule.split import split
 from transpile.schedule.versions import FEWEST_SINGLE, versions

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile import lax, run_loops
+from transpile import lax
+from transpile.analysis.oracle import loop_interpreter
 from transpile.test_util import check_grads
 
 LOWEST = {"f": -np.inf, "i": np.iinfo(np.int32).min, "u": 0}
@@ -112,7 +113,7 @@ def test_values_equal_plain_loops_in_c(case, name):
         *(window, strides, pads, base, apart),
     )
     np.testing.assert_allclose(transpile.jit(f)(x), want, rtol=1e-5, atol=1e-5)
-    (got,) = run_loops.run(transpile.jit(f).lower(x).compiler_ir("loops"), [x])
+    (got,) = loop_interpreter.run(transpile.jit(f).lower(x).compiler_ir("loops"), [x])
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from transpile.cost import UNBOUNDED
+from transpile.analysis.cost_model import UNBOUNDED
 from transpile.elements import Elements, convert
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var

@@ -122,7 +122,7 @@ class Lowering:
         """The operations of the fused program and the memory that it touches.
 
         `flops` and `transcendentals` are counts, `bytes accessed` is in bytes; see
-        `transpile.cost`.
+        `transpile.analysis.cost_model`.
         """
         return self._steps.cost()
 

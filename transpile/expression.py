@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from transpile import runtime
+from transpile.analysis.value_range import OF_ANGLES
 from transpile.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.ir.loop_ir import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BFLOAT16, BOOL, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
-from transpile.magnitudes import OF_ANGLES
 from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from transpile.convolutions import Convolution
 from transpile.cumulative import sum_call, sum_workspace
 from transpile.errors import InternalError
-from transpile.fourier import Transform, transform_calls, transform_flops, transform_function
 from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.graph import Atom, Const
 from transpile.ir.lapack_calls import Routine
 from transpile.ir.loop_ir import Call, For, Load, Statement
 from transpile.ir.types import SHORT_NAMES
+from transpile.library.convolution import Convolution
+from transpile.library.fft import Transform, transform_calls, transform_flops, transform_function
+from transpile.library.matmul import Product, stacked, workspace_bytes
 from transpile.placement import Stage
 from transpile.places import Memory, Place
-from transpile.products import Product, stacked, workspace_bytes
 from transpile.sorts import sort_calls, sort_workspace
 
 LoopName = Callable[[int], str]

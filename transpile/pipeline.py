@@ -12,8 +12,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from transpile import toolchain
+from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.blas import Blas, SharedLibrary
-from transpile.cost import is_brief, program_cost
 from transpile.entry import PROGRAM
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Call, Program

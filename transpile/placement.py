@@ -14,9 +14,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from transpile.bodies import Bodies, Control, NoBodies
-from transpile.convolutions import Convolution, as_convolution
 from transpile.elements import Elements, as_index, is_unrolled, merged_index
-from transpile.fourier import Transform, as_transform
 from transpile.inlining import (
     CHEAP,
     LARGEST_EXPRESSION,
@@ -39,11 +37,13 @@ from transpile.ir.lapack_calls import Routine, routine_of
 from transpile.ir.loop_ir import Expr, Literal, Load
 from transpile.ir.loop_rewrite import subexpressions
 from transpile.ir.types import BOOL, ArrayType
+from transpile.library.convolution import Convolution, as_convolution
+from transpile.library.fft import Transform, as_transform
+from transpile.library.matmul import Product, as_product
+from transpile.library.scan import is_library_sum
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise, indexing
 from transpile.primitives.linalg import dot_general
-from transpile.products import Product, as_product
-from transpile.scans import is_library_sum
 from transpile.util.frozen_records import dataclass
 
 

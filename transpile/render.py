@@ -14,6 +14,7 @@ import numpy as np
 
 from transpile import effort, runtime
 from transpile.alike import functions_and_calls
+from transpile.analysis.value_range import ordinary_angles
 from transpile.dialect import C, Dialect
 from transpile.errors import InternalError
 from transpile.expression import Printer, c_type, infix, step
@@ -49,7 +50,6 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import BOOL, HALVES, INT64
 from transpile.lapack import Libraries, notes, prototypes
 from transpile.layout import FILTERS, WIDTH, complex_types, line_directive, signature, type_text
-from transpile.magnitudes import ordinary_angles
 from transpile.names import Names
 from transpile.options import Options
 from transpile.outlined import outlined

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from transpile.analysis.cost_model import UNBOUNDED
 from transpile.bodies import Control
-from transpile.cost import UNBOUNDED
 from transpile.elements import as_index, convert
 from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.graph import Atom, Graph, Var, has_effect

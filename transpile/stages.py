@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from transpile import primitives, tree
-from transpile.dot import to_dot
+from transpile.analysis.graphviz import to_dot
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Primitive

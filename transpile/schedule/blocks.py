@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.cost import trips
+from transpile.analysis.cost_model import trips
 from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.loop_ir import (
     Buffer,

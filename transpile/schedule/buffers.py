@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from heapq import heappop, heappush
 
-from transpile.cost import count
+from transpile.analysis.cost_model import count
 from transpile.errors import UnsupportedError
 from transpile.ir.loop_ir import Program
 from transpile.ir.loop_rewrite import used_buffers

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.cost import trips
+from transpile.analysis.cost_model import trips
 from transpile.ir.dims import Shape, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from transpile.convolutions import Images, images_of
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
 from transpile.ir.loop_ir import Alloc, Buffer, Call, For, Kernel, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
@@ -28,6 +27,7 @@ from transpile.ir.loop_rewrite import (
     used_buffers,
 )
 from transpile.ir.types import INT64
+from transpile.library.convolution import Images, images_of
 from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.row_kernels import RowNest, as_nest, has_rows, row_shape

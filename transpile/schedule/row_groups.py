@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.cost import expression_cost, trips
+from transpile.analysis.cost_model import expression_cost, trips
 from transpile.ir.dims import Dim, Index, Shape, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from transpile.cost import trips
+from transpile.analysis.cost_model import trips
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product
 from transpile.ir.loop_ir import Alloc, Buffer, Call, For, Load, Program, Statement
 from transpile.ir.loop_rewrite import (

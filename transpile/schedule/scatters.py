@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.cost import work
+from transpile.analysis.cost_model import work
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute
 from transpile.ir.loop_ir import (

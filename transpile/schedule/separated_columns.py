@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from transpile.cost import UNBOUNDED
+from transpile.analysis.cost_model import UNBOUNDED
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, product, symbols_of
 from transpile.ir.loop_ir import (
     Buffer,

@@ -14,7 +14,7 @@ from collections import ChainMap
 from collections.abc import Iterator
 from typing import cast
 
-from transpile.cost import trips
+from transpile.analysis.cost_model import trips
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,

@@ -8,7 +8,7 @@ around when lanes are combined, as they do everywhere.
 
 from __future__ import annotations
 
-from transpile.cost import trips
+from transpile.analysis.cost_model import trips
 from transpile.ir.dims import symbols_of
 from transpile.ir.loop_ir import (
     Alloc,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.cost import count
+from transpile.analysis.cost_model import count
 from transpile.ir.loop_ir import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
 from transpile.ir.loop_rewrite import names_in, walk, with_bodies
 from transpile.ir.types import UINT8

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import gcd
 
-from transpile.cost import trips, work
+from transpile.analysis.cost_model import trips, work
 from transpile.ir.dims import Dim, Quotient, Remainder, Symbol, floor_divide, modulo, symbols_of
 from transpile.ir.loop_ir import (
     Apply,

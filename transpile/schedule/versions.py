@@ -4,8 +4,8 @@ The reduction of a huge angle takes six times as long as that of an ordinary one
 precision, and half as long again in single, and a test inside the loop would keep it out of vector
 lanes. So the loop runs as if every angle were ordinary, notes whether one was not, and only then
 runs again for all angles. Both give the same bits for ordinary ones
-(runtime_c/trigonometry_near.h). Angles that are known to be ordinary (`transpile.magnitudes`) need
-no second version.
+(runtime_c/trigonometry_near.h). Angles that are known to be ordinary
+(`transpile.analysis.value_range`) need no second version.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
+from transpile.analysis.value_range import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -39,7 +40,6 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64
-from transpile.magnitudes import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
 from transpile.names import Names
 from transpile.options import Options
 from transpile.util.frozen_records import replace

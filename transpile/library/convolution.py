@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Atom, Equation
-from transpile.products import Access, strides_in
+from transpile.library.matmul import Access, strides_in
 from transpile.util.frozen_records import dataclass
 
 PLANES, FEATURES = range(2)

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.checked_memory import Memory, Team, Workspace
-from transpile.convolutions import elements, one_image, weight_places
+from transpile.analysis.oracle.index_evaluator import compiled
+from transpile.analysis.oracle.shadow_memory import Memory, Team, Workspace
 from transpile.errors import InternalError
-from transpile.fourier import KINDS
 from transpile.ir.dims import Index, Shape, evaluate, product
 from transpile.ir.graph import Site
 from transpile.ir.lapack_calls import Routine
@@ -44,7 +43,8 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import seen_by
 from transpile.ir.primitive import TABLE
-from transpile.run_indices import compiled
+from transpile.library.convolution import elements, one_image, weight_places
+from transpile.library.fft import KINDS
 
 # What the functions of ordinary angles give for others: anything that will be noticed.
 FUNCTIONS, LARGEST_ANGLE, FAR = ("sin", "cos", "tan"), 2.0**40, -777.0

@@ -16,7 +16,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation
 from transpile.ir.types import SHORT_NAMES, real_dtype
-from transpile.products import strides_in
+from transpile.library.matmul import strides_in
 from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]

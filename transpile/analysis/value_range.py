@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.cost import UNBOUNDED
+from transpile.analysis.cost_model import UNBOUNDED
 from transpile.ir.dims import bounds
 from transpile.ir.loop_ir import Apply, Declare, Expr, IndexValue, Literal, Ref, Statement
 from transpile.ir.loop_rewrite import parts, walk

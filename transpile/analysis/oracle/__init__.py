@@ -1,0 +1,1 @@
+"""Interpreters of loop programs that check each access, for tests."""

@@ -1,0 +1,1 @@
+"""Planners of the kernels in `runtime_c/`: products, convolutions, Fourier transforms."""
