@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from transpile import toolchain
-from transpile.blas import candidates
 from transpile.errors import CompilationError, LibraryNotFoundError
 from transpile.layout import comment_line, comment_text
 from transpile.options import Options
+from transpile.symbols.blas import candidates
 from transpile.toolchain import find_blas, find_lapack
 
 NAME = b"new\nline *\x2f ' \" %s%n ?? \\ ;,=$HOME `id` @ {{7*7}} caf\xc3\xa9 \xff\xfe"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from transpile import toolchain
-from transpile.blas import Blas, find_blas
 from transpile.options import Options
+from transpile.symbols.blas import Blas, find_blas
 
 PRODUCT = """#include <stdint.h>
 void {dgemm}(int, int, int, {integer}, {integer}, {integer}, double, const double *, {integer},

@@ -9,14 +9,14 @@ import pytest
 
 import transpile
 from transpile import toolchain
-from transpile.blas import Blas
 from transpile.errors import LibraryNotFoundError
 from transpile.executable import Lowering
 from transpile.ir.types import type_of
-from transpile.lapack import ENVIRONMENT, Lapack, find_lapack, prototypes
 from transpile.options import Options
 from transpile.primitives import decompositions as rows
 from transpile.scipy.linalg import schur, sqrtm
+from transpile.symbols.blas import Blas
+from transpile.symbols.lapack import ENVIRONMENT, Lapack, find_lapack, prototypes
 from transpile.trace.trace import bind, trace_function
 
 C_PROGRAM = r"""
@@ -88,7 +88,7 @@ def test_a_library_without_lapack_is_refused(monkeypatch, name):
 
 
 def test_a_machine_without_lapack_is_told_what_to_install(monkeypatch, shared_cache):
-    monkeypatch.setattr("transpile.lapack.candidates", lambda further: iter(()))
+    monkeypatch.setattr("transpile.symbols.lapack.candidates", lambda further: iter(()))
     with pytest.raises(LibraryNotFoundError, match=r"pip install 'transpile\[lapack\]'"):
         transpile.jit(lambda x: np.linalg.inv(x) + 41)(np.eye(2))
     assert transpile.jit(lambda x: x + 41)(np.zeros(2))[0] == 41  # others need none

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transpile.names import Names, is_reserved
+from transpile.symbols.identifiers import Names, is_reserved
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import transpile
 from transpile import toolchain
 from transpile.compilers import find_compiler
 from transpile.layout import WIDTH, signature, wrapped
-from transpile.names import Names, is_reserved
 from transpile.options import Options
+from transpile.symbols.identifiers import Names, is_reserved
 
 X = np.linspace(0.5, 2, 16)
 STRICT = {"opt_level": 1, "extra_cflags": ["-Werror"]}

@@ -15,11 +15,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import transpile
-from transpile import reserved_names, toolchain
+from transpile import toolchain
 from transpile.elf import read_dynamic
-from transpile.names import LONGEST, Names, identifier, is_reserved, program_name
 from transpile.options import Options
-from transpile.reserved_names import is_symbol, is_word
+from transpile.symbols import reserved_names
+from transpile.symbols.identifiers import LONGEST, Names, identifier, is_reserved, program_name
+from transpile.symbols.reserved_names import is_symbol, is_word
 
 QUICK = {"opt_level": 0, "blas": "none"}
 WORDS = sorted(

@@ -5,12 +5,12 @@ import re
 import pytest
 from rows import accepted
 
-from transpile import runtime
 from transpile.executable import Lowering
 from transpile.expression import _parsed, column
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, DTYPES, HALVES, SHORT_NAMES
-from transpile.runtime import collect, find, items, library_name
+from transpile.symbols import c_helpers
+from transpile.symbols.c_helpers import collect, find, items, library_name
 
 assert Lowering  # importing it fills the table
 
@@ -138,4 +138,4 @@ def test_the_library_s_names():
     assert library_name("absolute", "f32") == "fabsf"
     assert library_name("arcsin", "c128") == "casin"
     assert library_name("sin", "i32") is None
-    assert runtime.library_name("make_complex", "f32") == "CMPLXF"
+    assert c_helpers.library_name("make_complex", "f32") == "CMPLXF"

@@ -8,9 +8,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from transpile import runtime
 from transpile.library import convolution
 from transpile.library.convolution import FEATURES, PLANES, Axis, Sizes, elements, make_plan
+from transpile.symbols import c_helpers
 
 INCLUDES = "".join(
     f"#include <{name}.h>\n" for name in ("math", "stdint", "stdbool", "stdio", "stdlib", "string")
@@ -177,7 +177,9 @@ def flat(x):
 @pytest.fixture(scope="module", params=MARCHES)
 def library(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("conv")
-    helpers = "\n\n".join(runtime.collect([f"conv_{f}_{d}" for f in FORMS for d in ("f32", "f64")]))
+    helpers = "\n\n".join(
+        c_helpers.collect([f"conv_{f}_{d}" for f in FORMS for d in ("f32", "f64")])
+    )
     drivers = [
         DRIVER.replace("const F", f"const {c}").replace(" F *", f" {c} *").replace("_F", suffix)
         for c, suffix in (("float", "_f32"), ("double", "_f64"))
@@ -244,7 +246,7 @@ def test_steps_stay_inside_of_every_array(monkeypatch, tmp_path):
             parts += [np.int64(values.size).tobytes(), values.tobytes()]
         parts.append(np.int64(workspace).tobytes())
     (tmp_path / "cases").write_bytes(np.int64(50).tobytes() + b"".join(parts))
-    helpers = "\n\n".join(runtime.collect([f"conv_{form}_f32" for form in FORMS]))
+    helpers = "\n\n".join(c_helpers.collect([f"conv_{form}_f32" for form in FORMS]))
     (tmp_path / "conv.c").write_text(INCLUDES + helpers + SANITIZED)
     flags = [*FLAGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     command = ["gcc", *flags, "conv.c", "-o", "conv", "-lm"]

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transpile import runtime
 from transpile.library.fft import KINDS, make_plan, padded_length, prime_factors, radices_of, roots
+from transpile.symbols import c_helpers
 
 FLAGS = [
     *("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
@@ -58,7 +58,7 @@ def build(folder, *flags):
     for real, suffix in (("f32", "c64"), ("f64", "c128")):
         helpers += [f"fft_{form}_{suffix}" for form in ("complex", "real", "hermitian")]
         helpers.append(f"fft_workspace_{real}")
-    parts += runtime.collect(helpers)
+    parts += c_helpers.collect(helpers)
     for words in (("f32", "c64", "float"), ("f64", "c128", "double")):
         text = ENTRY
         for mark, word in zip(("@R@", "@C@", "@real@"), words, strict=True):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from test_runtime_math import COMPILER, FLAGS, HEADERS, WARNINGS, is_gcc
 
-from transpile import runtime
 from transpile.ir.types import BFLOAT16, FLOAT16
+from transpile.symbols import c_helpers
 
 HALVES = {"f16": FLOAT16, "bf16": BFLOAT16}
 FLOAT, DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -50,7 +50,7 @@ def kernel(name):
 def driver():
     """The C program with all kernels."""
     includes = "".join(f"#include <{header}>\n" for header in HEADERS)
-    helpers = "\n\n".join(runtime.collect(SIGNATURES))
+    helpers = "\n\n".join(c_helpers.collect(SIGNATURES))
     return f"{includes}\n{helpers}\n\n" + "\n".join(map(kernel, SIGNATURES))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transpile import runtime
+from transpile.symbols import c_helpers
 
 HELPERS = [
     f"{name}_u{bits}" for name in ("sort", "argsort", "sort_pairs") for bits in (8, 16, 32, 64)
@@ -67,7 +67,7 @@ int main(void)
 
 def source(*texts):
     headers = "\n".join(f"#include <{name}.h>" for name in HEADERS)
-    return "\n\n".join([headers, *runtime.collect(HELPERS), *texts])
+    return "\n\n".join([headers, *c_helpers.collect(HELPERS), *texts])
 
 
 def build(folder, text, output, *flags):

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from transpile import runtime
+from transpile.symbols import c_helpers
 
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-Wno-unknown-pragmas"]
 # Every buffer has exactly its size, so that the sanitizer sees each step outside.
@@ -44,7 +44,7 @@ int main(void)
 
 def program():
     headers = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n"
-    helpers = "\n\n".join(runtime.collect(["transpose_tile_u32", "transpose_tile_u64"]))
+    helpers = "\n\n".join(c_helpers.collect(["transpose_tile_u32", "transpose_tile_u64"]))
     checks = [
         PROGRAM.replace("_U", f"_u{bits}")
         .replace("U ", f"uint{bits}_t ")

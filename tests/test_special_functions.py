@@ -11,9 +11,9 @@ from mpmath import mp, mpf
 from special_points import EDGES, INF, ONE, SEVERAL, pairs, spread
 
 import transpile
-from transpile import runtime
 from transpile.ir.primitive import TABLE
 from transpile.scipy import special
+from transpile.symbols import c_helpers
 from transpile.test_util import check_grads
 from transpile.trace.trace import bind
 
@@ -195,7 +195,7 @@ def loops(tmp_path_factory):
         pytest.skip("reads what gcc reports")
     folder = tmp_path_factory.mktemp("lanes")
     lines = [f"#include <{h}>" for h in ("math.h", "stdint.h", "stdbool.h", "string.h")]
-    lines += "\n".join(runtime.collect([f"{n}_f64" for n in LANES])).splitlines()
+    lines += "\n".join(c_helpers.collect([f"{n}_f64" for n in LANES])).splitlines()
     places = {}
     for name in LANES:
         head = f"void all_{name}(long n, const double *restrict x, double *restrict y)"

@@ -28,9 +28,9 @@ from transpile.api import jit
 from transpile.cache import Entry, Usage, default_cache
 from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
 from transpile.ir.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
-from transpile.names import identifier, program_name
 from transpile.options import Options
 from transpile.stages import DIALECTS, Lowered
+from transpile.symbols.identifiers import identifier, program_name
 from transpile.util.data_files import PACKAGE
 
 _KNOWN_DIALECTS = (*DIALECTS, "asm")

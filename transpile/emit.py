@@ -29,13 +29,13 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import map_expr
 from transpile.ir.types import BOOL, INT64
 from transpile.library_calls import Calls
-from transpile.names import LOOP_NAMES, Names
 from transpile.nest import WHOLE, Fused, Home, Nest, reads_in_place
 from transpile.placement import Scatter, Stage
 from transpile.places import Memory, Place, Variable, View
 from transpile.primitives.reductions import identity, scan_start
 from transpile.repeats import Repeat, plan
 from transpile.sharing import Sharing, stages_of
+from transpile.symbols.identifiers import LOOP_NAMES, Names
 from transpile.util.frozen_records import cached_property
 
 

@@ -32,12 +32,13 @@ from transpile.util.lazy_imports import Later
 if TYPE_CHECKING:
     import tempfile
 
-    from transpile import names, pipeline
+    from transpile import pipeline
     from transpile.ir.loop_ir import Program
     from transpile.pipeline import Steps
     from transpile.render import Text
+    from transpile.symbols import identifiers as names
 else:
-    names = Later("transpile.names")
+    names = Later("transpile.symbols.identifiers")
     tempfile = Later("tempfile")
     pipeline = Later("transpile.pipeline")
 

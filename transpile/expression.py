@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from transpile import runtime
 from transpile.analysis.value_range import OF_ANGLES
 from transpile.dialect import Dialect, suffix
 from transpile.errors import InternalError
@@ -23,6 +22,7 @@ from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, so
 from transpile.ir.loop_ir import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BFLOAT16, BOOL, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
+from transpile.symbols import c_helpers
 from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]
@@ -247,15 +247,15 @@ class Printer:
         ending = suffix(dtype)
         has_near = near and name in OF_ANGLES and ending in ("f32", "f64")
         helper = f"{name}_near_{ending}" if has_near else f"{name}_{ending}"
-        library = runtime.library_name(name, ending)
+        library = c_helpers.library_name(name, ending)
         precise = (
             self.precise and library is not None and name in TABLE and TABLE[name].transcendental
         )
         exact = f"{name}_precise_{ending}"
-        if self.precise and runtime.find(exact) is not None:
+        if self.precise and c_helpers.find(exact) is not None:
             self.used.add(exact)
             return exact
-        if not precise and runtime.find(helper) is not None:
+        if not precise and c_helpers.find(helper) is not None:
             self.used.add(helper)
             return helper
         if library is None:

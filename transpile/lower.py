@@ -13,11 +13,11 @@ from transpile.ir.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.ir.loop_ir import Buffer, Kernel, Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST, size_of
-from transpile.names import names_at_file_scope, program_name
 from transpile.nest import WHOLE, Fused, Nest, explain, fuse
 from transpile.placement import Stage
 from transpile.places import Memory, Place, Variable
 from transpile.sharing import Sharing, stages_of
+from transpile.symbols.identifiers import names_at_file_scope, program_name
 from transpile.util.fp_environment import in_usual_modes
 
 # A kernel's comment quotes at most this many lines of Python.

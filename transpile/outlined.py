@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from transpile import runtime
+from transpile.symbols import c_helpers
 
 # More statements than this in all copies of helpers together make a program long: gcc takes a
 # millisecond for three of them in vector lanes.
@@ -57,7 +57,7 @@ def _as_called(name: str) -> str:
     """The text of a helper, as a function that is called: on x86, where gcc would make a copy for
     the longest vectors alone, with copies for shorter ones, as loops over few elements need them.
     """
-    item = runtime.find(name)
+    item = c_helpers.find(name)
     assert item is not None
     text = item.text
     copies, on_others = "", "noinline"
@@ -85,14 +85,14 @@ def _sequences(nodes: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
 
 def _is_plain(name: str) -> bool:
     """Tell whether a helper takes numbers and gives one."""
-    item = runtime.find(name)
+    item = c_helpers.find(name)
     return item is not None and item.names == (name,) and _HEAD.search(item.text) is not None
 
 
 @cache
 def _size(name: str) -> int:
     """The number of statements of a helper and of all that it calls."""
-    item = runtime.find(name)
+    item = c_helpers.find(name)
     if item is None:
         return 0
     code = re.sub(r"/\*.*?\*/|//[^\n]*", "", item.text, flags=re.DOTALL)

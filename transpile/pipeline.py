@@ -13,18 +13,18 @@ from pathlib import Path
 
 from transpile import toolchain
 from transpile.analysis.cost_model import is_brief, program_cost
-from transpile.blas import Blas, SharedLibrary
 from transpile.entry import PROGRAM
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Call, Program
 from transpile.ir.loop_rewrite import walk
-from transpile.lapack import Lapack
 from transpile.lower import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.render import Text, render
 from transpile.schedule import schedule
 from transpile.schedule.split import split
+from transpile.symbols.blas import Blas, SharedLibrary
+from transpile.symbols.lapack import Lapack
 from transpile.threads import pool_for
 from transpile.util.frozen_records import cached_property, replace
 from transpile.util.gc_pause import without_collector

@@ -10,7 +10,7 @@ import numpy as np
 from transpile.ir.dims import Index, Shape, unravel
 from transpile.ir.graph import Atom, Const
 from transpile.ir.loop_ir import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
-from transpile.names import Names
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile import effort, runtime
+from transpile import effort
 from transpile.alike import functions_and_calls
 from transpile.analysis.value_range import ordinary_angles
 from transpile.dialect import C, Dialect
@@ -48,14 +48,15 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.types import BOOL, HALVES, INT64
-from transpile.lapack import Libraries, notes, prototypes
 from transpile.layout import FILTERS, WIDTH, complex_types, line_directive, signature, type_text
-from transpile.names import Names
 from transpile.options import Options
 from transpile.outlined import outlined
 from transpile.primitives.reductions import identity
 from transpile.schedule.stack import STACK
 from transpile.sites import call_text, helpers_of, includes_of, site_text
+from transpile.symbols import c_helpers
+from transpile.symbols.identifiers import Names
+from transpile.symbols.lapack import Libraries, notes, prototypes
 from transpile.util.data_files import data_directory
 from transpile.util.fp_environment import in_usual_modes
 from transpile.util.frozen_records import dataclass
@@ -145,7 +146,7 @@ class _Renderer:
         self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
         kernels, calls, length = functions_and_calls(kernels)
-        helpers = runtime.collect(self.used, outlined(kernels), self.options.num_threads)
+        helpers = c_helpers.collect(self.used, outlined(kernels), self.options.num_threads)
         types = [
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))

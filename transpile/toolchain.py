@@ -13,7 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transpile.blas import Blas, find_blas
 from transpile.commands import output_of, run
 from transpile.compilers import (
     OPTIONAL_FLAGS,
@@ -23,8 +22,9 @@ from transpile.compilers import (
 )
 from transpile.effort import Effort, effort_flags, level
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
-from transpile.lapack import find_lapack
 from transpile.options import Options
+from transpile.symbols.blas import Blas, find_blas
+from transpile.symbols.lapack import find_lapack
 from transpile.util.escapes import utf8
 from transpile.util.hashing import blake2b
 from transpile.util.lazy_imports import Later

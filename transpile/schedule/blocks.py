@@ -34,8 +34,8 @@ from transpile.ir.loop_rewrite import (
     subexpressions,
     walk,
 )
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 # Elements of a block, and how many blocks there must be for it to be worth the trouble.

@@ -42,8 +42,8 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, same
 
 # What costs next to nothing in vector lanes and may be done to any numbers.

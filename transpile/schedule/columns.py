@@ -38,9 +38,9 @@ from transpile.ir.loop_rewrite import (
     walk,
     with_bodies,
 )
-from transpile.names import Names
 from transpile.nest import LARGEST_ROW
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 # The most columns of a strip, and of how many the strips of a narrow array are multiples; there

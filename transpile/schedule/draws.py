@@ -40,8 +40,8 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.primitive import TABLE
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 DRAWS = frozenset({"threefry_2x32", "threefry_2x32_folded"})

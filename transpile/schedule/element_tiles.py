@@ -17,9 +17,9 @@ from transpile.ir.loop_ir import (
     Store,
 )
 from transpile.ir.loop_rewrite import map_statement, with_bodies
-from transpile.names import Names
 from transpile.schedule.elementwise_loops import Elementwise
 from transpile.schedule.split import distinct
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 # Elements of a tile.

@@ -32,8 +32,8 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import accesses, map_bodies, names_in, with_bodies
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 # Shorter loops are over before it pays, sooner where both extremes share their flag; those over

@@ -23,10 +23,10 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import map_kernels, names_in, parts, walk, with_bodies, written
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.split import distinct
 from transpile.schedule.unused import unused
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, same
 
 

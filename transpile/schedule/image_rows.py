@@ -28,9 +28,9 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.types import INT64
 from transpile.library.convolution import Images, images_of
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.row_kernels import RowNest, as_nest, has_rows, row_shape
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
 # Operations below which convolutions are not worth it, and images that threads can share out.

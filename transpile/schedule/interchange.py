@@ -36,12 +36,12 @@ from transpile.ir.loop_rewrite import (
     walk,
     written,
 )
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.element_tiles import Tiles
 from transpile.schedule.elementwise_loops import Elementwise, as_elementwise, same_nest
 from transpile.schedule.split import distinct
 from transpile.schedule.standstill import stands_still
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
 # Loops over fewer elements stay as they are: their arrays are in the cache anyway.

@@ -44,7 +44,6 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.row_kernels import (
     Lead,
@@ -56,6 +55,7 @@ from transpile.schedule.row_kernels import (
     long_axes,
     row_shape,
 )
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
 
 # Operations below which products are not worth it.

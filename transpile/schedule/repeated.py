@@ -32,8 +32,8 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.primitive import TABLE
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 
 
 def repeated(program: Program, options: Options) -> Program:

@@ -39,9 +39,9 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.columns import step
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 ROWS = 4

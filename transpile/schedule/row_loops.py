@@ -28,8 +28,8 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.types import SHORT_NAMES
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 # Operations below which all steps together are not worth threads.

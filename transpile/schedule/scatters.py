@@ -48,9 +48,9 @@ from transpile.ir.loop_rewrite import (
     walk,
 )
 from transpile.ir.types import INT64
-from transpile.names import Names
 from transpile.options import Options
 from transpile.primitives.reductions import identity
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 # How many tables there are, if that many are small beside the updates: a table has at most one

@@ -38,8 +38,8 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 # Rows of no more numbers than this are short.

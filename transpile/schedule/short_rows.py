@@ -45,9 +45,9 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.columns import Turner
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
 # Rows of no more elements than this are short.

@@ -41,8 +41,8 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
 )
 from transpile.ir.types import BOOL
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, once, replace, same
 
 # More pieces, or more statements in them all, than this would make the text longer than it is

@@ -15,10 +15,10 @@ from transpile.analysis.cost_model import count
 from transpile.ir.loop_ir import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
 from transpile.ir.loop_rewrite import names_in, walk, with_bodies
 from transpile.ir.types import UINT8
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.buffers import ALIGNMENT, Space
 from transpile.schedule.scalars import touched
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace
 
 # In bytes, for one thread; tests compare them with what gcc counts.

@@ -36,9 +36,9 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.columns import step
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 TILE = 32

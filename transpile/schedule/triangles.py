@@ -26,9 +26,9 @@ from transpile.ir.loop_rewrite import (
     without_copies,
 )
 from transpile.ir.types import BOOL
-from transpile.names import Names
 from transpile.options import Options
 from transpile.schedule.split import MOST_STATEMENTS, decided, distinct, pieces
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace, same
 
 # At most so many places to cut one loop: those around five diagonals next to each other.

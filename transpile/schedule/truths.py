@@ -30,8 +30,8 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import map_bodies, names_in, subexpressions, with_bodies
 from transpile.ir.types import BOOL, INT64
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 # In loops of more iterations it makes no difference, and in fewer there are no lanes to fill.

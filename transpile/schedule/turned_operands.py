@@ -29,8 +29,8 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import is_sequence, names_in, walk, with_bodies, written
 from transpile.ir.types import SHORT_NAMES
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 # Where matmul_T(m, n, k, a, a_row, a_column, b, b_row, b_column, ...) has these.

@@ -31,12 +31,12 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
 )
 from transpile.ir.primitive import TABLE
-from transpile.names import LOOP_NAMES
 from transpile.options import Options
 from transpile.schedule.blocks import BLOCK, FEWEST_BLOCKS
 from transpile.schedule.flatten import is_polynomial
 from transpile.schedule.split import split
 from transpile.schedule.threads import LEAST_WORK
+from transpile.symbols.identifiers import LOOP_NAMES
 from transpile.util.frozen_records import replace
 
 # The shortest inner loop. The compiler unrolls one of two iterations, which pays as well unless

@@ -40,8 +40,8 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64
-from transpile.names import Names
 from transpile.options import Options
+from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 # A loop with more angles than this has one version: gcc takes time in the square of their number.

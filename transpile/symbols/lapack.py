@@ -1,17 +1,24 @@
 """Find a LAPACK library for decompositions: NumPy's own OpenBLAS where there is one.
 
 Every program that decomposes matrices needs one; there is no plain C to fall back on. As in
-`transpile.blas`, the names of the functions and the C type of their integers are read off the
-library itself.
+`transpile.symbols.blas`, the names of the functions and the C type of their integers are read off
+the library itself.
 """
 
 import ctypes
 import functools
 import os
 
-from transpile.blas import Blas, SharedLibrary, candidates, declarations, path_problem, says_64_bits
 from transpile.errors import LibraryNotFoundError
 from transpile.options import Options
+from transpile.symbols.blas import (
+    Blas,
+    SharedLibrary,
+    candidates,
+    declarations,
+    path_problem,
+    says_64_bits,
+)
 
 # What stands around a routine's standard name, such as dgetrf: (prefix, suffix).
 _SPELLINGS = (

@@ -7,8 +7,13 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from transpile.reserved_names import is_function_of_family, is_macro_of_family, is_symbol, is_word
-from transpile.runtime import find
+from transpile.symbols.c_helpers import find
+from transpile.symbols.reserved_names import (
+    is_function_of_family,
+    is_macro_of_family,
+    is_symbol,
+    is_word,
+)
 
 
 def _words(text: str) -> frozenset[str]:

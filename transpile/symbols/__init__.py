@@ -1,0 +1,1 @@
+"""Names in C: identifiers of programs, words that C owns, helpers, functions of BLAS and LAPACK."""
