@@ -14,8 +14,8 @@ from unittest import mock
 import numpy as np
 from helpers import trace_to_graph
 
-from transpile import placement
 from transpile.analysis.oracle.loop_interpreter import run
+from transpile.fusion import materialize
 from transpile.ir.graph import Const, Graph, Source, Var
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.loop_ir import For
@@ -197,7 +197,7 @@ class GraphMaker:
         var = Var(type_)
         given = [x.value if isinstance(x, Const) else self.values[x] for x in inputs]
         self.builder.source = Source("random.py", len(self.builder.equations) + 1, "f")
-        (value,) = evaluate(placement.Equation(primitive, tuple(inputs), params, (var,)), given)
+        (value,) = evaluate(materialize.Equation(primitive, tuple(inputs), params, (var,)), given)
         if type_.dtype.kind == "f" and value.size:
             finite = np.abs(value[np.isfinite(value)])
             if finite.size < value.size and not self.special:
@@ -683,7 +683,7 @@ def small_thresholds(seed: int):
         found = import_module(f"transpile.{module}")
         patches.append(mock.patch.object(found, name, random.choice(values)))
     if random.random() < 0.5:
-        patches.append(mock.patch.object(placement, "is_library_product", _any_product))
+        patches.append(mock.patch.object(materialize, "is_library_product", _any_product))
     return patches
 
 

@@ -6,8 +6,8 @@ from graphs import loops_of, lowered, module_of, statements_of
 from helpers import assert_equal_values, ordinary, trace_to_graph
 
 from transpile.analysis.oracle.loop_interpreter import run
+from transpile.fusion.loop_fusion import explain, fuse
 from transpile.ir.loop_ir import Alloc, For
-from transpile.nest import explain, fuse
 from transpile.passes import optimise
 
 

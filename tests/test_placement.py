@@ -5,11 +5,11 @@ import pytest
 from graphs import lowered
 from helpers import ordinary, trace_to_graph
 
-from transpile.elements import is_unrolled
-from transpile.inlining import cost_of, is_library_product
+from transpile.fusion.index_lambda import is_unrolled
+from transpile.fusion.inline_cost import cost_of, is_library_product
+from transpile.fusion.materialize import Placement
 from transpile.ir.primitive import TABLE
 from transpile.passes import optimise
-from transpile.placement import Placement
 from transpile.primitives.linalg import dot_general
 
 X = ordinary("f8", (6, 7))

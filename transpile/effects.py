@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from transpile.errors import UnsupportedError
+from transpile.fusion.materialize import Stage
 from transpile.ir.dims import Index, Shape
 from transpile.ir.graph import Var, site_of
 from transpile.ir.loop_ir import Call, Expr, Load, Statement
-from transpile.placement import Stage
 from transpile.places import Place
 from transpile.util.frozen_records import dataclass
 

@@ -7,6 +7,9 @@ from itertools import chain, count, islice
 
 from transpile.effects import effect
 from transpile.errors import InternalError
+from transpile.fusion.buffer_reuse import Sharing, stages_of
+from transpile.fusion.loop_fusion import WHOLE, Fused, Home, Nest, reads_in_place
+from transpile.fusion.materialize import Scatter, Stage
 from transpile.ir import loop_rewrite
 from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
 from transpile.ir.graph import Atom, Const
@@ -29,12 +32,9 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import map_expr
 from transpile.ir.types import BOOL, INT64
 from transpile.library_calls import Calls
-from transpile.nest import WHOLE, Fused, Home, Nest, reads_in_place
-from transpile.placement import Scatter, Stage
 from transpile.places import Memory, Place, Variable, View
 from transpile.primitives.reductions import identity, scan_start
 from transpile.repeats import Repeat, plan
-from transpile.sharing import Sharing, stages_of
 from transpile.symbols.identifiers import LOOP_NAMES, Names
 from transpile.util.frozen_records import cached_property
 

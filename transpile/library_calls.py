@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from transpile.cumulative import sum_call, sum_workspace
 from transpile.errors import InternalError
+from transpile.fusion.materialize import Stage
 from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.graph import Atom, Const
 from transpile.ir.lapack_calls import Routine
@@ -14,7 +15,6 @@ from transpile.ir.types import SHORT_NAMES
 from transpile.library.convolution import Convolution
 from transpile.library.fft import Transform, transform_calls, transform_flops, transform_function
 from transpile.library.matmul import Product, stacked, workspace_bytes
-from transpile.placement import Stage
 from transpile.places import Memory, Place
 from transpile.sorts import sort_calls, sort_workspace
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 from transpile.emit import Emitter, kernel_scope
 from transpile.errors import UnsupportedError
+from transpile.fusion.buffer_reuse import Sharing, stages_of
+from transpile.fusion.loop_fusion import WHOLE, Fused, Nest, explain, fuse
+from transpile.fusion.materialize import Stage
 from transpile.ir.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.ir.loop_ir import Buffer, Kernel, Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST, size_of
-from transpile.nest import WHOLE, Fused, Nest, explain, fuse
-from transpile.placement import Stage
 from transpile.places import Memory, Place, Variable
-from transpile.sharing import Sharing, stages_of
 from transpile.symbols.identifiers import names_at_file_scope, program_name
 from transpile.util.fp_environment import in_usual_modes
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from transpile.analysis.cost_model import UNBOUNDED
-from transpile.bodies import Control
-from transpile.elements import as_index, convert
+from transpile.fusion.index_lambda import as_index, convert
+from transpile.fusion.loop_fusion import Fused
+from transpile.fusion.materialize import Stage
+from transpile.fusion.regions import Control
 from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.graph import Atom, Graph, Var, has_effect
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, If, Literal, Statement, Swap, While
 from transpile.ir.types import BOOL, INT64
-from transpile.nest import Fused
-from transpile.placement import Stage
 from transpile.places import Place, Variable, View
 from transpile.primitives import control as rows
 from transpile.primitives.control_operands import inputs_of

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.analysis.cost_model import trips
+from transpile.fusion.loop_fusion import LARGEST_ROW
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product
 from transpile.ir.loop_ir import (
     Alloc,
@@ -38,7 +39,6 @@ from transpile.ir.loop_rewrite import (
     walk,
     with_bodies,
 )
-from transpile.nest import LARGEST_ROW
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace

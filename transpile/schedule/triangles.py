@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from transpile.elements import as_index
+from transpile.fusion.index_lambda import as_index
 from transpile.ir.dims import Dim, Index, bounds, symbols_of
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, Literal, Program, Statement
 from transpile.ir.loop_rewrite import (

@@ -4,8 +4,8 @@ Every value of the graph is either *inline* (its expression is substituted into 
 arithmetic and all) or a *stage*: for these axes, `value[index] = expression`, or an accumulation of
 the expression over further axes. Views and iotas are always inline. A computed value is inline when
 that repeats no work worth mentioning: it has one use, and is not spread over more elements than it
-has; or it is so cheap that reading it back would cost as much. `transpile.nest` then decides where
-a stage's value lives: in a scalar, a row, or memory.
+has; or it is so cheap that reading it back would cost as much. `transpile.fusion.loop_fusion` then
+decides where a stage's value lives: in a scalar, a row, or memory.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from transpile.bodies import Bodies, Control, NoBodies
-from transpile.elements import Elements, as_index, is_unrolled, merged_index
-from transpile.inlining import (
+from transpile.fusion.index_lambda import Elements, as_index, is_unrolled, merged_index
+from transpile.fusion.inline_cost import (
     CHEAP,
     LARGEST_EXPRESSION,
     Survey,
@@ -23,6 +22,7 @@ from transpile.inlining import (
     is_library_product,
     spreads,
 )
+from transpile.fusion.regions import Bodies, Control, NoBodies
 from transpile.ir.dims import (
     Dim,
     Index,

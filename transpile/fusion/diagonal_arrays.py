@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.inlining import LARGEST_EXPRESSION
+from transpile.fusion.inline_cost import LARGEST_EXPRESSION
+from transpile.fusion.materialize import Placement, Stage
 from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Atom, Var
 from transpile.ir.loop_ir import Apply, IndexValue, Load
 from transpile.ir.loop_rewrite import subexpressions
 from transpile.ir.primitive import TABLE
-from transpile.placement import Placement, Stage
 
 
 def diagonals(placement: Placement, fixed: set[Atom]) -> frozenset[Var]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from transpile.fusion.in_place_updates import loads_of, updates_in_time
+from transpile.fusion.loop_fusion import Fused, Nest
+from transpile.fusion.materialize import Stage
 from transpile.ir.dims import Dim, substitute
 from transpile.ir.graph import Atom, Var
 from transpile.ir.loop_ir import Load
-from transpile.nest import Fused, Nest
-from transpile.placement import Stage
 from transpile.primitives import control as rows
-from transpile.updates import loads_of, updates_in_time
 from transpile.util.frozen_records import cached_property
 
 

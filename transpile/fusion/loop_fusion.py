@@ -17,17 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from transpile.bodies import Bodies, wholes
-from transpile.diagonals import diagonals
-from transpile.inlining import CHEAP, SUBSCRIPT_COST, Survey, cost_of
+from transpile.fusion.diagonal_arrays import diagonals
+from transpile.fusion.in_place_updates import updates_in_time
+from transpile.fusion.inline_cost import CHEAP, SUBSCRIPT_COST, Survey, cost_of
+from transpile.fusion.materialize import Placement, Stage
+from transpile.fusion.regions import Bodies, wholes
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, symbols_of
 from transpile.ir.graph import Atom, Graph, Var
 from transpile.ir.loop_ir import Apply, Expr, Load
 from transpile.ir.loop_rewrite import subexpressions
 from transpile.ir.primitive import TABLE
-from transpile.placement import Placement, Stage
 from transpile.primitives.indexing import dynamic_slice, gather
-from transpile.updates import updates_in_time
 from transpile.util.frozen_records import dataclass
 
 # Kinds of stages that stand between loops, and read their operands from memory.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from transpile.fusion.materialize import Scatter
 from transpile.ir.dims import Index, bounds, symbols_of
 from transpile.ir.loop_ir import Expr, Load
 from transpile.ir.loop_rewrite import subexpressions
-from transpile.placement import Scatter
 from transpile.primitives.indexing import dynamic_update_slice
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.elements import is_unrolled
+from transpile.fusion.index_lambda import is_unrolled
+from transpile.fusion.reshape_cuts import tangled
 from transpile.ir.dims import Index, bounds, product
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.primitive import Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
 from transpile.primitives.linalg import dot_general, free_axes
-from transpile.tangles import tangled
 
 # A value that costs no more than this is computed again rather than kept.
 CHEAP = 2

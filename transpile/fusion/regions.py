@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from transpile.analysis.cost_model import UNBOUNDED
-from transpile.elements import Elements, convert
+from transpile.fusion.index_lambda import Elements, convert
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.loop_ir import Expr, IndexValue, Literal
@@ -104,7 +104,9 @@ def _carried(equation: Equation, graph: Graph) -> tuple[tuple[Var, Atom], ...]:
 
 
 def _no_place(*_: Any) -> Any:
-    raise NotImplementedError("a graph with loops or branches is placed by transpile.nest.fuse")
+    raise NotImplementedError(
+        "a graph with loops or branches is placed by transpile.fusion.loop_fusion.fuse"
+    )
 
 
 NoBodies = Bodies(_no_place)
