@@ -22,7 +22,7 @@ from transpile.ir.loop_ir import For
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import ArrayType
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.primitives import axes as a

@@ -17,7 +17,7 @@ from transpile import numpy as jnp
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Call
 from transpile.ir.loop_rewrite import walk
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.passes import optimise
 from transpile.transforms.interpret import interpret
 

@@ -12,7 +12,7 @@ from transpile import jit
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.executable import Lowering
 from transpile.ir.loop_verifier import check
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import PASSES
 from transpile.schedule import SCHEDULE

@@ -7,7 +7,7 @@ from helpers import ordinary, trace_to_graph
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Call, Declare, Update
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.passes import optimise
 
 X = ordinary("f8", (6, 7))

@@ -11,7 +11,7 @@ from transpile.ir.dims import Dim, Symbol
 from transpile.ir.lapack_calls import routine_of
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType, type_of
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.numpy.operands import has_tracer
 from transpile.passes import optimise
 from transpile.primitives import decompositions as rows

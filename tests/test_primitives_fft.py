@@ -16,7 +16,7 @@ from transpile.ir.loop_ir import Call
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.test_util import check_grads
 from transpile.trace.trace import trace_function

@@ -12,7 +12,7 @@ from transpile.ir.dims import Dim
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.primitives.sorting import argsort, sort
 from transpile.trace.trace import bind
 

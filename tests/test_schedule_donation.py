@@ -10,7 +10,7 @@ from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import For
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule.donation import donation

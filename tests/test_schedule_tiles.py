@@ -15,7 +15,7 @@ from helpers import ordinary, trace_to_graph
 from transpile import jit
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Alloc, Call
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule import schedule

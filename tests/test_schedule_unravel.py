@@ -7,7 +7,7 @@ from helpers import ordinary
 
 from transpile.ir.loop_ir import Alloc, Declare, For
 from transpile.ir.types import type_of
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule.flatten import flatten

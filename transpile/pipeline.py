@@ -17,7 +17,7 @@ from transpile.entry import PROGRAM
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Call, Program
 from transpile.ir.loop_rewrite import walk
-from transpile.lower import lower
+from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.render import Text, render

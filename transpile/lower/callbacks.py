@@ -14,11 +14,11 @@ from transpile.fusion.materialize import Stage
 from transpile.ir.dims import Index, Shape
 from transpile.ir.graph import Var, site_of
 from transpile.ir.loop_ir import Call, Expr, Load, Statement
-from transpile.places import Place
+from transpile.lower.storage import Place
 from transpile.util.frozen_records import dataclass
 
 if TYPE_CHECKING:  # an Emitter writes what these are
-    from transpile.emit import Emitter
+    from transpile.lower.builder import Emitter
 
 CALL = "call_back"  # the function of such a Call
 

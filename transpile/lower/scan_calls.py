@@ -10,7 +10,7 @@ import math
 from transpile.ir.graph import Equation
 from transpile.ir.loop_ir import Call
 from transpile.ir.types import SHORT_NAMES
-from transpile.places import Place
+from transpile.lower.storage import Place
 
 # As in the C text: this many elements have a number in the scratch memory.
 _RUN = 1008

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.emit import Emitter, kernel_scope
 from transpile.errors import UnsupportedError
 from transpile.fusion.buffer_reuse import Sharing, stages_of
 from transpile.fusion.loop_fusion import WHOLE, Fused, Nest, explain, fuse
@@ -16,7 +15,8 @@ from transpile.ir.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.ir.loop_ir import Buffer, Kernel, Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST, size_of
-from transpile.places import Memory, Place, Variable
+from transpile.lower.builder import Emitter, kernel_scope
+from transpile.lower.storage import Memory, Place, Variable
 from transpile.symbols.identifiers import names_at_file_scope, program_name
 from transpile.util.fp_environment import in_usual_modes
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count, islice
 
-from transpile.effects import effect
 from transpile.errors import InternalError
 from transpile.fusion.buffer_reuse import Sharing, stages_of
 from transpile.fusion.loop_fusion import WHOLE, Fused, Home, Nest, reads_in_place
@@ -31,10 +30,11 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import map_expr
 from transpile.ir.types import BOOL, INT64
-from transpile.library_calls import Calls
-from transpile.places import Memory, Place, Variable, View
+from transpile.lower.callbacks import effect
+from transpile.lower.control_flow import Repeat, plan
+from transpile.lower.library_calls import Calls
+from transpile.lower.storage import Memory, Place, Variable, View
 from transpile.primitives.reductions import identity, scan_start
-from transpile.repeats import Repeat, plan
 from transpile.symbols.identifiers import LOOP_NAMES, Names
 from transpile.util.frozen_records import cached_property
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from transpile.cumulative import sum_call, sum_workspace
 from transpile.errors import InternalError
 from transpile.fusion.materialize import Stage
 from transpile.ir.dims import Dim, Index, Symbol
@@ -15,8 +14,9 @@ from transpile.ir.types import SHORT_NAMES
 from transpile.library.convolution import Convolution
 from transpile.library.fft import Transform, transform_calls, transform_flops, transform_function
 from transpile.library.matmul import Product, stacked, workspace_bytes
-from transpile.places import Memory, Place
-from transpile.sorts import sort_calls, sort_workspace
+from transpile.lower.scan_calls import sum_call, sum_workspace
+from transpile.lower.sort_calls import sort_calls, sort_workspace
+from transpile.lower.storage import Memory, Place
 
 LoopName = Callable[[int], str]
 

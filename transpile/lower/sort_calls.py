@@ -12,7 +12,7 @@ from transpile.ir.dims import Index, product
 from transpile.ir.graph import Equation
 from transpile.ir.loop_ir import Call, Load
 from transpile.ir.types import SHORT_NAMES, kind_letter, real_dtype
-from transpile.places import Place
+from transpile.lower.storage import Place
 from transpile.primitives.sorting import argsort
 
 # The bits of the fraction of a float; and how the helpers call integers.

@@ -21,14 +21,14 @@ from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.graph import Atom, Graph, Var, has_effect
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, If, Literal, Statement, Swap, While
 from transpile.ir.types import BOOL, INT64
-from transpile.places import Place, Variable, View
+from transpile.lower.storage import Place, Variable, View
 from transpile.primitives import control as rows
 from transpile.primitives.control_operands import inputs_of
 from transpile.symbols.identifiers import LOOP_NAMES
 from transpile.util.frozen_records import dataclass
 
 if TYPE_CHECKING:  # an Emitter makes these, and they make Emitters for the bodies
-    from transpile.emit import Emitter
+    from transpile.lower.builder import Emitter
 
 
 # Arrays of no more elements than this are copied when an iteration hands them on.

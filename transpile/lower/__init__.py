@@ -1,0 +1,1 @@
+"""From a graph to loops: storage, loop nests, library calls, control flow."""
