@@ -12,7 +12,7 @@ from transpile import ShapeDtypeStruct
 from transpile.errors import UnsupportedError
 from transpile.ir.loop_ir import Buffer, Kernel, Load, Program, Store
 from transpile.options import Options
-from transpile.schedule.buffers import buffers
+from transpile.schedule.memory_plan import buffers
 
 HERE = re.escape(Path(__file__).name)
 

@@ -12,8 +12,8 @@ from transpile.analysis.value_range import LARGEST_ANGLE, OF_ANGLES, ordinary_an
 from transpile.ir.loop_ir import Apply, If
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.options import Options
-from transpile.schedule.simd import simd
-from transpile.schedule.versions import versions
+from transpile.schedule.lanes.trig_versions import versions
+from transpile.schedule.vectorize import simd
 
 X = np.linspace(-3, 3, 9)
 

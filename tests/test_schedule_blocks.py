@@ -6,8 +6,8 @@ from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import ordinary
 
 from transpile.options import Options
-from transpile.schedule.blocks import BLOCK, blocks
-from transpile.schedule.split import split
+from transpile.schedule.domain.index_set_split import split
+from transpile.schedule.lanes.blocked_reductions import BLOCK, blocks
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from helpers import ordinary
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.options import Options
-from transpile.schedule.buffers import ALIGNMENT, buffers
+from transpile.schedule.memory_plan import ALIGNMENT, buffers
 
 
 def chain(turns):

@@ -25,7 +25,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import subexpressions
 from transpile.options import Options
 from transpile.schedule import SCHEDULE, schedule
-from transpile.schedule.choices import choices
+from transpile.schedule.lanes.if_conversion import choices
 
 
 def numbers(*shape, dtype="f8"):

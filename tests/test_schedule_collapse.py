@@ -7,7 +7,7 @@ from helpers import ordinary
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.options import Options
-from transpile.schedule.collapse import collapse
+from transpile.schedule.domain.coalesce import collapse
 
 X = ordinary("f8", (3, 4, 5))
 

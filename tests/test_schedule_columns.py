@@ -23,8 +23,8 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import accesses, walk
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.schedule.columns import columns, step
-from transpile.schedule.triangles import triangles
+from transpile.schedule.domain.triangular_split import triangles
+from transpile.schedule.lanes.column_reductions import columns, step
 
 
 @pytest.fixture(autouse=True)

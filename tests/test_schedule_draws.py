@@ -10,9 +10,9 @@ from transpile.ir.loop_ir import Alloc, Apply, For
 from transpile.ir.loop_rewrite import parts
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
-from transpile.schedule.blocks import blocks
-from transpile.schedule.collapse import collapse
-from transpile.schedule.draws import DRAWS, draws
+from transpile.schedule.domain.coalesce import collapse
+from transpile.schedule.lanes.blocked_reductions import blocks
+from transpile.schedule.lanes.rng_fission import DRAWS, draws
 
 KEY = np.array([1, 7], "u4")
 

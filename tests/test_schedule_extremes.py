@@ -9,9 +9,9 @@ import transpile
 from transpile.ir.loop_ir import Alloc, For, Load, Update
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
-from transpile.schedule.columns import columns
-from transpile.schedule.extremes import extremes
-from transpile.schedule.simd import simd
+from transpile.schedule.lanes.column_reductions import columns
+from transpile.schedule.lanes.nan_flags import extremes
+from transpile.schedule.vectorize import simd
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from graphs import assert_steps_agree, lowered
 from helpers import ordinary
 
 from transpile.options import Options
-from transpile.schedule.flatten import flatten
+from transpile.schedule.domain.linearize import flatten
 
 X = ordinary("f8", (6, 4))
 

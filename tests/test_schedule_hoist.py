@@ -8,7 +8,7 @@ from transpile.ir.loop_ir import Declare, For, Store
 from transpile.numpy.indexing import update_item
 from transpile.options import Options
 from transpile.schedule import SCHEDULE
-from transpile.schedule.hoist import hoist
+from transpile.schedule.cleanup.licm import hoist
 
 X = np.arange(24.0).reshape(6, 4)
 ROWS = np.array([[5, 0, 0], [1, -2, 9]])

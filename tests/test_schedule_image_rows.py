@@ -16,7 +16,7 @@ from transpile.library import convolution
 from transpile.library.convolution import Axis, Images, images_of, weight_places
 from transpile.options import Options
 from transpile.schedule import schedule
-from transpile.schedule.image_rows import image_rows
+from transpile.schedule.blocking.conv_fusion import image_rows
 
 NHWC = ("NHWC", "HWIO", "NHWC")
 

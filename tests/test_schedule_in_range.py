@@ -11,7 +11,7 @@ from transpile import lax
 from transpile.ir.loop_ir import Apply, Declare, If
 from transpile.ir.loop_rewrite import expressions, subexpressions, walk
 from transpile.options import Options
-from transpile.schedule.in_range import in_range
+from transpile.schedule.cleanup.range_checks import in_range
 
 INDICES = np.array([3, -1, 0, 7, -7, 4, -5, 5, 2, 2**62, -(2**62)])
 

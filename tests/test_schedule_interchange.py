@@ -16,8 +16,9 @@ from transpile.ir.loop_verifier import check
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.schedule import SCHEDULE, element_tiles
-from transpile.schedule.interchange import interchange
+from transpile.schedule import SCHEDULE
+from transpile.schedule.blocking import elementwise_tiles
+from transpile.schedule.blocking.interchange import interchange
 from transpile.transforms.interpret import interpret
 
 RANDOM = np.random.default_rng(5)
@@ -29,7 +30,7 @@ SHAPES = [(1,), (5,), (6,), (9,), (11,), (2, 11), (3, 2, 7)]
 def small_tiles(monkeypatch):
     monkeypatch.setattr(module_of(interchange), "LEAST_ELEMENTS", 1)
     monkeypatch.setattr(module_of(interchange), "SHORTEST", 1)
-    monkeypatch.setattr(element_tiles, "TILE", 3)
+    monkeypatch.setattr(elementwise_tiles, "TILE", 3)
 
 
 def assert_same_bits(found, expected):

@@ -8,7 +8,7 @@ from transpile import jit, lax
 from transpile.ir.loop_ir import Alloc, Call
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
-from transpile.schedule.product_rows import product_rows
+from transpile.schedule.blocking.gemm_fusion import product_rows
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.schedule.repeated import repeated
+from transpile.schedule.cleanup.local_cse import repeated
 
 I = Symbol("i", 0, 3)
 J = Symbol("j", 0, 3)

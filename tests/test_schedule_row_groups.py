@@ -13,10 +13,10 @@ import transpile
 from transpile.ir.loop_ir import For, Store
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
-from transpile.schedule.columns import columns
-from transpile.schedule.extremes import extremes
-from transpile.schedule.row_groups import FEWEST_ROWS, ROWS, row_groups
-from transpile.schedule.simd import simd
+from transpile.schedule.lanes.column_reductions import columns
+from transpile.schedule.lanes.nan_flags import extremes
+from transpile.schedule.lanes.unroll_and_jam import FEWEST_ROWS, ROWS, row_groups
+from transpile.schedule.vectorize import simd
 
 
 def of_strips(f, *args):

@@ -13,10 +13,10 @@ from transpile.ir.loop_ir import Call, For
 from transpile.ir.loop_rewrite import children
 from transpile.options import Options
 from transpile.schedule import schedule
-from transpile.schedule.row_loops import row_loops
-from transpile.schedule.turned_operands import turned_operands
+from transpile.schedule.blocking.batch_scan import row_loops
+from transpile.schedule.blocking.pack_operands import turned_operands
 
-module = import_module("transpile.schedule.row_loops")  # the package exports the function
+module = import_module("transpile.schedule.blocking.batch_scan")  # the package exports the function
 
 LENGTH = 5
 

@@ -22,7 +22,7 @@ from transpile.ir.loop_ir import Literal as Number
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.schedule.scalars import scalars
+from transpile.schedule.cleanup.scalar_replacement import scalars
 
 X = ordinary("f8", (50,))
 I = Symbol("i", 0, 50)

@@ -11,8 +11,8 @@ import transpile
 from transpile.ir.loop_ir import For, Update
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
-from transpile.schedule.scatters import PARTS, number_of_parts, scatters
-from transpile.schedule.simd import simd
+from transpile.schedule.lanes.privatized_scatters import PARTS, number_of_parts, scatters
+from transpile.schedule.vectorize import simd
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from transpile import jit, lax
 from transpile.ir.loop_ir import For, Store
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
-from transpile.schedule.separated_columns import LONGEST, separated_columns
+from transpile.schedule.lanes.aos_to_soa import LONGEST, separated_columns
 
 
 def points(*shape, dtype="f8"):

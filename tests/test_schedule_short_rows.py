@@ -29,9 +29,9 @@ from transpile.ir.loop_rewrite import accesses, substitute_index, walk
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.schedule.columns import step
-from transpile.schedule.product_rows import product_rows
-from transpile.schedule.short_rows import short_rows
+from transpile.schedule.blocking.gemm_fusion import product_rows
+from transpile.schedule.lanes.column_reductions import step
+from transpile.schedule.lanes.outer_vectorize import short_rows
 
 
 @pytest.fixture

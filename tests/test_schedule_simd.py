@@ -6,7 +6,7 @@ from helpers import ordinary
 
 from transpile import lax
 from transpile.options import Options
-from transpile.schedule.simd import STRIDED_LANES, simd
+from transpile.schedule.vectorize import STRIDED_LANES, simd
 
 X = ordinary("f8", (6, 40))
 

@@ -6,7 +6,7 @@ from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import ordinary
 
 from transpile.options import Options
-from transpile.schedule.split import split
+from transpile.schedule.domain.index_set_split import split
 
 X, Y = ordinary("f8", (7,)), ordinary("f8", (5,))
 MATRIX = ordinary("f8", (4, 6))

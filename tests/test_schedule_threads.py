@@ -7,7 +7,7 @@ from helpers import ordinary
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.options import Options
-from transpile.schedule.threads import threads
+from transpile.schedule.parallelize import threads
 
 
 def parallel_loops(program):

@@ -19,7 +19,7 @@ from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule import schedule
-from transpile.schedule.tiles import tiles
+from transpile.schedule.blocking.tile import tiles
 
 
 @pytest.fixture(autouse=True)

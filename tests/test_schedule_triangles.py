@@ -13,8 +13,8 @@ from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Apply
 from transpile.ir.loop_rewrite import expressions, subexpressions
 from transpile.options import Options
-from transpile.schedule.split import split
-from transpile.schedule.triangles import triangles
+from transpile.schedule.domain.index_set_split import split
+from transpile.schedule.domain.triangular_split import triangles
 
 X = np.random.default_rng(0).random((9, 11))
 

@@ -9,8 +9,8 @@ from transpile import lax
 from transpile.ir.loop_ir import Declare
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
-from transpile.schedule.simd import simd
-from transpile.schedule.truths import LONGEST, SHORTEST, truths
+from transpile.schedule.lanes.bool_reductions import LONGEST, SHORTEST, truths
+from transpile.schedule.vectorize import simd
 
 
 def in_lanes(f, *args):

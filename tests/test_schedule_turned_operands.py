@@ -8,7 +8,7 @@ from transpile import jit, lax
 from transpile.ir.loop_ir import Call, Store
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
-from transpile.schedule.turned_operands import turned_operands
+from transpile.schedule.blocking.pack_operands import turned_operands
 
 LENGTH = 5
 

@@ -10,9 +10,9 @@ from transpile.ir.types import type_of
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.schedule.flatten import flatten
-from transpile.schedule.split import split
-from transpile.schedule.unravel import unravel
+from transpile.schedule.domain.delinearize import unravel
+from transpile.schedule.domain.index_set_split import split
+from transpile.schedule.domain.linearize import flatten
 from transpile.trace.trace import trace_function
 
 A, B = ordinary("f8", (3, 4)), ordinary("f8", (3, 5), seed=1)

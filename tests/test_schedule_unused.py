@@ -20,7 +20,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.options import Options
-from transpile.schedule.unused import unused
+from transpile.schedule.cleanup.dead_scalars import unused
 
 X, OUT = Buffer("x", (4,), FLOAT64), Buffer("out", (4,), FLOAT64)
 SYMBOL = Symbol("i", 0, 4)

@@ -9,9 +9,9 @@ import transpile
 from transpile.analysis.oracle.loop_interpreter import FAR, run
 from transpile.ir.loop_ir import If
 from transpile.options import Options
-from transpile.schedule.simd import simd
-from transpile.schedule.split import split
-from transpile.schedule.versions import FEWEST_SINGLE, versions
+from transpile.schedule.domain.index_set_split import split
+from transpile.schedule.lanes.trig_versions import FEWEST_SINGLE, versions
+from transpile.schedule.vectorize import simd
 
 
 def marked(f, *args):

@@ -22,7 +22,7 @@ from transpile.options import Options
 from transpile.passes import optimise
 from transpile.render import Text, render
 from transpile.schedule import schedule
-from transpile.schedule.split import split
+from transpile.schedule.domain.index_set_split import split
 from transpile.symbols.blas import Blas, SharedLibrary
 from transpile.symbols.lapack import Lapack
 from transpile.threads import pool_for

@@ -2,8 +2,8 @@
 
 Derivatives by each element begin with unit vectors, `i == j`, and what is linear in them has such
 rows. Kept in memory, they are as large as the whole result. Computed where they are read they cost
-next to nothing: loops are cut at diagonals (`transpile.schedule.triangles`), and between them there
-is one number for a row.
+next to nothing: loops are cut at diagonals (`transpile.schedule.domain.triangular_split`), and
+between them there is one number for a row.
 """
 
 from __future__ import annotations

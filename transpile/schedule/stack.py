@@ -16,8 +16,8 @@ from transpile.ir.loop_ir import Alloc, Buffer, For, If, Kernel, Program, Slot, 
 from transpile.ir.loop_rewrite import names_in, walk, with_bodies
 from transpile.ir.types import UINT8
 from transpile.options import Options
-from transpile.schedule.buffers import ALIGNMENT, Space
-from transpile.schedule.scalars import touched
+from transpile.schedule.cleanup.scalar_replacement import touched
+from transpile.schedule.memory_plan import ALIGNMENT, Space
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace
 

@@ -45,7 +45,7 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.options import Options
-from transpile.schedule.row_kernels import (
+from transpile.schedule.blocking.row_regions import (
     Lead,
     RowNest,
     RowProduct,

@@ -29,7 +29,7 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import INT64
 from transpile.library.convolution import Images, images_of
 from transpile.options import Options
-from transpile.schedule.row_kernels import RowNest, as_nest, has_rows, row_shape
+from transpile.schedule.blocking.row_regions import RowNest, as_nest, has_rows, row_shape
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 

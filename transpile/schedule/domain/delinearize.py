@@ -32,10 +32,10 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.primitive import TABLE
 from transpile.options import Options
-from transpile.schedule.blocks import BLOCK, FEWEST_BLOCKS
-from transpile.schedule.flatten import is_polynomial
-from transpile.schedule.split import split
-from transpile.schedule.threads import LEAST_WORK
+from transpile.schedule.domain.index_set_split import split
+from transpile.schedule.domain.linearize import is_polynomial
+from transpile.schedule.lanes.blocked_reductions import BLOCK, FEWEST_BLOCKS
+from transpile.schedule.parallelize import LEAST_WORK
 from transpile.symbols.identifiers import LOOP_NAMES
 from transpile.util.frozen_records import replace
 

@@ -40,7 +40,7 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.options import Options
-from transpile.schedule.columns import step
+from transpile.schedule.lanes.column_reductions import step
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 

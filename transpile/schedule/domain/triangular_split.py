@@ -27,7 +27,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.types import BOOL
 from transpile.options import Options
-from transpile.schedule.split import MOST_STATEMENTS, decided, distinct, pieces
+from transpile.schedule.domain.index_set_split import MOST_STATEMENTS, decided, distinct, pieces
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace, same
 

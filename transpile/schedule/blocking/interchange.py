@@ -37,10 +37,10 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.options import Options
-from transpile.schedule.element_tiles import Tiles
-from transpile.schedule.elementwise_loops import Elementwise, as_elementwise, same_nest
-from transpile.schedule.split import distinct
-from transpile.schedule.standstill import stands_still
+from transpile.schedule.blocking.elementwise_regions import Elementwise, as_elementwise, same_nest
+from transpile.schedule.blocking.elementwise_tiles import Tiles
+from transpile.schedule.blocking.fixpoint import stands_still
+from transpile.schedule.domain.index_set_split import distinct
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 

@@ -24,8 +24,8 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import map_kernels, names_in, parts, walk, with_bodies, written
 from transpile.options import Options
-from transpile.schedule.split import distinct
-from transpile.schedule.unused import unused
+from transpile.schedule.cleanup.dead_scalars import unused
+from transpile.schedule.domain.index_set_split import distinct
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, same
 

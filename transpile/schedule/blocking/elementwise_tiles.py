@@ -17,8 +17,8 @@ from transpile.ir.loop_ir import (
     Store,
 )
 from transpile.ir.loop_rewrite import map_statement, with_bodies
-from transpile.schedule.elementwise_loops import Elementwise
-from transpile.schedule.split import distinct
+from transpile.schedule.blocking.elementwise_regions import Elementwise
+from transpile.schedule.domain.index_set_split import distinct
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 

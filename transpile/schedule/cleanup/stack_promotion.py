@@ -19,7 +19,7 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.options import Options
-from transpile.schedule.scalars import by_sequence, touched
+from transpile.schedule.cleanup.scalar_replacement import by_sequence, touched
 from transpile.util.frozen_records import replace
 
 # In bytes.

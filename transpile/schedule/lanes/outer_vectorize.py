@@ -46,7 +46,7 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.options import Options
-from transpile.schedule.columns import Turner
+from transpile.schedule.lanes.column_reductions import Turner
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 

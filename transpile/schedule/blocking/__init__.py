@@ -1,0 +1,1 @@
+"""Tiling, packing and fusion over blocks of rows."""

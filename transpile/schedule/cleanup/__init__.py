@@ -1,0 +1,1 @@
+"""Scalar optimisations within loops, after their shape is settled."""

@@ -1,0 +1,1 @@
+"""Transformations of iteration spaces: splitting, coalescing, linearising."""

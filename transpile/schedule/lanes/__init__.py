@@ -1,0 +1,1 @@
+"""What vector registers need: reductions, conversions and versions of loops."""
