@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import effort
-from transpile.alike import functions_and_calls
+from transpile.codegen import compile_budget
+from transpile.codegen.kernel_dedup import functions_and_calls
 
 
 def kernel(number, text, parameters, arguments, index="i", comment="here"):
@@ -26,7 +26,7 @@ def kernel(number, text, parameters, arguments, index="i", comment="here"):
 @pytest.fixture
 def all_long(monkeypatch):
     """Every program is long."""
-    monkeypatch.setattr(effort, "LONGEST_USUAL", 0)
+    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 0)
 
 
 def functions(*kernels):
@@ -54,17 +54,17 @@ def test_kernels_that_differ_in_names_are_one_function_called_with_their_argumen
     )
     assert functions(ONE, other) == ["f_1(x, y);", "f_1(argument, result);"]
     assert functions_and_calls([ONE, other])[0][0]["comment"] == ["here", "there"]
-    monkeypatch.setattr(effort, "LONGEST_USUAL", 100)
+    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 100)
     assert functions(ONE, other) == ["f_1(x, y);", "f_2(argument, result);"]
 
 
 def test_a_huge_program_of_few_functions_is_but_long(monkeypatch, all_long):
-    monkeypatch.setattr(effort, "LONGEST", 20)
+    monkeypatch.setattr(compile_budget, "LONGEST", 20)
     assert functions_and_calls([ONE])[2] == "long"
     assert functions_and_calls([ONE] * 9)[2] == "long"
     others = [kernel(n, f"y[i] = {n} * c;", "double y[restrict 8]", "y") for n in range(9)]
     assert functions_and_calls(others)[2] == "huge"
-    monkeypatch.setattr(effort, "LONGEST_USUAL", 20)
+    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 20)
     assert functions_and_calls([ONE])[2] == "usual"
 
 
@@ -132,7 +132,7 @@ def test_long_programs_of_layers_have_few_functions_and_the_same_results(
 
     usual = compiled()
     usual_text, usual_results = usual.as_text(), usual.compile()(x, weights)
-    monkeypatch.setattr(effort, "LONGEST_USUAL", 10)
+    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 10)
     lowered = compiled()
     text = lowered.as_text()
     pattern = r"^static void lambda\w*_\d+\("
@@ -149,7 +149,7 @@ def test_long_programs_of_layers_have_few_functions_and_the_same_results(
 
 
 def test_programs_that_are_debugged_have_a_function_for_each_line(monkeypatch):
-    monkeypatch.setattr(effort, "LONGEST_USUAL", 10)
+    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 10)
     x, weights = np.ones((4, 4)), np.ones((2, 4, 4))
     function = transpile.jit(
         lambda *given: layered(*given, 1.0, 5), compiler_options={"debug": True}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from transpile import toolchain
+from transpile.codegen.line_wrapping import comment_line, comment_text
 from transpile.errors import CompilationError, LibraryNotFoundError
-from transpile.layout import comment_line, comment_text
 from transpile.options import Options
 from transpile.symbols.blas import candidates
 from transpile.toolchain import find_blas, find_lapack

@@ -10,7 +10,7 @@ import pytest
 
 import transpile
 from benchmarks.compile_programs import KINDS
-from transpile import outlined
+from transpile.codegen import helper_inlining
 from transpile.executable import Lowering
 from transpile.options import Options
 from transpile.transforms.interpret import interpret
@@ -95,7 +95,7 @@ def test_helpers_that_a_long_program_calls_give_the_same_bits(monkeypatch):
     text = called.lower(X).as_text()
     assert re.search(r'simd\("notinbranch"\)\)\)\n#endif\nstatic double sin_', text)
     result = called(X)
-    monkeypatch.setattr(outlined, "LONGEST_INLINED", 10**9)
+    monkeypatch.setattr(helper_inlining, "LONGEST_INLINED", 10**9)
 
     def chain(x):  # another name: another program
         return chain_of(40)(x)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transpile import toolchain
-from transpile.dialect import DIALECTS, C, c_literal, suffix
+from transpile.codegen.dialect import DIALECTS, C, c_literal, suffix
 from transpile.ir.types import DTYPES, finfo, kind_letter
 from transpile.options import Options
 

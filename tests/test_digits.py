@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transpile
-from transpile.dialect import c_literal
+from transpile.codegen.dialect import c_literal
 from transpile.ir.loop_ir import Literal
 from transpile.ir.number_text import bits_of, nan_bits, number_text
 from transpile.ir.types import BFLOAT16

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import effort, toolchain
+from transpile import toolchain
+from transpile.codegen import compile_budget as effort
 from transpile.compilers import find_compiler
 from transpile.options import Options
 

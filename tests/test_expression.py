@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from transpile import toolchain
-from transpile.dialect import C
+from transpile.codegen.c_expr import Printer
+from transpile.codegen.dialect import C
+from transpile.codegen.render import render
 from transpile.errors import InternalError
 from transpile.executable import Lowering
-from transpile.expression import Printer
 from transpile.ir.dims import Dim, Symbol, floor_divide, modulo
 from transpile.ir.loop_ir import (
     Apply,
@@ -26,7 +27,6 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.primitive import TABLE
 from transpile.options import Options
-from transpile.render import render
 
 assert Lowering  # importing it fills the table
 

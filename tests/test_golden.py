@@ -15,7 +15,7 @@ import pytest
 from golden_functions import FUNCTIONS
 
 import transpile
-from transpile.layout import WIDTH
+from transpile.codegen.line_wrapping import WIDTH
 
 FOLDER = Path(__file__).parent / "golden"
 BY_NAME = {f.__name__: (f, arguments) for f, arguments in FUNCTIONS.items()}

@@ -15,12 +15,11 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
     util errors options ir pytree tree tree_util trace transforms primitives dtypes numpy passes
-    library analysis symbols fusion lower schedule dialect layout sites effort alike expression
-    outlined render directories sealed ownership entry file_locks process_directory cache
-    identity elf commands compilers toolchain own_libraries threads pipeline load called reserve
-    overlaps executable call_path promotion written platforms arrays stages traces leaves
-    wrapped settings typing functional lax random nn scipy flatten_util ops debug test_util api
-    __init__ __main__
+    library analysis symbols fusion lower schedule codegen directories sealed ownership entry
+    file_locks process_directory cache identity elf commands compilers toolchain own_libraries
+    threads pipeline load called reserve overlaps executable call_path promotion written
+    platforms arrays stages traces leaves wrapped settings typing functional lax random nn scipy
+    flatten_util ops debug test_util api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import toolchain
+from transpile.codegen.line_wrapping import WIDTH, signature, wrapped
 from transpile.compilers import find_compiler
-from transpile.layout import WIDTH, signature, wrapped
 from transpile.options import Options
 from transpile.symbols.identifiers import Names, is_reserved
 

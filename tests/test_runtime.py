@@ -5,8 +5,8 @@ import re
 import pytest
 from rows import accepted
 
+from transpile.codegen.c_expr import _parsed, column
 from transpile.executable import Lowering
-from transpile.expression import _parsed, column
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, DTYPES, HALVES, SHORT_NAMES
 from transpile.symbols import c_helpers

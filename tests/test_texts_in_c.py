@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import toolchain
+from transpile.codegen.line_wrapping import (
+    comment_line,
+    comment_text,
+    line_directive,
+    string_literal,
+    text_bytes,
+)
 from transpile.ir.graph import Source
-from transpile.layout import comment_line, comment_text, line_directive, string_literal, text_bytes
 from transpile.options import Options
 
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wtrigraphs", "-Wcomment"]

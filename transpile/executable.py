@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     import tempfile
 
     from transpile import pipeline
+    from transpile.codegen.render import Text
     from transpile.ir.loop_ir import Program
     from transpile.pipeline import Steps
-    from transpile.render import Text
     from transpile.symbols import identifiers as names
 else:
     names = Later("transpile.symbols.identifiers")

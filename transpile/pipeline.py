@@ -13,6 +13,7 @@ from pathlib import Path
 
 from transpile import toolchain
 from transpile.analysis.cost_model import is_brief, program_cost
+from transpile.codegen.render import Text, render
 from transpile.entry import PROGRAM
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Call, Program
@@ -20,7 +21,6 @@ from transpile.ir.loop_rewrite import walk
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.render import Text, render
 from transpile.schedule import schedule
 from transpile.schedule.domain.index_set_split import split
 from transpile.symbols.blas import Blas, SharedLibrary

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transpile.codegen.compile_budget import Effort, effort_flags, level
 from transpile.commands import output_of, run
 from transpile.compilers import (
     OPTIONAL_FLAGS,
@@ -20,7 +21,6 @@ from transpile.compilers import (
     command_identity,
     find_compiler,
 )
-from transpile.effort import Effort, effort_flags, level
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
@@ -106,7 +106,8 @@ def _searched() -> str:
 def flags(compiler: Compiler, options: Options, effort: Effort = "usual") -> tuple[str, ...]:
     """The compiler's flags, in order; the same options, compiler and effort give the same flags.
 
-    The effort follows from the program's text (`transpile.effort`), so the cache key needs none.
+    The effort follows from the program's text (`transpile.codegen.compile_budget`), so the cache
+    key needs none.
     """
     asked = options.opt_level
     opt_level = level(effort, asked) if compiler.kind == "gcc" else asked

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from transpile.codegen.line_wrapping import signature, string_literal, text_bytes
 from transpile.ir.graph import Site
 from transpile.ir.loop_ir import Program
 from transpile.ir.types import SHORT_NAMES
-from transpile.layout import signature, string_literal, text_bytes
 from transpile.util.frozen_records import dataclass
 
 # In characters, of up to 4 bytes: every compiler takes literals of 4095.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from transpile.analysis.value_range import OF_ANGLES
-from transpile.dialect import Dialect, suffix
+from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.ir.loop_ir import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within

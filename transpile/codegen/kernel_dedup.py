@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from transpile.effort import Effort, effort_for
+from transpile.codegen.compile_budget import Effort, effort_for
 
 # Not the `x1` of `0x1p3`.
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")

@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile import effort
-from transpile.alike import functions_and_calls
 from transpile.analysis.value_range import ordinary_angles
-from transpile.dialect import C, Dialect
+from transpile.codegen import compile_budget as effort
+from transpile.codegen.c_expr import Printer, c_type, infix, step
+from transpile.codegen.callback_entry import call_text, helpers_of, includes_of, site_text
+from transpile.codegen.dialect import C, Dialect
+from transpile.codegen.helper_inlining import outlined
+from transpile.codegen.kernel_dedup import functions_and_calls
+from transpile.codegen.line_wrapping import (
+    FILTERS,
+    WIDTH,
+    complex_types,
+    line_directive,
+    signature,
+    type_text,
+)
 from transpile.errors import InternalError
-from transpile.expression import Printer, c_type, infix, step
 from transpile.ir import loop_rewrite
 from transpile.ir.dims import Index, Symbol, symbols_of
 from transpile.ir.loop_ir import (
@@ -48,12 +58,9 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.types import BOOL, HALVES, INT64
-from transpile.layout import FILTERS, WIDTH, complex_types, line_directive, signature, type_text
 from transpile.options import Options
-from transpile.outlined import outlined
 from transpile.primitives.reductions import identity
 from transpile.schedule.stack import STACK
-from transpile.sites import call_text, helpers_of, includes_of, site_text
 from transpile.symbols import c_helpers
 from transpile.symbols.identifiers import Names
 from transpile.symbols.lapack import Libraries, notes, prototypes

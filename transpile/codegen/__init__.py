@@ -1,0 +1,1 @@
+"""From loops to C: expressions, statements, the text of a program."""
