@@ -32,7 +32,7 @@ from benchmarks import chart, compile_time, growth, overhead, startup, tables
 from benchmarks.cases import CASES
 from benchmarks.contest import ROOT, Limits, compare, contestants
 from benchmarks.every_case import EVERY_CASE
-from transpile import toolchain
+from transpile.build import toolchain
 
 RESULTS = Path(__file__).parent / "results"
 PEER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"

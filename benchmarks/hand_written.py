@@ -23,7 +23,7 @@ import numpy as np
 
 import transpile
 from benchmarks.trees import leaves, mapped
-from transpile import compilers, toolchain
+from transpile.build import compiler_probe, toolchain
 
 FOLDER = Path(__file__).parent / "c"
 FURTHER_FLAGS = ("-ffp-contract=fast",)  # transpile rounds products as NumPy does; C need not
@@ -186,7 +186,7 @@ ROUTINES = {
 def flags():
     """The compiler's command, and what it is to do."""
     options = transpile.Options()
-    compiler = compilers.find_compiler(options)
+    compiler = compiler_probe.find_compiler(options)
     return [*compiler.command], [*toolchain.flags(compiler, options), *FURTHER_FLAGS]
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import transpile
-from transpile import toolchain
-from transpile.cache import default_cache
+from transpile.build import toolchain
+from transpile.disk_cache.cache import default_cache
 
 COLUMNS = 100
 TERMINAL = sys.stdout.isatty()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.options import Options
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from graphs import assert_same_results, random_graph, small_thresholds
 
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.executable import Lowering
 from transpile.options import Options
 from transpile.transforms.interpret import interpret

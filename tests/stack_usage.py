@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from transpile import toolchain
+from transpile.build import toolchain
 
 _NODE = re.compile(
     r'^node: \{ title: "([^"]*)" label: "[^"]*?\\n(\d+) bytes \(([^)]*)\)', re.MULTILINE

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from transpile import toolchain
+from transpile.build import toolchain
+from transpile.build.toolchain import find_blas, find_lapack
 from transpile.codegen.line_wrapping import comment_line, comment_text
 from transpile.errors import CompilationError, LibraryNotFoundError
 from transpile.options import Options
 from transpile.symbols.blas import candidates
-from transpile.toolchain import find_blas, find_lapack
 
 NAME = b"new\nline *\x2f ' \" %s%n ?? \\ ;,=$HOME `id` @ {{7*7}} caf\xc3\xa9 \xff\xfe"
 SCRIPT = b"""

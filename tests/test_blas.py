@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
 

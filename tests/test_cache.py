@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from transpile import cache as cache_module
-from transpile import directories
-from transpile.cache import Cache, default_cache, key
-from transpile.entry import DamagedError
+from transpile.disk_cache import cache as cache_module
+from transpile.disk_cache import cache_files as directories
+from transpile.disk_cache.cache import Cache, default_cache, key
+from transpile.disk_cache.cache_entry import DamagedError
+from transpile.disk_cache.cache_ownership import owned
+from transpile.disk_cache.file_locks import locked
+from transpile.disk_cache.process_directory import temporary_directory
 from transpile.errors import CacheWarning
-from transpile.file_locks import locked
-from transpile.ownership import owned
-from transpile.process_directory import temporary_directory
 
 PARTS = {"program": "int f(void);", "flags": "-O3"}
 SOURCE = """__attribute__((visibility("default"))) int twice(int x);
@@ -34,7 +34,8 @@ int twice(int x) { return 2 * x; }
 BUILDER = f"""
 import os, sys, time
 from pathlib import Path
-from transpile import cache, toolchain
+from transpile.build import toolchain
+from transpile.disk_cache import cache
 from transpile.options import Options
 
 directory, log, start = map(Path, sys.argv[1:4])
@@ -465,7 +466,8 @@ def test_a_read_only_cache_is_read_and_not_written():
 FULL_DISK = f"""
 import sys, warnings
 from pathlib import Path
-from transpile import cache, toolchain
+from transpile.build import toolchain
+from transpile.disk_cache import cache
 from transpile.options import Options
 
 def write(directory):
@@ -521,7 +523,7 @@ def test_the_temporary_directory_goes_with_its_process_and_not_with_a_child(tmp_
     code = """
 import os, sys, warnings
 from pathlib import Path
-from transpile.cache import Cache
+from transpile.disk_cache.cache import Cache
 
 warnings.simplefilter("ignore")
 cache = Cache(Path("/proc/transpile"))
@@ -603,7 +605,7 @@ def test_clear_removes_what_the_cache_made_and_nothing_else(cache):
 def test_explain_names_the_ingredients_that_differ(cache, caplog):
     assert "first program of that name" in cache.explain("f", PARTS)
     long = {**PARTS, "graph": "x" * 1000}
-    with caplog.at_level(logging.DEBUG, "transpile.cache"):
+    with caplog.at_level(logging.DEBUG, "transpile.disk_cache.cache"):
         cache.get_or_build("f", long, Builder())
         cache.get_or_build("f", {**long, "graph": "y" * 1000}, Builder())
         cache.get_or_build("f", long, Builder())
@@ -655,7 +657,7 @@ def test_where_no_program_can_be_loaded_from_another_place_is_used(tmp_path, whe
 STORM = """
 import sys
 from pathlib import Path
-from transpile.cache import Cache
+from transpile.disk_cache.cache import Cache
 
 cache = Cache(Path(sys.argv[1]), max_bytes=2000)
 

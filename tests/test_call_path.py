@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import call_path, toolchain
+from transpile import call_path
+from transpile.build import toolchain
 from transpile.options import Options
 from transpile.stages import Compiled
 from transpile.wrapped import Wrapped

@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from transpile import commands, toolchain
-from transpile.commands import Running, environment, output_of, run
+from transpile.build import commands, toolchain
+from transpile.build.commands import Running, environment, output_of, run
 from transpile.options import Options
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.codegen.dialect import DIALECTS, C, c_literal, suffix
 from transpile.ir.types import DTYPES, finfo, kind_letter
 from transpile.options import Options

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import toolchain
+from transpile.build import toolchain
+from transpile.build.compiler_probe import find_compiler
 from transpile.codegen import compile_budget as effort
-from transpile.compilers import find_compiler
 from transpile.options import Options
 
 IS_GCC = find_compiler(Options()).kind == "gcc"

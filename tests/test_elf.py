@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import toolchain
-from transpile.elf import Dynamic, read_dynamic
+from transpile.build import toolchain
+from transpile.build.elf import Dynamic, read_dynamic
 from transpile.options import Options
 
 TEXTS = (

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from transpile.cache import Cache
-from transpile.entry import DamagedError, identifier, key
-from transpile.ownership import META
-from transpile.sealed import seal, unseal
+from transpile.disk_cache.cache import Cache
+from transpile.disk_cache.cache_entry import DamagedError, identifier, key
+from transpile.disk_cache.cache_ownership import META
+from transpile.disk_cache.sealed_json import seal, unseal
 
 PARTS = {"program": "int f(void);", "flags": "-O3"}
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.options import Options
 
 

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.codegen.c_expr import Printer
 from transpile.codegen.dialect import C
 from transpile.codegen.render import render

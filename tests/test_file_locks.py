@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from transpile.cache import Cache, key
-from transpile.file_locks import locked
+from transpile.disk_cache.cache import Cache, key
+from transpile.disk_cache.file_locks import locked
 
 ROOT = Path(__file__).parent.parent
 PARTS = {"program": "int f(void);"}
 HOLDER = """
 import os, sys, time
-from transpile.file_locks import locked
+from transpile.disk_cache.file_locks import locked
 folder = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
 with locked(folder, "f", 0) as ours:
     assert ours
@@ -26,7 +26,7 @@ with locked(folder, "f", 0) as ours:
 BUILDER = f"""
 import sys
 from pathlib import Path
-from transpile.cache import Cache
+from transpile.disk_cache.cache import Cache
 
 def build(directory):
     (directory / "program.so").write_text("theirs")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import transpile
-from transpile.sealed import seal, unseal
+from transpile.disk_cache.sealed_json import seal, unseal
 
 PACKAGE = Path(transpile.__file__).parent
 
@@ -31,7 +31,11 @@ def copy(tmp_path):
 
 
 def digest(copy, expression="own_digest()", cache=None, command=()):
-    code = f"from transpile import identity\nfrom transpile.identity import *\nprint({expression})"
+    code = f"""
+from transpile.disk_cache import package_fingerprint
+from transpile.disk_cache.package_fingerprint import *
+print({expression})
+"""
     environment = {
         **os.environ,
         "PYTHONPATH": str(copy),
@@ -49,8 +53,8 @@ def digest(copy, expression="own_digest()", cache=None, command=()):
     return done.stdout.strip()
 
 
-SETTLED = "setattr(identity, '_SETTLED', 0) or own_digest()"  # two seconds are over
-READS_NOTHING = "setattr(identity, '_digest', None) or own_digest()"
+SETTLED = "setattr(package_fingerprint, '_SETTLED', 0) or own_digest()"  # two seconds are over
+READS_NOTHING = "setattr(package_fingerprint, '_digest', None) or own_digest()"
 
 
 def test_the_digest_is_remembered_while_the_files_stay(copy):

@@ -21,8 +21,8 @@ import pytest
 from helpers import fresh_seed, trace_to_graph
 from interrupted import Interrupter, check_state
 
-from transpile import file_locks
-from transpile.file_locks import locked
+from transpile.disk_cache import file_locks
+from transpile.disk_cache.file_locks import locked
 from transpile.util import frozen_records
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property

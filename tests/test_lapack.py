@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.errors import LibraryNotFoundError
 from transpile.executable import Lowering
 from transpile.ir.types import type_of

@@ -15,11 +15,10 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
     util errors options ir pytree tree tree_util trace transforms primitives dtypes numpy passes
-    library analysis symbols fusion lower schedule codegen directories sealed ownership entry
-    file_locks process_directory cache identity elf commands compilers toolchain own_libraries
-    threads pipeline load called reserve overlaps executable call_path promotion written
-    platforms arrays stages traces leaves wrapped settings typing functional lax random nn scipy
-    flatten_util ops debug test_util api __init__ __main__
+    library analysis symbols fusion lower schedule codegen disk_cache build load called reserve
+    overlaps executable call_path promotion written platforms arrays stages traces leaves
+    wrapped settings typing functional lax random nn scipy flatten_util ops debug test_util api
+    __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 
@@ -31,20 +30,23 @@ RARE = "a program from the cache does without it"
 LATER = {
     ("arrays_of_lists", "transpile.numpy.ranges"): "it is one of those that few traces use",
     ("process_directory", "shutil"): RARE,
-    ("own_libraries", "shutil"): RARE,
+    ("support_libraries", "shutil"): RARE,
     ("call_path", "sysconfig"): "a start that calls nothing often does without it",
     ("process_directory", "tempfile"): RARE,
     ("commands", "signal"): RARE,
     ("commands", "subprocess"): RARE,
     ("commands", "tempfile"): RARE,
-    ("compilers", "tempfile"): RARE,
+    ("compiler_probe", "tempfile"): RARE,
     ("executable", "tempfile"): RARE,
     ("atomic_files", "shutil"): RARE,
-    ("executable", "transpile.pipeline"): "a warm start lowers nothing; this takes 40 ms to import",
+    (
+        "executable",
+        "transpile.build.driver",
+    ): "a warm start lowers nothing; this takes 40 ms to import",
     ("render", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
     ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",
     ("load", "ctypes"): "for paths that are not UTF-8",
-    ("load", "transpile.elf"): "for programs with the address sanitizer",
+    ("load", "transpile.build.elf"): "for programs with the address sanitizer",
     ("executable", "transpile.symbols.identifiers"): "for `save`",
     ("load", "tempfile"): RARE,
     ("stages", "transpile.executable"): "8 ms that belong to the first call",

@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from transpile import load, toolchain
-from transpile.cache import Cache
+from transpile import load
+from transpile.build import toolchain
+from transpile.disk_cache.cache import Cache
 from transpile.errors import InternalError
 from transpile.options import Options
 
@@ -114,7 +115,9 @@ def test_a_warm_process_imports_no_parser_and_starts_no_compiler(tmp_path):
     code = f"""
 import os, subprocess, sys
 from pathlib import Path
-from transpile import cache, load, toolchain
+from transpile import load
+from transpile.build import toolchain
+from transpile.disk_cache import cache
 from transpile.options import Options
 
 def build(directory):

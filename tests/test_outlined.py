@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.compilers import find_compiler
+from transpile.build.compiler_probe import find_compiler
 from transpile.options import Options
 
 ON_X86 = platform.machine() == "x86_64" and find_compiler(Options()).kind == "gcc"

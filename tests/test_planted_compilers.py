@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import compilers, toolchain
+from transpile.build import compiler_probe, toolchain
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
 from transpile.util.allowed_cflags import check_flags
@@ -20,7 +20,7 @@ def fresh(monkeypatch, tmp_path):
     monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("TRANSPILE_CC", "CC"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(compilers, "_known", {})
+    monkeypatch.setattr(compiler_probe, "_known", {})
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
 
@@ -29,7 +29,7 @@ def fresh(monkeypatch, tmp_path):
 def plant(tmp_path):
     """plant(path): a compiler that works, and says that it has been run."""
     real = shlex.join(toolchain.find_compiler(Options()).command)
-    compilers._known.clear()
+    compiler_probe._known.clear()
 
     def make(path):
         path.parent.mkdir(exist_ok=True)
@@ -58,7 +58,7 @@ def test_the_working_directory_is_not_searched(monkeypatch, tmp_path, plant, pat
     assert os.path.isabs(found.command[0]) and not was_run(tmp_path)
     monkeypatch.delenv("CC")
     monkeypatch.setenv("PATH", path)
-    monkeypatch.setattr(compilers, "_ziglang", lambda: None)
+    monkeypatch.setattr(compiler_probe, "_ziglang", lambda: None)
     with pytest.raises(CompilerNotFoundError, match="no C compiler was found"):
         toolchain.find_compiler(Options())
 
@@ -125,7 +125,7 @@ def test_a_compiler_that_everybody_can_write_to_is_not_run(monkeypatch, tmp_path
         monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{real_path}")
         assert toolchain.find_compiler(Options()).command[0] != str(path)
         monkeypatch.setenv("PATH", str(path.parent))
-        monkeypatch.setattr(compilers, "_ziglang", lambda: None)
+        monkeypatch.setattr(compiler_probe, "_ziglang", lambda: None)
         with pytest.raises(CompilerNotFoundError, match="does not work: every user"):
             toolchain.find_compiler(Options())
     finally:
@@ -141,7 +141,7 @@ def test_a_compiler_of_somebody_else_in_a_shared_directory_is_not_run(tmp_path, 
     path.parent.chmod(0o1777)
     assert toolchain.find_compiler(Options(cc=str(path)))  # as in /tmp
     (tmp_path / "run").unlink()
-    compilers._known.clear()
+    compiler_probe._known.clear()
     os.chown(path, 12345, 12345)
     with pytest.raises(CompilerNotFoundError, match="belongs to another user"):
         toolchain.find_compiler(Options(cc=str(path)))

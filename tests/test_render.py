@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transpile
-from transpile import toolchain
+from transpile.build import toolchain
+from transpile.build.compiler_probe import find_compiler
 from transpile.codegen.line_wrapping import WIDTH, signature, wrapped
-from transpile.compilers import find_compiler
 from transpile.options import Options
 from transpile.symbols.identifiers import Names, is_reserved
 

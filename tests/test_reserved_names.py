@@ -15,8 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import transpile
-from transpile import toolchain
-from transpile.elf import read_dynamic
+from transpile.build import toolchain
+from transpile.build.elf import read_dynamic
 from transpile.options import Options
 from transpile.symbols import reserved_names
 from transpile.symbols.identifiers import LONGEST, Names, identifier, is_reserved, program_name

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.cache import default_cache
+from transpile.disk_cache.cache import default_cache
 from transpile.util import atomic_files
 from transpile.util.atomic_files import replace_files
 

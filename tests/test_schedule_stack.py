@@ -11,7 +11,8 @@ import pytest
 from stack_usage import stack_of
 
 import transpile
-from transpile import ShapeDtypeStruct, toolchain
+from transpile import ShapeDtypeStruct
+from transpile.build import toolchain
 from transpile.ir.loop_ir import Alloc, For
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from transpile import load
-from transpile.cache import Cache, key
-from transpile.directories import others_can_replace
-from transpile.entry import DamagedError
+from transpile.disk_cache.cache import Cache, key
+from transpile.disk_cache.cache_entry import DamagedError
+from transpile.disk_cache.cache_files import others_can_replace
+from transpile.disk_cache.cache_ownership import owned
 from transpile.errors import CacheWarning
-from transpile.ownership import owned
 
 ROOT = Path(__file__).parent.parent
 PARTS = {"program": "int f(void);"}

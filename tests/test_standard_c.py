@@ -7,7 +7,7 @@ import pytest
 from golden_functions import FUNCTIONS
 
 import transpile
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.options import Options
 
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only"]

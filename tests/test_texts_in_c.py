@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile import toolchain
+from transpile.build import toolchain
 from transpile.codegen.line_wrapping import (
     comment_line,
     comment_text,

@@ -17,12 +17,12 @@ import pytest
 from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
 
 import transpile
-from transpile import toolchain
-from transpile.entry import PROGRAM, THREADS
+from transpile.build import toolchain
+from transpile.build.pool_linking import pool_for, wrapping
+from transpile.build.support_libraries import own_library
+from transpile.disk_cache.cache_entry import PROGRAM, THREADS
 from transpile.errors import InternalError
 from transpile.options import Options
-from transpile.own_libraries import own_library
-from transpile.threads import pool_for, wrapping
 from transpile.util.frozen_records import replace
 
 ROOT = Path(__file__).parent.parent

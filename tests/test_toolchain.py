@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from transpile import compilers, toolchain
+from transpile.build import compiler_probe, toolchain
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.options import Options
 
@@ -25,7 +25,7 @@ def fresh(monkeypatch, tmp_path):
     monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("TRANSPILE_CC", "CC", "TRANSPILE_BLAS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(compilers, "_known", {})
+    monkeypatch.setattr(compiler_probe, "_known", {})
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def directory(tmp_path):
 def wrapper(tmp_path):
     """wrapper(script): an executable that runs `script` and then the real compiler."""
     real = toolchain.find_compiler(Options()).command
-    compilers._known.clear()
+    compiler_probe._known.clear()
 
     def make(script, name="wrapped-cc"):
         path = tmp_path / name
@@ -101,7 +101,7 @@ def test_find_compiler_refuses_what_is_no_command(text):
 
 def test_find_compiler_says_what_to_install_when_there_is_none(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(compilers, "_ziglang", lambda: None)
+    monkeypatch.setattr(compiler_probe, "_ziglang", lambda: None)
     with pytest.raises(CompilerNotFoundError) as caught:
         toolchain.find_compiler(Options())
     message = str(caught.value)
@@ -134,7 +134,7 @@ def test_find_compiler_does_not_run_it_again_in_a_later_process(monkeypatch, wra
     identity = toolchain.compiler_identity(options)
     calls = log.read_text()
     assert "--version" in calls
-    compilers._known.clear()  # what a later process starts with
+    compiler_probe._known.clear()  # what a later process starts with
     assert toolchain.find_compiler(options) == first
     assert toolchain.compiler_identity(options) == identity
     assert log.read_text() == calls
@@ -154,7 +154,7 @@ def test_find_compiler_asks_again_when_what_it_knew_is_damaged(tmp_path, damage)
     else:
         memory.write_text(memory.read_text().replace('"openmp": ', '"openmp": "forged", "x": '))
         memory.chmod(0o666)
-    compilers._known.clear()
+    compiler_probe._known.clear()
     assert toolchain.find_compiler(Options()) == first
     assert not stat.S_IMODE(memory.stat().st_mode) & 0o077
     assert "forged" not in memory.read_text()
@@ -355,7 +355,7 @@ def test_sanitize_finds_an_access_past_the_end(directory):
 
 
 def test_ziglang_serves_when_there_is_no_system_compiler(monkeypatch, tmp_path, directory):
-    if compilers._ziglang() is None:
+    if compiler_probe._ziglang() is None:
         pytest.skip("the package ziglang is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
     for options in (Options(), Options(march="", opt_level=0)):

@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile import call_path, toolchain
+from transpile import call_path
 from transpile.api import jit
-from transpile.cache import Entry, Usage, default_cache
+from transpile.build import toolchain
+from transpile.disk_cache.cache import Entry, Usage, default_cache
 from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
 from transpile.ir.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
 from transpile.options import Options

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile import tree
-from transpile.cache import Entry
-from transpile.entry import DamagedError
+from transpile.build.support_libraries import own_library
+from transpile.disk_cache.cache import Entry
+from transpile.disk_cache.cache_entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.executable import Direct
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.load import DamagedLibraryError, spelling
-from transpile.own_libraries import own_library
 from transpile.trace.call_key import KEYWORDS
 from transpile.trace.guards import Watch
 from transpile.util.fork_safe_lock import Lock

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
-from transpile import reserve, toolchain
-from transpile.cache import Entry, default_cache
+from transpile import reserve
+from transpile.build import toolchain
 from transpile.called import Calls
-from transpile.entry import PROGRAM, THREADS, DamagedError
+from transpile.disk_cache.cache import Entry, default_cache
+from transpile.disk_cache.cache_entry import PROGRAM, THREADS, DamagedError
+from transpile.disk_cache.package_fingerprint import own_digest
 from transpile.errors import CompilerNotFoundError, InternalError, LibraryNotFoundError
-from transpile.identity import own_digest
 from transpile.ir.graph import Donated, Equation, Graph
 from transpile.load import Library, load_entry, with_tables
 from transpile.options import Options
@@ -32,15 +33,15 @@ from transpile.util.lazy_imports import Later
 if TYPE_CHECKING:
     import tempfile
 
-    from transpile import pipeline
+    from transpile.build import driver as pipeline
+    from transpile.build.driver import Steps
     from transpile.codegen.render import Text
     from transpile.ir.loop_ir import Program
-    from transpile.pipeline import Steps
     from transpile.symbols import identifiers as names
 else:
     names = Later("transpile.symbols.identifiers")
     tempfile = Later("tempfile")
-    pipeline = Later("transpile.pipeline")
+    pipeline = Later("transpile.build.driver")
 
 _Used = TypeVar("_Used")
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
@@ -88,7 +89,7 @@ class MemoryAnalysis:
 
 
 class Lowering:
-    """A graph on its way to C; see `transpile.pipeline` for the steps.
+    """A graph on its way to C; see `transpile.build.driver` for the steps.
 
     donated   the positions of the inputs whose memory the caller gives up; (input, output) for one
               that is assigned to, and what it holds afterwards

@@ -21,9 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import _cffi_backend  # type: ignore[import-untyped, unused-ignore]
 
-from transpile.cache import Cache, Entry, UnusableError
-from transpile.directories import opened_directory, opened_file, others_can_replace, read_private
-from transpile.entry import PROGRAM, TABLES, THREADS, DamagedError
+from transpile.disk_cache.cache import Cache, Entry, UnusableError
+from transpile.disk_cache.cache_entry import PROGRAM, TABLES, THREADS, DamagedError
+from transpile.disk_cache.cache_files import (
+    opened_directory,
+    opened_file,
+    others_can_replace,
+    read_private,
+)
 from transpile.errors import InternalError, TranspileError
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
@@ -36,11 +41,11 @@ if TYPE_CHECKING:
 
     import cffi
 
-    from transpile import elf
+    from transpile.build import elf
 else:
     ctypes = Later("ctypes")
     cffi = Later("cffi")
-    elf = Later("transpile.elf")
+    elf = Later("transpile.build.elf")
     tempfile = Later("tempfile")
 
 
@@ -77,7 +82,8 @@ class Library:
 # the pool, under the feet of its threads; they would crash now and then.
 _FLAGS = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
 
-# The pool of threads that all programs share (`transpile.threads`), once one of them has wanted it.
+# The pool of threads that all programs share (`transpile.build.pool_linking`), once one of them has
+# wanted it.
 _pool: list[Any] = []
 _pool_lock = Lock()
 

@@ -1,7 +1,8 @@
 """Which directory is the cache's own, and which names in it: it removes nothing that it did not
 write.
 
-* A directory is the cache's own if it is private (`transpile.directories`) and holds the marker,
+* A directory is the cache's own if it is private (`transpile.disk_cache.cache_files`) and holds the
+marker,
   a file CACHEDIR.TAG with a line of transpile's. An empty directory, or one that is missing,
   becomes its own by being marked. So does one without the marker in which every name is one that
   the cache gives: it is the cache of a version before there were markers. Any other directory is
@@ -24,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from transpile.directories import (
+from transpile.disk_cache.cache_files import (
     cache_directory,
     check_flat,
     check_private,
@@ -36,7 +37,7 @@ from transpile.directories import (
     temporary_name,
     write_atomically,
 )
-from transpile.sealed import seal, unseal
+from transpile.disk_cache.sealed_json import seal, unseal
 from transpile.util.frozen_records import dataclass
 
 META = "meta.json"

@@ -11,10 +11,11 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from transpile import toolchain
 from transpile.analysis.cost_model import is_brief, program_cost
+from transpile.build import toolchain
+from transpile.build.pool_linking import pool_for
 from transpile.codegen.render import Text, render
-from transpile.entry import PROGRAM
+from transpile.disk_cache.cache_entry import PROGRAM
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Call, Program
 from transpile.ir.loop_rewrite import walk
@@ -25,7 +26,6 @@ from transpile.schedule import schedule
 from transpile.schedule.domain.index_set_split import split
 from transpile.symbols.blas import Blas, SharedLibrary
 from transpile.symbols.lapack import Lapack
-from transpile.threads import pool_for
 from transpile.util.frozen_records import cached_property, replace
 from transpile.util.gc_pause import without_collector
 

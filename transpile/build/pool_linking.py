@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from transpile.compilers import Compiler
-from transpile.elf import read_dynamic
-from transpile.entry import PROGRAM, THREADS
+from transpile.build.compiler_probe import Compiler
+from transpile.build.elf import read_dynamic
+from transpile.build.support_libraries import own_library
+from transpile.disk_cache.cache_entry import PROGRAM, THREADS
 from transpile.errors import InternalError
 from transpile.options import Options
-from transpile.own_libraries import own_library
 from transpile.util.data_files import data_directory
 
 _NAME = "libtranspile-threads.so"

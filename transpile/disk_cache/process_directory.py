@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transpile.directories import check_private
-from transpile.ownership import check_execution
+from transpile.disk_cache.cache_files import check_private
+from transpile.disk_cache.cache_ownership import check_execution
 from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:

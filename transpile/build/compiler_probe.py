@@ -15,10 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transpile.commands import Running, environment, output_of
+from transpile.build.commands import Running, environment, output_of
+from transpile.disk_cache.cache_ownership import recall, remember
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
-from transpile.ownership import recall, remember
 from transpile.util.allowed_cflags import writes_elsewhere
 from transpile.util.escapes import utf8
 from transpile.util.frozen_records import dataclass

@@ -13,14 +13,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transpile.codegen.compile_budget import Effort, effort_flags, level
-from transpile.commands import output_of, run
-from transpile.compilers import (
+from transpile.build.commands import output_of, run
+from transpile.build.compiler_probe import (
     OPTIONAL_FLAGS,
     Compiler,
     command_identity,
     find_compiler,
 )
+from transpile.codegen.compile_budget import Effort, effort_flags, level
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from transpile import toolchain
-from transpile.cache import Entry, default_cache
-from transpile.compilers import INLINING_FLAGS
+from transpile.build import toolchain
+from transpile.build.compiler_probe import INLINING_FLAGS
+from transpile.disk_cache.cache import Entry, default_cache
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
 from transpile.util.data_files import data_directory

@@ -14,7 +14,7 @@ import stat
 import time
 from functools import cache
 
-from transpile.ownership import recall, remember
+from transpile.disk_cache.cache_ownership import recall, remember
 from transpile.util.data_files import PACKAGE, data_directory
 from transpile.util.hashing import blake2b
 

@@ -2,9 +2,9 @@
 
 `<cache>/<name>-<key>/` holds whatever the builder put there and `meta.json`, which says what the
 key was made of and what each file should look like. Beside the entries stand the marker of the
-directory (`transpile.ownership`, which says what may be removed), `building/` (directories on their
-way in or out), `locks/`, and what is known of the compilers (`compiler-*.json`) and of transpile's
-own files (`transpile-*.json`).
+directory (`transpile.disk_cache.cache_ownership`, which says what may be removed), `building/`
+(directories on their way in or out), `locks/`, and what is known of the compilers
+(`compiler-*.json`) and of transpile's own files (`transpile-*.json`).
 
 An entry is built in `building/` and renamed into place under a lock of its own, so a reader sees
 all of it or none. The kernel releases the lock of a process that dies; what such a process left in
@@ -26,14 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import TypeVar
 
-from transpile.directories import (
-    cache_directory,
-    listed,
-    opened_directory,
-    remove_flat,
-    temporary_name,
-)
-from transpile.entry import (
+from transpile.disk_cache.cache_entry import (
     DamagedError,
     Entry,
     abbreviated,
@@ -42,9 +35,14 @@ from transpile.entry import (
     key,
     read_entry,
 )
-from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
-from transpile.file_locks import locked
-from transpile.ownership import (
+from transpile.disk_cache.cache_files import (
+    cache_directory,
+    listed,
+    opened_directory,
+    remove_flat,
+    temporary_name,
+)
+from transpile.disk_cache.cache_ownership import (
     ENTRY,
     LOCK,
     UNFINISHED,
@@ -54,13 +52,15 @@ from transpile.ownership import (
     is_entry,
     owned,
 )
-from transpile.process_directory import temporary_directory
+from transpile.disk_cache.file_locks import locked
+from transpile.disk_cache.process_directory import temporary_directory
+from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_logging import Log
 
 __all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
 
-logger = Log("transpile.cache")
+logger = Log("transpile.disk_cache.cache")
 
 DEFAULT_MAX_BYTES = 1 << 30
 # How long a process waits for another one that builds the same program, in seconds. The compiler

@@ -1,8 +1,9 @@
 """One program in the cache: what its directory is called, what is in it, whether it is sound.
 
-`meta.json` begins with a digest of the rest of it (`transpile.sealed`), and holds the size and the
-digest of every other file. So all that is believed is checked first: meta.json when the entry is
-found, each other file when it is opened, by the descriptor that is then read or loaded.
+`meta.json` begins with a digest of the rest of it (`transpile.disk_cache.sealed_json`), and holds
+the size and the digest of every other file. So all that is believed is checked first: meta.json
+when the entry is found, each other file when it is opened, by the descriptor that is then read or
+loaded.
 """
 
 import contextlib
@@ -14,10 +15,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from transpile.directories import is_private, listed, opened_file, read_private, write_atomically
+from transpile.disk_cache.cache_files import (
+    is_private,
+    listed,
+    opened_file,
+    read_private,
+    write_atomically,
+)
+from transpile.disk_cache.cache_ownership import META
+from transpile.disk_cache.sealed_json import seal, unseal
 from transpile.errors import TranspileError
-from transpile.ownership import META
-from transpile.sealed import seal, unseal
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
 

@@ -1,0 +1,1 @@
+"""From C to a shared object: compilers, flags, support libraries."""

@@ -1,0 +1,1 @@
+"""Programs on disk: directories that are ours, entries, locks between processes."""
