@@ -24,8 +24,8 @@ from pathlib import Path
 from graphs import assert_same_results, random_graph, small_thresholds
 
 from transpile.build import toolchain
-from transpile.executable import Lowering
 from transpile.options import Options
+from transpile.runtime.executable import Lowering
 from transpile.transforms.interpret import interpret
 
 OPTIONS = Options(opt_level=1, num_threads=3, sanitize=True)

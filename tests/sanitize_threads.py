@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 import transpile
-from transpile import call_path
 from transpile.build import pool_linking as pool
 from transpile.build import support_libraries, toolchain
 from transpile.build.compiler_probe import Compiler
 from transpile.build.pool_linking import wrapping
 from transpile.options import Options
+from transpile.runtime import fast_call
 
 ROOT = Path(__file__).parent.parent
 POOL = ROOT / "runtime_c" / "python" / "threads.c"
@@ -109,7 +109,7 @@ def child(threads: int, seconds: float) -> int:
     os.environ.pop("LD_PRELOAD")  # the compiler itself need not run under the sanitizer
     os.environ["TRANSPILE_CALLS"] = "c"
     sanitized = partial(_sanitized, support_libraries.own_library)
-    call_path.own_library = pool.own_library = sanitized  # type: ignore[assignment]
+    fast_call.own_library = pool.own_library = sanitized  # type: ignore[assignment]
     options = {"extra_cflags": (SANITIZER,), "num_threads": 3, "opt_level": 1}
     table = {
         name: (transpile.jit(function, compiler_options=options), arguments)

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile import call_path
 from transpile.build import toolchain
 from transpile.options import Options
+from transpile.runtime import fast_call
 from transpile.stages import Compiled
 from transpile.wrapped import Wrapped
 
@@ -34,7 +34,7 @@ PYTHON = getattr(METHOD, "__wrapped__", METHOD).__code__
 def at_once(monkeypatch):
     """Calls are made in C from the second one on."""
     monkeypatch.setenv("TRANSPILE_CALLS", "c")
-    assert call_path.module() is not None, "the C path is tested where there are headers"
+    assert fast_call.module() is not None, "the C path is tested where there are headers"
 
 
 def same(a, b):
@@ -615,7 +615,7 @@ class Holder:
 
 @pytest.mark.parametrize("is_brief", [True, False])
 def test_a_program_that_fails(is_brief):
-    found = call_path.module()
+    found = fast_call.module()
     code = [7]
     function = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3)(lambda *_: code[0])
 
@@ -648,7 +648,7 @@ def test_a_program_that_fails(is_brief):
 
 
 def test_entries_that_make_no_sense():
-    found = call_path.module()
+    found = fast_call.module()
     function = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
     node = (found.ARRAY, X.dtype, X.shape)
     for wrong in (
@@ -677,7 +677,7 @@ def test_entries_that_make_no_sense():
 
 def test_it_compiles_without_a_warning(tmp_path):
     compiler = toolchain.find_compiler(Options())
-    include = [w for path, _ in call_path._headers() for w in ("-isystem", str(path))]
+    include = [w for path, _ in fast_call._headers() for w in ("-isystem", str(path))]
     strict = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
     command = [*compiler.command, *strict, "-O2", "-fPIC", "-shared", *include]
     done = subprocess.run(
@@ -688,9 +688,9 @@ def test_it_compiles_without_a_warning(tmp_path):
 
 def reloaded(monkeypatch, tmp_path):
     """What `module()` gives in a new process with an empty cache."""
-    monkeypatch.setattr(call_path, "_modules", [])
+    monkeypatch.setattr(fast_call, "_modules", [])
     monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
-    return call_path.module()
+    return fast_call.module()
 
 
 def test_without_headers_or_a_compiler_calls_stay_in_python(tmp_path, monkeypatch, caplog):
@@ -746,7 +746,7 @@ import sys
 import numpy as np
 import transpile
 transpile.jit(lambda x: x + 1)(np.ones(3))
-assert "transpile.call_path" not in sys.modules
+assert "transpile.runtime.fast_call" not in sys.modules
 """
     environment = {n: v for n, v in os.environ.items() if n != "TRANSPILE_CALLS"}
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=environment)

@@ -11,8 +11,8 @@ import pytest
 import transpile
 from benchmarks.compile_programs import KINDS
 from transpile.codegen import helper_inlining
-from transpile.executable import Lowering
 from transpile.options import Options
+from transpile.runtime.executable import Lowering
 from transpile.transforms.interpret import interpret
 
 # Calls for twice as many equations, relative to those for as many.

@@ -10,7 +10,6 @@ from transpile.codegen.c_expr import Printer
 from transpile.codegen.dialect import C
 from transpile.codegen.render import render
 from transpile.errors import InternalError
-from transpile.executable import Lowering
 from transpile.ir.dims import Dim, Symbol, floor_divide, modulo
 from transpile.ir.loop_ir import (
     Apply,
@@ -27,6 +26,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.primitive import TABLE
 from transpile.options import Options
+from transpile.runtime.executable import Lowering
 
 assert Lowering  # importing it fills the table
 

@@ -10,11 +10,11 @@ from graphs import assert_same_results, random_graph, small_thresholds
 
 from transpile import jit
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.executable import Lowering
 from transpile.ir.loop_verifier import check
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import PASSES
+from transpile.runtime.executable import Lowering
 from transpile.schedule import SCHEDULE
 from transpile.transforms.interpret import interpret
 

@@ -10,10 +10,10 @@ import pytest
 import transpile
 from transpile.build import toolchain
 from transpile.errors import LibraryNotFoundError
-from transpile.executable import Lowering
 from transpile.ir.types import type_of
 from transpile.options import Options
 from transpile.primitives import decompositions as rows
+from transpile.runtime.executable import Lowering
 from transpile.scipy.linalg import schur, sqrtm
 from transpile.symbols.blas import Blas
 from transpile.symbols.lapack import ENVIRONMENT, Lapack, find_lapack, prototypes

@@ -15,10 +15,9 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 # import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
     util errors options ir pytree tree tree_util trace transforms primitives dtypes numpy passes
-    library analysis symbols fusion lower schedule codegen disk_cache build load called reserve
-    overlaps executable call_path promotion written platforms arrays stages traces leaves
-    wrapped settings typing functional lax random nn scipy flatten_util ops debug test_util api
-    __init__ __main__
+    library analysis symbols fusion lower schedule codegen disk_cache build runtime stages
+    traces leaves wrapped settings typing functional lax random nn scipy flatten_util ops debug
+    test_util api __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 
@@ -31,7 +30,7 @@ LATER = {
     ("arrays_of_lists", "transpile.numpy.ranges"): "it is one of those that few traces use",
     ("process_directory", "shutil"): RARE,
     ("support_libraries", "shutil"): RARE,
-    ("call_path", "sysconfig"): "a start that calls nothing often does without it",
+    ("fast_call", "sysconfig"): "a start that calls nothing often does without it",
     ("process_directory", "tempfile"): RARE,
     ("commands", "signal"): RARE,
     ("commands", "subprocess"): RARE,
@@ -44,17 +43,17 @@ LATER = {
         "transpile.build.driver",
     ): "a warm start lowers nothing; this takes 40 ms to import",
     ("render", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
-    ("load", "cffi"): "its front end reads declarations; programs from the cache have tables",
-    ("load", "ctypes"): "for paths that are not UTF-8",
-    ("load", "transpile.build.elf"): "for programs with the address sanitizer",
+    ("loader", "cffi"): "its front end reads declarations; programs from the cache have tables",
+    ("loader", "ctypes"): "for paths that are not UTF-8",
+    ("loader", "transpile.build.elf"): "for programs with the address sanitizer",
     ("executable", "transpile.symbols.identifiers"): "for `save`",
-    ("load", "tempfile"): RARE,
-    ("stages", "transpile.executable"): "8 ms that belong to the first call",
+    ("loader", "tempfile"): RARE,
+    ("stages", "transpile.runtime.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("toolchain", "tempfile"): RARE,
     ("prefix", "difflib"): "for error messages",
-    ("stages", "transpile.call_path"): "for functions that are called often",
-    ("traces", "transpile.call_path"): "for functions that are called often",
+    ("stages", "transpile.runtime.fast_call"): "for functions that are called often",
+    ("traces", "transpile.runtime.fast_call"): "for functions that are called often",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }
 

@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from transpile import load
 from transpile.build import toolchain
 from transpile.disk_cache.cache import Cache
 from transpile.errors import InternalError
 from transpile.options import Options
+from transpile.runtime import loader
 
 DECLARATIONS = "int triple(int n, const double *x, double *y); const char *triple_error(int code);"
 SOURCE = """#include <stddef.h>
@@ -70,7 +70,7 @@ def triple(library, x, call=lambda function, *arguments: function(*arguments)):
 
 
 def test_load_gives_functions_that_work(path):
-    library = load.load(path, DECLARATIONS)
+    library = loader.load(path, DECLARATIONS)
     x = np.arange(10.0)
     assert (triple(library, x) == 3 * x).all()
     message = library.function("triple_error")(1)
@@ -82,43 +82,43 @@ def test_load_gives_functions_that_work(path):
 
 def test_a_program_is_never_unloaded(path):
     # Closing a program at the end of the process took OpenMP's code from its running threads.
-    library = load.load(path, DECLARATIONS)
+    library = loader.load(path, DECLARATIONS)
     function = library.function("triple_error")
     library.ffi.dlclose(library.handle)
     assert library.ffi.string(function(1)) == b"negative size"
 
 
 def test_load_uses_the_stored_tables(path, monkeypatch):
-    stored = load.tables(DECLARATIONS)
-    assert stored == load.tables(DECLARATIONS)
+    stored = loader.tables(DECLARATIONS)
+    assert stored == loader.tables(DECLARATIONS)
     path.with_name("program.ffi").write_text(stored)
-    monkeypatch.setattr(load, "tables", None)
-    assert triple(load.load(path, DECLARATIONS), np.ones(2)).tolist() == [3.0, 3.0]
+    monkeypatch.setattr(loader, "tables", None)
+    assert triple(loader.load(path, DECLARATIONS), np.ones(2)).tolist() == [3.0, 3.0]
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "{}\n{}\n", "other", "cut", "newer"])
 def test_load_ignores_tables_that_do_not_fit(path, text):
-    stored = load.tables(DECLARATIONS)
+    stored = loader.tables(DECLARATIONS)
     if text == "other":
-        text = load.tables("int triple(double x);")
+        text = loader.tables("int triple(double x);")
     elif text == "cut":
         text = stored[: len(stored) // 2]
     elif text == "newer":  # a well-formed file of a cffi to come
         tables = stored.partition("\n")[2].replace("9729", "99999")
-        text = f"{load._digest(DECLARATIONS, tables)}\n{tables}"
+        text = f"{loader._digest(DECLARATIONS, tables)}\n{tables}"
         assert tables not in stored
     path.with_name("program.ffi").write_text(text)
-    assert triple(load.load(path, DECLARATIONS), np.ones(2)).tolist() == [3.0, 3.0]
+    assert triple(loader.load(path, DECLARATIONS), np.ones(2)).tolist() == [3.0, 3.0]
 
 
 def test_a_warm_process_imports_no_parser_and_starts_no_compiler(tmp_path):
     code = f"""
 import os, subprocess, sys
 from pathlib import Path
-from transpile import load
 from transpile.build import toolchain
 from transpile.disk_cache import cache
 from transpile.options import Options
+from transpile.runtime import loader
 
 def build(directory):
     (directory / "program.c").write_text({SOURCE!r})
@@ -134,7 +134,7 @@ if "warm" in sys.argv:
 compiler = toolchain.find_compiler(Options())
 flags = toolchain.flags(compiler, Options())
 ingredients = toolchain.ingredients(compiler, Options())
-entry, library = load.load_or_build(cache.default_cache(), "triple", ingredients, build)
+entry, library = loader.load_or_build(cache.default_cache(), "triple", ingredients, build)
 assert library.function("triple")(0, library.ffi.NULL, library.ffi.NULL) == 0
 if "warm" in sys.argv:
     assert not {{"pycparser", "jinja2", "setuptools"}} & {{*sys.modules}}
@@ -145,14 +145,14 @@ if "warm" in sys.argv:
 
 def test_tables_of_bad_declarations_are_a_bug_of_ours():
     with pytest.raises(InternalError, match="int f\\(unknown x\\)"):
-        load.tables("int f(unknown x);")
+        loader.tables("int f(unknown x);")
 
 
 def test_load_reports_a_missing_function(path):
-    with pytest.raises(load.DamagedLibraryError, match="no function missing"):
-        load.load(path, DECLARATIONS + "int missing(void);")
-    with pytest.raises(load.DamagedLibraryError, match="no function undeclared"):
-        load.load(path, DECLARATIONS).function("undeclared")
+    with pytest.raises(loader.DamagedLibraryError, match="no function missing"):
+        loader.load(path, DECLARATIONS + "int missing(void);")
+    with pytest.raises(loader.DamagedLibraryError, match="no function undeclared"):
+        loader.load(path, DECLARATIONS).function("undeclared")
 
 
 def cut_anywhere(program):
@@ -163,8 +163,8 @@ def test_load_refuses_a_truncated_program_at_any_length(path, program):
     # The loader does not need the section headers, which end the file; all else counts.
     for part in cut_anywhere(program)[:6]:
         path.write_bytes(part)
-        with pytest.raises(load.DamagedLibraryError):
-            load.load(path, DECLARATIONS)
+        with pytest.raises(loader.DamagedLibraryError):
+            loader.load(path, DECLARATIONS)
 
 
 @pytest.mark.parametrize("kind", ["text", "machine", "32 bits", "big-endian", "directory"])
@@ -183,14 +183,14 @@ def test_load_refuses_what_is_no_program_for_this_machine(path, program, kind):
         path.mkdir()
     else:
         path.write_bytes(changed)
-    with pytest.raises(load.DamagedLibraryError, match=r"program\.so"):
-        load.load(path, DECLARATIONS)
+    with pytest.raises(loader.DamagedLibraryError, match=r"program\.so"):
+        loader.load(path, DECLARATIONS)
 
 
 def test_load_refuses_a_program_with_missing_symbols(tmp_path):
     path = compile_into(tmp_path, "int nowhere(void);\n" + SOURCE.replace("n < 0", "nowhere()"))
-    with pytest.raises(load.DamagedLibraryError, match="nowhere"):
-        load.load(path, DECLARATIONS)
+    with pytest.raises(loader.DamagedLibraryError, match="nowhere"):
+        loader.load(path, DECLARATIONS)
 
 
 def test_load_refuses_the_address_sanitizer_in_an_ordinary_process(tmp_path):
@@ -199,7 +199,8 @@ def test_load_refuses_the_address_sanitizer_in_an_ordinary_process(tmp_path):
     if not os.path.isabs(found):
         pytest.skip("the compiler has no address sanitizer")
     path = compile_into(tmp_path, options=options)
-    code = f"from transpile import load\nfrom pathlib import Path\nload.load(Path({str(path)!r}), "
+    code = f"from transpile.runtime import loader\nfrom pathlib import Path\n"
+    code += f"loader.load(Path({str(path)!r}), "
     code += f"{DECLARATIONS!r})"
     command = [sys.executable, "-c", code]
     plain = subprocess.run(command, capture_output=True, text=True)
@@ -227,32 +228,32 @@ class Builder:
 def test_load_or_build_builds_once(tmp_path, program):
     cache, build = Cache(tmp_path / "cache"), Builder(program)
     for _ in range(2):
-        entry, library = load.load_or_build(cache, "triple", {}, build)
+        entry, library = loader.load_or_build(cache, "triple", {}, build)
         assert (triple(library, np.ones(3)) == 3).all()
     assert build.count == 1
-    assert entry.path("program.ffi").read_text() == load.tables(DECLARATIONS)
+    assert entry.path("program.ffi").read_text() == loader.tables(DECLARATIONS)
 
 
 @pytest.mark.parametrize("size", [0, 100, 5000])
 def test_load_or_build_rebuilds_a_truncated_program(tmp_path, program, size):
     cache, build = Cache(tmp_path / "cache"), Builder(program)
-    entry, _ = load.load_or_build(cache, "triple", {}, build)
+    entry, _ = loader.load_or_build(cache, "triple", {}, build)
     # The old file stays mapped into this process: cutting it short in place would end the process.
     cut = tmp_path / "cut"
     cut.write_bytes(entry.path("program.so").read_bytes()[:size])
     cut.replace(entry.path("program.so"))
-    _, library = load.load_or_build(cache, "triple", {}, build)
+    _, library = loader.load_or_build(cache, "triple", {}, build)
     assert build.count == 2 and (triple(library, np.ones(3)) == 3).all()
 
 
 def test_load_or_build_rebuilds_what_cannot_be_loaded(tmp_path, program):
     cache, build = Cache(tmp_path / "cache"), Builder(program, bad=1)
-    _, library = load.load_or_build(cache, "triple", {}, build)
+    _, library = loader.load_or_build(cache, "triple", {}, build)
     assert build.count == 2 and (triple(library, np.ones(3)) == 3).all()
 
 
 def test_load_or_build_gives_up_after_the_second_time(tmp_path, program):
     build = Builder(program, bad=5)
-    with pytest.raises(load.DamagedLibraryError, match="not a complete shared object"):
-        load.load_or_build(Cache(tmp_path / "cache"), "triple", {}, build)
+    with pytest.raises(loader.DamagedLibraryError, match="not a complete shared object"):
+        loader.load_or_build(Cache(tmp_path / "cache"), "triple", {}, build)
     assert build.count == 2

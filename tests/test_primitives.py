@@ -23,11 +23,11 @@ from rows import (
     small,
 )
 
-from transpile.executable import Lowering
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, finfo, kind_letter
 from transpile.options import Options
+from transpile.runtime.executable import Lowering
 from transpile.transforms.interpret import interpret
 
 STRICT = Options(extra_cflags=("-Werror",))

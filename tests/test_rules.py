@@ -27,13 +27,13 @@ from rule_cases import (
 from rule_checks import CHECKS, Derivatives, assert_near, check, direction, reversed_graph, seeded
 
 from transpile.errors import InternalError
-from transpile.executable import Lowering
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import TABLE, Axis
 from transpile.ir.types import DTYPES, SHORT_NAMES, ArrayType, finfo, kind_letter
 from transpile.options import Options
 from transpile.primitives.rules import ByOperand, apply, flat
+from transpile.runtime.executable import Lowering
 from transpile.trace.trace import trace_function
 from transpile.transforms.batch import batch
 from transpile.transforms.closed import Closed

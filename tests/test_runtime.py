@@ -6,9 +6,9 @@ import pytest
 from rows import accepted
 
 from transpile.codegen.c_expr import _parsed, column
-from transpile.executable import Lowering
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, DTYPES, HALVES, SHORT_NAMES
+from transpile.runtime.executable import Lowering
 from transpile.symbols import c_helpers
 from transpile.symbols.c_helpers import collect, find, items, library_name
 

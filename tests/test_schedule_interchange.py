@@ -11,11 +11,11 @@ from helpers import trace_to_graph
 
 from transpile import jit, lax, test_util, vmap
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.executable import Lowering
 from transpile.ir.loop_verifier import check
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
+from transpile.runtime.executable import Lowering
 from transpile.schedule import SCHEDULE
 from transpile.schedule.blocking import elementwise_tiles
 from transpile.schedule.blocking.interchange import interchange

@@ -65,7 +65,7 @@ def unwanted(modules):
 def test_the_import_brings_nothing_that_is_rarely_used(tmp_path):
     found = imported(tmp_path, "import")
     assert not unwanted(found)
-    assert "transpile.executable" not in found and "json" not in found
+    assert "transpile.runtime.executable" not in found and "json" not in found
     assert "transpile.wrapped" in found
 
 
@@ -75,7 +75,7 @@ def test_a_first_call_from_the_cache_brings_no_more_than_what_loads_it(tmp_path)
     imported(tmp_path, "call")  # keeps the digest of transpile, if a file of it has just changed
     warm = imported(tmp_path, "call")
     assert not unwanted(warm)
-    assert "transpile.executable" in warm
+    assert "transpile.runtime.executable" in warm
 
 
 def test_the_benchmark_measures_what_there_is(tmp_path):

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile import call_path, errors
+from transpile import errors
+from transpile.runtime import fast_call
 from transpile.trace.bytecode_reads import global_names, reads
 from transpile.trace.guard_survey import survey
 from transpile.trace.guards import ARRAY, ENTRY, FUNCTION, ITEMS, PAIRS, Guard, Watch
@@ -138,14 +139,14 @@ def test_a_way_through_a_maze(drawn, data, style):
 
 def current(watch):
     """Whether C finds the guards of a watch as they should be."""
-    module = call_path.module()
+    module = fast_call.module()
     quick, rest = watch.comparisons()
     assert rest is None
     return module.holds(quick)
 
 
 def test_guards_that_make_no_sense_are_refused():
-    module = call_path.module()
+    module = fast_call.module()
     for guard in (
         (),
         (ENTRY, [], "a", 1),

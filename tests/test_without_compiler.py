@@ -26,8 +26,8 @@ os.environ["TRANSPILE_CALLS"] = "c"
 called = transpile.jit(lambda x: x - 7)
 for _ in range(3):
     assert np.array_equal(called(x), x - 7)
-from transpile import call_path
-assert call_path.module() is not None
+from transpile.runtime import fast_call
+assert fast_call.module() is not None
 compiled = sort.lower(x).compile()
 assert "sort" in compiled.as_text()
 names = {path.suffix for path in compiled.save(sys.argv[1])}

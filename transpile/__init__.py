@@ -31,14 +31,6 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         tree_util,
         typing,
     )
-    from transpile.arrays import (
-        Array,
-        block_until_ready,
-        copy_to_host_async,
-        device_get,
-        device_put,
-        typeof,
-    )
     from transpile.dtypes import float0
     from transpile.functional.checkpoint import (
         checkpoint,
@@ -59,7 +51,15 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
     from transpile.functional.jacobians import hessian, jacfwd, jacobian, jacrev
     from transpile.functional.vectorize import vmap
     from transpile.ir.source_info import named_scope
-    from transpile.platforms import (
+    from transpile.runtime.arrays import (
+        Array,
+        block_until_ready,
+        copy_to_host_async,
+        device_get,
+        device_put,
+        typeof,
+    )
+    from transpile.runtime.devices import (
         Device,
         default_backend,
         default_device,
@@ -125,10 +125,10 @@ __getattr__, __dir__ = on_demand(
         "transpile.functional.gradients": "grad value_and_grad",
         "transpile.functional.jacobians": "hessian jacfwd jacobian jacrev",
         "transpile.functional.vectorize": "vmap",
-        "transpile.arrays": (
+        "transpile.runtime.arrays": (
             "Array block_until_ready copy_to_host_async device_get device_put typeof"
         ),
-        "transpile.platforms": (
+        "transpile.runtime.devices": (
             "Device default_backend default_device device_count devices "
             "effects_barrier host_count host_id host_ids local_device_count "
             "local_devices process_count process_index process_indices"

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from transpile import call_path
 from transpile.api import jit
 from transpile.build import toolchain
 from transpile.disk_cache.cache import Entry, Usage, default_cache
 from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
 from transpile.ir.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
 from transpile.options import Options
+from transpile.runtime import fast_call
 from transpile.stages import DIALECTS, Lowered
 from transpile.symbols.identifiers import identifier, program_name
 from transpile.util.data_files import PACKAGE
@@ -362,7 +362,7 @@ def _doctor(chosen: argparse.Namespace) -> int:
     python = ".".join(map(str, sys.version_info[:3]))
     rows = {"transpile": f"{_version('transpile')}, Python {python}, {packages}"}
     rows.update(toolchain.describe(options))
-    rows["calls"] = call_path.describe()
+    rows["calls"] = fast_call.describe()
     cache = default_cache()
     entries = cache.entries()
     size = _size(sum(usage.size for usage in entries))

@@ -24,8 +24,9 @@ from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
-from transpile.promotion import how_often
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.runtime.mutated_arguments import given_up, writing
+from transpile.runtime.tier_up import how_often
 from transpile.trace.call_key import Rejected, concrete, described
 from transpile.trace.call_signature import (
     TRACED,
@@ -40,15 +41,14 @@ from transpile.trace.tracer import Tracer
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later
-from transpile.written import given_up, writing
 
 if TYPE_CHECKING:
-    import transpile.executable as programs
-    from transpile import call_path
-    from transpile.executable import Executable, Lowering, MemoryAnalysis
+    import transpile.runtime.executable as programs
+    from transpile.runtime import fast_call as call_path
+    from transpile.runtime.executable import Executable, Lowering, MemoryAnalysis
 else:
-    call_path = Later("transpile.call_path")
-    programs = Later("transpile.executable")
+    call_path = Later("transpile.runtime.fast_call")
+    programs = Later("transpile.runtime.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
 

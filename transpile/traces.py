@@ -8,7 +8,7 @@ from dataclasses import field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from transpile.promotion import how_often
+from transpile.runtime.tier_up import how_often
 from transpile.stages import Compiled, Fast, Run, Traced
 from transpile.trace.guards import Watch
 from transpile.util.fork_safe_lock import Lock
@@ -16,9 +16,9 @@ from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
-    from transpile import call_path
+    from transpile.runtime import fast_call as call_path
 else:
-    call_path = Later("transpile.call_path")
+    call_path = Later("transpile.runtime.fast_call")
 
 
 _NAME = "__transpile__"

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from transpile.arrays import Array
+from transpile.runtime.arrays import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
 

@@ -21,7 +21,7 @@ from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType
 from transpile.leaves import OnLeaves, output_names
 from transpile.options import Options
-from transpile.reserve import RESERVE
+from transpile.runtime.memory_pool import RESERVE
 from transpile.stages import Lowered, Traced
 from transpile.trace.call_arguments import Bound, Parameters
 from transpile.trace.call_key import Rejected, abstract, ndarray

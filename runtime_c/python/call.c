@@ -728,7 +728,7 @@ static int may_try_again(void)
     }
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
-    PyObject *module = PyImport_ImportModule("transpile.reserve");
+    PyObject *module = PyImport_ImportModule("transpile.runtime.memory_pool");
     PyObject *reserve = module == NULL ? NULL : PyObject_GetAttrString(module, "RESERVE");
     PyObject *had = reserve == NULL ? NULL : PyObject_CallMethod(reserve, "give_back", NULL);
     const int again = had == Py_True;

@@ -4,8 +4,8 @@ gcc makes of OpenMP's directives calls of the functions of a library. `runtime_c
 has these functions, too, and waits less than the library that comes with gcc (decision k). They
 have names of their own there, to which the linker leads the calls: a process may well have another
 OpenMP library, loaded before. A program is linked to the pool by name alone, and finds it because
-`load.py` has loaded it before. It stands in the program's entry of the cache, so that a warm start
-has nothing to look for.
+`runtime/loader.py` has loaded it before. It stands in the program's entry of the cache, so that a
+warm start has nothing to look for.
 """
 
 from __future__ import annotations

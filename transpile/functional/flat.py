@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.executable import Executable, Lowering
 from transpile.ir.graph import Atom, Const, Graph, Var
 from transpile.ir.source_info import function_source, user_source
 from transpile.ir.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
@@ -19,6 +18,7 @@ from transpile.leaves import result_leaf
 from transpile.options import Options
 from transpile.primitives.rules import zeros
 from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.runtime.executable import Executable, Lowering
 from transpile.trace.call_arguments import parameters
 from transpile.trace.call_signature import describe, function_name, inner, unique_identifiers
 from transpile.trace.captured_arrays import retried

@@ -24,9 +24,9 @@ from transpile.build.support_libraries import own_library
 from transpile.disk_cache.cache import Entry
 from transpile.disk_cache.cache_entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
-from transpile.executable import Direct
 from transpile.ir.types import PYTHON_SCALARS
-from transpile.load import DamagedLibraryError, spelling
+from transpile.runtime.executable import Direct
+from transpile.runtime.loader import DamagedLibraryError, spelling
 from transpile.trace.call_key import KEYWORDS
 from transpile.trace.guards import Watch
 from transpile.util.fork_safe_lock import Lock

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 
-from transpile import reserve
 from transpile.build import toolchain
-from transpile.called import Calls
 from transpile.disk_cache.cache import Entry, default_cache
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS, DamagedError
 from transpile.disk_cache.package_fingerprint import own_digest
 from transpile.errors import CompilerNotFoundError, InternalError, LibraryNotFoundError
 from transpile.ir.graph import Donated, Equation, Graph
-from transpile.load import Library, load_entry, with_tables
 from transpile.options import Options
-from transpile.overlaps import unshared
+from transpile.runtime import memory_pool
+from transpile.runtime.callbacks import Calls
+from transpile.runtime.loader import Library, load_entry, with_tables
+from transpile.runtime.memory_overlap import unshared
 from transpile.util.atomic_files import replace_files
 from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy_imports import Later
@@ -47,7 +47,8 @@ _Used = TypeVar("_Used")
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
 _IN_PLACE = 0x0001 | 0x0100
 _BYTE = np.dtype(np.uint8)
-# Small workspaces are kept by their program, large ones are lent by `transpile.reserve`.
+# Small workspaces are kept by their program, large ones are lent by
+# `transpile.runtime.memory_pool`.
 Workspace = Literal["none", "kept", "lent"]
 
 
@@ -60,7 +61,7 @@ class Direct:
     workspace  its size in bytes; `spare` is a list of arrays of that size, from which a call takes
                one, if there is one, and to which it gives it back
     makers     what makes the arrays of the outputs, and the workspace, where they are large; the
-               others are None (`transpile.reserve`)
+               others are None (`transpile.runtime.memory_pool`)
     fail       raises the error for a code
     is_brief   whether it takes a few microseconds, on one thread
     """
@@ -233,8 +234,8 @@ class Executable:
         self._workspace = int(entry.meta["workspace"])
         self._aliases = {int(o): int(d) for o, d in entry.meta["aliases"]}
         self._makers = (
-            *(reserve.maker(shape, dtype) for shape, dtype in self._results),
-            reserve.maker((self._workspace,), _BYTE),
+            *(memory_pool.maker(shape, dtype) for shape, dtype in self._results),
+            memory_pool.maker((self._workspace,), _BYTE),
         )
         # A call takes a small workspace from here and gives it back; list methods are atomic.
         self._spare: list[np.ndarray[Any, Any]] = []
@@ -281,7 +282,7 @@ class Executable:
             "workspace": self._makers[-1] or partial(np.empty, self._workspace, _BYTE),
             "fail": lambda code: self._fail(library, code),
             "spare": self._spare,
-            "give_back": reserve.RESERVE.give_back,
+            "give_back": memory_pool.RESERVE.give_back,
             "given": partial(unshared, wanted=tuple(self._aliases.values())),
         }
         if sites:

@@ -11,9 +11,9 @@ import numpy as np
 
 from transpile.ir.types import PYTHON_SCALARS, type_of
 from transpile.numpy.operands import as_array
-from transpile.platforms import check_device
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import EXTENDED
+from transpile.runtime.devices import check_device
 from transpile.trace.tracer import Tracer
 from transpile.tree import leaves
 from transpile.tree import map as map_leaves

@@ -1,0 +1,1 @@
+"""Shared objects at work: loading, calls, memory, callbacks, devices."""
