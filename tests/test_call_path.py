@@ -18,10 +18,10 @@ import pytest
 
 import transpile
 from transpile.build import toolchain
+from transpile.dispatch.jitted import Wrapped
 from transpile.options import Options
 from transpile.runtime import fast_call
 from transpile.stages import Compiled
-from transpile.wrapped import Wrapped
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "runtime_c" / "python" / "call.c"

@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "transpile"
 DATA_FLOW = """
     util errors options ir pytree tree tree_util trace transforms primitives dtypes numpy passes
     library analysis symbols fusion lower schedule codegen disk_cache build runtime stages
-    traces leaves wrapped settings typing functional lax random nn scipy flatten_util ops debug
-    test_util api __init__ __main__
+    dispatch typing functional lax random nn scipy flatten_util ops debug test_util api __init__
+    __main__
 """
 ORDER = DATA_FLOW.split()
 
@@ -53,7 +53,7 @@ LATER = {
     ("toolchain", "tempfile"): RARE,
     ("prefix", "difflib"): "for error messages",
     ("stages", "transpile.runtime.fast_call"): "for functions that are called often",
-    ("traces", "transpile.runtime.fast_call"): "for functions that are called often",
+    ("trace_cache", "transpile.runtime.fast_call"): "for functions that are called often",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }
 

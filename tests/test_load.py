@@ -199,7 +199,7 @@ def test_load_refuses_the_address_sanitizer_in_an_ordinary_process(tmp_path):
     if not os.path.isabs(found):
         pytest.skip("the compiler has no address sanitizer")
     path = compile_into(tmp_path, options=options)
-    code = f"from transpile.runtime import loader\nfrom pathlib import Path\n"
+    code = "from transpile.runtime import loader\nfrom pathlib import Path\n"
     code += f"loader.load(Path({str(path)!r}), "
     code += f"{DECLARATIONS!r})"
     command = [sys.executable, "-c", code]

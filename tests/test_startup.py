@@ -66,7 +66,7 @@ def test_the_import_brings_nothing_that_is_rarely_used(tmp_path):
     found = imported(tmp_path, "import")
     assert not unwanted(found)
     assert "transpile.runtime.executable" not in found and "json" not in found
-    assert "transpile.wrapped" in found
+    assert "transpile.dispatch.jitted" in found
 
 
 def test_a_first_call_from_the_cache_brings_no_more_than_what_loads_it(tmp_path):

@@ -31,6 +31,30 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         tree_util,
         typing,
     )
+    from transpile.dispatch.config import (
+        array_garbage_collection_guard,
+        check_tracer_leaks,
+        checking_leaks,
+        config,
+        debug_infs,
+        debug_key_reuse,
+        debug_nans,
+        default_matmul_precision,
+        default_prng_impl,
+        enable_checks,
+        enable_custom_prng,
+        enable_x64,
+        legacy_prng_key,
+        log_compiles,
+        numpy_dtype_promotion,
+        numpy_rank_promotion,
+        softmax_custom_jvp,
+        threefry_partitionable,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
+    )
     from transpile.dtypes import float0
     from transpile.functional.checkpoint import (
         checkpoint,
@@ -75,30 +99,6 @@ if TYPE_CHECKING:  # what is below is imported when it is first used
         process_index,
         process_indices,
     )
-    from transpile.settings import (
-        array_garbage_collection_guard,
-        check_tracer_leaks,
-        checking_leaks,
-        config,
-        debug_infs,
-        debug_key_reuse,
-        debug_nans,
-        default_matmul_precision,
-        default_prng_impl,
-        enable_checks,
-        enable_custom_prng,
-        enable_x64,
-        legacy_prng_key,
-        log_compiles,
-        numpy_dtype_promotion,
-        numpy_rank_promotion,
-        softmax_custom_jvp,
-        threefry_partitionable,
-        transfer_guard,
-        transfer_guard_device_to_device,
-        transfer_guard_device_to_host,
-        transfer_guard_host_to_device,
-    )
     from transpile.trace.trace import ensure_compile_time_eval
 
 __getattr__, __dir__ = on_demand(
@@ -134,7 +134,7 @@ __getattr__, __dir__ = on_demand(
             "local_devices process_count process_index process_indices"
         ),
         "transpile.dtypes": "float0",
-        "transpile.settings": (
+        "transpile.dispatch.config": (
             "array_garbage_collection_guard check_tracer_leaks checking_leaks "
             "config debug_infs debug_key_reuse debug_nans default_matmul_precision "
             "default_prng_impl enable_checks enable_custom_prng enable_x64 "

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from transpile.ir.graph import Graph
-from transpile.options import Options
-from transpile.trace.call_arguments import parameters
-from transpile.wrapped import (
+from transpile.dispatch.jitted import (
     BoundWrapped,
     Config,
     Wrapped,
@@ -16,6 +13,9 @@ from transpile.wrapped import (
     disable_jit,
     explain_cache_misses,
 )
+from transpile.ir.graph import Graph
+from transpile.options import Options
+from transpile.trace.call_arguments import parameters
 
 __all__ = [
     "clear_caches",

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.dispatch.flat_function import result_leaf
+from transpile.dispatch.jitted import BoundWrapped, Wrapped
 from transpile.ir.graph import Atom, Const, Graph, Var
 from transpile.ir.source_info import function_source, user_source
 from transpile.ir.types import FLOAT0, PYTHON_SCALARS, ArrayType, kind_letter, type_of
-from transpile.leaves import result_leaf
 from transpile.options import Options
 from transpile.primitives.rules import zeros
 from transpile.pytree.extended_dtypes import flatten_arrays
@@ -28,7 +29,6 @@ from transpile.transforms.closed import Closed
 from transpile.transforms.interpret import interpret, interpret_up_to
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
-from transpile.wrapped import BoundWrapped, Wrapped
 
 
 @dataclass(frozen=True, eq=False)

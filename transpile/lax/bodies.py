@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.dispatch.flat_function import result_leaf
 from transpile.functional.flat import (
     argument_names,
     as_value,
@@ -24,7 +25,6 @@ from transpile.functional.flat import (
 from transpile.ir.graph import Const, Graph, Var
 from transpile.ir.source_info import function_source, user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
-from transpile.leaves import result_leaf
 from transpile.numpy.operands import convert
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import function_name, inner, unique_identifiers

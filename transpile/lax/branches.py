@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dispatch.jitted import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, kind_letter, type_of
@@ -19,7 +20,6 @@ from transpile.primitives.calls import bind_call
 from transpile.trace.trace import current_trace
 from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import apply
-from transpile.wrapped import is_jit_disabled
 
 __all__ = ["cond", "platform_dependent", "switch"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
+from transpile.dispatch.jitted import is_jit_disabled
 from transpile.functional.vectorize import vmap
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
@@ -32,7 +33,6 @@ from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import UNKNOWN, Tracer
-from transpile.wrapped import is_jit_disabled
 
 __all__ = ["fori_loop", "map"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
+from transpile.dispatch.jitted import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, ArrayType
@@ -29,7 +30,6 @@ from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import current_trace
 from transpile.trace.tracer import Tracer
-from transpile.wrapped import is_jit_disabled
 
 __all__ = ["scan", "while_loop"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from transpile.dispatch.jitted import Config, Wrapped
 from transpile.ir.source_info import function_source
 from transpile.ir.types import type_of
 from transpile.trace.call_arguments import parameters
 from transpile.trace.trace import current_trace, the_trace, trace_function
 from transpile.trace.tracer import Tracer, named
 from transpile.transforms.interpret import interpret
-from transpile.wrapped import Config, Wrapped
 
 Sampler = Callable[..., Any]  # (*arrays, **static) -> an array, in a trace
 

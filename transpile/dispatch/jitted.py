@@ -16,10 +16,11 @@ from typing import Any, cast
 import numpy as np
 
 from transpile import tree
+from transpile.dispatch.flat_function import OnLeaves, output_names
+from transpile.dispatch.trace_cache import OfFunction, Traces
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, ArrayType
-from transpile.leaves import OnLeaves, output_names
 from transpile.options import Options
 from transpile.runtime.memory_pool import RESERVE
 from transpile.stages import Lowered, Traced
@@ -37,7 +38,6 @@ from transpile.trace.captured_arrays import retried
 from transpile.trace.guard_survey import survey
 from transpile.trace.guards import Watch
 from transpile.trace.trace import current_trace, trace_function
-from transpile.traces import OfFunction, Traces
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy_logging import Log

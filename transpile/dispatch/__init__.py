@@ -1,0 +1,1 @@
+"""The jitted function: signatures, traces that are kept, settings."""
