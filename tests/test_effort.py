@@ -8,7 +8,7 @@ import pytest
 import transpile
 from transpile.build import toolchain
 from transpile.build.compiler_probe import find_compiler
-from transpile.codegen import compile_budget as effort
+from transpile.codegen import compile_budget
 from transpile.options import Options
 
 IS_GCC = find_compiler(Options()).kind == "gcc"
@@ -48,11 +48,11 @@ def statements(words):
 
 
 def test_effort_follows_from_the_length_of_statements():
-    assert effort.effort_for([]) == "usual"
-    assert effort.effort_for(statements(effort.LONGEST_USUAL)) == "usual"
-    assert effort.effort_for(statements(effort.LONGEST_USUAL + 3)) == "long"
-    assert effort.effort_for(statements(effort.LONGEST)) == "long"
-    assert effort.effort_for(statements(effort.LONGEST + 3)) == "huge"
+    assert compile_budget.effort_for([]) == "usual"
+    assert compile_budget.effort_for(statements(compile_budget.LONGEST_USUAL)) == "usual"
+    assert compile_budget.effort_for(statements(compile_budget.LONGEST_USUAL + 3)) == "long"
+    assert compile_budget.effort_for(statements(compile_budget.LONGEST)) == "long"
+    assert compile_budget.effort_for(statements(compile_budget.LONGEST + 3)) == "huge"
 
 
 @pytest.mark.parametrize("kind", ["gcc", "clang"])
@@ -87,7 +87,7 @@ def test_text_log_and_assembly_are_of_one_effort(monkeypatch, tmp_path, wanted, 
     monkeypatch.setattr(effort, "LONGEST_USUAL", limits[0])
     monkeypatch.setattr(effort, "LONGEST", limits[1])
     lowered = transpile.jit(lambda *given: network(*given)).lower(x, weights)
-    flags = effort.effort_flags(wanted, 3)
+    flags = compile_budget.effort_flags(wanted, 3)
     text = lowered.as_text()
     assert f"\n   {wanted}: gcc takes least time with\n" in text and flags[-1] in text
     compiled = lowered.compile()

@@ -44,10 +44,10 @@ from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import transpile.runtime.executable as programs
-    from transpile.runtime import fast_call as call_path
+    from transpile.runtime import fast_call
     from transpile.runtime.executable import Executable, Lowering, MemoryAnalysis
 else:
-    call_path = Later("transpile.runtime.fast_call")
+    fast_call = Later("transpile.runtime.fast_call")
     programs = Later("transpile.runtime.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
@@ -317,8 +317,8 @@ class Compiled(_Stage):
         else:
             self._accepted[key] = calls + 1
             if calls + 1 == self._often:
-                call_path.install(Compiled, [])
-                call_path.put(self._entries, key, self.in_process(), None)
+                fast_call.install(Compiled, [])
+                fast_call.put(self._entries, key, self.in_process(), None)
         return self.run(leaves)
 
     call = __call__
@@ -388,9 +388,9 @@ class Compiled(_Stage):
         """The bytes of arguments, results, workspace, aliased (donated) arguments and code."""
         return self._executable.memory_analysis()
 
-    def in_process(self) -> call_path.InProcess:
+    def in_process(self) -> fast_call.InProcess:
         """What calls in C have to know of it."""
-        return call_path.InProcess(self._executable.direct(), self.fast[1], self._out_tree)
+        return fast_call.InProcess(self._executable.direct(), self.fast[1], self._out_tree)
 
     def runtime_executable(self) -> Executable:
         """The loaded program, which takes and gives flat lists of arrays."""

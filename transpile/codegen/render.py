@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.analysis.value_range import ordinary_angles
-from transpile.codegen import compile_budget as effort
+from transpile.codegen import compile_budget
 from transpile.codegen.c_expr import Printer, c_type, infix, step
 from transpile.codegen.callback_entry import call_text, helpers_of, includes_of, site_text
 from transpile.codegen.dialect import C, Dialect
@@ -86,7 +86,7 @@ class Text:
     source: str
     header: str
     constants: bytes = b""
-    effort: effort.Effort = "usual"
+    effort: compile_budget.Effort = "usual"
 
 
 @cache
@@ -158,7 +158,7 @@ class _Renderer:
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + [*notes(self.libraries, self.used), *effort.notes(length)]
+        ] + [*notes(self.libraries, self.used), *compile_budget.notes(length)]
         source = _filled_in(
             self.dialect.template,
             title=self.title,

@@ -16,9 +16,9 @@ from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
-    from transpile.runtime import fast_call as call_path
+    from transpile.runtime import fast_call
 else:
-    call_path = Later("transpile.runtime.fast_call")
+    fast_call = Later("transpile.runtime.fast_call")
 
 
 _NAME = "__transpile__"
@@ -59,12 +59,12 @@ class Traces:
         often = how_often() if compiled.is_direct else 0
 
         def quicken() -> None:
-            call_path.install(owner, disabled)
+            fast_call.install(owner, disabled)
             with self.lock:
                 found = self.fast.get(key)
                 if found is not None and found[0] is counted:  # and not a later trace's
                     self.fast[key] = compiled.fast, watch
-                    call_path.put(self.entries, key, compiled.in_process(), watch)
+                    fast_call.put(self.entries, key, compiled.in_process(), watch)
 
         execute, kept, finish = compiled.fast
         counted = (_counted(execute, often, quicken) if often else execute, kept, finish)

@@ -33,15 +33,15 @@ from transpile.util.lazy_imports import Later
 if TYPE_CHECKING:
     import tempfile
 
-    from transpile.build import driver as pipeline
+    from transpile.build import driver
     from transpile.build.driver import Steps
     from transpile.codegen.render import Text
     from transpile.ir.loop_ir import Program
-    from transpile.symbols import identifiers as names
+    from transpile.symbols import identifiers
 else:
-    names = Later("transpile.symbols.identifiers")
+    identifiers = Later("transpile.symbols.identifiers")
     tempfile = Later("tempfile")
-    pipeline = Later("transpile.build.driver")
+    driver = Later("transpile.build.driver")
 
 _Used = TypeVar("_Used")
 # C-contiguous and aligned, in numpy.ndarray.flags.num.
@@ -103,7 +103,7 @@ class Lowering:
 
     @cached_property
     def _steps(self) -> Steps:
-        return pipeline.Steps(self.graph, self.options, self.donated)
+        return driver.Steps(self.graph, self.options, self.donated)
 
     def optimised(self) -> Graph:
         """The graph after the passes."""
@@ -359,7 +359,7 @@ class Executable:
         installation of Python, as NumPy's own, is refused (LibraryNotFoundError), unless it was
         named by an option or an environment variable, or `private_libraries` is given.
         """
-        chosen = names.program_name(name) if name is not None else self.entry.meta["function"]
+        chosen = identifiers.program_name(name) if name is not None else self.entry.meta["function"]
         lowering = self.lowering
         if name is not None and chosen != self.entry.meta["function"]:
             graph = replace(lowering.graph, name=name)
