@@ -26,8 +26,8 @@ from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.primitives import axes as a
+from transpile.primitives import dot, indexing, reductions
 from transpile.primitives import elementwise as e
-from transpile.primitives import indexing, linalg, reductions
 from transpile.schedule import schedule
 from transpile.trace.trace import evaluate
 
@@ -485,7 +485,7 @@ class GraphMaker:
             (tuple(p for p, _ in contracted), tuple(q for _, q in contracted)),
             (tuple(p for p, _ in batch), tuple(q for _, q in batch)),
         )
-        return self.apply(linalg.dot_general, x, y, dimension_numbers=numbers)
+        return self.apply(dot.dot_general, x, y, dimension_numbers=numbers)
 
     def indices(self, shape, most, arrays):
         """Arrays of indices of one shape: inputs, or values that may be out of range."""
@@ -689,7 +689,7 @@ def small_thresholds(seed: int):
 
 def _any_product(equation):
     return (
-        equation.primitive is linalg.dot_general
+        equation.primitive is dot.dot_general
         and equation.output.type.dtype.kind == "f"
         and equation.inputs[0].type.size != 0
         and equation.output.type.size != 0

@@ -8,9 +8,9 @@ from graphs import LARGEST, MOST_ELEMENTS, GraphMaker
 from transpile.ir.graph import Const, Equation, Graph, Source, Var
 from transpile.ir.types import ArrayType
 from transpile.primitives import axes as a
-from transpile.primitives import control as c
 from transpile.primitives import elementwise as e
 from transpile.primitives import indexing
+from transpile.primitives.control import rows as c
 from transpile.trace.trace import evaluate
 
 MOST_TURNS = 4

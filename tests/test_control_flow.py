@@ -6,8 +6,9 @@ import pytest
 from transpile.ir.graph import Const, Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType
-from transpile.passes.common_subexpressions import common_subexpressions
-from transpile.primitives import control, elementwise
+from transpile.passes.cse import common_subexpressions
+from transpile.primitives import elementwise
+from transpile.primitives.control import rows as control
 from transpile.transforms.interpret import interpret
 
 F = ArrayType((), FLOAT64)

@@ -67,8 +67,12 @@ def test_flags_of_the_level_follow_the_effort_only_for_gcc(kind):
     if kind == "clang":
         assert usual == long == huge
         return
-    assert "-O3" in long and set(long) - set(usual) == {*effort._CALLS}
-    assert "-O1" in huge and set(huge) - set(usual) == {"-O1", *effort._CALLS, *effort._HUGE}
+    assert "-O3" in long and set(long) - set(usual) == {*compile_budget._CALLS}
+    assert "-O1" in huge and set(huge) - set(usual) == {
+        "-O1",
+        *compile_budget._CALLS,
+        *compile_budget._HUGE,
+    }
     assert "-O2" in flags("long", 2) and "-O1" in flags("huge", 2)
     assert "-ftree-slp-vectorize" in flags("huge", 2)
     for asked in (0, 1):  # asked for less, a program gets no more
@@ -84,8 +88,8 @@ def test_text_log_and_assembly_are_of_one_effort(monkeypatch, tmp_path, wanted, 
     x, weights = arguments()  # and a function of their own: traces of one are kept with its text
     usual = vectors(transpile.jit(lambda *given: network(*given)).lower(x, weights).compile())
     monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(effort, "LONGEST_USUAL", limits[0])
-    monkeypatch.setattr(effort, "LONGEST", limits[1])
+    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", limits[0])
+    monkeypatch.setattr(compile_budget, "LONGEST", limits[1])
     lowered = transpile.jit(lambda *given: network(*given)).lower(x, weights)
     flags = compile_budget.effort_flags(wanted, 3)
     text = lowered.as_text()

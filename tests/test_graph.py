@@ -10,7 +10,7 @@ from transpile import xpr
 from transpile.errors import InternalError
 from transpile.ir.graph import Const, Equation, Graph, Source, Var, letters
 from transpile.ir.types import ArrayType
-from transpile.primitives import axes, elementwise, linalg, reductions
+from transpile.primitives import axes, dot, elementwise, reductions
 
 VECTOR = ArrayType((3,), np.dtype("f8"))
 
@@ -95,7 +95,7 @@ ILL_TYPED = {
         "padding value",
     ),
     "a product of unequal lengths": (
-        linalg.dot_general,
+        dot.dot_general,
         (X, var((4,))),
         {"dimension_numbers": (((0,), (0,)), ((), ()))},
         "cannot contract",

@@ -15,7 +15,7 @@ from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
 from transpile.ir.types import BFLOAT16, DTYPES, FLOAT16, HALVES, SHORT_NAMES, finfo
 from transpile.passes import optimise
-from transpile.passes.halves import halves
+from transpile.passes.half_precision import halves
 from transpile.test_util import check_grads
 from transpile.transforms.interpret import interpret
 

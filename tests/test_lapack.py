@@ -12,7 +12,7 @@ from transpile.build import toolchain
 from transpile.errors import LibraryNotFoundError
 from transpile.ir.types import type_of
 from transpile.options import Options
-from transpile.primitives import decompositions as rows
+from transpile.primitives.linalg import decompositions as rows
 from transpile.runtime.executable import Lowering
 from transpile.scipy.linalg import schur, sqrtm
 from transpile.symbols.blas import Blas

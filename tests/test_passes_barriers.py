@@ -6,7 +6,7 @@ from passes import after, names
 import transpile
 from transpile.passes import PASSES, optimise
 from transpile.passes.barriers import remove_barriers
-from transpile.passes.common_subexpressions import common_subexpressions
+from transpile.passes.cse import common_subexpressions
 from transpile.primitives.rules import apply
 
 X = np.array([0.5, -1.0, 2.0])

@@ -5,7 +5,7 @@ import pytest
 from helpers import ordinary
 from passes import after
 
-from transpile.passes.canonical_products import canonical_products
+from transpile.passes.canonical_dots import canonical_products
 
 
 def test_a_matrix_product_stays():

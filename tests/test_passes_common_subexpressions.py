@@ -4,7 +4,7 @@ import numpy as np
 from helpers import ordinary
 from passes import SPECIAL, after
 
-from transpile.passes.common_subexpressions import common_subexpressions
+from transpile.passes.cse import common_subexpressions
 
 MATRIX = ordinary("f8", (3, 3))
 

@@ -7,7 +7,7 @@ from helpers import ordinary
 from passes import after
 
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.passes.components import components
+from transpile.passes.scalarize import components
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

@@ -7,7 +7,7 @@ import pytest
 from helpers import trace_to_graph
 
 from transpile import lax
-from transpile.passes.decompose import decompose
+from transpile.passes.expand.decompose import decompose
 
 
 def equations(f, *args):

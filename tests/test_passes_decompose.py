@@ -5,7 +5,7 @@ import pytest
 from helpers import ordinary, trace_to_graph
 from passes import SPECIAL, after, names
 
-from transpile.passes.decompose import decompose
+from transpile.passes.expand.decompose import decompose
 from transpile.transforms.interpret import interpret
 
 TIES = np.array([[1.0, 3.0, 3.0], [-0.0, 0.0, -0.0], [np.nan, 5.0, np.nan], [np.inf, np.inf, 1]])

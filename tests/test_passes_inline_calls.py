@@ -10,7 +10,8 @@ from transpile.functional.custom import custom_jvp, custom_vjp, named_call
 from transpile.functional.differentiate import jvp
 from transpile.ir.graph import Const, Equation
 from transpile.passes.inline_calls import inline_calls
-from transpile.primitives import calls, elementwise
+from transpile.primitives import elementwise
+from transpile.primitives.control import calls
 from transpile.transforms.interpret import interpret
 
 X = np.array([0.5, -1.0, 2.0])

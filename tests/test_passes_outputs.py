@@ -5,7 +5,7 @@ from helpers import ordinary, trace_to_graph
 from passes import assert_same_bits, names
 
 from transpile.ir.graph import Var
-from transpile.passes.outputs import separate_outputs
+from transpile.passes.unalias_outputs import separate_outputs
 from transpile.transforms.interpret import interpret
 
 X = ordinary("f8", (3,))

@@ -10,7 +10,7 @@ from transpile.fusion.inline_cost import cost_of, is_library_product
 from transpile.fusion.materialize import Placement
 from transpile.ir.primitive import TABLE
 from transpile.passes import optimise
-from transpile.primitives.linalg import dot_general
+from transpile.primitives.dot import dot_general
 
 X = ordinary("f8", (6, 7))
 LONG = ordinary("f8", (6, 40))

@@ -14,7 +14,7 @@ from transpile.ir.types import ArrayType, type_of
 from transpile.lower.kernels import lower
 from transpile.numpy.operands import has_tracer
 from transpile.passes import optimise
-from transpile.primitives import decompositions as rows
+from transpile.primitives.linalg import decompositions as rows
 from transpile.test_util import check_grads
 from transpile.trace.trace import bind, trace_function
 

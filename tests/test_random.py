@@ -14,7 +14,7 @@ from random_facts import FACTS
 
 import transpile
 from transpile import random
-from transpile.primitives.meanings.threefry import folded, threefry
+from transpile.primitives.reference.threefry import folded, threefry
 from transpile.random.bits import FEW, MANY
 
 COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])

@@ -9,7 +9,7 @@ import pytest
 import transpile
 from transpile import random
 from transpile.ir.primitive import TABLE
-from transpile.primitives.meanings.threefry import threefry
+from transpile.primitives.reference.threefry import threefry
 from transpile.primitives.rules import apply
 from transpile.test_util import check_grads
 

@@ -11,7 +11,7 @@ import transpile
 from transpile.ir.graph import live_equations
 from transpile.ir.primitive import TABLE, NoRule
 from transpile.ir.types import ArrayType
-from transpile.passes.common_subexpressions import common_subexpressions
+from transpile.passes.cse import common_subexpressions
 from transpile.passes.simplify import simplify
 from transpile.trace.trace import bind, trace_nested
 from transpile.transforms.closed import Closed

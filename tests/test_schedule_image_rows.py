@@ -29,7 +29,7 @@ def small_images(monkeypatch):
     monkeypatch.setattr(module, "FEWEST_IMAGES", 2)
     monkeypatch.setattr(convolution, "_form", lambda *_: convolution.PLANES)
     for name, value in (("WORTH_A_CALL", 1), ("FEW_FEATURES", 0)):
-        monkeypatch.setattr(import_module("transpile.passes.convolutions"), name, value)
+        monkeypatch.setattr(import_module("transpile.passes.expand.convolutions"), name, value)
 
 
 def integers(*shape, dtype="f8"):

@@ -19,7 +19,7 @@ import numpy as np
 from transpile.ir.number_text import number_text
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, SHORT_NAMES
-from transpile.primitives.callbacks import Callback, Message, Same, debug_callback
+from transpile.primitives.control.callbacks import Callback, Message, Same, debug_callback
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import TreeDef
 from transpile.trace.call_signature import function_name

@@ -19,16 +19,17 @@ class Options:
     """How to compile a program.
 
     opt_level     0 to 3, the compiler's -O level; for huge programs at most
-    (`transpile.codegen.compile_budget`) march         the target processor, as in -march (`native`,
-    `x86-64-v3`, `""` for the default) openmp        run large loops on several threads num_threads
-    how many threads; 0: `OMP_NUM_THREADS`, or the processors that there are for us fast_math
-    allow the compiler to reorder floating-point arithmetic (-ffast-math) precise_math  elementary
-    functions to at most 1 ulp (the system's libm) instead of at most 4 sanitize      build with the
-    address and undefined-behaviour sanitizers debug         debug information and `#line`
-    directives that lead back to the Python lines cc            the compiler, a path or a command;
-    `""` looks for one extra_cflags  further flags, in order; `transpile.util.allowed_cflags` says
-    which may be given blas          for large matrix products: `none` (the kernel of
-    runtime_c/matmul.h, as fast and
+                  (`codegen/compile_budget.py`)
+    march         the target processor, as in -march (`native`, `x86-64-v3`, `""` for the default)
+    openmp        run large loops on several threads
+    num_threads   how many threads; 0: `OMP_NUM_THREADS`, or the processors that there are for us
+    fast_math     allow the compiler to reorder floating-point arithmetic (-ffast-math)
+    precise_math  elementary functions to at most 1 ulp (the system's libm) instead of at most 4
+    sanitize      build with the address and undefined-behaviour sanitizers
+    debug         debug information and `#line` directives that lead back to the Python lines
+    cc            the compiler, a path or a command; `""` looks for one
+    extra_cflags  further flags, in order; `util/allowed_cflags.py` says which may be given
+    blas          for large matrix products: `none` (the kernel of runtime_c/matmul.h, as fast and
                   free of dependencies), `auto` (a BLAS: TRANSPILE_BLAS, NumPy's own OpenBLAS, the
                   scipy-openblas wheels, the system's), or the path of a shared library
     lapack        for decompositions: `auto` (TRANSPILE_LAPACK, the library that `blas` names, or

@@ -14,8 +14,8 @@ from transpile import tree
 from transpile.functional.custom import bind_function, finished, traced_call
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import user_source
-from transpile.primitives.checkpoint import Policy
-from transpile.primitives.checkpoint import checkpoint as checkpoint_row
+from transpile.primitives.control.checkpoint import Policy
+from transpile.primitives.control.checkpoint import checkpoint as checkpoint_row
 from transpile.primitives.rules import apply
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_arguments import parameters

@@ -19,8 +19,8 @@ from transpile.functional.stand_ins import Parts, zero_like
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import function_source, user_source
-from transpile.primitives.calls import bind_call, custom_jvp_call, custom_vjp_call
-from transpile.primitives.calls import named_call as named_call_row
+from transpile.primitives.control.calls import bind_call, custom_jvp_call, custom_vjp_call
+from transpile.primitives.control.calls import named_call as named_call_row
 from transpile.primitives.rules import apply
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_arguments import parameters

@@ -21,7 +21,7 @@ from transpile.functional.stand_ins import (
 )
 from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT0, ArrayType, kind_letter
-from transpile.primitives.calls import Backward, Flags, Values
+from transpile.primitives.control.calls import Backward, Flags, Values
 from transpile.primitives.rules import apply
 from transpile.trace.call_signature import function_name, type_text
 from transpile.trace.tracer import Tracer

@@ -16,7 +16,7 @@ from transpile.ir.dims import Shape, product
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.primitive import Axis
 from transpile.ir.types import INT64
-from transpile.primitives.linalg import free_axes
+from transpile.primitives.dot import free_axes
 from transpile.primitives.rules import apply, reshaped, spread, transposed
 from transpile.trace.trace import the_trace
 from transpile.transforms.batch import spread as batched_results

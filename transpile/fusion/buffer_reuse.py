@@ -15,7 +15,7 @@ from transpile.fusion.materialize import Stage
 from transpile.ir.dims import Dim, substitute
 from transpile.ir.graph import Atom, Var
 from transpile.ir.loop_ir import Load
-from transpile.primitives import control as rows
+from transpile.primitives.control import rows as rows
 from transpile.util.frozen_records import cached_property
 
 

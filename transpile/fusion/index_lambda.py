@@ -19,8 +19,8 @@ from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
 from transpile.ir.types import BOOL, INT64, kind_letter
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
+from transpile.primitives.dot import dot_general, free_axes
 from transpile.primitives.elementwise import copy
-from transpile.primitives.linalg import dot_general, free_axes
 
 # Reductions of no more elements than this are written out.
 UNROLLED_REDUCTION = 8

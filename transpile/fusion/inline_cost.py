@@ -11,7 +11,7 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.primitive import Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
-from transpile.primitives.linalg import dot_general, free_axes
+from transpile.primitives.dot import dot_general, free_axes
 
 # A value that costs no more than this is computed again rather than kept.
 CHEAP = 2

@@ -43,7 +43,7 @@ from transpile.library.matmul import Product, as_product
 from transpile.library.scan import is_library_sum
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise, indexing
-from transpile.primitives.linalg import dot_general
+from transpile.primitives.dot import dot_general
 from transpile.util.frozen_records import dataclass
 
 

@@ -16,8 +16,8 @@ from transpile.fusion.index_lambda import Elements, convert
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.loop_ir import Expr, IndexValue, Literal
-from transpile.primitives import control as rows
-from transpile.primitives.control_operands import graphs_of, inputs_of, operands_of
+from transpile.primitives.control import rows as rows
+from transpile.primitives.control.operands import graphs_of, inputs_of, operands_of
 from transpile.util.frozen_records import dataclass
 
 Given = dict[Var, Expr]

@@ -15,8 +15,8 @@ from transpile.ir.types import PYTHON_SCALARS, kind_letter, type_of
 from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, outside, trace_body
 from transpile.lax.carries import check_branches
 from transpile.lax.loops import under_name
-from transpile.primitives import control
-from transpile.primitives.calls import bind_call
+from transpile.primitives.control import rows
+from transpile.primitives.control.calls import bind_call
 from transpile.trace.trace import current_trace
 from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import apply
@@ -194,7 +194,7 @@ def _bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> lis
     ]
     found: list[Any] = []
     if any(place is None for place in same) or any(graph.has_effects for graph in left):
-        found = bind_call(control.cond, index, *operands, branches=tuple(left))
+        found = bind_call(rows.cond, index, *operands, branches=tuple(left))
     given = iter(found)
     return [next(given) if place is None else operands[place] for place in same]
 

@@ -27,8 +27,9 @@ from transpile.lax.loops import (
     under_name,
     while_in_trace,
 )
-from transpile.primitives import axes, control, elementwise
-from transpile.primitives.calls import bind_call
+from transpile.primitives import axes, elementwise
+from transpile.primitives.control import rows
+from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import bind, current_trace
@@ -193,7 +194,7 @@ def _fori(
     results: list[Any] = []
     if init.values:
         results = bind_call(
-            control.fori_loop,
+            rows.fori_loop,
             *builtins.map(as_atom, limits),
             *body.captured,
             *builtins.map(as_atom, init.values),

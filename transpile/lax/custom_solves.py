@@ -14,8 +14,8 @@ from transpile.functional.differentiate import linear_transpose, linearize
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
 from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, outside, trace_body
-from transpile.primitives.calls import bind_call, custom_jvp_call
-from transpile.primitives.linear_solve import custom_linear_solve as linear_solve_row
+from transpile.primitives.control.calls import bind_call, custom_jvp_call
+from transpile.primitives.linalg.linear_solve import custom_linear_solve as linear_solve_row
 from transpile.primitives.rules import zeros
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import current_trace

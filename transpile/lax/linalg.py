@@ -25,7 +25,7 @@ from transpile.numpy.linalg.common import adjoint, identity
 from transpile.numpy.linalg.solving import triangular
 from transpile.numpy.operands import error as located
 from transpile.numpy.operands import fill, is_empty, unsupported
-from transpile.primitives import decompositions as rows
+from transpile.primitives.linalg import decompositions as rows
 from transpile.trace.trace import bind
 
 __all__ = [

@@ -24,8 +24,8 @@ from transpile.lax.bodies import (
     trace_body,
 )
 from transpile.lax.carries import check_carry, component_of
-from transpile.primitives import control
-from transpile.primitives.calls import bind_call
+from transpile.primitives.control import rows
+from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import current_trace
@@ -136,7 +136,7 @@ def _scan_in_python(f: Function, init: Any, xs: Any, length: int, reverse: bool)
             f"output type is unknown."
         )
     carry, ys = tree.map(own_copy, init), []
-    for i in control.steps(length, reverse):
+    for i in rows.steps(length, reverse):
         carry, y = f(carry, tree.map(lambda x, i=i: own_copy(x[i]), xs))
         ys.append(y)
     return carry, tree.map(lambda *parts: np.stack(parts), *(ys[::-1] if reverse else ys))
@@ -219,7 +219,7 @@ def bind_scan(
     found: list[Any] = []
     if body.outputs or body.has_effects:
         found = bind_call(
-            control.scan,
+            rows.scan,
             *consts,
             *[as_atom(carry[k]) for k in still],
             *[as_atom(carry[k]) for k in moving],
@@ -284,7 +284,7 @@ def while_in_trace(
     (test, once), captured = merged([condition, body])
     results = (
         bind_call(
-            control.while_,
+            rows.while_,
             *captured,
             *map(as_atom, init.values),
             condition=test,

@@ -16,7 +16,7 @@ from transpile.lax.operands import (
     same_dtypes,
 )
 from transpile.numpy.operands import weaken
-from transpile.primitives import special as rows
+from transpile.primitives.special import rows as rows
 from transpile.trace.trace import bind
 
 __all__ = [

@@ -13,7 +13,7 @@ from itertools import pairwise
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, recombine, row_major
 from transpile.ir.graph import Atom, Equation
-from transpile.primitives.linalg import free_axes
+from transpile.primitives.dot import free_axes
 from transpile.util.frozen_records import dataclass
 
 Access = tuple[Atom, Sequence[Equation]]

@@ -22,8 +22,8 @@ from transpile.ir.graph import Atom, Graph, Var, has_effect
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, If, Literal, Statement, Swap, While
 from transpile.ir.types import BOOL, INT64
 from transpile.lower.storage import Place, Variable, View
-from transpile.primitives import control as rows
-from transpile.primitives.control_operands import inputs_of
+from transpile.primitives.control import rows as rows
+from transpile.primitives.control.operands import inputs_of
 from transpile.symbols.identifiers import LOOP_NAMES
 from transpile.util.frozen_records import dataclass
 

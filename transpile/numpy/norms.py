@@ -18,7 +18,8 @@ from transpile.numpy.operands import (
 from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import keep_dimensions, max, min, sum
 from transpile.numpy.ufuncs import call
-from transpile.primitives import decompositions, elementwise
+from transpile.primitives import elementwise
+from transpile.primitives.linalg import decompositions
 from transpile.trace.trace import bind
 
 

@@ -31,7 +31,7 @@ from transpile.numpy.operands import error as located
 from transpile.numpy.reductions import sum
 from transpile.numpy.shapes import diagonal, expand_dims, moveaxis, ravel
 from transpile.numpy.ufuncs import SPECIAL, call, resolve
-from transpile.primitives import linalg
+from transpile.primitives import dot as linalg
 from transpile.trace.trace import bind
 
 Axes = Sequence[int]

@@ -10,19 +10,19 @@ from collections.abc import Callable
 
 from transpile.ir.graph import Equation, Graph
 from transpile.passes.barriers import remove_barriers
-from transpile.passes.canonical_products import canonical_products
-from transpile.passes.common_subexpressions import common_subexpressions
-from transpile.passes.components import components
+from transpile.passes.canonical_dots import canonical_products
+from transpile.passes.constant_patterns import formulas
+from transpile.passes.control_flow import loops
+from transpile.passes.cse import common_subexpressions
 from transpile.passes.dead_code import dead_code
-from transpile.passes.decompose import decompose
-from transpile.passes.formulas import formulas
-from transpile.passes.halves import halves
+from transpile.passes.expand.decompose import decompose
+from transpile.passes.half_precision import halves
 from transpile.passes.inline_calls import inline_calls
-from transpile.passes.loops import loops
-from transpile.passes.outputs import separate_outputs
+from transpile.passes.layout import sink_transposes
+from transpile.passes.scalarize import components
 from transpile.passes.simplify import simplify
-from transpile.passes.transposes import sink_transposes
-from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
+from transpile.passes.unalias_outputs import separate_outputs
+from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
 from transpile.util.fp_environment import in_usual_modes
 from transpile.util.frozen_records import replace
 

@@ -7,8 +7,8 @@ from itertools import compress
 
 from transpile.ir.graph import Atom, Equation, Graph, Var, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
-from transpile.primitives import calls
-from transpile.primitives.control_operands import graphs_of, operands_of, rebuilt
+from transpile.primitives.control import calls
+from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
 from transpile.util.frozen_records import replace
 
 

@@ -13,7 +13,7 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
-from transpile.primitives import axes, elementwise, indexing, linalg
+from transpile.primitives import axes, dot, elementwise, indexing
 from transpile.primitives.reductions import identity
 from transpile.trace.trace import evaluate
 from transpile.util.frozen_records import once
@@ -389,6 +389,6 @@ _RULES: dict[Primitive, SimplifyRule] = {
     axes.slice_: _slice,
     axes.rev: _rev,
     axes.concatenate: _concatenate,
-    linalg.dot_general: _dot_general,
+    dot.dot_general: _dot_general,
     **{row: _reduce for row in TABLE.values() if row.kind == "reduce"},
 }

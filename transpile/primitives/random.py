@@ -14,9 +14,9 @@ import numpy as np
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import ArrayType, finfo
 from transpile.primitives.kinds import elementwise, first_type, same_type
-from transpile.primitives.meanings.random_gamma import random_gamma as _gamma
-from transpile.primitives.meanings.random_gamma import random_loggamma as _loggamma
-from transpile.primitives.meanings.threefry import UINT32, UINT64, folded, threefry
+from transpile.primitives.reference.random_gamma import random_gamma as _gamma
+from transpile.primitives.reference.random_gamma import random_loggamma as _loggamma
+from transpile.primitives.reference.threefry import UINT32, UINT64, folded, threefry
 from transpile.primitives.rules import Rule, apply, flat
 
 

@@ -2,7 +2,7 @@
 by which an extreme's derivatives go: what stands beside the chosen element, and the way back.
 
 A window has one tap for each of its places. Padding is never an element: it is as if it were not
-there. All but the view are taken apart by a pass, `transpile.passes.windows`.
+there. All but the view are taken apart by a pass, `transpile.passes.expand.windows`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from transpile.ir.graph import Const
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import finfo
 from transpile.numpy.operands import convert, reshape_to
-from transpile.primitives.meanings.threefry import PARITY, ROTATIONS, UINT64
 from transpile.primitives.random import threefry_2x32, threefry_2x32_folded
+from transpile.primitives.reference.threefry import PARITY, ROTATIONS, UINT64
 from transpile.primitives.rules import apply, spread
 from transpile.random.evaluation import sampled
 from transpile.trace.trace import bind, current_trace

@@ -18,7 +18,7 @@ from transpile.ir.types import ShapeDtypeStruct
 from transpile.numpy.at import at as updates_of
 from transpile.numpy.operands import EXPORTS, NumpyErrors, as_array, convert, has_tracer
 from transpile.numpy.operands import error as located
-from transpile.primitives.meanings.threefry import UINT32, UINT64
+from transpile.primitives.reference.threefry import UINT32, UINT64
 from transpile.primitives.rules import spread
 from transpile.pytree.extended_dtypes import moved, opened, register_extended
 from transpile.random.arguments import canonical_shape

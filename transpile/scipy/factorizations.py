@@ -17,7 +17,7 @@ from transpile.numpy.linalg.common import adjoint, check_square, common_operands
 from transpile.numpy.linalg.solving import triangular
 from transpile.numpy.operands import convert
 from transpile.numpy.operands import error as located
-from transpile.primitives import decompositions as rows
+from transpile.primitives.linalg import decompositions as rows
 from transpile.scipy.exponential import exponential
 from transpile.trace.trace import bind
 

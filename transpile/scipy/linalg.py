@@ -33,7 +33,7 @@ from transpile.numpy.operands import (
     unsupported,
 )
 from transpile.numpy.operands import error as located
-from transpile.primitives import decompositions as rows
+from transpile.primitives.linalg import decompositions as rows
 from transpile.primitives.rules import apply, spread
 from transpile.scipy.exponential import exponential
 from transpile.scipy.factorizations import (

@@ -25,7 +25,7 @@ from transpile.numpy.operands import (
     in_numpys_words,
 )
 from transpile.numpy.operands import error as located
-from transpile.primitives.calls import JvpRule, bind_call, custom_jvp_call
+from transpile.primitives.control.calls import JvpRule, bind_call, custom_jvp_call
 from transpile.primitives.rules import apply
 from transpile.trace.tracer import FUNCTIONS, Tracer
 from transpile.transforms.closed import close

@@ -21,7 +21,7 @@ from transpile.numpy.linalg.common import (
 )
 from transpile.numpy.operands import Array, fill
 from transpile.numpy.operands import error as located
-from transpile.primitives import decompositions as rows
+from transpile.primitives.linalg import decompositions as rows
 from transpile.trace.trace import bind
 
 EigResult: Any = type(np.linalg.eig(np.eye(1)))

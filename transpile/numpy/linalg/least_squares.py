@@ -23,7 +23,7 @@ from transpile.numpy.linalg.solving import inverse
 from transpile.numpy.norms import norm
 from transpile.numpy.operands import NOTHING, Array, as_array, fill
 from transpile.numpy.operands import error as located
-from transpile.primitives import decompositions as rows
+from transpile.primitives.linalg import decompositions as rows
 from transpile.trace.trace import bind
 
 INT32 = np.dtype("int32")

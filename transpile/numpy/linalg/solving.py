@@ -31,7 +31,7 @@ from transpile.numpy.operands import (
     reshape_to,
 )
 from transpile.numpy.operands import error as located
-from transpile.primitives import decompositions as rows
+from transpile.primitives.linalg import decompositions as rows
 from transpile.primitives.rules import apply
 from transpile.trace.trace import bind
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.meanings.wide import bernoulli_numbers
+from transpile.primitives.reference.extended_precision import bernoulli_numbers
 
 _STEPS = 10
 

@@ -11,7 +11,7 @@ import numpy as np
 from transpile.functional.custom import custom_jvp
 from transpile.ir.types import PYTHON_SCALARS, kind_letter
 from transpile.nn.operands import operand
-from transpile.primitives.meanings.wide import bernoulli_numbers
+from transpile.primitives.reference.extended_precision import bernoulli_numbers
 from transpile.scipy.special.complex_gamma import complex_gamma, complex_loggamma
 from transpile.scipy.special.operands import Array, applied, located, promoted, public, real
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.meanings.errors import erf_inv
-from transpile.primitives.meanings.threefry import threefry
+from transpile.primitives.reference.errors import erf_inv
+from transpile.primitives.reference.threefry import threefry
 
 
 def random_gamma(alpha: Any, key: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.meanings.wide import (
+from transpile.primitives.reference.extended_precision import (
     EULER,
     HALF_LOG_TWO_PI,
     LONG,

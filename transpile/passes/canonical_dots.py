@@ -8,7 +8,7 @@ from itertools import pairwise
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.primitives.axes import transpose
-from transpile.primitives.linalg import dot_general, free_axes
+from transpile.primitives.dot import dot_general, free_axes
 
 
 def canonical_products(graph: Graph) -> Graph:

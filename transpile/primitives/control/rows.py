@@ -19,11 +19,11 @@ import numpy as np
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive, register
 from transpile.ir.types import BOOL, ArrayType
-from transpile.primitives import control_batch as batches
-from transpile.primitives import control_derivatives as derivatives
-from transpile.primitives import control_narrow as narrow
-from transpile.primitives import control_split as parts
-from transpile.primitives import control_transposes as transposes
+from transpile.primitives.control import dead_results as narrow
+from transpile.primitives.control import jvp as derivatives
+from transpile.primitives.control import partial_eval as parts
+from transpile.primitives.control import transpose as transposes
+from transpile.primitives.control import vmap as batches
 from transpile.transforms.interpret import Interpreter
 
 Types = tuple[ArrayType, ...]

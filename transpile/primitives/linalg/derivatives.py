@@ -1,4 +1,4 @@
-"""The NumPy meaning of decompositions: what `transpile.primitives.decompositions` gives.
+"""The NumPy meaning of decompositions: what `transpile.primitives.linalg.decompositions` gives.
 
 NumPy has no LU factorization and no triangular systems: these are loops over columns, of all
 matrices of a batch together. Where NumPy raises a LinAlgError, the results are NaN.

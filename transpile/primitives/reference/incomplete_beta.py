@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.meanings.gamma import log_gamma_of_positive, stirling_tail
-from transpile.primitives.meanings.incomplete_gamma import log1p_rest
-from transpile.primitives.meanings.wide import EPSILON, LONGEST, PI, where_true, wide
+from transpile.primitives.reference.extended_precision import EPSILON, LONGEST, PI, where_true, wide
+from transpile.primitives.reference.gamma import log_gamma_of_positive, stirling_tail
+from transpile.primitives.reference.incomplete_gamma import log1p_rest
 
 _LARGE = 10
 

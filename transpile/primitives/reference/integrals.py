@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.meanings.wide import (
+from transpile.primitives.reference.extended_precision import (
     EULER,
     LONG,
     PI,

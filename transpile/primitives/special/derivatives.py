@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import finfo
-from transpile.primitives.meanings.wide import bernoulli_numbers
+from transpile.primitives.reference.extended_precision import bernoulli_numbers
 from transpile.primitives.rules import apply
 
 

@@ -13,8 +13,8 @@ from transpile.ir.graph import Graph
 from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
-from transpile.primitives.calls import Flags, Values, bind_call, call_type, call_value
-from transpile.primitives.control_graphs import Outputs, split, spread
+from transpile.primitives.control.calls import Flags, Values, bind_call, call_type, call_value
+from transpile.primitives.control.graphs import Outputs, split, spread
 from transpile.primitives.rules import in_front, zeros
 from transpile.transforms.jvp import push
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import is_bfloat16
-from transpile.primitives.meanings.inverse_error import CENTRAL, FAR, NEAR
-from transpile.primitives.meanings.wide import (
+from transpile.primitives.reference.extended_precision import (
     LONG,
     SQRT_PI,
     polynomial,
     where_true,
     wide,
 )
+from transpile.primitives.reference.inverse_error import CENTRAL, FAR, NEAR
 
 
 @wide

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.primitive import NoRule, Primitive
-from transpile.primitives import special_derivatives as d
 from transpile.primitives.kinds import elementwise
-from transpile.primitives.meanings import (
+from transpile.primitives.reference import (
     bessel,
     errors,
     gamma,
@@ -22,6 +21,7 @@ from transpile.primitives.meanings import (
     integrals,
 )
 from transpile.primitives.rules import Rule, apply
+from transpile.primitives.special import derivatives as d
 
 
 def _special(

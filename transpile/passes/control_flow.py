@@ -14,9 +14,9 @@ from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import BOOL
 from transpile.passes.inline_calls import inlined
 from transpile.primitives import axes, elementwise
-from transpile.primitives import control as rows
-from transpile.primitives.control_graphs import chosen, others
-from transpile.primitives.control_operands import (
+from transpile.primitives.control import rows as rows
+from transpile.primitives.control.graphs import chosen, others
+from transpile.primitives.control.operands import (
     Operands,
     graphs_of,
     inputs_of,

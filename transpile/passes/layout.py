@@ -25,7 +25,7 @@ from transpile.primitives.axes import (
     slice_,
     transpose,
 )
-from transpile.primitives.linalg import dot_general, free_axes
+from transpile.primitives.dot import dot_general, free_axes
 from transpile.util.frozen_records import dataclass
 
 Permutation = tuple[int, ...]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from transpile.ir.graph import Atom, Equation, Graph, Var, live_equations
-from transpile.primitives.control_graphs import Flags, chosen, either, fixpoint, split
+from transpile.primitives.control.graphs import Flags, chosen, either, fixpoint, split
 
 
 def smaller(graph: Graph, inputs: Sequence[Var], outputs: Sequence[Atom]) -> Graph:

@@ -14,8 +14,8 @@ import numpy as np
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.primitive import Axis
 from transpile.ir.types import BOOL, type_of
-from transpile.primitives.calls import bind_call
-from transpile.primitives.control_graphs import (
+from transpile.primitives.control.calls import bind_call
+from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
     Values,

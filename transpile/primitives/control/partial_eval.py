@@ -26,7 +26,14 @@ from transpile.ir.graph import (
     silenced,
 )
 from transpile.ir.types import ArrayType
-from transpile.primitives.control_graphs import (
+from transpile.primitives.control.dead_results import (
+    cond_narrow,
+    fori_narrow,
+    scan_narrow,
+    smaller,
+    while_narrow,
+)
+from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
     chosen,
@@ -34,13 +41,6 @@ from transpile.primitives.control_graphs import (
     others,
     split,
     unknown_outputs,
-)
-from transpile.primitives.control_narrow import (
-    cond_narrow,
-    fori_narrow,
-    scan_narrow,
-    smaller,
-    while_narrow,
 )
 from transpile.transforms.linearize import free_variables, partition
 from transpile.transforms.residuals import residuals

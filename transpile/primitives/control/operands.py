@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from transpile.ir.graph import Atom, Equation, Graph, Var
-from transpile.primitives import control as rows
+from transpile.primitives.control import rows as rows
 from transpile.util.frozen_records import dataclass
 
 

@@ -14,8 +14,8 @@ from transpile.ir.dims import Index, product
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.types import FLOAT32, FLOAT64
-from transpile.passes.windows import MOST_PHASES, in_phases, phase_shifts, shifted
-from transpile.primitives import axes, elementwise, linalg, reductions, windows
+from transpile.passes.expand.windows import MOST_PHASES, in_phases, phase_shifts, shifted
+from transpile.primitives import axes, dot, elementwise, reductions, windows
 from transpile.primitives.convolution import conv_general_dilated
 
 # Axes of space that runtime_c/conv.h knows, and the operations that are worth calling it.
@@ -351,7 +351,7 @@ def _as_product(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> A
     over_w = tuple(map(found.w_letters.index, ("c", *order)))
     both = (letters.index("g"),), (found.w_letters.index("g"),)
     result = builder.apply(
-        linalg.dot_general, view, found.w, dimension_numbers=((over_x, over_w), both)
+        dot.dot_general, view, found.w, dimension_numbers=((over_x, over_w), both)
     )
     free = "g" + "".join(a for a in found.x_letters if a not in "gc") + "o"
     return found.result(found.placed(result, free))

@@ -11,14 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.meanings.errors import scaled_erfc
-from transpile.primitives.meanings.gamma import (
-    log_gamma_above_one,
-    log_gamma_of_positive,
-    psi,
-    stirling_tail,
-)
-from transpile.primitives.meanings.wide import (
+from transpile.primitives.reference.errors import scaled_erfc
+from transpile.primitives.reference.extended_precision import (
     EPSILON,
     LONG,
     LONGEST,
@@ -28,6 +22,12 @@ from transpile.primitives.meanings.wide import (
     polynomial,
     where_true,
     wide,
+)
+from transpile.primitives.reference.gamma import (
+    log_gamma_above_one,
+    log_gamma_of_positive,
+    psi,
+    stirling_tail,
 )
 
 _UNIFORM = 2500  # from here on Temme's expansion, of which this many terms are kept

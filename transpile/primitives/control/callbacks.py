@@ -17,8 +17,8 @@ from transpile.ir.graph import Equation, Graph, Var
 from transpile.ir.primitive import Axis, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
-from transpile.primitives.calls import bind_call
-from transpile.primitives.control import scan
+from transpile.primitives.control.calls import bind_call
+from transpile.primitives.control.rows import scan
 from transpile.trace.trace import the_trace
 
 # What a program prints by itself: text, and the numbers of operands.

@@ -10,8 +10,8 @@ from typing import Any
 
 from transpile.ir.graph import Graph, Var
 from transpile.ir.types import type_of
-from transpile.primitives.calls import bind_call
-from transpile.primitives.control_graphs import (
+from transpile.primitives.control.calls import bind_call
+from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
     Values,

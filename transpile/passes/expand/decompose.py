@@ -9,8 +9,8 @@ import numpy as np
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import INT64
-from transpile.passes.convolutions import simpler_convolution
-from transpile.passes.windows import without_windows
+from transpile.passes.expand.convolutions import simpler_convolution
+from transpile.passes.expand.windows import without_windows
 from transpile.primitives import axes, elementwise, reductions
 
 # Products of up to three factors stay within 2 ulp of the exact power.

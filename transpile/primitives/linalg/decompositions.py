@@ -14,9 +14,9 @@ import numpy as np
 
 from transpile.ir.primitive import Axis, NoRule, Primitive, TypeRule, register
 from transpile.ir.types import INT64, ArrayType, real_dtype
-from transpile.primitives import decomposed
 from transpile.primitives.indexing import PROMISED
-from transpile.primitives.meanings import schur as meaning
+from transpile.primitives.linalg import derivatives
+from transpile.primitives.reference import schur as meaning
 from transpile.primitives.rules import apply, in_front, transposed, zeros
 
 Results = tuple[ArrayType, ...]
@@ -130,7 +130,7 @@ triangular_solve = register(
     Primitive(
         "triangular_solve",
         "routine",
-        decomposed.triangular_solve,
+        derivatives.triangular_solve,
         _solve_type,
         dtypes="fc",
         jvp=_solve_jvp,
@@ -161,7 +161,7 @@ def _permutation_type(pivots: ArrayType, *, size: Any) -> ArrayType:
 
 
 pivots_to_permutation = _routine(
-    "pivots_to_permutation", decomposed.pivots_to_permutation, _permutation_type, dtypes="i"
+    "pivots_to_permutation", derivatives.pivots_to_permutation, _permutation_type, dtypes="i"
 )
 
 
@@ -208,7 +208,7 @@ def _lu_jvp(tangents: Any, results: Any, x: Any) -> list[Any]:
     return [change, None, None]
 
 
-lu = _routine("lu", decomposed.lu, _lu_type, _lu_jvp)
+lu = _routine("lu", derivatives.lu, _lu_type, _lu_jvp)
 
 
 def _cholesky_type(x: ArrayType) -> ArrayType:
@@ -233,7 +233,7 @@ def _cholesky_jvp(tangents: Any, factor: Any, x: Any) -> Any:
     return np.matmul(factor, half)
 
 
-cholesky = _routine("cholesky", decomposed.cholesky, _cholesky_type, _cholesky_jvp)
+cholesky = _routine("cholesky", derivatives.cholesky, _cholesky_type, _cholesky_jvp)
 
 
 def _qr_type(x: ArrayType, *, full_matrices: bool) -> Results:
@@ -264,7 +264,7 @@ def _qr_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool) -> list
     return [np.matmul(q, turn - inner) + moved, np.matmul(inner - turn, r)]
 
 
-qr = _routine("qr", decomposed.qr, _qr_type, _qr_jvp)
+qr = _routine("qr", derivatives.qr, _qr_type, _qr_jvp)
 
 
 def _householder_type(x: ArrayType) -> Results:
@@ -275,7 +275,7 @@ def _householder_type(x: ArrayType) -> Results:
 
 householder = _routine(
     "householder",
-    decomposed.householder,
+    derivatives.householder,
     _householder_type,
     NoRule("reflectors as LAPACK packs them have no derivative; take q and r"),
 )
@@ -308,7 +308,7 @@ def _eigh_jvp(tangents: Any, results: Any, x: Any, *, lower: bool, vectors: bool
     return [moved, np.matmul(v, inner * _shares(w))]
 
 
-eigh = _routine("eigh", decomposed.eigh, _eigh_type, _eigh_jvp)
+eigh = _routine("eigh", derivatives.eigh, _eigh_type, _eigh_jvp)
 
 
 def _eig_type(x: ArrayType, *, vectors: bool) -> ArrayType | Results:
@@ -339,7 +339,7 @@ def _eig_jvp(tangents: Any, results: Any, x: Any, *, vectors: bool) -> Any:
     return [moved, turned - v * (1j * np.imag(ratio))[..., None, :]]
 
 
-eig = _routine("eig", decomposed.eig, _eig_type, _eig_jvp)
+eig = _routine("eig", derivatives.eig, _eig_type, _eig_jvp)
 
 
 def _svd_type(x: ArrayType, *, full_matrices: bool, vectors: bool) -> ArrayType | Results:
@@ -387,7 +387,7 @@ def _svd_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool, vector
     return [du, moved, _adjoint(dv)]
 
 
-svd = _routine("svd", decomposed.svd, _svd_type, _svd_jvp)
+svd = _routine("svd", derivatives.svd, _svd_type, _svd_jvp)
 
 # --------------------------------------------------------------------------- functions of matrices
 
@@ -407,7 +407,7 @@ def _sqrtm_jvp(tangents: Any, root: Any, x: Any) -> Any:
     return _adjoint(turned, False)
 
 
-sqrtm = _routine("sqrtm", decomposed.sqrtm, _sqrtm_type, _sqrtm_jvp)
+sqrtm = _routine("sqrtm", derivatives.sqrtm, _sqrtm_type, _sqrtm_jvp)
 schur = _routine(
     "schur",
     meaning.schur,

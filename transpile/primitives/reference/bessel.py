@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.primitives.meanings.wide import PI, where_true, wide
+from transpile.primitives.reference.extended_precision import PI, where_true, wide
 
 _FAR = 40
 

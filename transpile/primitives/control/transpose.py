@@ -16,8 +16,9 @@ from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.ir.primitive import Linear
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
-from transpile.primitives.calls import bind_call
-from transpile.primitives.control_graphs import (
+from transpile.primitives.control.calls import bind_call
+from transpile.primitives.control.dead_results import smaller
+from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
     Values,
@@ -31,7 +32,6 @@ from transpile.primitives.control_graphs import (
     with_captures,
     with_zeros,
 )
-from transpile.primitives.control_narrow import smaller
 from transpile.primitives.rules import apply, zeros
 from transpile.trace.trace import the_trace
 from transpile.transforms.closed import Closed, close

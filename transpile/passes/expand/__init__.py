@@ -1,0 +1,1 @@
+"""Primitives that become several others before lowering."""

@@ -1,0 +1,1 @@
+"""Loops, branches and calls: primitives that hold graphs, and their transformations."""

@@ -1,0 +1,1 @@
+"""Factorizations and linear solves, with their derivatives."""
