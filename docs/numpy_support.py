@@ -14,8 +14,8 @@ import numpy as np
 
 from transpile import numpy as jnp
 from transpile.ir.primitive import BY_UFUNC
-from transpile.numpy.operands import EXPORTS
-from transpile.numpy.ufuncs import RULES, SPECIAL
+from transpile.numpy.core.promotion import EXPORTS
+from transpile.numpy.core.ufuncs import RULES, SPECIAL
 from transpile.trace.tracer import FUNCTIONS, Tracer
 
 PAGE = Path(__file__).parent / "numpy.md"

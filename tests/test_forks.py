@@ -17,7 +17,7 @@ import numpy as np
 from helpers import fresh_seed
 
 import transpile
-from transpile.numpy import arrays_of_lists
+from transpile.numpy.core import coercion
 from transpile.trace.trace import current_trace
 from transpile.util import fork_safe_lock
 from transpile.util.fork_safe_lock import Lock, undivided
@@ -284,7 +284,7 @@ def test_what_a_fork_forgets_is_what_other_threads_trace():
         transpile.make_jaxpr(lambda x: wait() or x + 1)(np.ones(3))
 
     def child():
-        assert len(arrays_of_lists._tracing) == 1
+        assert len(coercion._tracing) == 1
         assert transpile.make_jaxpr(lambda x: np.array([x, 1.0]))(1.0).outputs
         os._exit(0)
 

@@ -27,7 +27,7 @@ HIDDEN: dict[tuple[str, str], str] = {}
 # Modules that are imported when one of their names is used, by `Later`, each with its reason.
 RARE = "a program from the cache does without it"
 LATER = {
-    ("arrays_of_lists", "transpile.numpy.ranges"): "it is one of those that few traces use",
+    ("coercion", "transpile.numpy.core.ranges"): "it is one of those that few traces use",
     ("process_directory", "shutil"): RARE,
     ("support_libraries", "shutil"): RARE,
     ("fast_call", "sysconfig"): "a start that calls nothing often does without it",

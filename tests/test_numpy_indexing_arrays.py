@@ -8,7 +8,7 @@ from helpers import assert_same, evaluate, trace_to_graph
 
 import transpile
 from transpile.errors import UnsupportedError
-from transpile.numpy.indexing import set_item, update_item
+from transpile.numpy.subscripts.basic import set_item, update_item
 from transpile.test_util import check_grads
 
 

@@ -12,7 +12,7 @@ from transpile.ir.lapack_calls import routine_of
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType, type_of
 from transpile.lower.kernels import lower
-from transpile.numpy.operands import has_tracer
+from transpile.numpy.core.promotion import has_tracer
 from transpile.passes import optimise
 from transpile.primitives.linalg import decompositions as rows
 from transpile.test_util import check_grads

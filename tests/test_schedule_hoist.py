@@ -5,7 +5,7 @@ from graphs import assert_steps_agree, lowered, statements_of
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Declare, For, Store
-from transpile.numpy.indexing import update_item
+from transpile.numpy.subscripts.basic import update_item
 from transpile.options import Options
 from transpile.schedule import SCHEDULE
 from transpile.schedule.cleanup.licm import hoist

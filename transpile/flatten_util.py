@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import FLOAT64
-from transpile.numpy.operands import as_array, convert
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import as_array, convert
+from transpile.numpy.core.promotion import error as located
 from transpile.pytree.treedef import TreeDef
 from transpile.trace.tracer import named
 from transpile.tree import flatten

@@ -8,9 +8,9 @@ import numpy as np
 
 from transpile.ir.types import BOOL, finfo, kind_letter
 from transpile.nn.operands import operand
-from transpile.numpy.at import at
-from transpile.numpy.operands import Array, as_array, index_of
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import Array, as_array, index_of
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.at import at
 from transpile.trace.tracer import named
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

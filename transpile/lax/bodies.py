@@ -25,7 +25,7 @@ from transpile.functional.flat import (
 from transpile.ir.graph import Const, Graph, Var
 from transpile.ir.source_info import function_source, user_source
 from transpile.ir.types import BOOL, PYTHON_SCALARS, ArrayType
-from transpile.numpy.operands import convert
+from transpile.numpy.core.promotion import convert
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import function_name, inner, unique_identifiers
 from transpile.trace.captured_arrays import retried

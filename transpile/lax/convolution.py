@@ -29,8 +29,8 @@ from transpile.lax.operands import (
     shape_of,
 )
 from transpile.lax.products import dot_general
-from transpile.numpy.operands import error as located
-from transpile.numpy.operands import transpose_to
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.promotion import transpose_to
 from transpile.primitives.convolution import conv_general_dilated as row
 from transpile.primitives.windows import dilated
 from transpile.trace.trace import bind

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from transpile.ir.dims import Index
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives.windows import dilated, window_count, windowed_shape
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from transpile.ir.dims import Shape
 from transpile.lax.kinds import GatherDimensionNumbers, ScatterDimensionNumbers
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 
 Axes = tuple[int, ...]
 

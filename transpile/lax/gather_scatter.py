@@ -22,8 +22,8 @@ from transpile.lax.kinds import (
     ScatterDimensionNumbers,
 )
 from transpile.lax.operands import Array, array, ints, of_dtype, public, same_dtypes
-from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, transpose_to
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import broadcast_in_dim, fill, is_empty, transpose_to
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise
 from transpile.primitives import indexing as rows

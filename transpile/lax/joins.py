@@ -19,8 +19,8 @@ from transpile.lax.operands import (
     spelled,
 )
 from transpile.lax.shapes import axis_in
-from transpile.numpy.operands import broadcast_in_dim, reshape_to, slice_axis
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import broadcast_in_dim, reshape_to, slice_axis
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as rows
 from transpile.trace.trace import bind
 

@@ -21,10 +21,10 @@ from transpile.lax.operands import (
     same_dtypes,
     spelled,
 )
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.promotion import fill, is_empty, unsupported
 from transpile.numpy.linalg.common import adjoint, identity
 from transpile.numpy.linalg.solving import triangular
-from transpile.numpy.operands import error as located
-from transpile.numpy.operands import fill, is_empty, unsupported
 from transpile.primitives.linalg import decompositions as rows
 from transpile.trace.trace import bind
 

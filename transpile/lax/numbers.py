@@ -27,7 +27,7 @@ from transpile.lax.operands import (
     spelled,
 )
 from transpile.lax.operators import signed
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import (
     broadcast_in_dim,
     reshape_to,
     slice_axis,
@@ -35,7 +35,7 @@ from transpile.numpy.operands import (
     warn_if_imaginary_is_lost,
     weaken,
 )
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives import bits
 from transpile.primitives import elementwise as rows
 from transpile.trace.trace import bind

@@ -15,7 +15,7 @@ import numpy as np
 from transpile.ir.dims import Dim, Shape
 from transpile.ir.graph import Const
 from transpile.ir.types import BOOL, PYTHON_SCALARS, check_dtype, kind_letter, type_of
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import (
     PYTHON_TYPES,
     Function,
     broadcast_in_dim,
@@ -23,7 +23,7 @@ from transpile.numpy.operands import (
     dimension_value,
     weaken,
 )
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives.axes import broadcast_in_dim as BROADCAST
 from transpile.pytree.extended_dtypes import has_extended, moved
 from transpile.trace.trace import bind, current_trace, trace_function

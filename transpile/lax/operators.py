@@ -26,8 +26,8 @@ from transpile.lax.operands import (
     public,
     same_dtypes,
 )
-from transpile.numpy.operands import error as located
-from transpile.numpy.operands import weaken
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.promotion import weaken
 from transpile.primitives import bits
 from transpile.primitives import elementwise as rows
 from transpile.trace.trace import bind

@@ -25,8 +25,14 @@ from transpile.lax.operands import (
     shape_of,
     spelled,
 )
-from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, reshape_to, result_dtype
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import (
+    broadcast_in_dim,
+    fill,
+    is_empty,
+    reshape_to,
+    result_dtype,
+)
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import dot as linalg
 from transpile.trace.trace import bind

@@ -26,7 +26,7 @@ from transpile.lax.operands import (
     spelled,
     traced,
 )
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import (
     broadcast_in_dim,
     concatenate_along,
     fill,
@@ -37,7 +37,7 @@ from transpile.numpy.operands import (
     transpose_to,
     unsupported,
 )
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
 from transpile.primitives.reductions import identity

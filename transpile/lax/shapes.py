@@ -22,11 +22,11 @@ from transpile.lax.operands import (
     shape_of,
     spelled,
 )
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import (
     broadcast_in_dim as broadcast_axes,
 )
-from transpile.numpy.operands import error as located
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.promotion import (
     fill,
     is_empty,
     reshape_to,

@@ -25,8 +25,8 @@ from transpile.lax.operands import (
     shape_of,
     spelled,
 )
-from transpile.numpy.operands import error as located
-from transpile.numpy.operands import reshape_to
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.promotion import reshape_to
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise
 from transpile.primitives import indexing as rows

@@ -13,9 +13,9 @@ import numpy as np
 from transpile.ir.types import INT64, kind_letter
 from transpile.lax.operands import Array, array, dtype_argument, of_dtype, public, spelled
 from transpile.lax.shapes import axis_in
-from transpile.numpy.operands import broadcast_in_dim, fill, is_empty, slice_axis, strengthen
-from transpile.numpy.operands import error as located
-from transpile.numpy.sorting import argsort_along, reverse, sort_along
+from transpile.numpy.core.promotion import broadcast_in_dim, fill, is_empty, slice_axis, strengthen
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.order.sorting import argsort_along, reverse, sort_along
 from transpile.primitives import reductions
 from transpile.primitives.sorting import along_axis
 from transpile.trace.trace import bind

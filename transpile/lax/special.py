@@ -15,7 +15,7 @@ from transpile.lax.operands import (
     public,
     same_dtypes,
 )
-from transpile.numpy.operands import weaken
+from transpile.numpy.core.promotion import weaken
 from transpile.primitives.special import rows as rows
 from transpile.trace.trace import bind
 

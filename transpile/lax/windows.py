@@ -24,8 +24,8 @@ from transpile.lax.operands import (
     traced,
 )
 from transpile.lax.reductions import combination
-from transpile.numpy.operands import broadcast_in_dim, reshape_to, slice_axis, transpose_to
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import broadcast_in_dim, reshape_to, slice_axis, transpose_to
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import elementwise, windows
 from transpile.primitives import reductions as rows

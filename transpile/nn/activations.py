@@ -9,8 +9,8 @@ import numpy as np
 
 from transpile.functional.custom import custom_jvp
 from transpile.nn.operands import applied, array_dtype, floating, inexact, operand, public
-from transpile.numpy.operands import Array, axis_of
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import Array, axis_of
+from transpile.numpy.core.promotion import error as located
 
 # ----------------------------------------------------------------------------- pieces of lines
 

@@ -15,8 +15,8 @@ from transpile.functional.custom import stop_gradient
 from transpile.ir.types import BOOL, FLOAT32, INT64, computed_dtype
 from transpile.nn.normalization import logsumexp, softmax
 from transpile.nn.operands import public
-from transpile.numpy.operands import Array, as_array
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import Array, as_array
+from transpile.numpy.core.promotion import error as located
 
 
 @public

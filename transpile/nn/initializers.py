@@ -14,8 +14,8 @@ import numpy as np
 
 from transpile import random
 from transpile.ir.types import FLOAT64, real_dtype
-from transpile.numpy.at import at
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.at import at
 
 __all__ = [
     "Initializer",

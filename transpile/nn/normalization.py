@@ -10,7 +10,7 @@ import numpy as np
 from transpile.functional.custom import custom_jvp, stop_gradient
 from transpile.ir.types import BOOL, FLOAT64, computed_dtype
 from transpile.nn.operands import array_dtype, inexact, public
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import (
     Array,
     as_array,
     axes_of,
@@ -18,7 +18,7 @@ from transpile.numpy.operands import (
     is_empty,
     result_dtype,
 )
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 
 
 def _axes(x: Any, axis: Any) -> tuple[int, ...]:

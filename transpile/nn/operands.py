@@ -13,8 +13,8 @@ import numpy as np
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import FLOAT64, PYTHON_SCALARS, check_dtype, kind_letter
-from transpile.numpy.operands import Array, Function
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import Array, Function
+from transpile.numpy.core.promotion import error as located
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer, named
 

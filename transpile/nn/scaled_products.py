@@ -10,8 +10,8 @@ from transpile.errors import UnsupportedError
 from transpile.lax.kinds import DotDimensionNumbers
 from transpile.lax.products import dot_general
 from transpile.nn.operands import public
-from transpile.numpy.operands import Array, as_array
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import Array, as_array
+from transpile.numpy.core.promotion import error as located
 
 
 @public

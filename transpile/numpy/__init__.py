@@ -13,52 +13,52 @@ import numpy as _numpy
 from transpile.dtypes import issubdtype
 from transpile.ir import types
 from transpile.ir.types import finfo
-from transpile.numpy import arrays_of_lists
-from transpile.numpy.at import at
-from transpile.numpy.operands import EXPORTS
+from transpile.numpy.core import coercion
+from transpile.numpy.core.promotion import EXPORTS
+from transpile.numpy.subscripts.at import at
 from transpile.trace.tracer import RARE_FUNCTIONS
 from transpile.util.lazy_imports import imported
 
 # The modules of the functions that most programs use.
 _USUAL = (
-    "assignment",
-    "contraction",
-    "creation",
-    "elementwise",
-    "indexing",
-    "joins",
-    "products",
-    "reductions",
-    "shapes",
-    "ufuncs",
+    "core.creation",
+    "core.elementwise",
+    "core.joins",
+    "core.reductions",
+    "core.shapes",
+    "core.ufuncs",
+    "math.contraction",
+    "math.products",
+    "subscripts.assignment",
+    "subscripts.basic",
 )
 # The modules that are imported when a trace, or somebody else, uses one of their functions.
 _FURTHER = (
-    "bits",
-    "calculus",
-    "convolutions",
+    "core.out_argument",
+    "core.ranges",
+    "core.scans",
     "fft",
-    "histograms",
-    "in_place",
     "inspection",
     "linalg",
     "mapping",
-    "missing",
-    "norms",
-    "order_statistics",
+    "math.bits",
+    "math.calculus",
+    "math.convolutions",
+    "math.nan_functions",
+    "math.norms",
+    "math.polynomials",
+    "math.special",
+    "math.statistics",
+    "math.ufunc_methods",
+    "order.histograms",
+    "order.quantiles",
+    "order.searching",
+    "order.sets",
+    "order.sorting",
+    "order.trimming",
     "padding",
-    "placing",
-    "polynomials",
-    "ranges",
-    "scans",
-    "searching",
-    "sets",
-    "sorting",
-    "special",
-    "statistics",
-    "taking",
-    "trimming",
-    "ufunc_methods",
+    "subscripts.put",
+    "subscripts.take",
 )
 
 
@@ -98,10 +98,10 @@ _OF_JAX = [
 
 # Names that are no functions of NumPy's: where they are, and what they are called there.
 _OWN = {
-    "c_": ("ranges", "c_"),
-    "r_": ("ranges", "r_"),
+    "c_": ("core.ranges", "c_"),
+    "r_": ("core.ranges", "r_"),
     "__array_namespace_info__": ("inspection", "NamespaceInfo"),
-    **{name: ("of_jax", name) for name in _OF_JAX},
+    **{name: ("jax_compat", name) for name in _OF_JAX},
 }
 _PLACED = {
     "at": at,
@@ -120,7 +120,7 @@ def _named(name: str) -> Any:
     if name in _OWN:
         module, own = _OWN[name]
         return getattr(imported(f"{__name__}.{module}"), own)
-    value = arrays_of_lists.of_numpy(name)
+    value = coercion.of_numpy(name)
     if name in _SHARED or isinstance(value, _numpy.ufunc):
         return value
     if callable(value) and getattr(value, "__name__", "") in EXPORTS:

@@ -9,8 +9,8 @@ import numpy as np
 
 from transpile.ir.dims import Dim
 from transpile.ir.types import FLOAT32, real_dtype
-from transpile.numpy.joins import roll
-from transpile.numpy.operands import (
+from transpile.numpy.core.joins import roll
+from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
     NumpyErrors,
@@ -24,8 +24,8 @@ from transpile.numpy.operands import (
     slice_axis,
     unsupported,
 )
-from transpile.numpy.operands import error as located
-from transpile.numpy.ufuncs import call
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives.fft import fft as row
 from transpile.trace.trace import bind

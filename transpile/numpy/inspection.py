@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import SHORT_NAMES
-from transpile.numpy.elementwise import where
-from transpile.numpy.operands import (
+from transpile.numpy.core.elementwise import where
+from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
     as_array,
@@ -23,9 +23,9 @@ from transpile.numpy.operands import (
     shape_of,
     stand_in,
 )
-from transpile.numpy.operands import error as located
-from transpile.numpy.reductions import all as all_of
-from transpile.numpy.ufuncs import call
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import all as all_of
+from transpile.numpy.core.ufuncs import call
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property

@@ -15,7 +15,7 @@ import numpy as np
 from transpile.ir.dims import Shape, product
 from transpile.ir.primitive import Axis
 from transpile.ir.types import ArrayType, broadcast_shapes
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import (
     EXPORTS,
     Array,
     as_array,
@@ -28,8 +28,8 @@ from transpile.numpy.operands import (
     reshape_to,
     transpose_to,
 )
-from transpile.numpy.operands import error as located
-from transpile.numpy.shapes import expand_dims
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.shapes import expand_dims
 from transpile.trace.trace import trace_nested
 from transpile.transforms.batch import spread
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from transpile.numpy.creation import linspace
-from transpile.numpy.joins import repeat
-from transpile.numpy.mapping import apply_along_axis
-from transpile.numpy.operands import (
+from transpile.numpy.core.creation import linspace
+from transpile.numpy.core.joins import repeat
+from transpile.numpy.core.promotion import (
     Array,
     as_array,
     axis_of,
@@ -23,10 +22,11 @@ from transpile.numpy.operands import (
     slice_axis,
     strengthen,
 )
-from transpile.numpy.operands import error as located
-from transpile.numpy.reductions import max, mean, min
-from transpile.numpy.shapes import flip, squeeze
-from transpile.numpy.ufuncs import call
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import max, mean, min
+from transpile.numpy.core.shapes import flip, squeeze
+from transpile.numpy.core.ufuncs import call
+from transpile.numpy.mapping import apply_along_axis
 from transpile.primitives import axes as rows
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer

@@ -10,7 +10,7 @@ import numpy as np
 from transpile.dtypes import TypePromotionError
 from transpile.ir.dims import Dim, Shape
 from transpile.ir.types import FLOAT64, broadcast_shapes, kind_letter
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import (
     NumpyErrors,
     as_array,
     as_operand,
@@ -20,7 +20,7 @@ from transpile.numpy.operands import (
     result_dtype,
     strengthen,
 )
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 from transpile.trace.tracer import Tracer
 
 DType = np.dtype[Any]

@@ -15,7 +15,7 @@ from transpile.ir.dims import Shape, product
 from transpile.ir.graph import Const
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import finfo
-from transpile.numpy.operands import convert, reshape_to
+from transpile.numpy.core.promotion import convert, reshape_to
 from transpile.primitives.random import threefry_2x32, threefry_2x32_folded
 from transpile.primitives.reference.threefry import PARITY, ROTATIONS, UINT64
 from transpile.primitives.rules import apply, spread

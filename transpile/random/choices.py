@@ -10,9 +10,9 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.types import INT64, kind_letter
-from transpile.numpy.operands import NumpyErrors, as_array, as_operand, convert, reshape_to
-from transpile.numpy.operands import error as located
-from transpile.numpy.taking import take
+from transpile.numpy.core.promotion import NumpyErrors, as_array, as_operand, convert, reshape_to
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.take import take
 from transpile.primitives.rules import apply
 from transpile.pytree.extended_dtypes import has_extended, moved
 from transpile.random.arguments import canonical_shape, inexact, joint_shape, sample_shape

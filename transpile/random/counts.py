@@ -14,9 +14,9 @@ import numpy as np
 from transpile.ir.dims import Shape
 from transpile.ir.types import FLOAT32, INT64
 from transpile.lax.loops import scan, while_loop
-from transpile.numpy.operands import as_array, broadcast_to, convert, fill
-from transpile.numpy.operands import error as located
-from transpile.numpy.taking import take
+from transpile.numpy.core.promotion import as_array, broadcast_to, convert, fill
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.take import take
 from transpile.primitives.rules import apply
 from transpile.random.arguments import canonical_shape, inexact, own_dtype, parameter, sample_shape
 from transpile.random.bits import DType, split, split_keys, unit_floats

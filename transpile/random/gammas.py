@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import Shape, product
-from transpile.numpy.operands import NumpyErrors, broadcast_to, reshape_to
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import NumpyErrors, broadcast_to, reshape_to
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives.random import random_gamma, random_loggamma
 from transpile.random.arguments import (
     canonical_shape,

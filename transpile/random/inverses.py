@@ -10,8 +10,8 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.types import FLOAT32, finfo
-from transpile.numpy.operands import cast, convert
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import cast, convert
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives.rules import apply
 from transpile.random.arguments import (
     canonical_shape,

@@ -15,9 +15,9 @@ import numpy as np
 from transpile.dtypes import KeyType
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ShapeDtypeStruct
-from transpile.numpy.at import at as updates_of
-from transpile.numpy.operands import EXPORTS, NumpyErrors, as_array, convert, has_tracer
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import EXPORTS, NumpyErrors, as_array, convert, has_tracer
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.at import at as updates_of
 from transpile.primitives.reference.threefry import UINT32, UINT64
 from transpile.primitives.rules import spread
 from transpile.pytree.extended_dtypes import moved, opened, register_extended

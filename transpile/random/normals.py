@@ -10,8 +10,8 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.types import real_dtype
-from transpile.numpy.operands import NumpyErrors, cast
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import NumpyErrors, cast
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives.rules import apply
 from transpile.random.arguments import (
     canonical_shape,

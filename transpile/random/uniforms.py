@@ -8,8 +8,8 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.types import INT64, finfo, kind_letter
-from transpile.numpy.operands import as_array, broadcast_to, cast, convert
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import as_array, broadcast_to, cast, convert
+from transpile.numpy.core.promotion import error as located
 from transpile.random.arguments import canonical_shape, own_dtype, parameter, sample_shape
 from transpile.random.bits import DType, bits_64, bits_of, split, unit_floats
 from transpile.random.evaluation import sampled

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import PYTHON_SCALARS, type_of
-from transpile.numpy.operands import as_array
+from transpile.numpy.core.promotion import as_array
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import EXTENDED
 from transpile.runtime.devices import check_device

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import INT64, real_dtype
+from transpile.numpy.core.promotion import fill
 from transpile.numpy.linalg.common import identity
 from transpile.numpy.linalg.solving import solved, triangular
-from transpile.numpy.operands import fill
 
 # By the bytes of a real number: the degree of the approximant, and the largest 1-norm for which it
 # is exact to rounding (Higham, table 2.3).

@@ -13,10 +13,10 @@ from transpile.lax import linalg
 from transpile.lax.counted import fori_loop
 from transpile.lax.operands import Array, as_value, public, traced
 from transpile.lax.reflections import column, only, over_batch, places
+from transpile.numpy.core.promotion import convert
+from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import adjoint, check_square, common_operands, identity, inexact
 from transpile.numpy.linalg.solving import triangular
-from transpile.numpy.operands import convert
-from transpile.numpy.operands import error as located
 from transpile.primitives.linalg import decompositions as rows
 from transpile.scipy.exponential import exponential
 from transpile.trace.trace import bind

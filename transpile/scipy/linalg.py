@@ -16,6 +16,15 @@ import numpy as np
 
 from transpile import lax
 from transpile.ir.types import INT64, real_dtype
+from transpile.numpy.core.promotion import (
+    Array,
+    Function,
+    as_array,
+    fill,
+    has_tracer,
+    unsupported,
+)
+from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import (
     adjoint,
     check_square,
@@ -24,15 +33,6 @@ from transpile.numpy.linalg.common import (
     matrices,
 )
 from transpile.numpy.linalg.solving import triangular
-from transpile.numpy.operands import (
-    Array,
-    Function,
-    as_array,
-    fill,
-    has_tracer,
-    unsupported,
-)
-from transpile.numpy.operands import error as located
 from transpile.primitives.linalg import decompositions as rows
 from transpile.primitives.rules import apply, spread
 from transpile.scipy.exponential import exponential

@@ -13,8 +13,8 @@ import numpy as np
 
 from transpile.ir.types import kind_letter
 from transpile.nn.operands import operand, public
-from transpile.numpy.operands import Array, result_dtype
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import Array, result_dtype
+from transpile.numpy.core.promotion import error as located
 
 _MODES = ("full", "valid", "same")
 _KINDS = ("symmetric", "lower", "upper")

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as _numpy
 
+from transpile.numpy.core.promotion import EXPORTS
 from transpile.numpy.linalg import factors, least_squares, products, solving
 from transpile.numpy.linalg.common import LINALG
-from transpile.numpy.operands import EXPORTS
 
 _MODULES = (factors, least_squares, products, solving)
 

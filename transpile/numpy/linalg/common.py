@@ -15,7 +15,7 @@ from transpile.ir.dims import Shape
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT64, INT64, type_of
-from transpile.numpy.operands import (
+from transpile.numpy.core.promotion import (
     Array,
     Function,
     as_array,
@@ -24,7 +24,7 @@ from transpile.numpy.operands import (
     dispatching,
     in_numpys_words,
 )
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 from transpile.primitives.control.calls import JvpRule, bind_call, custom_jvp_call
 from transpile.primitives.rules import apply
 from transpile.trace.tracer import FUNCTIONS, Tracer

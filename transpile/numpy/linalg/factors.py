@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import real_dtype
+from transpile.numpy.core.promotion import Array, fill
+from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import (
     adjoint,
     identity,
@@ -19,8 +21,6 @@ from transpile.numpy.linalg.common import (
     is_empty,
     matrices,
 )
-from transpile.numpy.operands import Array, fill
-from transpile.numpy.operands import error as located
 from transpile.primitives.linalg import decompositions as rows
 from transpile.trace.trace import bind
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import INT64, real_dtype
+from transpile.numpy.core.promotion import NOTHING, Array, as_array, fill
+from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import (
     LinAlgError,
     adjoint,
@@ -20,9 +22,7 @@ from transpile.numpy.linalg.common import (
 )
 from transpile.numpy.linalg.factors import svd
 from transpile.numpy.linalg.solving import inverse
-from transpile.numpy.norms import norm
-from transpile.numpy.operands import NOTHING, Array, as_array, fill
-from transpile.numpy.operands import error as located
+from transpile.numpy.math.norms import norm
 from transpile.primitives.linalg import decompositions as rows
 from transpile.trace.trace import bind
 

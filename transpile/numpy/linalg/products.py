@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.dims import product
+from transpile.numpy.core.promotion import Array, as_array, axes_of, axis_of, refuse, reshape_to
+from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import check_2d, implements_linalg
-from transpile.numpy.norms import norm
-from transpile.numpy.operands import Array, as_array, axes_of, axis_of, refuse, reshape_to
-from transpile.numpy.operands import error as located
+from transpile.numpy.math.norms import norm
 
 
 @implements_linalg(getattr(np.linalg, "matmul", None))

@@ -11,6 +11,16 @@ import numpy as np
 
 from transpile.ir.dims import Shape, product
 from transpile.ir.types import INT64, broadcast_shapes, real_dtype
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    ask_numpy,
+    broadcast_to,
+    fill,
+    index_of,
+    reshape_to,
+)
+from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import (
     LinAlgError,
     check_square,
@@ -21,16 +31,6 @@ from transpile.numpy.linalg.common import (
     matrices,
     with_derivative,
 )
-from transpile.numpy.operands import (
-    Array,
-    as_array,
-    ask_numpy,
-    broadcast_to,
-    fill,
-    index_of,
-    reshape_to,
-)
-from transpile.numpy.operands import error as located
 from transpile.primitives.linalg import decompositions as rows
 from transpile.primitives.rules import apply
 from transpile.trace.trace import bind

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.numpy.operands import has_tracer
+from transpile.numpy.core.promotion import has_tracer
 from transpile.scipy.special.operands import Array, promoted, public
 
 

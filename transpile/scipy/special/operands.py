@@ -9,8 +9,8 @@ import numpy as np
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import FLOAT32, FLOAT64, PYTHON_SCALARS, kind_letter
 from transpile.nn.operands import operand, public
-from transpile.numpy.operands import Array, convert, fit_all, has_tracer, result_dtype
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import Array, convert, fit_all, has_tracer, result_dtype
+from transpile.numpy.core.promotion import error as located
 from transpile.trace.trace import bind
 
 __all__ = ["Array", "applied", "located", "promoted", "public", "real", "single_or_double"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.numpy.operands import error as located
+from transpile.numpy.core.promotion import error as located
 from transpile.scipy.linalg import solve_triangular
 from transpile.scipy.special.operands import Array, promoted, public
 

@@ -1,0 +1,1 @@
+"""Arrays as NumPy has them: promotion, ufuncs, reductions, shapes, creation."""

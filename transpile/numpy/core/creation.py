@@ -1,0 +1,386 @@
+"""Functions that make arrays; NumPy's own where no value is traced and no size a runtime one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Dim
+from transpile.ir.types import BOOL, FLOAT64, INT64
+from transpile.numpy.core.promotion import (
+    EXPORTS,
+    Array,
+    Function,
+    as_array,
+    broadcast_in_dim,
+    broadcast_to,
+    cast,
+    convert,
+    device_argument,
+    dispatching,
+    dtype_argument,
+    fill,
+    fit,
+    implements,
+    in_numpys_words,
+    index_of,
+    result_dtype,
+    slice_axis,
+    strengthen,
+    warn_if_imaginary_is_lost,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.shapes import broadcast_to_shape, diagonal, moveaxis, shape_argument
+from transpile.numpy.core.ufuncs import apply, call
+from transpile.primitives import axes as rows
+from transpile.primitives import elementwise
+from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracer import FUNCTIONS, Tracer
+
+
+def _makes(function: Any, in_trace: bool = False) -> Callable[[Function], Function]:
+    """Register a function that NumPy dispatches by its argument `like=` only.
+
+    `in_trace`: the function of our namespace gives a traced array in every traced function, so that
+    traced values can be assigned to it, and traced numbers can index it.
+    """
+
+    def decorate(implementation: Function) -> Function:
+        @functools.wraps(implementation)
+        def without_device(*args: Any, **kwargs: Any) -> Any:
+            device_argument(kwargs.pop("device", None))
+            return implementation(*args, **kwargs)
+
+        FUNCTIONS[function] = in_numpys_words(function, without_device)  # for like=
+        EXPORTS[function.__name__] = dispatching(function, FUNCTIONS[function], in_trace)
+        return implementation
+
+    return decorate
+
+
+# ------------------------------------------------------------------------------------ one value
+
+
+@_makes(np.zeros, in_trace=True)
+def zeros(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
+    """`numpy.zeros`."""
+    return fill(0, shape_argument(shape), dtype_argument(dtype))
+
+
+@_makes(np.ones, in_trace=True)
+def ones(shape: Any, dtype: Any = None, order: str = "C", **kwargs: Any) -> Any:
+    """`numpy.ones`."""
+    return fill(1, shape_argument(shape), dtype_argument(dtype or FLOAT64))
+
+
+@_makes(np.empty, in_trace=True)
+def empty(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
+    """`numpy.empty`, of zeros: a traced program has no undefined values."""
+    return zeros(shape, dtype)
+
+
+@_makes(np.full, in_trace=True)
+def full(shape: Any, fill_value: Array, dtype: Any = None, order: str = "C", **kwargs: Any) -> Any:
+    """`numpy.full`."""
+    value = as_array(fill_value)
+    dtype = value.dtype if dtype is None else dtype_argument(dtype)
+    return broadcast_to_shape(_constant(convert(value, dtype)), shape_argument(shape))
+
+
+def _constant(value: Any) -> Any:
+    return (
+        value
+        if isinstance(value, Tracer)
+        else bind(
+            rows.broadcast_in_dim,
+            value,
+            shape=value.shape,
+            broadcast_dimensions=tuple(range(value.ndim)),
+        )
+    )
+
+
+def _like(a: Array, dtype: Any, shape: Any) -> tuple[Any, Any]:
+    x = as_array(a)
+    return (
+        x.shape if shape is None else shape_argument(shape),
+        x.dtype if dtype is None else dtype_argument(dtype),
+    )
+
+
+@implements(np.zeros_like)
+def zeros_like(
+    a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
+) -> Any:
+    """`numpy.zeros_like`."""
+    device_argument(kw.pop("device", None))
+    return fill(0, *_like(a, dtype, shape))
+
+
+@implements(np.ones_like)
+def ones_like(
+    a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
+) -> Any:
+    """`numpy.ones_like`."""
+    device_argument(kw.pop("device", None))
+    return fill(1, *_like(a, dtype, shape))
+
+
+@implements(np.empty_like)
+def empty_like(
+    prototype: Array,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **kw: Any,
+) -> Any:
+    """`numpy.empty_like`, of zeros: a traced program has no undefined values."""
+    device_argument(kw.pop("device", None))
+    return fill(0, *_like(prototype, dtype, shape))
+
+
+@implements(np.full_like)
+def full_like(
+    a: Array,
+    fill_value: Array,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    **kw: Any,
+) -> Any:
+    """`numpy.full_like`."""
+    device_argument(kw.pop("device", None))
+    wanted, found = _like(a, dtype, shape)
+    return broadcast_to_shape(_constant(convert(as_array(fill_value), found)), wanted)
+
+
+# ------------------------------------------------------------------------------ from other values
+
+
+@_makes(np.asarray, in_trace=True)
+def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> Any:
+    """`numpy.asarray`; lists may have traced values in them."""
+    x = as_array(a)
+    if not isinstance(x, Tracer):  # known, but an array of our namespace in a traced function
+        return bind(elementwise.copy, x if dtype is None else cast(x, dtype_argument(dtype)))
+    if dtype is None:
+        return strengthen(x)
+    wanted = dtype_argument(dtype)
+    warn_if_imaginary_is_lost(x, wanted)
+    return strengthen(convert(x, wanted))
+
+
+@_makes(np.array, in_trace=True)
+def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) -> Any:
+    """`numpy.array`; lists may have traced values in them."""
+    x = asarray(object, dtype)
+    if isinstance(object, Tracer) and kwargs.get("copy", True):
+        x = bind(elementwise.copy, x)
+    missing = ndmin - x.ndim
+    if missing <= 0:
+        return x
+    return broadcast_in_dim(x, (*[1] * missing, *x.shape), range(missing, ndmin))
+
+
+for _function in (np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.require):
+    _makes(_function)(asarray)
+
+
+@_makes(np.asarray_chkfinite)
+def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
+    """`numpy.asarray_chkfinite`, without the check: values are not known while tracing."""
+    return asarray(a, dtype)
+
+
+# ---------------------------------------------------------------------------------------- ranges
+
+
+@_makes(np.arange, in_trace=True)
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwargs: Any) -> Any:
+    """`numpy.arange` up to a runtime size; a traced bound would decide a shape and is an error."""
+    if stop is None:
+        start, stop = 0, start
+    if not all(isinstance(v, Dim) for v in (start, stop, step)):
+        start, stop, step = (v if isinstance(v, Dim) else _known(v) for v in (start, stop, step))
+    if not any(isinstance(v, Dim) for v in (start, stop, step)):
+        numbers: list[Any] = [start, stop, step]
+        return bind(elementwise.copy, np.arange(*numbers, dtype=dtype))
+    found = INT64 if dtype is None else dtype_argument(dtype)
+    count = stop - start if step == 1 else (stop - start + step - 1) // step
+    result = bind(rows.iota, shape=(count,), dimension=0, dtype=found)
+    if step != 1:
+        result = call(np.multiply, result, step)
+    return result if start == 0 else call(np.add, result, start)
+
+
+def _known(value: Any) -> Any:
+    """A number that decides a shape: traced values raise their error."""
+    if not isinstance(value, Tracer):
+        return value
+    return index_of(value) if value.dtype.kind in "iu" else float(value)
+
+
+@implements(np.linspace)
+def linspace(
+    start: Array,
+    stop: Array,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`numpy.linspace` between traced bounds."""
+    number = index_of(num)
+    if number < 0:
+        raise located(ValueError, f"Number of samples, {number}, must be non-negative.")
+    low, high = as_array(start), as_array(stop)
+    computed = result_dtype(low, high, float(number))
+    low, high = convert(low, computed), convert(high, computed)
+    parts = number - 1 if endpoint else number
+    span = call(np.subtract, high, low)
+    ndim = span.ndim
+    counts = np.arange(number, dtype=computed).reshape(-1, *[1] * ndim)
+    if parts > 0:
+        step = call(np.divide, span, parts)
+        result = call(np.multiply, counts, step)
+    else:
+        step = fill(np.nan, span.shape, computed)
+        result = call(np.multiply, counts, span)
+    result = call(np.add, result, low)
+    if endpoint and number > 1:
+        last = broadcast_to(high, (1, *span.shape))
+        result = np.concatenate([slice_axis(result, 0, 0, number - 1), last])
+    wanted = computed if dtype is None else dtype_argument(dtype)
+    if wanted.kind in "iu":
+        result = call(np.floor, result)
+    result = convert(moveaxis(result, 0, axis) if axis != 0 else result, wanted)
+    return (result, step) if retstep else result
+
+
+def _traced_in_traces(function: Any) -> Callable[..., Any]:
+    """The function of our namespace, whose known results are traced in a traced function."""
+    known_or_traced = EXPORTS[function.__name__]
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        result = known_or_traced(*args, **kwargs)
+        return result if current_trace() is None else _all_traced(result)
+
+    return public
+
+
+def _all_traced(result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(map(_all_traced, result))
+    return result if isinstance(result, Tracer) else bind(elementwise.copy, np.asarray(result))
+
+
+EXPORTS["linspace"] = _traced_in_traces(np.linspace)
+
+
+# ------------------------------------------------------------------------------------- triangles
+
+
+def _triangle(shape: Any, k: int) -> Any:
+    """Where the column is at most the row plus k: known while tracing, unless a size is not."""
+    n, m = shape
+    if isinstance(n, int) and isinstance(m, int):
+        return np.tri(n, m, k, dtype=bool)
+    i, j = (bind(rows.iota, shape=(n, m), dimension=d, dtype=INT64) for d in (0, 1))
+    return apply(elementwise.greater_equal, (call(np.add, i, k) if k else i, j), (INT64, INT64))
+
+
+@_makes(np.tri, in_trace=True)
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
+    """`numpy.tri`."""
+    triangle = _triangle((N, N if M is None else M), index_of(k))
+    return bind(elementwise.convert, triangle, dtype=dtype_argument(dtype))
+
+
+@_makes(np.eye, in_trace=True)
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
+    """`numpy.eye`."""
+    shape = (N, N if M is None else M)
+    i, j = (bind(rows.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
+    return convert(call(np.equal, call(np.add, i, k) if k else i, j), dtype_argument(dtype))
+
+
+@_makes(np.identity, in_trace=True)
+def identity(n: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """`numpy.identity`."""
+    return eye(n, dtype=dtype or float)
+
+
+def _masked_triangle(m: Array, k: Any, lower: bool) -> Any:
+    x = as_array(m)
+    if x.ndim == 1:
+        x = broadcast_to(x, (x.shape[0], x.shape[0]))
+    if x.ndim == 0:
+        raise located(IndexError, "tuple index out of range")
+    mask = _triangle(x.shape[-2:], index_of(k) if lower else index_of(k) - 1)
+    test = fit(mask, x.shape, BOOL)
+    zero = np.zeros((), x.dtype)
+    return bind(elementwise.select, test, *((x, zero) if lower else (zero, x)))
+
+
+@implements(np.tril)
+def tril(m: Array, k: Any = 0) -> Any:
+    """`numpy.tril`."""
+    return _masked_triangle(m, k, True)
+
+
+@implements(np.triu)
+def triu(m: Array, k: Any = 0) -> Any:
+    """`numpy.triu`."""
+    return _masked_triangle(m, k, False)
+
+
+@implements(np.diag)
+def diag(v: Array, k: Any = 0) -> Any:
+    """`numpy.diag`: a diagonal matrix of a vector, or the diagonal of a matrix."""
+    x = as_array(v)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise located(ValueError, "Input must be 1- or 2-d.")
+    offset = index_of(k)
+    before, after = max(-offset, 0), max(offset, 0)
+    n = x.shape[0]
+    padded = (
+        x if not offset else bind(rows.pad, x, np.zeros((), x.dtype), padding=((after, before, 0),))
+    )
+    size = n + abs(offset)
+    columns = broadcast_to(padded, (size, size))
+    mask = np.eye(size, size, offset, dtype=bool)
+    return bind(elementwise.select, fit(mask, (size, size), BOOL), columns, np.zeros((), x.dtype))
+
+
+@implements(np.diagflat)
+def diagflat(v: Array, k: Any = 0) -> Any:
+    """`numpy.diagflat`."""
+    return diag(np.ravel(v), k)
+
+
+@implements(np.vander)
+def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
+    """`numpy.vander`: the powers of a vector as columns, by repeated multiplication."""
+    value = as_array(x)
+    if value.ndim != 1:
+        raise located(ValueError, "x must be a one-dimensional array or sequence.")
+    count = value.shape[0] if N is None else index_of(N)
+    dtype = result_dtype(value, np.zeros((), INT64))
+    column = convert(value, dtype)
+    powers = [fill(1, value.shape, dtype), column][: max(count, 1)]
+    for _ in range(count - 2):
+        powers.append(call(np.multiply, powers[-1], column))
+    if count == 0:
+        return fill(0, (*value.shape, 0), dtype)
+    return np.stack(powers if increasing else powers[::-1], axis=1)

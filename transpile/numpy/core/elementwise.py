@@ -1,0 +1,291 @@
+"""Elementwise functions that are not ufuncs: where, clip, round, nan_to_num, isclose and others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import BOOL, FLOAT32, FLOAT64, is_bfloat16, kind_letter
+from transpile.numpy.core.promotion import (
+    NOTHING,
+    Array,
+    DType,
+    NumpyErrors,
+    add_methods,
+    as_array,
+    as_operand,
+    common_shape,
+    convert,
+    fill,
+    fit,
+    fit_all,
+    implements,
+    is_weak,
+    refuse,
+    result_dtype,
+    strengthen,
+    unsupported,
+    weaken,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import all as all_of
+from transpile.numpy.core.shapes import imag, real
+from transpile.numpy.core.ufuncs import call
+from transpile.primitives import elementwise as rows
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
+
+
+@implements(np.where)
+def where(condition: Array, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
+    """`numpy.where` with three arguments."""
+    if x is NOTHING and y is NOTHING:
+        raise unsupported(
+            "numpy.where with one argument is not supported on traced arrays: the "
+            "shape of its result depends on the values. Give all three arguments."
+        )
+    if x is NOTHING or y is NOTHING:
+        raise located(ValueError, "either both or neither of x and y should be given")
+    operands = [as_array(condition), as_operand(x), as_operand(y)]
+    dtype = result_dtype(*operands[1:])
+    shape = common_shape(*operands)
+    choices = [fit(_wrapped(v, dtype), shape, dtype) for v in operands[1:]]
+    return bind(rows.select, fit(operands[0], shape, BOOL), *choices)
+
+
+def _wrapped(value: Any, dtype: DType) -> Any:
+    """A Python int as `where` takes it, and `select` its default: one that the dtype cannot hold
+    wraps around."""
+    if type(value) is not int or dtype.kind not in "iu":
+        return value
+    array = np.asarray(value)
+    return array.astype(dtype) if array.dtype.kind in "iu" else value
+
+
+@implements(np.clip)
+def clip(
+    a: Array,
+    a_min: Any = NOTHING,
+    a_max: Any = NOTHING,
+    out: Any = None,
+    *,
+    min: Any = NOTHING,
+    max: Any = NOTHING,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """`numpy.clip`: the maximum with a_min, then the minimum with a_max."""
+    refuse("clip", out=out, **kwargs)
+    if a_min is NOTHING and a_max is NOTHING:
+        low, high = (None if v is NOTHING else v for v in (min, max))
+    elif a_min is NOTHING or a_max is NOTHING:
+        missing = "a_min" if a_min is NOTHING else "a_max"
+        raise located(TypeError, f"clip() missing 1 required positional argument: '{missing}'")
+    else:
+        low, high = a_min, a_max
+    x = as_array(a)
+    if x.dtype.kind in "iu":  # a bound that no element can pass is none
+        limits = np.iinfo(x.dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
+    if low is None and high is None:
+        return call(np.positive, x)
+    bounds = [as_operand(v) for v in (low, high) if v is not None]
+    if len(bounds) == 1:
+        return call(np.maximum if high is None else np.minimum, x, bounds[0], dtype=dtype)
+    if is_bfloat16(x.dtype):  # of which numpy.clip has no loop
+        x = convert(x, FLOAT32)
+    found = np.dtype(dtype) if dtype is not None else result_dtype(x, *bounds)
+    values = fit_all((x, *bounds), (found,) * 3)
+    return bind(rows.minimum, bind(rows.maximum, values[0], values[1]), values[2])
+
+
+def _clip_method(
+    x: Tracer, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any
+) -> Any:
+    return clip(x, min, max, out, **kwargs)
+
+
+@implements(np.round, np.around)
+def round(a: Array, decimals: Any = 0, out: Any = None) -> Any:
+    """`numpy.round`: to the nearest even, scaled by a power of ten."""
+    refuse("round", out=out)
+    x = as_array(a)
+    with NumpyErrors():
+        places = int(decimals)
+    if x.dtype.kind in "iu" and places >= 0:
+        return strengthen(x)
+    if places == 0:
+        return call(np.rint, x)
+    if x.dtype.kind == "c":
+        return bind(rows.make_complex, round(real(x), places), round(imag(x), places))
+    scale = 10.0 ** abs(places)
+    first, second = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
+    if x.dtype == BOOL:
+        raise located(
+            TypeError,
+            f"Cannot cast ufunc '{first.__name__}' output from dtype('float64') to dtype('bool') "
+            "with casting rule 'same_kind'",
+        )
+    return convert(call(second, call(np.rint, call(first, x, scale)), scale), x.dtype)
+
+
+@implements(np.fix)
+def fix(x: Array, out: Any = None) -> Any:
+    """`numpy.fix`: rounded towards zero."""
+    refuse("fix", out=out)
+    return call(np.trunc, x)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(
+    x: Array, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """`numpy.nan_to_num`."""
+    value = as_array(x)
+    if value.dtype.kind not in "fc":
+        return strengthen(value)
+    if value.dtype.kind == "c":
+        parts = [nan_to_num(part(value), copy, nan, posinf, neginf) for part in (real, imag)]
+        return bind(rows.make_complex, *parts)
+    limits = np.finfo(value.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    result = where(call(np.isnan, value), convert(as_array(nan), value.dtype), value)
+    result = where(call(np.equal, value, np.inf), convert(as_array(high), value.dtype), result)
+    return where(call(np.equal, value, -np.inf), convert(as_array(low), value.dtype), result)
+
+
+@implements(np.isclose)
+def isclose(a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """`numpy.isclose`: |a - b| <= atol + rtol |b|, or equal."""
+    x, y = as_array(a), as_operand(b)
+    if not is_weak(y):
+        y = convert(as_array(y), result_dtype(as_array(y), 1.0))
+    elif not isinstance(y, Tracer):
+        y = y if type(y) is complex else float(y)
+    elif y.dtype.kind not in "fc":
+        y = weaken(convert(y, FLOAT64))
+    distance = call(np.absolute, call(np.subtract, x, y))
+    allowed = atol + rtol * abs(y)
+    near = call(np.less_equal, distance, allowed)
+    finite = call(np.isfinite, y) if isinstance(y, Tracer) else np.isfinite(y)
+    result = call(np.logical_or, call(np.logical_and, near, finite), call(np.equal, x, y))
+    if equal_nan:
+        nan_x, nan_y = (call(np.isnan, v) if isinstance(v, Tracer) else np.isnan(v) for v in (x, y))
+        result = call(np.logical_or, result, call(np.logical_and, *_traced_first(nan_x, nan_y)))
+    return result
+
+
+def _traced_first(x: Any, y: Any) -> tuple[Any, Any]:
+    return (x, y) if isinstance(x, Tracer) else (y, x)
+
+
+@implements(np.allclose)
+def allclose(
+    a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Any:
+    """`numpy.allclose`, as a traced bool."""
+    return all_of(isclose(a, b, rtol, atol, equal_nan))
+
+
+@implements(np.array_equal)
+def array_equal(a1: Array, a2: Array, equal_nan: bool = False) -> Any:
+    """`numpy.array_equal`: a traced bool, or False where the shapes differ."""
+    x, y = as_array(a1), as_array(a2)
+    if tuple(x.shape) != tuple(y.shape):
+        return False
+    same = call(np.equal, x, y)
+    if equal_nan:
+        both = call(np.logical_and, call(np.not_equal, x, x), call(np.not_equal, y, y))
+        same = call(np.logical_or, same, both)
+    return all_of(same)
+
+
+@implements(np.sinc)
+def sinc(x: Array) -> Any:
+    """`numpy.sinc`: sin(pi x) / (pi x), and 1 at 0."""
+    scaled = call(np.multiply, np.pi, as_array(x))
+    # Small enough for a quotient of 1. A float16 is 0 where float64 is still 1e-20.
+    small = np.finfo(scaled.dtype).eps if scaled.dtype.kind == "f" else 1.0e-20
+    scaled = where(call(np.equal, scaled, 0), scaled.dtype.type(small), scaled)
+    return call(np.divide, call(np.sin, scaled), scaled)
+
+
+@implements(np.angle)
+def angle(z: Array, deg: bool = False) -> Any:
+    """`numpy.angle`."""
+    value = as_array(z)
+    if value.dtype.kind != "c":
+        result = call(np.arctan2, 0, value)
+    else:
+        result = call(np.arctan2, imag(value), real(value))
+    return convert(call(np.multiply, result, 180 / np.pi), result.dtype) if deg else result
+
+
+@implements(np.isreal)
+def isreal(x: Array) -> Any:
+    """`numpy.isreal`: where the imaginary part is zero."""
+    return call(np.equal, imag(x), 0)
+
+
+@implements(np.iscomplex)
+def iscomplex(x: Array) -> Any:
+    """`numpy.iscomplex`: where the imaginary part is not zero."""
+    value = as_array(x)
+    if value.dtype.kind != "c":
+        return fill(False, value.shape, BOOL)
+    return call(np.not_equal, imag(value), 0)
+
+
+def _is_infinite(x: Array, negative: bool) -> Any:
+    value = as_array(x)
+    if value.dtype.kind == "c":
+        raise located(
+            TypeError,
+            f"This operation is not supported for {value.dtype.name} values because it would be "
+            "ambiguous.",
+        )
+    if kind_letter(value.dtype) != "f":
+        return fill(False, value.shape, BOOL)
+    return call(np.equal, value, -np.inf if negative else np.inf)
+
+
+@implements(np.isposinf)
+def isposinf(x: Array, out: Any = None) -> Any:
+    """`numpy.isposinf`."""
+    refuse("isposinf", out=out)
+    return _is_infinite(x, False)
+
+
+@implements(np.isneginf)
+def isneginf(x: Array, out: Any = None) -> Any:
+    """`numpy.isneginf`."""
+    refuse("isneginf", out=out)
+    return _is_infinite(x, True)
+
+
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """`numpy.select`: the choice of the first condition that holds."""
+    if len(condlist) != len(choicelist):
+        raise located(ValueError, "list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise located(ValueError, "select with an empty condition list is not possible")
+    conditions = [as_array(c) for c in condlist]
+    if any(c.dtype != BOOL for c in conditions):
+        raise located(TypeError, "the conditions of numpy.select must be bool arrays")
+    choices = [as_operand(c) for c in (*choicelist, default)]
+    dtype = result_dtype(*choices)
+    shape = common_shape(*conditions, *choices)
+    choices[-1] = _wrapped(choices[-1], dtype)
+    values = [fit(c, shape, dtype) for c in choices]
+    result = values[-1]
+    for condition, value in reversed(list(zip(conditions, values, strict=False))):
+        result = bind(rows.select, fit(condition, shape, BOOL), value, result)
+    return result
+
+
+add_method("clip", _clip_method)
+add_methods(np.round)

@@ -1,0 +1,358 @@
+"""Functions that put arrays together and take them apart: concatenate, stack, split, roll."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import INT64
+from transpile.numpy.core.promotion import (
+    Array,
+    add_methods,
+    as_array,
+    axis_of,
+    broadcast_in_dim,
+    broadcast_to,
+    common_shape,
+    concatenate_along,
+    convert,
+    dtype_argument,
+    implements,
+    index_of,
+    refuse,
+    reshape_to,
+    result_dtype,
+    slice_axis,
+    strengthen,
+    transpose_to,
+    unsupported,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.shapes import atleast_1d, atleast_2d, atleast_3d, ravel, shape_argument
+from transpile.primitives import axes as rows
+from transpile.primitives import elementwise, reductions
+from transpile.primitives.indexing import CLIP, gather
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
+
+# --------------------------------------------------------------------------------- concatenate
+
+
+@implements(np.concatenate, np.concat)
+def concatenate(
+    arrays: Sequence[Array],
+    /,
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
+    """`numpy.concatenate`."""
+    refuse("concatenate", out=out)
+    parts = [as_array(a) for a in arrays]
+    if not parts:
+        raise located(ValueError, "need at least one array to concatenate")
+    if axis is None:
+        parts, axis = [ravel(p) for p in parts], 0
+    if any(p.ndim == 0 for p in parts):
+        raise located(ValueError, "zero-dimensional arrays cannot be concatenated")
+    number = axis_of(axis, parts[0].ndim)
+    _check_joined(parts, number)
+    found = result_dtype(*parts) if dtype is None else dtype_argument(dtype)
+    return concatenate_along([_traced(convert(p, found)) for p in parts], number)
+
+
+def _traced(x: Any) -> Any:
+    """A constant as a traced value, so that a result is never a bare constant."""
+    return x if isinstance(x, Tracer) else bind(rows.reshape, x, shape=x.shape)
+
+
+def _check_joined(parts: Sequence[Any], axis: int) -> None:
+    first = parts[0]
+    for number, part in enumerate(parts[1:], start=1):
+        if part.ndim != first.ndim:
+            raise located(
+                ValueError,
+                "all the input arrays must have same number of dimensions, but the "
+                f"array at index 0 has {first.ndim} dimension(s) and the array at index {number} "
+                f"has {part.ndim} dimension(s)",
+            )
+        for i, (a, b) in enumerate(zip(first.shape, part.shape, strict=True)):
+            if i != axis and a != b:
+                raise located(
+                    ValueError,
+                    "all the input array dimensions except for the concatenation axis "
+                    f"must match exactly, but along dimension {i}, the array at index 0 has size "
+                    f"{a} and the array at index {number} has size {b}",
+                )
+
+
+@implements(np.stack)
+def stack(
+    arrays: Sequence[Array],
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
+    """`numpy.stack`."""
+    refuse("stack", out=out)
+    parts = [as_array(a) for a in arrays]
+    if not parts:
+        raise located(ValueError, "need at least one array to stack")
+    shape = parts[0].shape
+    if any(p.shape != shape for p in parts):
+        raise located(ValueError, "all input arrays must have the same shape")
+    number = axis_of(axis, len(shape) + 1)
+    raised = (*shape[:number], 1, *shape[number:])
+    kept = [i for i in range(len(raised)) if i != number]
+    return concatenate([broadcast_in_dim(p, raised, kept) for p in parts], number, dtype=dtype)
+
+
+def _several(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+@implements(np.vstack, getattr(np, "row_stack", None))  # deprecated since NumPy 2.0
+def vstack(tup: Sequence[Array], *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """`numpy.vstack`."""
+    return concatenate(_several(atleast_2d(*tup)), 0, dtype=dtype)
+
+
+@implements(np.hstack)
+def hstack(tup: Sequence[Array], *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """`numpy.hstack`."""
+    parts = _several(atleast_1d(*tup))
+    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype)
+
+
+@implements(np.dstack)
+def dstack(tup: Sequence[Array]) -> Any:
+    """`numpy.dstack`."""
+    return concatenate(_several(atleast_3d(*tup)), 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Sequence[Array]) -> Any:
+    """`numpy.column_stack`."""
+    parts = [as_array(a) for a in tup]
+    return concatenate([reshape_to(p, (p.size, 1)) if p.ndim < 2 else p for p in parts], 1)
+
+
+@implements(np.block)
+def block(arrays: Any) -> Any:
+    """`numpy.block`: nested lists, the innermost along the last axis."""
+    depth, inner = 0, arrays
+    while isinstance(inner, list) and inner:
+        depth, inner = depth + 1, inner[0]
+    leaves = _leaves(arrays)
+    ndim = builtins.max(depth, *(as_array(leaf).ndim for leaf in leaves))
+    return strengthen(_block(arrays, depth, ndim))
+
+
+def _leaves(nested: Any) -> list[Any]:
+    return (
+        [leaf for part in nested for leaf in _leaves(part)]
+        if isinstance(nested, list)
+        else [nested]
+    )
+
+
+def _block(nested: Any, depth: int, ndim: int) -> Any:
+    if isinstance(nested, list) != (depth > 0) or nested == []:
+        raise located(ValueError, "List depths are mismatched, or a list is empty")
+    if depth == 0:
+        x = as_array(nested)
+        return reshape_to(x, (*[1] * (ndim - x.ndim), *x.shape))
+    return concatenate([_block(part, depth - 1, ndim) for part in nested], ndim - depth)
+
+
+@implements(np.append)
+def append(arr: Array, values: Array, axis: Any = None) -> Any:
+    """`numpy.append`."""
+    return concatenate([as_array(arr), as_array(values)], axis)
+
+
+# --------------------------------------------------------------------------------------- split
+
+
+@implements(np.array_split)
+def array_split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any]:
+    """`numpy.array_split`."""
+    x = as_array(ary)
+    number = axis_of(axis, x.ndim)
+    total = x.shape[number]
+    if isinstance(indices_or_sections, list | tuple | np.ndarray):
+        inner = [index_of(i) for i in indices_or_sections]
+        pairs = [
+            slice(a, b).indices(total) for a, b in zip([0, *inner], [*inner, total], strict=True)
+        ]
+        return [slice_axis(x, number, a, builtins.max(a, b)) for a, b, _ in pairs]
+    sections = index_of(indices_or_sections)
+    if sections <= 0:
+        raise located(ValueError, "number sections must be larger than 0.")
+    each, extras = divmod(total, sections)
+    sizes = [each + 1] * extras + [each] * (sections - extras)
+    ends = [builtins.sum(sizes[: i + 1]) for i in range(sections)]
+    return [slice_axis(x, number, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+@implements(np.split)
+def split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any]:
+    """`numpy.split`."""
+    x = as_array(ary)
+    if not isinstance(indices_or_sections, list | tuple | np.ndarray):
+        sections = index_of(indices_or_sections)
+        if sections and x.shape[axis_of(axis, x.ndim)] % sections:
+            raise located(ValueError, "array split does not result in an equal division")
+    return array_split(x, indices_or_sections, axis)
+
+
+def _split_along(name: str, least: int, axis_for: Callable[[int], int]) -> Callable[..., Any]:
+    def along(ary: Array, indices_or_sections: Any) -> list[Any]:
+        x = as_array(ary)
+        if x.ndim < least:
+            raise located(ValueError, f"{name} only works on arrays of {least} or more dimensions")
+        return split(x, indices_or_sections, axis_for(x.ndim))
+
+    return along
+
+
+hsplit = implements(np.hsplit)(_split_along("hsplit", 1, lambda ndim: 1 if ndim > 1 else 0))
+vsplit = implements(np.vsplit)(_split_along("vsplit", 2, lambda ndim: 0))
+dsplit = implements(np.dsplit)(_split_along("dsplit", 3, lambda ndim: 2))
+
+
+@implements(getattr(np, "unstack", None))  # since NumPy 2.1
+def unstack(x: Array, /, *, axis: Any = 0) -> Any:
+    """`numpy.unstack`."""
+    x = as_array(x)
+    if x.ndim == 0:
+        raise located(ValueError, "Input array must be at least 1-d.")
+    number = axis_of(axis, x.ndim)
+    left = x.shape[:number] + x.shape[number + 1 :]
+    return tuple(reshape_to(slice_axis(x, number, i, i + 1), left) for i in range(x.shape[number]))
+
+
+# ---------------------------------------------------------------------------- roll, repeat, tile
+
+
+@implements(np.roll)
+def roll(a: Array, shift: Any, axis: Any = None) -> Any:
+    """`numpy.roll`: two slices, joined the other way round."""
+    x = as_array(a)
+    if axis is None:
+        return reshape_to(roll(ravel(x), shift, 0), x.shape)
+    shifts = [index_of(s) for s in (shift if isinstance(shift, tuple | list) else (shift,))]
+    given = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = [axis_of(i, x.ndim) for i in given]
+    count = builtins.max(len(shifts), len(axes))
+    if len(shifts) not in (1, count) or len(axes) not in (1, count):
+        raise located(ValueError, "shape mismatch: objects cannot be broadcast to a single shape")
+    shifts, axes = [(s * count)[:count] if len(s) == 1 else s for s in (shifts, axes)]
+    for by, i in zip(shifts, axes, strict=True):
+        size = x.shape[i]
+        begin = -by % size if size else 0
+        if begin:
+            x = concatenate_along([slice_axis(x, i, begin, size), slice_axis(x, i, 0, begin)], i)
+    return x
+
+
+@implements(np.repeat)
+def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None) -> Any:
+    """`numpy.repeat`: a broadcast for one count; slices, joined, for a count an element. Traced
+    counts need `total_repeat_length`, as in JAX: what comes after it is cut off, and what is
+    missing are repeats of the last element."""
+    x = as_array(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    elif x.ndim == 0:
+        x = ravel(x)
+    number = axis_of(axis, x.ndim)
+    shape = x.shape
+    if isinstance(repeats, Tracer) and (repeats.ndim or total_repeat_length is not None):
+        return _repeat_by_value(x, repeats, number, total_repeat_length)
+    counts = shape_argument(repeats)
+    if len(counts) not in (1, shape[number]):
+        raise located(
+            ValueError,
+            f"operands could not be broadcast together with shape ({shape[number]},) "
+            f"({len(counts)},)",
+        )
+    if shape[number] == 0:
+        return strengthen(x)
+    if any(c < 0 for c in counts if isinstance(c, int)):
+        raise located(ValueError, "repeats may not contain negative values.")
+    if len(counts) == 1:
+        wide = (*shape[: number + 1], counts[0], *shape[number + 1 :])
+        kept = [i for i in range(len(wide)) if i != number + 1]
+        merged = (*shape[:number], shape[number] * counts[0], *shape[number + 1 :])
+        return strengthen(reshape_to(broadcast_in_dim(x, wide, kept), merged))
+    pieces = [repeat(slice_axis(x, number, i, i + 1), c, number) for i, c in enumerate(counts)]
+    return concatenate_along(pieces, number)
+
+
+def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
+    if length is None:
+        raise unsupported(
+            "the length of the result of numpy.repeat depends on the values of a traced array. Say "
+            "how long it is to be: transpile.numpy.repeat(..., total_repeat_length=n)"
+        )
+    size, total = x.shape[axis], index_of(length)
+    counts = broadcast_to(convert(repeats, INT64), (size,))
+    ends = bind(reductions.cumsum, counts, axis=0, reverse=False)
+    places = bind(rows.iota, shape=(total, size), dimension=0, dtype=INT64)
+    before = bind(elementwise.less_equal, broadcast_to(ends, (total, size)), places)
+    chosen = bind(reductions.reduce_sum, bind(elementwise.convert, before, dtype=INT64), axes=(1,))
+    found = bind(gather, x, chosen, axes=(axis,), mode=CLIP)
+    return transpose_to(found, [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)])
+
+
+@implements(np.tile)
+def tile(A: Array, reps: Any) -> Any:
+    """`numpy.tile`: a broadcast and a reshape."""
+    x = as_array(A)
+    counts = shape_argument(reps)
+    ndim = builtins.max(x.ndim, len(counts))
+    counts = (*[1] * (ndim - len(counts)), *counts)
+    shape = (*[1] * (ndim - x.ndim), *x.shape)
+    if all(c == 1 for c in counts):
+        return strengthen(reshape_to(x, shape))
+    wide = tuple(d for pair in zip(counts, shape, strict=True) for d in pair)
+    places = range(2 * (ndim - x.ndim) + 1, 2 * ndim, 2)
+    total = tuple(c * d for c, d in zip(counts, shape, strict=True))
+    return reshape_to(broadcast_in_dim(x, wide, places), total)
+
+
+# ----------------------------------------------------------------------------------------- grids
+
+
+@implements(np.meshgrid)
+def meshgrid(
+    *xi: Array, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
+    """`numpy.meshgrid`."""
+    if indexing not in ("xy", "ij"):
+        raise located(ValueError, "Valid values for `indexing` are 'xy' and 'ij'.")
+    vectors = [ravel(as_array(x)) for x in xi]
+    count = len(vectors)
+    places = list(range(count))
+    if indexing == "xy" and count > 1:
+        places[:2] = [1, 0]
+    grids = []
+    for place, vector in zip(places, vectors, strict=True):
+        shape = [1] * count
+        shape[place] = vector.shape[0]
+        grids.append(broadcast_in_dim(vector, tuple(shape), (place,)))
+    if sparse:
+        return tuple(grids)
+    shape_of_all = common_shape(*grids)
+    return tuple(broadcast_to(g, shape_of_all) for g in grids)
+
+
+add_methods(np.repeat)

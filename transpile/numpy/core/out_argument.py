@@ -1,0 +1,42 @@
+"""Methods that change an array: fill, sort, partition; and its elements in one row, `flat`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.core.promotion import Array
+from transpile.numpy.core.shapes import ravel
+from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
+
+
+def _fill(x: Tracer, value: Array) -> None:
+    """`ndarray.fill`."""
+    x[...] = value
+
+
+def _sort(
+    x: Tracer, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> None:
+    """`ndarray.sort`, which gives nothing."""
+    x[...] = np.sort(x, axis, kind, order, stable=stable)
+
+
+def _partition(
+    x: Tracer, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
+) -> None:
+    """`ndarray.partition`, which gives nothing."""
+    x[...] = np.partition(x, kth, axis, kind, order)
+
+
+def _put(x: Tracer, indices: Array, values: Array, mode: str = "raise") -> None:
+    """`ndarray.put`."""
+    FUNCTIONS[np.put](x, indices, values, mode)
+
+
+add_method("fill", _fill)
+add_method("put", _put)
+add_method("sort", _sort)
+add_method("partition", _partition)
+add_property("flat", lambda x: ravel(x))

@@ -1,0 +1,153 @@
+"""Sequences of numbers, and the grids and joins that are written with brackets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.core.creation import linspace
+from transpile.numpy.core.joins import concatenate
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    broadcast_in_dim,
+    convert,
+    dtype_argument,
+    has_tracer,
+    implements,
+    index_of,
+    result_dtype,
+    slice_axis,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.shapes import expand_dims, moveaxis
+from transpile.numpy.core.ufuncs import call
+from transpile.trace.tracer import Tracer
+
+
+@implements(np.logspace)
+def logspace(
+    start: Array,
+    stop: Array,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Array = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """`numpy.logspace`: powers of the base."""
+    base = base if isinstance(base, float | int) else as_array(base)
+    if getattr(base, "ndim", 0):
+        values = [as_array(v) for v in (start, stop, base)]
+        ndim = max(v.ndim for v in values)
+        start, stop, base = (
+            broadcast_in_dim(v, (*[1] * (ndim - v.ndim), *v.shape), range(ndim - v.ndim, ndim))
+            for v in values
+        )
+        base = expand_dims(base, axis)
+    result = call(np.power, base, linspace(start, stop, num, endpoint, axis=axis))
+    return result if dtype is None else convert(result, dtype_argument(dtype))
+
+
+@implements(np.geomspace)
+def geomspace(
+    start: Array,
+    stop: Array,
+    num: Any = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """`numpy.geomspace`: numbers with equal quotients. A traced bound that is zero gives NaN, where
+    NumPy raises."""
+    number = index_of(num)
+    first, last = as_array(start), as_array(stop)
+    for bound in (first, last):
+        if not isinstance(bound, Tracer) and np.any(bound == 0):
+            raise located(ValueError, "Geometric sequence cannot include zero")
+    zero = () if dtype is None else (np.zeros((), dtype),)
+    computed = result_dtype(first, last, float(number), *zero)
+    wanted = computed if dtype is None else dtype_argument(dtype)
+    first, last = convert(first, computed), convert(last, computed)
+    sign = call(np.sign, first)
+    first, last = call(np.divide, first, sign), call(np.divide, last, sign)
+    bounds = [call(np.log10, v) for v in (first, last)]
+    result = logspace(bounds[0], bounds[1], number, endpoint, 10.0, computed)
+    result = _with_ends(result, first, last if endpoint else None)
+    result = call(np.multiply, result, sign)
+    return convert(moveaxis(result, 0, axis) if axis != 0 else result, wanted)
+
+
+def _with_ends(x: Any, first: Any, last: Any) -> Any:
+    """The sequence with exact ends: powers of logarithms are rounded."""
+    size, shape = x.shape[0], x.shape[1:]
+    if size == 0:
+        return x
+    ends = [
+        None if v is None else broadcast_in_dim(v, (1, *shape), _behind(v, len(shape)))
+        for v in (first, last if size > 1 else None)
+    ]
+    parts = [ends[0], slice_axis(x, 0, 1, size if ends[1] is None else size - 1), ends[1]]
+    return concatenate([p for p in parts if p is not None], 0)
+
+
+def _behind(x: Any, ndim: int) -> range:
+    """The places of an array's axes behind a new one, aligned at the end."""
+    return range(1 + ndim - x.ndim, 1 + ndim)
+
+
+# --------------------------------------------------------------------------------------- brackets
+
+
+class Joined:
+    """`numpy.r_` and `numpy.c_`: slices, numbers and arrays in brackets, joined along an axis."""
+
+    def __init__(self, plain: Any, axis: int, ndmin: int, moved: int) -> None:
+        self.plain = plain
+        self.axis, self.ndmin, self.moved = axis, ndmin, moved
+
+    def __getitem__(self, key: Any) -> Any:
+        """What the brackets hold, joined."""
+        if not has_tracer(key):
+            return self.plain[key]
+        parts = list(key) if isinstance(key, tuple) else [key]
+        axis, ndmin, moved = self.axis, self.ndmin, self.moved
+        if isinstance(parts[0], str):
+            axis, ndmin, moved = self._directive(parts.pop(0))
+        arrays = [self._part(p, ndmin, moved) for p in parts]
+        # Numbers are weak, as they were before they became arrays.
+        kinds = [p if _is_scalar(p) else a for p, a in zip(parts, arrays, strict=True)]
+        dtype = result_dtype(*kinds)
+        return concatenate([convert(a, dtype) for a in arrays], axis)
+
+    def _directive(self, text: str) -> tuple[int, int, int]:
+        try:
+            numbers = [int(n) for n in text.split(",")]
+        except ValueError:
+            raise located(ValueError, f"unknown special directive {text!r}") from None
+        axis, ndmin, moved = (*numbers, *(self.axis, self.ndmin, self.moved)[len(numbers) :])
+        return axis, ndmin, moved
+
+    def _part(self, part: Any, ndmin: int, moved: int) -> Any:
+        x = as_array(self.plain[part]) if isinstance(part, slice) else as_array(part)
+        missing = ndmin - x.ndim if not isinstance(part, slice) else ndmin - 1
+        if isinstance(part, slice):
+            x = as_array(np.asarray(x).reshape(-1))
+        if missing <= 0:
+            return x
+        ndim = x.ndim + missing
+        first = moved if moved >= 0 else missing + 1 + moved
+        places = range(first, first + x.ndim)
+        shape = [1] * ndim
+        for place, size in zip(places, x.shape, strict=True):
+            shape[place] = size
+        return broadcast_in_dim(x, tuple(shape), places)
+
+
+def _is_scalar(part: Any) -> bool:
+    return not isinstance(part, slice) and as_array(part).ndim == 0
+
+
+r_ = Joined(np.r_, 0, 1, -1)
+c_ = Joined(np.c_, -1, 2, 0)

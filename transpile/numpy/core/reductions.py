@@ -1,0 +1,413 @@
+"""Reductions, scans and statistics along axes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Shape, product
+from transpile.ir.graph import Const
+from transpile.ir.primitive import Primitive
+from transpile.ir.types import (
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    check_dtype,
+    kind_letter,
+    real_dtype,
+)
+from transpile.numpy.core.promotion import (
+    NOTHING,
+    Array,
+    DType,
+    NumpyErrors,
+    add_methods,
+    as_array,
+    axes_of,
+    axis_of,
+    broadcast_in_dim,
+    cast,
+    convert,
+    dimension_value,
+    fill,
+    fit,
+    implements,
+    is_empty,
+    refuse,
+    reshape_to,
+    strengthen,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.ufuncs import call
+from transpile.primitives import elementwise
+from transpile.primitives import reductions as rows
+from transpile.trace.trace import bind
+
+
+@lru_cache(maxsize=256)
+def _accumulator(function: Any, dtype: DType, asked: Any) -> DType:
+    """The dtype in which NumPy sums (and so on) an array of a dtype: it is asked."""
+    found: DType = function(np.ones(1, dtype), dtype=asked).dtype
+    return found
+
+
+def accumulator(function: Any, dtype: DType, asked: Any) -> DType:
+    """The supported dtype of a reduction's result."""
+    with NumpyErrors():
+        asked = None if asked is None or asked is NOTHING else np.dtype(asked)
+        found: DType = _accumulator(function, dtype, asked)
+    with NumpyErrors():
+        return check_dtype(found, "the result")
+
+
+def is_given(value: Any) -> bool:
+    """Tell whether an optional argument was given."""
+    return value is not None and value is not NOTHING
+
+
+def keep_dimensions(result: Any, shape: Shape, axes: tuple[int, ...], keepdims: Any) -> Any:
+    """The result of a reduction over axes of shape, with axes of size 1 where they are kept."""
+    if not keepdims or keepdims is NOTHING:
+        return result
+    kept = tuple(1 if a in axes else d for a, d in enumerate(shape))
+    return broadcast_in_dim(result, kept, [a for a in range(len(shape)) if a not in axes])
+
+
+def reduce_axes(row: Primitive, x: Any, axes: tuple[int, ...]) -> Any:
+    """Apply a reduction's row; over no axes it is the array itself."""
+    return bind(row, x, axes=tuple(sorted(axes))) if axes else x
+
+
+def mask_of(where: Any) -> Any:
+    """The mask of an argument `where`; None where all elements count. NumPy reads None as False."""
+    if where is True or where is NOTHING:
+        return None
+    return as_array(False if where is None else where)
+
+
+def masked(x: Any, where: Any, other: Any) -> Any:
+    """The elements where a mask holds, and another value elsewhere."""
+    mask = mask_of(where)
+    if mask is None:
+        return x
+    with NumpyErrors():
+        np.broadcast_to(np.empty(x.shape), np.broadcast_shapes(x.shape, mask.shape))
+    test = fit(mask, x.shape, BOOL)
+    return bind(elementwise.select, test, x, fit(np.asarray(other), x.shape, x.dtype))
+
+
+# ----------------------------------------------------------------------------- sum, prod, any, all
+
+
+def _fold(
+    function: Any, a: Array, axis: Any, dtype: DType, keepdims: Any, initial: Any, where: Any
+) -> Any:
+    """A reduction that has an identity."""
+    row, row_of_bool, combine, identity = _FOLDS[function]
+    x = convert(as_array(a), dtype)
+    axes = axes_of(axis, x.ndim)
+    x = masked(x, where, identity)
+    result = reduce_axes(row_of_bool if dtype == BOOL else row, x, axes)
+    if not axes and function is np.sum and kind_letter(dtype) in "fc":
+        result = call(np.add, result, 0)  # a sum of one element starts at 0.0, too
+    if is_given(initial):
+        result = convert(call(combine, result, convert(as_array(initial), dtype)), dtype)
+    result = keep_dimensions(result, x.shape, axes, keepdims)
+    return strengthen(result)
+
+
+_FOLDS: dict[Any, tuple[Any, Primitive, Any, Any]] = {
+    np.sum: (rows.reduce_sum, rows.reduce_or, np.add, 0),
+    np.prod: (rows.reduce_prod, rows.reduce_and, np.multiply, 1),
+    np.any: (rows.reduce_or, rows.reduce_or, np.logical_or, False),
+    np.all: (rows.reduce_and, rows.reduce_and, np.logical_and, True),
+}
+
+
+@implements(np.sum)
+def sum(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.sum`."""
+    refuse("sum", out=out)
+    x = as_array(a)
+    found = accumulator(np.sum, x.dtype, dtype)
+    return _fold(np.sum, x, axis, found, keepdims, initial, where)
+
+
+@implements(np.prod)
+def prod(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.prod`."""
+    refuse("prod", out=out)
+    x = as_array(a)
+    found = accumulator(np.prod, x.dtype, dtype)
+    return _fold(np.prod, x, axis, found, keepdims, initial, where)
+
+
+@implements(np.any)
+def any(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.any`."""
+    refuse("any", out=out)
+    return _fold(np.any, a, axis, BOOL, keepdims, None, where)
+
+
+@implements(np.all)
+def all(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.all`."""
+    refuse("all", out=out)
+    return _fold(np.all, a, axis, BOOL, keepdims, None, where)
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Array, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """`numpy.count_nonzero`."""
+    return sum(convert(as_array(a), BOOL), axis, keepdims=keepdims)
+
+
+# -------------------------------------------------------------------------------- extreme values
+
+
+def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+    x = as_array(a)
+    axes = axes_of(axis, x.ndim)
+    row, ufunc = _EXTREMES[name]
+    chosen = mask_of(where) is not None
+    if chosen and not is_given(initial):
+        raise located(
+            ValueError,
+            f"reduction operation '{name}' does not have an identity, so to "
+            "use a where mask one has to specify 'initial'",
+        )
+    left = tuple(d for i, d in enumerate(x.shape) if i not in axes)
+    if is_empty(x.shape):
+        if not is_given(initial) and 0 in [x.shape[i] for i in axes]:
+            raise located(
+                ValueError, f"zero-size array to reduction operation {name} which has no identity"
+            )
+        result = fill(initial if is_given(initial) else 0, left, x.dtype)
+    else:
+        if chosen:
+            x = masked(x, where, convert(as_array(initial), x.dtype))
+        result = reduce_axes(row, x, axes)
+        if is_given(initial):
+            result = call(ufunc, result, convert(as_array(initial), x.dtype))
+    return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
+
+
+_EXTREMES = {"maximum": (rows.reduce_max, np.maximum), "minimum": (rows.reduce_min, np.minimum)}
+
+
+@implements(np.max, np.amax)
+def max(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.max`."""
+    refuse("max", out=out)
+    return _extreme("maximum", a, axis, keepdims, initial, where)
+
+
+@implements(np.min, np.amin)
+def min(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.min`."""
+    refuse("min", out=out)
+    return _extreme("minimum", a, axis, keepdims, initial, where)
+
+
+@implements(np.ptp)
+def ptp(a: Array, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> Any:
+    """`numpy.ptp`."""
+    refuse("ptp", out=out)
+    return call(np.subtract, max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+
+
+def _position(row: Primitive, a: Array, axis: Any, out: Any, keepdims: Any) -> Any:
+    refuse(row.name, out=out)
+    x = as_array(a)
+    shape = x.shape
+    if axis is None:
+        axes = tuple(range(x.ndim))
+        x, axis = reshape_to(x, (product(shape),)), 0
+    else:
+        axes = (axis_of(axis, x.ndim),)
+        (axis,) = axes
+    left = x.shape[:axis] + x.shape[axis + 1 :]
+    if x.shape[axis] == 0:
+        raise located(ValueError, f"attempt to get {row.name} of an empty sequence")
+    result = fill(0, left, INT64) if is_empty(left) else bind(row, x, axis=axis)
+    return keep_dimensions(result, shape, axes, keepdims)
+
+
+@implements(np.argmax)
+def argmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+    """`numpy.argmax`: of the first maximum, or of the first NaN."""
+    return _position(rows.argmax, a, axis, out, keepdims)
+
+
+@implements(np.argmin)
+def argmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+    """`numpy.argmin`: of the first minimum, or of the first NaN."""
+    return _position(rows.argmin, a, axis, out, keepdims)
+
+
+# ----------------------------------------------------------------------------------- statistics
+
+
+def _count(shape: Shape, axes: tuple[int, ...], where: Any) -> Any:
+    """How many elements go into each result: an int, or an array where a mask decides."""
+    if where is None:
+        raise located(TypeError, "where=None is no mask of which elements to count")
+    mask = mask_of(where)
+    if mask is not None:
+        mask = fit(mask, shape, BOOL)
+        mask = fill(mask.value, shape, BOOL) if isinstance(mask, Const) else mask
+        return sum(mask, axes)
+    return dimension_value(product(shape[a] for a in axes))
+
+
+def divided(total: Any, count: Any) -> Any:
+    """The total by a number of elements, in the total's dtype. NumPy divides by an int64, which is
+    more exact than a number that the dtype does not hold; where it holds it the bits are the same.
+    """
+    if type(count) is int and np.real(cast(count, total.dtype)).item() == count:
+        return convert(call(np.divide, total, count), total.dtype)
+    return convert(call(np.divide, total, strengthen(count)), total.dtype)
+
+
+def _mean_dtype(dtype: DType, asked: Any) -> DType:
+    if is_given(asked):
+        return accumulator(np.sum, dtype, asked)
+    return FLOAT64 if dtype.kind in "biu" else dtype
+
+
+@implements(np.mean)
+def mean(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.mean`."""
+    refuse("mean", out=out)
+    x = as_array(a)
+    axes = axes_of(axis, x.ndim)
+    found = _mean_dtype(x.dtype, dtype)
+    # NumPy divides the sum of float16 before it is rounded, which the sum may be too large for.
+    wide = FLOAT32 if x.dtype == found == FLOAT16 and not is_given(dtype) else found
+    total = _fold(np.sum, x, axes, wide, False, None, where)
+    result = convert(divided(total, _count(x.shape, axes, where)), found)
+    return keep_dimensions(result, x.shape, axes, keepdims)
+
+
+@implements(np.var)
+def var(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
+) -> Any:
+    """`numpy.var`, in two passes as NumPy computes it."""
+    refuse("var", out=out)
+    if correction is not NOTHING:
+        if ddof != 0:
+            raise located(ValueError, "ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    x = as_array(a)
+    axes = axes_of(axis, x.ndim)
+    found = _mean_dtype(x.dtype, dtype)
+    count = _count(x.shape, axes, where)
+    if mean is NOTHING:
+        total = _fold(np.sum, x, axes, found, False, None, where)
+        mean = keep_dimensions(divided(total, count), x.shape, axes, True)
+    deviation = call(np.subtract, x, mean)
+    if deviation.dtype.kind == "c":
+        parts = [bind(part, deviation) for part in (elementwise.real, elementwise.imag)]
+        squares = call(np.add, *[bind(elementwise.square, p) for p in parts])
+    else:
+        squares = bind(elementwise.square, deviation)
+    total = _fold(np.sum, squares, axes, real_dtype(found), False, None, where)
+    result = divided(total, _degrees_of_freedom(count, ddof))
+    return keep_dimensions(result, x.shape, axes, keepdims)
+
+
+def _degrees_of_freedom(count: Any, ddof: Any) -> Any:
+    if isinstance(count, int):
+        return count - ddof if count > ddof else 0
+    return call(np.maximum, call(np.subtract, count, ddof), 0)
+
+
+@implements(np.std)
+def std(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
+) -> Any:
+    """`numpy.std`: the square root of the variance."""
+    refuse("std", out=out)
+    variance = var(
+        a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
+    )
+    return call(np.sqrt, variance)
+
+
+add_methods(np.sum, np.prod, np.any, np.all, np.max, np.min, np.argmax, np.argmin, np.mean, np.var)
+add_methods(np.std)

@@ -1,0 +1,103 @@
+"""Scans: cumsum, cumprod, and those of the array API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import product
+from transpile.ir.primitive import Primitive
+from transpile.numpy.core.promotion import (
+    Array,
+    add_methods,
+    as_array,
+    axis_of,
+    concatenate_along,
+    convert,
+    fill,
+    implements,
+    refuse,
+    reshape_to,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import accumulator
+from transpile.primitives import reductions as rows
+from transpile.trace.trace import bind
+
+# ---------------------------------------------------------------------------------------- scans
+
+
+def scan(row: Primitive, x: Any, axis: Any) -> Any:
+    """Apply a scan's row along an axis; None flattens first."""
+    if axis is None:
+        x, axis = reshape_to(x, (product(x.shape),)), 0
+    elif x.ndim == 0:
+        number = axis_of(axis, 1)
+        return bind(row, reshape_to(x, (1,)), axis=number, reverse=False)
+    return bind(row, x, axis=axis_of(axis, x.ndim), reverse=False)
+
+
+@implements(np.cumsum)
+def cumsum(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """`numpy.cumsum`."""
+    refuse("cumsum", out=out)
+    x = as_array(a)
+    return scan(rows.cumsum, convert(x, accumulator(np.cumsum, x.dtype, dtype)), axis)
+
+
+@implements(np.cumprod)
+def cumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """`numpy.cumprod`."""
+    refuse("cumprod", out=out)
+    x = as_array(a)
+    return scan(rows.cumprod, convert(x, accumulator(np.cumprod, x.dtype, dtype)), axis)
+
+
+def _cumulative(function: Any, x: Array, axis: Any, dtype: Any, initial: bool) -> Any:
+    """The scan of the array API: of several axes one must be named."""
+    value = as_array(x)
+    if value.ndim == 0:
+        value = reshape_to(value, (1,))
+    if axis is None and value.ndim != 1:
+        raise located(ValueError, "axis must be specified for arrays of more than one dimension")
+    number = axis_of(0 if axis is None else axis, value.ndim)
+    result = function(value, number, dtype)
+    if not initial:
+        return result
+    shape = (*value.shape[:number], 1, *value.shape[number + 1 :])
+    begin = fill(0 if function is cumsum else 1, shape, result.dtype)
+    return concatenate_along([begin, result], number)
+
+
+@implements(getattr(np, "cumulative_sum", None))  # since NumPy 2.1
+def cumulative_sum(
+    x: Array,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
+    """`numpy.cumulative_sum`."""
+    refuse("cumulative_sum", out=out)
+    return _cumulative(cumsum, x, axis, dtype, include_initial)
+
+
+@implements(getattr(np, "cumulative_prod", None))  # since NumPy 2.1
+def cumulative_prod(
+    x: Array,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
+    """`numpy.cumulative_prod`."""
+    refuse("cumulative_prod", out=out)
+    return _cumulative(cumprod, x, axis, dtype, include_initial)
+
+
+add_methods(np.cumsum, np.cumprod)

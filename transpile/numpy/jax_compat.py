@@ -1,0 +1,284 @@
+"""What `jax.numpy` has beyond NumPy: further arguments, functions that give new arrays where NumPy
+changes one, and `frompyfunc` as functions of traced values.
+
+Arguments that choose between algorithms, or that promise something about values, change nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import broadcast_shapes
+from transpile.numpy.core.promotion import EXPORTS, Array, axis_of
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.at import at
+from transpile.trace.tracer import Tracer
+
+Function = Callable[..., Any]
+
+
+def _array(value: Any) -> Any:
+    return value if isinstance(value, Tracer) else np.asarray(value)
+
+
+# ---------------------------------------------------------------------------- further arguments
+
+_PRODUCTS = ("dot", "inner", "matmul", "tensordot", "vdot", "einsum", "vecdot", "matvec", "vecmat")
+_IGNORED = {
+    "delete": ("assume_unique_indices",),
+    "digitize": ("method",),
+    "isin": ("method",),
+    "searchsorted": ("method",),
+    "polyval": ("unroll",),
+    "roots": ("strip_zeros",),
+    "polymul": ("trim_leading_zeros",),
+    "polydiv": ("trim_leading_zeros",),
+}
+
+
+def _numpys(name: str) -> Any:
+    """The function of the namespace for NumPy's function of that name."""
+    return EXPORTS.get(name) or getattr(np, name)
+
+
+def _with_precision(name: str) -> Function:
+    """A product that takes `precision`, which changes nothing, and `preferred_element_type`, the
+    dtype that it is computed in."""
+
+    @functools.wraps(_numpys(name))
+    def product(
+        *args: Any,
+        precision: Any = None,
+        preferred_element_type: Any = None,
+        out_sharding: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        if preferred_element_type is not None:
+            args = tuple(
+                _array(v).astype(preferred_element_type) if _is_array(v) else v for v in args
+            )
+        return _numpys(name)(*args, **kwargs)
+
+    return product
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Tracer | np.ndarray | np.generic | list)
+
+
+def _without(name: str, ignored: Sequence[str]) -> Function:
+    """A function that takes arguments which change nothing."""
+
+    @functools.wraps(_numpys(name))
+    def function(*args: Any, **kwargs: Any) -> Any:
+        kept = {k: v for k, v in kwargs.items() if k not in ignored}
+        return _numpys(name)(*args, **kept)
+
+    return function
+
+
+def _with_dtype(name: str) -> Function:
+    """A function whose result has the `dtype` that is asked for."""
+
+    @functools.wraps(_numpys(name))
+    def function(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        found = _numpys(name)(*args, **kwargs)
+        return found if dtype is None else found.astype(dtype)
+
+    return function
+
+
+_WITH_DTYPE = ("argsort", "dstack", "ravel_multi_index")
+_IN_PLACE = ("fill_diagonal", "place", "put", "put_along_axis")
+
+
+@functools.wraps(np.take)
+def take(
+    a: Array,
+    indices: Array,
+    axis: Any = None,
+    out: Any = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
+    """`numpy.take`, in JAX's modes too: `fill` gives `fill_value` for what is not there, by default
+    NaN or the extreme integer, and `promise_in_bounds` says that all is."""
+    if mode is None and fill_value is None:
+        return _numpys("take")(a, indices, axis, out)
+    if mode in ("raise", "clip", "wrap"):
+        return _numpys("take")(a, indices, axis, out, mode)
+    x = _array(a)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    key = (*[slice(None)] * axis_of(axis, x.ndim), _array(indices))
+    return at(x)[key].get(mode="fill" if mode is None else mode, fill_value=fill_value)
+
+
+@functools.wraps(np.take_along_axis)
+def take_along_axis(
+    arr: Array,
+    indices: Array,
+    axis: Any = -1,
+    mode: str | None = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    """`numpy.take_along_axis`, in the modes of `take`."""
+    if mode is None and fill_value is None:
+        return _numpys("take_along_axis")(arr, indices, axis)
+    x, places = _array(arr), _array(indices)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    number = axis_of(axis, x.ndim)
+    shape = broadcast_shapes([(*x.shape[:number], 1, *x.shape[number + 1 :]), tuple(places.shape)])
+    if not wrap_negative_indices:  # then they are out of range
+        places = np.where(places < 0, x.shape[number], places)
+    sizes: list[Any] = list(shape)
+    grid: list[Any] = [
+        np.arange(sizes[k]).reshape([-1 if j == k else 1 for j in range(x.ndim)])
+        for k in range(x.ndim)
+    ]
+    grid[number] = places
+    return at(x)[tuple(grid)].get(mode="fill" if mode is None else mode, fill_value=fill_value)
+
+
+# ------------------------------------------------------------------- new arrays in place of changes
+
+
+def _new(name: str) -> Function:
+    """A function that changes its first argument as NumPy's does, or with `inplace=False` gives a
+    changed copy."""
+
+    @functools.wraps(_numpys(name))
+    def function(arr: Array, *args: Any, inplace: bool = True, **kwargs: Any) -> Any:
+        if inplace:
+            return _numpys(name)(arr, *args, **kwargs)
+        changed = _array(arr).copy()
+        _numpys(name)(changed, *args, **kwargs)
+        return changed
+
+    return function
+
+
+# ---------------------------------------------------------------------------- functions of scalars
+
+
+class ufunc:  # the name is JAX's
+    """A function of scalars as one of arrays, whose shapes broadcast: what `frompyfunc` gives."""
+
+    def __init__(
+        self, func: Function, nin: int, nout: int, *, identity: Any = None, name: str | None = None
+    ) -> None:
+        if not callable(func):
+            raise located(TypeError, f"func must be a callable; got {func!r}")
+        self.func, self.nin, self.nout, self.identity = func, int(nin), int(nout), identity
+        self.nargs = self.nin + self.nout
+        self.__name__ = name or str(getattr(func, "__name__", "ufunc"))
+        self._apply = EXPORTS["vectorize"](func)
+
+    def __repr__(self) -> str:
+        return f"<transpile.numpy.ufunc {self.__name__!r}>"
+
+    def __call__(self, *args: Array) -> Any:
+        """The function of each element."""
+        if len(args) != self.nin:
+            raise located(
+                TypeError,
+                f"{self.__name__}() takes {self.nin} positional arguments but {len(args)} were "
+                "given",
+            )
+        return self._apply(*args)
+
+    def _check_binary(self, method: str) -> None:
+        if self.nin != 2 or self.nout != 1:
+            raise located(
+                ValueError, f"{method} only supported for binary functions with one output"
+            )
+
+    def reduce(
+        self,
+        a: Array,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """The elements along an axis, combined from the first on; where `where` holds."""
+        self._check_binary("reduce")
+        x = _array(a) if dtype is None else _array(a).astype(dtype)
+        if axis is None:
+            shape = (1,) * x.ndim
+            x, axis = x.reshape(-1), 0
+            found = self.reduce(x, 0, None, None, False, initial, where)
+            return np.reshape(found, shape) if keepdims else found
+        number = axis_of(axis, x.ndim)
+        total = self.identity if initial is None else initial
+        if where is not None and total is None:
+            raise located(ValueError, "reduce with where needs an identity or initial")
+        if where is not None:
+            where = np.broadcast_to(_array(where), x.shape)
+        for k in range(x.shape[number]):
+            part = np.take(x, k, number)
+            step = part if total is None else self(total, part)
+            total = step if where is None else np.where(np.take(where, k, number), step, total)
+        if total is None:
+            raise located(
+                ValueError,
+                f"zero-size array to reduction operation {self.__name__} which has no identity",
+            )
+        rest = (*x.shape[:number], *x.shape[number + 1 :])
+        total = np.broadcast_to(_array(total), rest)
+        return np.expand_dims(total, number) if keepdims else total
+
+    def accumulate(self, a: Array, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        """For each element along an axis what those up to it combine to."""
+        self._check_binary("accumulate")
+        x = _array(a) if dtype is None else _array(a).astype(dtype)
+        number = axis_of(axis, x.ndim)
+        parts = [np.take(x, k, number) for k in range(x.shape[number])]
+        for k in range(1, len(parts)):
+            parts[k] = self(parts[k - 1], parts[k])
+        return np.stack(parts, number) if parts else x
+
+    def outer(self, A: Array, B: Array, /) -> Any:
+        """The function of every pair of elements."""
+        self._check_binary("outer")
+        x, y = _array(A), _array(B)
+        return self(x.reshape(*x.shape, *[1] * y.ndim), y)
+
+    def at(self, a: Array, indices: Any, b: Array | None = None, /, *, inplace: bool = True) -> Any:
+        """The array with the function applied to the elements at indices; `inplace` must be False.
+        Of indices that are there twice only one counts."""
+        if inplace:
+            raise located(NotImplementedError, "ufunc.at: only inplace=False is supported")
+        chosen = _array(a)[indices]
+        values = self(chosen) if b is None else self(chosen, b)
+        return at(_array(a))[indices].set(values)
+
+
+def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A function of scalars as one of arrays, with the methods of a ufunc. It is traced, so that it
+    runs on all elements at once."""
+    return ufunc(func, nin, nout, identity=identity)
+
+
+def __getattr__(name: str) -> Any:
+    """A function of the namespace by its name: made when it is used for the first time."""
+    if name in _PRODUCTS:
+        return _with_precision(name)
+    if name in _IGNORED:
+        return _without(name, _IGNORED[name])
+    if name in _WITH_DTYPE:
+        return _with_dtype(name)
+    if name in _IN_PLACE:
+        return _new(name)
+    raise AttributeError(f"module 'transpile.numpy.jax_compat' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Products, polynomials, statistics, special functions."""

@@ -1,0 +1,93 @@
+"""Bits packed into bytes, and unpacked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import BOOL
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    axis_of,
+    broadcast_in_dim,
+    concatenate_along,
+    convert,
+    fill,
+    implements,
+    index_of,
+    reshape_to,
+    slice_axis,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.shapes import ravel
+from transpile.numpy.core.ufuncs import call
+
+UINT8 = np.dtype("uint8")
+_ORDERS = {"big": np.arange(7, -1, -1, dtype=UINT8), "little": np.arange(8, dtype=UINT8)}
+
+
+def _shifts(bitorder: str) -> Any:
+    """By how many places each of eight bits is shifted."""
+    if bitorder not in _ORDERS:
+        raise located(ValueError, "'order' must be either 'little' or 'big'")
+    return _ORDERS[bitorder]
+
+
+@implements(np.packbits)
+def packbits(a: Array, /, axis: Any = None, bitorder: str = "big") -> Any:
+    """`numpy.packbits`: eight truth values make a byte, zeros fill up the last one."""
+    x = as_array(a)
+    shifts = _shifts(bitorder)
+    if x.dtype.kind not in "biu":
+        raise located(TypeError, "Expected an input array of integer or boolean data type")
+    if axis is None:
+        x, axis = ravel(x), 0
+    elif x.ndim == 0:
+        x = ravel(x)
+    number = axis_of(axis, x.ndim)
+    size = x.shape[number]
+    count = -(-size // 8)
+    bits = convert(convert(x, BOOL), UINT8)
+    if 8 * count != size:
+        rest = (*x.shape[:number], 8 * count - size, *x.shape[number + 1 :])
+        bits = concatenate_along([bits, fill(0, rest, UINT8)], number)
+    bits = reshape_to(bits, (*x.shape[:number], count, 8, *x.shape[number + 1 :]))
+    shifts = broadcast_in_dim(shifts, (8, *[1] * (x.ndim - number - 1)), (0,))
+    return sum(call(np.left_shift, bits, shifts), number + 1, UINT8)
+
+
+@implements(np.unpackbits)
+def unpackbits(a: Array, /, axis: Any = None, count: Any = None, bitorder: str = "big") -> Any:
+    """`numpy.unpackbits`; `count` cuts off, or appends zeros."""
+    x = as_array(a)
+    shifts = _shifts(bitorder)
+    if x.dtype != UINT8:
+        raise located(TypeError, "Expected an input array of unsigned byte data type")
+    if axis is None:
+        x, axis = ravel(x), 0
+    elif x.ndim == 0:
+        x = ravel(x)
+    number = axis_of(axis, x.ndim)
+    before, after = x.shape[:number], x.shape[number + 1 :]
+    size = x.shape[number]
+    wide = broadcast_in_dim(
+        x, (*before, size, 1, *after), [k for k in range(x.ndim + 1) if k != number + 1]
+    )
+    shifts = broadcast_in_dim(shifts, (8, *[1] * len(after)), (0,))
+    bits = call(np.bitwise_and, call(np.right_shift, wide, shifts), np.uint8(1))
+    bits = reshape_to(bits, (*before, 8 * size, *after))
+    if count is None:
+        return bits
+    wanted = index_of(count)
+    if wanted < 0:
+        wanted += 8 * size
+        if wanted < 0:
+            raise located(
+                ValueError, f"-ve count {count} is too large for an array of {8 * size} bits"
+            )
+    if wanted <= 8 * size:
+        return slice_axis(bits, number, 0, wanted)
+    return concatenate_along([bits, fill(0, (*before, wanted - 8 * size, *after), UINT8)], number)

@@ -1,0 +1,217 @@
+"""Differences, gradients and integrals of sampled values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import BOOL, FLOAT64
+from transpile.numpy.core.promotion import (
+    NOTHING,
+    Array,
+    as_array,
+    as_operand,
+    axes_of,
+    axis_of,
+    broadcast_in_dim,
+    convert,
+    implements,
+    shape_of,
+    slice_axis,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.ufuncs import call
+from transpile.trace.tracer import Tracer
+
+
+@implements(np.diff)
+def diff(
+    a: Array, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING
+) -> Any:
+    """`numpy.diff`: the differences of neighbours, n times."""
+    x = as_array(a)
+    if n == 0:
+        return x
+    if n < 0:
+        raise located(ValueError, f"order must be non-negative but got {n!r}")
+    if x.ndim == 0:
+        raise located(ValueError, "diff requires input that is at least one dimensional")
+    number = axis_of(axis, x.ndim)
+    x = _extended(x, number, prepend, append)
+    ufunc = np.not_equal if x.dtype == BOOL else np.subtract
+    for _ in range(n):
+        size = x.shape[number]
+        if size == 0:
+            return x
+        x = call(ufunc, slice_axis(x, number, 1, size), slice_axis(x, number, 0, size - 1))
+    return x
+
+
+def _extended(x: Any, axis: int, before: Any, after: Any) -> Any:
+    parts = []
+    for part in (before, after):
+        if part is NOTHING:
+            continue
+        array = as_array(part)
+        if array.ndim == 0:
+            shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+            array = np.broadcast_to(array, shape)
+        parts.append((part is before, array))
+    if not parts:
+        return x
+    first = [array for is_first, array in parts if is_first]
+    last = [array for is_first, array in parts if not is_first]
+    return np.concatenate([*first, x, *last], axis=axis)
+
+
+def _middle(x: Any, axis: int, start: int, stop: int) -> Any:
+    """The elements from start up to size + stop along an axis."""
+    return slice_axis(x, axis, start, x.shape[axis] + stop)
+
+
+@implements(np.gradient)
+def gradient(f: Array, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
+    """`numpy.gradient`: central differences, one-sided at the ends; steps are numbers, or the
+    positions along an axis."""
+    x = as_array(f)
+    axes = axes_of(axis, x.ndim)
+    if len(varargs) not in (0, 1, len(axes)):
+        raise located(TypeError, "invalid number of arguments")
+    given = [as_operand(v) for v in varargs]
+    if len(given) == 1 and len(shape_of(given[0])) == 0:
+        given = given * len(axes)
+    steps = given or [1.0] * len(axes)
+    if len(steps) != len(axes):
+        raise located(TypeError, "invalid number of arguments")
+    if edge_order not in (1, 2):
+        raise located(ValueError, "'edge_order' greater than 2 not supported")
+    if x.dtype.kind in "iu":  # of bools NumPy takes no differences
+        x = convert(x, FLOAT64)
+    results = [
+        _derivative(x, i, _widths(step, x.shape[i]), edge_order)
+        for i, step in zip(axes, steps, strict=True)
+    ]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _widths(step: Any, size: Any) -> Any:
+    """A step, or for the positions of points the distances of neighbours."""
+    ndim = len(shape_of(step))
+    if ndim == 0:
+        return step
+    if ndim > 1:
+        raise located(ValueError, "distances must be either scalars or 1d")
+    if step.shape[0] != size:
+        raise located(
+            ValueError, "when 1d, distances must match the length of the corresponding dimension"
+        )
+    if step.dtype.kind in "iu":
+        step = convert(step, FLOAT64)
+    widths = diff(step)
+    if isinstance(widths, Tracer) or not (widths == widths[0]).all():
+        return widths
+    return widths[0]  # as NumPy, to the same bits
+
+
+def _derivative(x: Any, axis: int, step: Any, edge_order: int) -> Any:
+    if x.shape[axis] < edge_order + 1:
+        raise located(
+            ValueError,
+            "Shape of array too small to calculate a numerical gradient, at "
+            "least (edge_order + 1) elements are required.",
+        )
+    if len(shape_of(step)):
+        inner = _uneven(x, axis, step)
+    else:
+        twice = call(np.multiply, step, 2.0) if isinstance(step, Tracer) else 2.0 * step
+        difference = call(np.subtract, _middle(x, axis, 2, 0), _middle(x, axis, 0, -2))
+        inner = call(np.divide, difference, twice)
+    first, last = (_edge(x, axis, step, edge_order, side) for side in (0, 1))
+    return np.concatenate([convert(part, x.dtype) for part in (first, inner, last)], axis=axis)
+
+
+def _weighted(weights: Sequence[Any], parts: Sequence[Any]) -> Any:
+    terms = [call(np.multiply, w, p) for w, p in zip(weights, parts, strict=True)]
+    return functools.reduce(lambda p, q: call(np.add, p, q), terms)
+
+
+def _uneven(x: Any, axis: int, steps: Any) -> Any:
+    """The derivatives between the ends, by the parabolas through three neighbours."""
+    count = steps.shape[0]
+    shape = [1] * x.ndim
+    shape[axis] = count - 1
+    before, after = (
+        broadcast_in_dim(slice_axis(steps, 0, k, k + count - 1), tuple(shape), (axis,))
+        for k in (0, 1)
+    )
+    both = np.add(before, after)
+    weights = (
+        np.divide(np.negative(after), np.multiply(before, both)),
+        np.divide(np.subtract(after, before), np.multiply(before, after)),
+        np.divide(before, np.multiply(after, both)),
+    )
+    return _weighted(weights, [_middle(x, axis, k, k - 2) for k in range(3)])
+
+
+def _edge(x: Any, axis: int, step: Any, edge_order: int, side: int) -> Any:
+    """The one-sided derivative at the start (side 0) or the end (side 1)."""
+    size = x.shape[axis]
+    places = range(3) if side == 0 else range(size - 3, size)
+    near = [slice_axis(x, axis, k, k + 1) for k in places if 0 <= k < size]
+    is_even = len(shape_of(step)) == 0
+    if edge_order == 1:
+        a, b = near[:2] if side == 0 else near[-2:]
+        return call(np.divide, call(np.subtract, b, a), step if is_even else step[-side])
+    if is_even:
+        factors = (-1.5, 2.0, -0.5) if side == 0 else (0.5, -2.0, 1.5)
+        weights = [np.divide(factor, step) for factor in factors]
+    else:
+        weights = _edge_weights(step, side)
+    return _weighted(weights, near)
+
+
+def _edge_weights(steps: Any, side: int) -> list[Any]:
+    """The weights of three points for the derivative at the first of them, or the last."""
+    near, far = (steps[0], steps[1]) if side == 0 else (steps[-1], steps[-2])
+    both = np.add(near, far)
+    weights = [
+        np.divide(np.negative(np.add(near, both)), np.multiply(near, both)),
+        np.divide(both, np.multiply(near, far)),
+        np.divide(np.negative(near), np.multiply(far, both)),
+    ]
+    return weights if side == 0 else [np.negative(w) for w in reversed(weights)]
+
+
+@implements(np.trapezoid)
+def trapezoid(y: Array, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """`numpy.trapezoid`."""
+    values = as_array(y)
+    number = axis_of(axis, values.ndim)
+    if x is None:
+        width = as_operand(dx)
+    else:
+        positions = as_array(x)
+        if positions.ndim == 1:
+            width = diff(positions) if isinstance(positions, Tracer) else np.diff(positions)
+            shape = [1] * values.ndim
+            shape[number] = width.shape[0]
+            width = broadcast_in_dim(width, tuple(shape), (number,))
+        else:
+            width = np.diff(positions, axis=axis)
+    upper, lower = _middle(values, number, 1, 0), _middle(values, number, 0, -1)
+    areas = call(np.divide, call(np.multiply, width, call(np.add, upper, lower)), 2.0)
+    return sum(areas, number)
+
+
+@implements(np.ediff1d)
+def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Any:
+    """`numpy.ediff1d`."""
+    flat = np.ravel(ary)
+    differences = call(np.subtract, flat[1:], flat[:-1])
+    ends = [None if e is None else np.ravel(e) for e in (to_begin, to_end)]
+    parts = [p for p in (ends[0], differences, ends[1]) if p is not None]
+    return np.concatenate(parts, dtype=differences.dtype)

@@ -1,0 +1,154 @@
+"""`numpy.convolve` and `numpy.correlate`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Shape
+from transpile.ir.graph import Const
+from transpile.ir.types import BOOL, INT64, computed_dtype
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    broadcast_in_dim,
+    concatenate_along,
+    convert,
+    implements,
+    index_of,
+    reshape_to,
+    result_dtype,
+    slice_axis,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.shapes import flip
+from transpile.numpy.core.ufuncs import call
+from transpile.primitives import axes as rows
+from transpile.primitives import elementwise, reductions
+from transpile.primitives.indexing import PROMISED, gather
+from transpile.trace.trace import bind
+
+# Up to as many terms are written out; more are a sum over windows.
+WRITTEN_OUT = 16
+# Where windows have elements beyond the ends, each element is another sum.
+WRITTEN_OUT_AT_BORDER = 8
+_MODES = ("valid", "same", "full")
+
+
+def _mode(mode: Any) -> str:
+    if isinstance(mode, str):
+        if mode not in _MODES:
+            raise located(
+                ValueError, f"mode must be one of 'valid', 'same', or 'full' (got '{mode}')"
+            )
+        return mode
+    number = index_of(mode)
+    if not 0 <= number < len(_MODES):
+        raise located(ValueError, f"mode must be 0, 1 or 2, not {number}")
+    return _MODES[number]
+
+
+def _vectors(a: Array, v: Array) -> tuple[Any, Any]:
+    """Both as one-dimensional arrays of their common dtype."""
+    x, y = as_array(a), as_array(v)
+    x, y = (reshape_to(z, (1,)) if z.ndim == 0 else z for z in (x, y))
+    for z in (x, y):
+        if z.ndim > 1:
+            raise located(ValueError, "object too deep for desired array")
+    for z, name in ((x, "a"), (y, "v")):
+        if z.shape[0] == 0:
+            raise located(ValueError, f"{name} cannot be empty")
+    dtype = result_dtype(x, y)
+    return convert(x, dtype), convert(y, dtype)
+
+
+@implements(np.convolve)
+def convolve(a: Array, v: Array, mode: Any = "full") -> Any:
+    """`numpy.convolve`."""
+    x, y = _vectors(a, v)
+    if y.shape[0] > x.shape[0]:
+        x, y = y, x
+    return _exactly_correlated(x, flip(y), _mode(mode))
+
+
+@implements(np.correlate)
+def correlate(a: Array, v: Array, mode: Any = "valid") -> Any:
+    """`numpy.correlate`: the second argument conjugated."""
+    x, y = _vectors(a, v)
+    y = call(np.conjugate, y) if y.dtype.kind == "c" else y
+    if y.shape[0] > x.shape[0]:
+        return flip(_exactly_correlated(y, x, _mode(mode)))
+    return _exactly_correlated(x, y, _mode(mode))
+
+
+def _exactly_correlated(x: Any, y: Any, mode: str) -> Any:
+    """Of halves computed in float32 and rounded once, as every inner product."""
+    wide = computed_dtype(x.dtype)
+    return convert(_correlated(convert(x, wide), convert(y, wide), mode), x.dtype)
+
+
+def _correlated(x: Any, y: Any, mode: str) -> Any:
+    """The inner products of y with the windows of x, which is not shorter. What of a window lies
+    beyond the ends of x counts for nothing: 0 times an infinity would be NaN."""
+    count, length = y.shape[0], x.shape[0]
+    low, high = {
+        "valid": (0, 0),
+        "same": (count // 2, count - count // 2 - 1),
+        "full": (count - 1, count - 1),
+    }[mode]
+    parts = [_inner_products(x, y)]
+    if low:
+        parts.insert(0, _at_border(slice_axis(x, 0, 0, count - 1), y, low, low))
+    if high:
+        parts.append(_at_border(slice_axis(x, 0, length - count + 1, length), y, 0, high))
+    return concatenate_along(parts, 0)
+
+
+def _inner_products(x: Any, y: Any) -> Any:
+    """Of the windows of x that have all their elements."""
+    count = y.shape[0]
+    total = x.shape[0] - count + 1
+    if count > WRITTEN_OUT:
+        return _sum_over_windows(x, broadcast_in_dim(y, (total, count), (1,)))
+    return _written_out(x, y, 0, total)
+
+
+def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
+    """Of `total` windows of x, the first of which begins `missing` elements before x."""
+    if y.shape[0] <= WRITTEN_OUT_AT_BORDER:
+        return _written_out(x, y, missing, total)
+    zero = Const(np.zeros((), x.dtype))
+    padded = bind(rows.pad, x, zero, padding=((missing, total - missing, 0),))
+    place = _places((total, y.shape[0]))
+    inside = call(np.logical_and, place >= missing, place < missing + x.shape[0])
+    weights = broadcast_in_dim(y, place.shape, (1,))
+    return _sum_over_windows(padded, bind(elementwise.select, inside, weights, zero))
+
+
+def _written_out(x: Any, y: Any, missing: int, total: int) -> Any:
+    """Of `total` windows of x, the first of which begins `missing` elements before x."""
+    zero = np.zeros((), x.dtype)
+    result: Any = zero  # a sum starts at 0.0, which -0.0 does not change
+    for k in range(y.shape[0]):
+        first, last = max(0, missing - k), min(total, missing - k + x.shape[0])
+        if first < last:
+            window = slice_axis(x, 0, first + k - missing, last + k - missing)
+            term = call(np.multiply, window, slice_axis(y, 0, k, k + 1))
+            if last - first < total:
+                term = bind(rows.pad, term, Const(zero), padding=((first, total - last, 0),))
+            result = call(np.add, result, term)
+    return result
+
+
+def _sum_over_windows(x: Any, weights: Any) -> Any:
+    """The sums over j of x[i + j] weights[i, j]."""
+    windows = bind(gather, x, _places(weights.shape), axes=(0,), mode=PROMISED)
+    row = reductions.reduce_or if x.dtype == BOOL else reductions.reduce_sum
+    return bind(row, call(np.multiply, windows, weights), axes=(1,))
+
+
+def _places(shape: Shape) -> Any:
+    """The array [i, j] -> i + j, which is nowhere stored."""
+    first, second = (bind(rows.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
+    return bind(elementwise.add, first, second)

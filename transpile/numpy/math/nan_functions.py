@@ -1,0 +1,255 @@
+"""Reductions and scans that leave NaN out: nansum, nanmean, nanmax and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.numpy.core.elementwise import where as choose
+from transpile.numpy.core.promotion import (
+    NOTHING,
+    Array,
+    as_array,
+    axes_of,
+    broadcast_to,
+    convert,
+    implements,
+    refuse,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    divided,
+    is_given,
+    keep_dimensions,
+    mask_of,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+    var,
+)
+from transpile.numpy.core.scans import cumprod, cumsum
+from transpile.numpy.core.ufuncs import call
+from transpile.trace.tracer import UFUNC_METHODS
+
+
+def _without_nan(a: Array, other: Any) -> Any:
+    """The array with another value in the place of NaN."""
+    x = as_array(a)
+    if x.dtype.kind not in "fc":
+        return x
+    return choose(call(np.isnan, x), np.asarray(other, x.dtype), x)
+
+
+@implements(np.nansum)
+def nansum(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.nansum`: NaN counts as 0."""
+    refuse("nansum", out=out)
+    return sum(_without_nan(a, 0), axis, dtype, None, keepdims, initial, where)
+
+
+@implements(np.nanprod)
+def nanprod(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.nanprod`: NaN counts as 1."""
+    refuse("nanprod", out=out)
+    return prod(_without_nan(a, 1), axis, dtype, None, keepdims, initial, where)
+
+
+@implements(np.nancumsum)
+def nancumsum(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """`numpy.nancumsum`: NaN counts as 0."""
+    refuse("nancumsum", out=out)
+    return cumsum(_without_nan(a, 0), axis, dtype)
+
+
+@implements(np.nancumprod)
+def nancumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """`numpy.nancumprod`: NaN counts as 1."""
+    refuse("nancumprod", out=out)
+    return cumprod(_without_nan(a, 1), axis, dtype)
+
+
+def _there(x: Any, where: Any) -> Any:
+    """Where an element counts: it is not NaN, and the mask holds."""
+    there = call(np.logical_not, call(np.isnan, x))
+    mask = mask_of(where)
+    return there if mask is None else call(np.logical_and, there, broadcast_to(mask, x.shape))
+
+
+@implements(np.nanmean)
+def nanmean(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.nanmean`: over the elements that are not NaN."""
+    refuse("nanmean", out=out)
+    x = as_array(a)
+    if x.dtype.kind not in "fc":
+        return mean(x, axis, dtype, None, keepdims, where=where)
+    count = sum(_there(x, where), axis, keepdims=keepdims)
+    total = sum(_without_nan(x, 0), axis, dtype, None, keepdims, where=where)
+    return divided(total, count)
+
+
+# -------------------------------------------------------------------------------- extreme values
+
+
+def _extreme(
+    ufunc: Any, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any, worst: float
+) -> Any:
+    """The extreme of what is not NaN; NaN where nothing else is."""
+    x = as_array(a)
+    if x.dtype.kind != "f":
+        axes = axes_of(axis, x.ndim)
+        kept = keepdims is not NOTHING and keepdims
+        return UFUNC_METHODS["reduce"](
+            ufunc, x, axes, None, None, kept, initial, True if where is NOTHING else where
+        )
+    function = max if ufunc is np.fmax else min
+    axes = axes_of(axis, x.ndim)
+    there = _there(x, where)
+    if mask_of(where) is not None and not is_given(initial):
+        raise located(
+            ValueError,
+            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "
+            "where mask one has to specify 'initial'",
+        )
+    other = np.asarray(worst, x.dtype)[()]
+    best = function(choose(there, x, other), axes, initial=other if is_given(initial) else NOTHING)
+    result = choose(any(there, axes), best, x.dtype.type(np.nan))
+    if is_given(initial):
+        result = call(ufunc, result, convert(as_array(initial), x.dtype))
+    return keep_dimensions(result, x.shape, axes, keepdims)
+
+
+@implements(np.nanmax)
+def nanmax(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.nanmax`."""
+    refuse("nanmax", out=out)
+    return _extreme(np.fmax, a, axis, keepdims, initial, where, -np.inf)
+
+
+@implements(np.nanmin)
+def nanmin(
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    initial: Any = NOTHING,
+    where: Any = NOTHING,
+) -> Any:
+    """`numpy.nanmin`."""
+    refuse("nanmin", out=out)
+    return _extreme(np.fmin, a, axis, keepdims, initial, where, np.inf)
+
+
+def _position(function: Any, a: Array, axis: Any, keepdims: Any, worst: float) -> Any:
+    x = as_array(a)
+    if x.dtype.kind not in "fc":
+        return function(x, axis, None, keepdims=keepdims)
+    is_nan = call(np.isnan, x)
+    found = function(choose(is_nan, np.asarray(worst, x.dtype), x), axis, None, keepdims=keepdims)
+    nothing = all(is_nan, axis, keepdims=keepdims)
+    return choose(nothing, np.int64(-1), found)
+
+
+@implements(np.nanargmax)
+def nanargmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+    """`numpy.nanargmax`; -1 where all are NaN: NumPy raises, which a traced program cannot."""
+    refuse("nanargmax", out=out)
+    return _position(argmax, a, axis, keepdims, -np.inf)
+
+
+@implements(np.nanargmin)
+def nanargmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+    """`numpy.nanargmin`; -1 where all are NaN: NumPy raises, which a traced program cannot."""
+    refuse("nanargmin", out=out)
+    return _position(argmin, a, axis, keepdims, np.inf)
+
+
+# ------------------------------------------------------------------------------------- variances
+
+
+@implements(np.nanvar)
+def nanvar(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
+    mean: Any = NOTHING,
+    correction: Any = NOTHING,
+) -> Any:
+    """`numpy.nanvar`; NaN where no degree of freedom is left."""
+    refuse("nanvar", out=out)
+    x = as_array(a)
+    if x.dtype.kind not in "fc":
+        given = {"where": where, "mean": mean, "correction": correction}
+        return var(x, axis, dtype, None, ddof, keepdims, **given)
+    if correction is not NOTHING:
+        if ddof != 0:
+            raise located(ValueError, "ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    there = _there(x, where)
+    count = sum(there, axis, keepdims=keepdims)
+    centre = nanmean(x, axis, dtype, None, True, where=where) if mean is NOTHING else mean
+    deviation = call(np.subtract, _without_nan(x, 0), centre)
+    deviation = choose(there, deviation, np.zeros((), deviation.dtype))
+    if x.dtype.kind == "c":
+        deviation = call(np.absolute, deviation)
+    total = sum(call(np.square, deviation), axis, None, None, keepdims)
+    freedom = call(np.subtract, count, ddof)
+    result = divided(total, freedom)
+    enough = call(np.greater, freedom, 0)
+    return choose(enough, result, np.asarray(np.nan, total.dtype))
+
+
+@implements(np.nanstd)
+def nanstd(
+    a: Array,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = NOTHING,
+    **kwargs: Any,
+) -> Any:
+    """`numpy.nanstd`: the square root of `nanvar`."""
+    return call(np.sqrt, nanvar(a, axis, dtype, out, ddof, keepdims, **kwargs))

@@ -1,0 +1,89 @@
+"""Norms: of vectors, and of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import FLOAT64, real_dtype
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    axes_of,
+    convert,
+    fill,
+    implements,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import keep_dimensions, max, min, sum
+from transpile.numpy.core.ufuncs import call
+from transpile.primitives import elementwise
+from transpile.primitives.linalg import decompositions
+from transpile.trace.trace import bind
+
+
+@implements(np.linalg.norm)
+def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """`numpy.linalg.norm`."""
+    values = as_array(x)
+    if values.dtype.kind not in "fc":
+        values = convert(values, FLOAT64)
+    axes = axes_of(axis, values.ndim, "Duplicate axes given.")
+    if ord is None or (ord == 2 and len(axes) == 1) or (ord in ("fro", "f") and len(axes) == 2):
+        result = call(np.sqrt, sum(_squares(values), axes))
+    elif len(axes) == 1:
+        result = _of_vectors(values, ord, axes[0])
+    elif len(axes) == 2:
+        result = _of_matrices(values, ord, axes)
+    else:
+        raise located(ValueError, "Improper number of dimensions to norm.")
+    return keep_dimensions(result, values.shape, axes, keepdims)
+
+
+def _squares(x: Any) -> Any:
+    """The squares of absolute values."""
+    if x.dtype.kind != "c":
+        return call(np.multiply, x, x)
+    parts = (bind(part, x) for part in (elementwise.real, elementwise.imag))
+    return call(np.add, *(call(np.multiply, p, p) for p in parts))
+
+
+def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
+    if isinstance(ord, str):
+        raise located(ValueError, f"Invalid norm order '{ord}' for vectors")
+    if ord == 0:
+        size = call(np.absolute, x)
+        return sum(convert(call(np.not_equal, x, 0), size.dtype), axis)
+    size = call(np.absolute, x)
+    if ord == np.inf:
+        return max(size, axis, initial=0)
+    if ord == -np.inf:
+        return min(size, axis)
+    if ord == 1:
+        return sum(size, axis)
+    total = sum(call(np.power, size, ord), axis)
+    return call(np.power, total, np.reciprocal(ord, dtype=total.dtype))
+
+
+def _of_singular_values(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+    last = np.moveaxis(x, axes, (-2, -1))
+    if 0 in last.shape[-2:]:
+        s = fill(0, (*last.shape[:-2], 0), real_dtype(x.dtype))
+    else:
+        s = bind(decompositions.svd, last, full_matrices=False, vectors=False)
+    if ord == "nuc":
+        return sum(s, -1)
+    return max(s, -1, initial=0) if ord == 2 else min(s, -1)
+
+
+def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+    if ord in (2, -2, "nuc"):
+        return _of_singular_values(x, ord, axes)
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise located(ValueError, "Invalid norm order for matrices.")
+    rows, columns = axes if abs(ord) == 1 else axes[::-1]
+    sums = sum(call(np.absolute, x), rows, keepdims=True)
+    if ord > 0:
+        return sum(max(sums, columns, initial=0, keepdims=True), axes)
+    return sum(min(sums, columns, keepdims=True), axes)

@@ -1,0 +1,266 @@
+"""Polynomials as arrays of coefficients, the highest power first: polyadd, polymul, polyfit, ...
+
+NumPy drops leading zeros of some results; how many there are is not known while tracing, so those
+of traced coefficients stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.graph import Const
+from transpile.ir.types import FLOAT64
+from transpile.numpy.core.creation import vander
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    as_operand,
+    broadcast_in_dim,
+    concatenate_along,
+    convert,
+    fill,
+    implements,
+    index_of,
+    is_weak,
+    result_dtype,
+    slice_axis,
+    unsupported,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.shapes import atleast_1d, transpose
+from transpile.numpy.core.ufuncs import call
+from transpile.numpy.math.convolutions import convolve
+from transpile.primitives import axes as rows
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
+
+
+@implements(np.polyval)
+def polyval(p: Array, x: Array) -> Any:
+    """`numpy.polyval`, by Horner's rule."""
+    coefficients, value = as_array(p), as_operand(x)
+    shape = () if is_weak(value) else value.shape
+    result = fill(0, shape, as_array(x).dtype)
+    for k in range(coefficients.shape[0]):
+        result = call(np.add, call(np.multiply, result, value), coefficients[k])
+    return result
+
+
+def _coefficients(p: Array) -> Any:
+    x = atleast_1d(p)
+    if x.ndim > 1:
+        raise located(ValueError, "Polynomial must be 1d only.")
+    return x
+
+
+def _lengthened(x: Any, size: Any) -> Any:
+    """Zeros in front, up to a length."""
+    missing = size - x.shape[0]
+    if missing == 0:
+        return x
+    return bind(rows.pad, x, Const(np.zeros((), x.dtype)), padding=((missing, 0, 0),))
+
+
+def _aligned(a1: Array, a2: Array) -> tuple[Any, Any]:
+    x, y = atleast_1d(a1), atleast_1d(a2)
+    size = max(x.shape[0], y.shape[0])
+    return _lengthened(x, size), _lengthened(y, size)
+
+
+@implements(np.polyadd)
+def polyadd(a1: Array, a2: Array) -> Any:
+    """`numpy.polyadd`."""
+    return call(np.add, *_aligned(a1, a2))
+
+
+@implements(np.polysub)
+def polysub(a1: Array, a2: Array) -> Any:
+    """`numpy.polysub`."""
+    return call(np.subtract, *_aligned(a1, a2))
+
+
+@implements(np.polymul)
+def polymul(a1: Array, a2: Array) -> Any:
+    """`numpy.polymul`, with the leading zeros of traced coefficients."""
+    factors = []
+    for given in (a1, a2):
+        x = _coefficients(given)
+        if not isinstance(x, Tracer):
+            x = np.trim_zeros(x, "f")
+            x = np.zeros(1, x.dtype) if x.size == 0 else x
+        factors.append(x)
+    return convolve(*factors)
+
+
+@implements(np.polydiv)
+def polydiv(u: Array, v: Array) -> tuple[Any, Any]:
+    """`numpy.polydiv`: the quotient, and the remainder with its leading zeros."""
+    x, y = (call(np.add, atleast_1d(p), 0.0) for p in (u, v))
+    dtype = result_dtype(x, y)
+    rest = convert(x, dtype)
+    m, n = x.shape[0] - 1, y.shape[0] - 1
+    if m < n:
+        return fill(0, (1,), dtype), rest
+    scale = call(np.divide, 1.0, y[0])
+    factors = []
+    for k in range(m - n + 1):
+        factor = call(np.multiply, scale, slice_axis(rest, 0, 0, 1))
+        factors.append(factor)
+        head = slice_axis(rest, 0, 0, n + 1)
+        head = call(np.subtract, head, call(np.multiply, factor, y))
+        tail = slice_axis(rest, 0, n + 1, m + 1 - k)
+        rest = concatenate_along([slice_axis(head, 0, 1, n + 1), tail], 0)
+    quotient = convert(concatenate_along(factors, 0), dtype)
+    return quotient, rest if n else fill(0, (1,), dtype)
+
+
+@implements(np.polyder)
+def polyder(p: Array, m: Any = 1) -> Any:
+    """`numpy.polyder`."""
+    order = int(m)
+    if order < 0:
+        raise located(ValueError, "Order of derivative must be positive (see polyint)")
+    x = as_array(p)
+    for _ in range(order):
+        degree = x.shape[0] - 1
+        x = call(np.multiply, slice_axis(x, 0, 0, max(degree, 0)), np.arange(degree, 0, -1))
+    return x
+
+
+@implements(np.polyint)
+def polyint(p: Array, m: Any = 1, k: Any = None) -> Any:
+    """`numpy.polyint`, with the constants of integration `k`."""
+    order = int(m)
+    if order < 0:
+        raise located(ValueError, "Order of integral must be positive (see polyder)")
+    constants = np.zeros(order) if k is None else atleast_1d(k)
+    if constants.shape[0] == 1 and order > 1:
+        constants = call(np.multiply, constants, np.ones(order))
+    if constants.shape[0] < order:
+        raise located(ValueError, "k must be a scalar or a rank-1 array of length 1 or >m.")
+    x = as_array(p)
+    for step in range(order):
+        x = call(np.divide, x, np.arange(x.shape[0], 0, -1))
+        constant = slice_axis(constants, 0, step, step + 1)
+        dtype = result_dtype(x, constant)
+        x = concatenate_along([convert(x, dtype), convert(constant, dtype)], 0)
+    return x
+
+
+@implements(np.poly)
+def poly(seq_of_zeros: Array) -> Any:
+    """`numpy.poly`: the coefficients of the polynomial with these zeros, or the characteristic
+    polynomial of a matrix. Those of complex zeros stay complex, also where all come in pairs."""
+    x = atleast_1d(seq_of_zeros)
+    if x.ndim == 2 and x.shape[0] == x.shape[1] and x.shape[0] != 0:
+        x = np.linalg.eigvals(x)
+    elif x.ndim != 1:
+        raise located(ValueError, "input must be 1d or non-empty square 2d array.")
+    if x.dtype.kind not in "fc":
+        x = convert(x, FLOAT64)
+    if x.shape[0] == 0:
+        return fill(1.0, (), FLOAT64)
+    result = fill(1, (1,), x.dtype)
+    for k in range(x.shape[0]):
+        zero = np.zeros((1,), x.dtype)
+        moved = call(np.multiply, result, slice_axis(x, 0, k, k + 1))
+        result = call(
+            np.subtract,
+            np.concatenate([result, zero]),
+            np.concatenate([zero, moved]),
+        )
+    return result
+
+
+@implements(np.roots)
+def roots(p: Array) -> Any:
+    """`numpy.roots`: the eigenvalues of the companion matrix, always complex.
+
+    The first coefficient must not be zero: how many leading zeros there are would decide the shape.
+    """
+    x = atleast_1d(p)
+    if x.ndim != 1:
+        raise located(ValueError, "Input must be a rank-1 array.")
+    if x.dtype.kind not in "fc":
+        x = convert(x, FLOAT64)
+    size = x.shape[0]
+    complex_dtype = result_dtype(x, np.zeros((), "c8"))
+    if size < 2:
+        return fill(0, (0,), complex_dtype)
+    first = call(np.negative, call(np.divide, slice_axis(x, 0, 1, size), x[0]))
+    first = broadcast_in_dim(first, (1, size - 1), (1,))
+    below = np.eye(size - 2, size - 1, dtype=x.dtype)
+    return convert(np.linalg.eigvals(np.concatenate([first, below])), complex_dtype)
+
+
+@implements(np.polyfit)
+def polyfit(
+    x: Array,
+    y: Array,
+    deg: Any,
+    rcond: Any = None,
+    full: bool = False,
+    w: Any = None,
+    cov: Any = False,
+) -> Any:
+    """`numpy.polyfit`: least squares, with scaled columns."""
+    degree = index_of(deg)
+    points, values = (call(np.add, as_array(v), 0.0) for v in (x, y))
+    _check_fit(points, values, degree)
+    if rcond is None:
+        rcond = points.shape[0] * float(np.finfo(points.dtype).eps)
+    matrix = vander(points, degree + 1)
+    if w is not None:
+        weights = call(np.add, as_array(w), 0.0)
+        if weights.ndim != 1:
+            raise located(TypeError, "expected a 1-d array for weights")
+        if weights.shape[0] != values.shape[0]:
+            raise located(TypeError, "expected w and y to have the same length")
+        column = broadcast_in_dim(weights, (weights.shape[0], 1), (0,))
+        matrix = call(np.multiply, matrix, column)
+        values = call(np.multiply, values, column if values.ndim == 2 else weights)
+    scale = call(np.sqrt, sum(call(np.multiply, matrix, matrix), 0))
+    matrix = call(np.divide, matrix, scale)
+    found, residuals, rank, singular = np.linalg.lstsq(matrix, values, rcond)
+    found = transpose(call(np.divide, transpose(found), scale))
+    if full:
+        return found, residuals, rank, singular, rcond
+    if not cov:
+        return found
+    return found, _covariance(matrix, scale, residuals, values.ndim, cov)
+
+
+def _check_fit(points: Any, values: Any, degree: int) -> None:
+    if degree < 0:
+        raise located(ValueError, "expected deg >= 0")
+    if points.ndim != 1:
+        raise located(TypeError, "expected 1D vector for x")
+    if points.size == 0:
+        raise located(TypeError, "expected non-empty vector for x")
+    if not 1 <= values.ndim <= 2:
+        raise located(TypeError, "expected 1D or 2D array for y")
+    if points.shape[0] != values.shape[0]:
+        raise located(TypeError, "expected x and y to have same length")
+
+
+def _covariance(matrix: Any, scale: Any, residuals: Any, ndim: int, cov: Any) -> Any:
+    """The covariance of the coefficients that `polyfit` gives."""
+    count, order = matrix.shape
+    base = np.linalg.inv(np.dot(transpose(matrix), matrix))
+    base = call(np.divide, base, np.outer(scale, scale))
+    if cov == "unscaled":
+        return base if ndim == 1 else broadcast_in_dim(base, (*base.shape, 1), (0, 1))
+    if count <= order:
+        raise located(
+            ValueError,
+            "the number of data points must exceed order to scale the covariance matrix",
+        )
+    if residuals.shape[0] == 0:
+        raise unsupported("numpy.polyfit with cov=True needs the residuals of the fit")
+    factor = call(np.divide, residuals, count - order)
+    if ndim == 1:
+        return call(np.multiply, base, factor)
+    return call(np.multiply, broadcast_in_dim(base, (*base.shape, 1), (0, 1)), factor)

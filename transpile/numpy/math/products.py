@@ -1,0 +1,349 @@
+"""Products: matmul, dot, inner, outer, tensordot and their kin, from one general contraction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Shape
+from transpile.ir.types import FLOAT32, FLOAT64, broadcast_shapes
+from transpile.numpy.core.promotion import (
+    Array,
+    NumpyErrors,
+    add_methods,
+    as_array,
+    ask_numpy,
+    axes_of,
+    axis_of,
+    broadcast_in_dim,
+    broadcast_to,
+    convert,
+    implements,
+    index_of,
+    refuse,
+    reshape_to,
+    result_dtype,
+    transpose_to,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import sum
+from transpile.numpy.core.shapes import diagonal, expand_dims, moveaxis, ravel
+from transpile.numpy.core.ufuncs import SPECIAL, call, resolve
+from transpile.primitives import dot as linalg
+from transpile.trace.trace import bind
+
+Axes = Sequence[int]
+
+
+def contract(
+    x: Any, y: Any, x_axes: Axes, y_axes: Axes, batch: tuple[Axes, Axes] = ((), ())
+) -> Any:
+    """Sum over pairs of axes: the result has the batch axes, then x's others, then y's others."""
+    numbers = ((tuple(x_axes), tuple(y_axes)), (tuple(batch[0]), tuple(batch[1])))
+    return bind(linalg.dot_general, x, y, dimension_numbers=numbers)
+
+
+def _mismatch(function: Any, x: Any, y: Any, *rest: Any) -> Exception:
+    """The error that NumPy raises for operands of these shapes."""
+    with NumpyErrors():
+        ask_numpy(function, (x, y, *rest), {})
+    shapes = [str(tuple(v.shape)).replace(" ", "") for v in (x, y)]
+    name = function.__name__
+    return located(ValueError, f"{name}: the shapes {shapes[0]} and {shapes[1]} do not match")
+
+
+def _operands(ufunc: Any, x: Array, y: Array, dtype: Any) -> tuple[Any, Any]:
+    """The operands of a generalized ufunc in the dtype of its loop, with enough dimensions."""
+    loop = resolve(ufunc, (x, y), dtype)
+    arrays = (convert(as_array(x), loop[0]), convert(as_array(y), loop[1]))
+    for operand, (array, core) in enumerate(zip(arrays, _CORE[ufunc], strict=True)):
+        if array.ndim < core:
+            raise located(
+                ValueError,
+                f"{ufunc.__name__}: Input operand {operand} does not have enough "
+                f"dimensions (has {array.ndim}, gufunc core with signature {ufunc.signature} "
+                f"requires {core})",
+            )
+    return arrays
+
+
+_CORE = {np.matmul: (1, 1), np.vecdot: (1, 1)}
+for _name, _core in (("matvec", (2, 1)), ("vecmat", (1, 2))):  # since NumPy 2.2
+    if hasattr(np, _name):
+        _CORE[getattr(np, _name)] = _core
+
+
+def matmul(x: Array, y: Array, dtype: Any = None) -> Any:
+    """`numpy.matmul`: the last axis with the second to last, the others broadcast."""
+    a, b = _operands(np.matmul, x, y, dtype)
+    inner = 0 if b.ndim == 1 else b.ndim - 2
+    if a.shape[-1] != b.shape[inner]:
+        raise _mismatch(np.matmul, a, b)
+    if a.ndim <= 2 or b.ndim <= 2:
+        result = contract(a, b, (a.ndim - 1,), (inner,))
+        if a.ndim == 2 and b.ndim > 2:  # (m), (batch..., n) -> (batch..., m, n)
+            result = transpose_to(result, (*range(1, b.ndim - 1), 0, b.ndim - 1))
+        return result
+    batch = _batch_shape(np.matmul, a, b, 2, 2)
+    a = broadcast_to(a, (*batch, *a.shape[-2:]))
+    b = broadcast_to(b, (*batch, *b.shape[-2:]))
+    axes = tuple(range(len(batch)))
+    return contract(a, b, (a.ndim - 1,), (b.ndim - 2,), (axes, axes))
+
+
+def _batch_shape(ufunc: Any, x: Any, y: Any, x_core: int, y_core: int) -> Shape:
+    """What the axes before the core ones broadcast to."""
+    shapes = [x.shape[: x.ndim - x_core], y.shape[: y.ndim - y_core]]
+    return broadcast_shapes(shapes, lambda text: _mismatch(ufunc, x, y))
+
+
+def vecdot(x: Array, y: Array, dtype: Any = None) -> Any:
+    """`numpy.vecdot`: the first argument conjugated, over the last axes."""
+    a, b = _operands(np.vecdot, x, y, dtype)
+    if a.shape[-1] != b.shape[-1]:
+        raise _mismatch(np.vecdot, a, b)
+    return _batched_dot(_conjugate(a), b)
+
+
+def _conjugate(x: Any) -> Any:
+    return call(np.conjugate, x) if x.dtype.kind == "c" else x
+
+
+def _batched_dot(a: Any, b: Any) -> Any:
+    """Over the last axes, the others broadcast."""
+    batch = _batch_shape(np.vecdot, a, b, 1, 1)
+    a = broadcast_to(a, (*batch, a.shape[-1]))
+    b = broadcast_to(b, (*batch, b.shape[-1]))
+    axes = tuple(range(len(batch)))
+    return contract(a, b, (a.ndim - 1,), (b.ndim - 1,), (axes, axes))
+
+
+def _matvec(x: Array, y: Array, dtype: Any = None) -> Any:
+    a, b = _operands(np.matvec, x, y, dtype)
+    if a.shape[-1] != b.shape[-1]:
+        raise _mismatch(np.matvec, a, b)
+    if b.ndim == 1:
+        return contract(a, b, (a.ndim - 1,), (0,))
+    _batch_shape(np.matvec, a, b, 2, 1)
+    column = broadcast_in_dim(b, (*b.shape, 1), range(b.ndim))
+    result = matmul(a, column)
+    return reshape_to(result, result.shape[:-1])
+
+
+def _vecmat(x: Array, y: Array, dtype: Any = None) -> Any:
+    a, b = _operands(np.vecmat, x, y, dtype)
+    if a.shape[-1] != b.shape[-2]:
+        raise _mismatch(np.vecmat, a, b)
+    a = _conjugate(a)
+    if a.ndim == 1:
+        return contract(a, b, (0,), (b.ndim - 2,))
+    _batch_shape(np.vecmat, a, b, 1, 2)
+    kept = [*range(a.ndim - 1), a.ndim]
+    row = broadcast_in_dim(a, (*a.shape[:-1], 1, a.shape[-1]), kept)
+    result = matmul(row, b)
+    return reshape_to(result, (*result.shape[:-2], result.shape[-1]))
+
+
+def _with_axes(ufunc: Any, function: Any, cores: tuple[int, int, int]) -> None:
+    """Register a generalized ufunc. `cores` says how many axes of the operands and of the result it
+    takes; `axes=` and `axis=` say which, where they are not the last."""
+
+    def on_axes(
+        x: Array,
+        y: Array,
+        dtype: Any = None,
+        axes: Any = None,
+        axis: Any = None,
+        keepdims: Any = False,
+    ) -> Any:
+        if axes is None and axis is None and not keepdims:
+            return function(x, y, dtype)
+        a, b = as_array(x), as_array(y)
+        places = _places(ufunc, cores, axes, axis, keepdims)
+        a, b = (moveaxis(v, p, range(-len(p), 0)) for v, p in zip((a, b), places[:2], strict=True))
+        result = function(a, b, dtype)
+        if keepdims:
+            result = expand_dims(result, -1)
+        last = range(-len(places[2]), 0)
+        return moveaxis(result, last, places[2])
+
+    SPECIAL[ufunc] = on_axes
+
+
+def _places(
+    ufunc: Any, cores: tuple[int, int, int], axes: Any, axis: Any, keepdims: Any
+) -> list[tuple[int, ...]]:
+    """The axes that the operands and the result have for those of a generalized ufunc."""
+    name, sizes = ufunc.__name__, list(cores)
+    if axis is not None or keepdims:
+        if cores != (1, 1, 0):
+            word = "keepdims" if keepdims else "axis"
+            raise located(
+                TypeError,
+                f"{name} does not support {word}: its signature {ufunc.signature} requires "
+                "multiple core dimensions",
+            )
+        sizes[2] = int(bool(keepdims))
+    if axis is not None:
+        if axes is not None:
+            raise located(TypeError, "cannot specify both 'axis' and 'axes'")
+        return [(index_of(axis),) * n for n in sizes]
+    if axes is None:
+        return [tuple(range(-n, 0)) for n in sizes]
+    given = [a if isinstance(a, tuple | list) else (a,) for a in axes]
+    if len(given) == 2 and sizes[2] == 0:
+        given.append(())
+    if len(given) != 3 or any(len(g) != n for g, n in zip(given, sizes, strict=True)):
+        raise located(
+            ValueError, f"{name}: axes must be a list of the axes of each operand, not {axes!r}"
+        )
+    return [tuple(index_of(i) for i in g) for g in given]
+
+
+_with_axes(np.matmul, matmul, (2, 2, 2))
+_with_axes(np.vecdot, vecdot, (1, 1, 0))
+if "matvec" in vars(np):
+    _with_axes(np.matvec, _matvec, (2, 1, 1))
+    _with_axes(np.vecmat, _vecmat, (1, 2, 1))
+
+
+# ------------------------------------------------------------------------- dot and its relatives
+
+
+def _pair(a: Array, b: Array) -> tuple[Any, Any]:
+    """The operands as arrays of their common dtype."""
+    x, y = as_array(a), as_array(b)
+    dtype = result_dtype(x, y)
+    return convert(x, dtype), convert(y, dtype)
+
+
+def _scaled(x: Any, y: Any) -> Any:
+    """The product with a scalar. NumPy leaves those of floats to its BLAS, as a sum of one term,
+    which starts at 0.0."""
+    product = call(np.multiply, x, y)
+    return call(np.add, product, 0) if product.dtype in (FLOAT32, FLOAT64) else product
+
+
+@implements(np.dot)
+def dot(a: Array, b: Array, out: Any = None) -> Any:
+    """`numpy.dot`: the last axis of a with the second to last of b; scalars multiply."""
+    refuse("dot", out=out)
+    x, y = _pair(a, b)
+    if x.ndim == 0 or y.ndim == 0:
+        return _scaled(x, y)
+    i, j = x.ndim - 1, max(y.ndim - 2, 0)
+    if x.shape[i] != y.shape[j]:
+        raise _mismatch(np.dot, x, y)
+    return contract(x, y, (i,), (j,))
+
+
+@implements(np.vdot)
+def vdot(a: Array, b: Array, /) -> Any:
+    """`numpy.vdot`: of the flattened arrays, the first conjugated."""
+    x, y = _pair(a, b)
+    if x.size != y.size:
+        raise _mismatch(np.vdot, x, y)
+    return contract(_conjugate(ravel(x)), ravel(y), (0,), (0,))
+
+
+@implements(np.inner)
+def inner(a: Array, b: Array, /) -> Any:
+    """`numpy.inner`: over the last axes."""
+    x, y = _pair(a, b)
+    if x.ndim == 0 or y.ndim == 0:
+        return _scaled(x, y)
+    if x.shape[-1] != y.shape[-1]:
+        raise _mismatch(np.inner, x, y)
+    return contract(x, y, (x.ndim - 1,), (y.ndim - 1,))
+
+
+@implements(np.outer)
+def outer(a: Array, b: Array, out: Any = None) -> Any:
+    """`numpy.outer`: of the flattened arrays."""
+    refuse("outer", out=out)
+    x, y = ravel(a), ravel(b)
+    return call(np.multiply, broadcast_in_dim(x, (x.shape[0], 1), (0,)), y)
+
+
+@implements(np.tensordot)
+def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
+    """`numpy.tensordot`: over a number of axes, or over pairs of axes."""
+    x, y = _pair(a, b)
+    if isinstance(axes, tuple | list):
+        first, second = axes
+        i = tuple(first) if isinstance(first, tuple | list) else (first,)
+        j = tuple(second) if isinstance(second, tuple | list) else (second,)
+    else:
+        count = index_of(axes)
+        i, j = tuple(range(-count, 0)), tuple(range(count))
+    with NumpyErrors():  # an axis that is not there is an IndexError, as in NumPy
+        pairs = [(x.shape[k], y.shape[m]) for k, m in zip(i, j, strict=False)]
+    if len(i) != len(j) or any(p != q for p, q in pairs):
+        raise located(ValueError, "shape-mismatch for sum")
+    x_axes = tuple(axis_of(k, x.ndim) for k in i)
+    y_axes = tuple(axis_of(k, y.ndim) for k in j)
+    return contract(x, y, x_axes, y_axes)
+
+
+@implements(np.kron)
+def kron(a: Array, b: Array) -> Any:
+    """`numpy.kron`."""
+    x, y = _pair(a, b)
+    ndim = max(x.ndim, y.ndim)
+    left = (*[1] * (ndim - x.ndim), *x.shape)
+    right = (*[1] * (ndim - y.ndim), *y.shape)
+    wide_x = reshape_to(x, [d for pair in left for d in (pair, 1)])
+    wide_y = reshape_to(y, [d for pair in right for d in (1, pair)])
+    result = call(np.multiply, wide_x, wide_y)
+    return reshape_to(result, [p * q for p, q in zip(left, right, strict=True)])
+
+
+@implements(np.trace)
+def trace(
+    a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    """`numpy.trace`: the sum of a diagonal."""
+    refuse("trace", out=out)
+    return sum(diagonal(a, offset, axis1, axis2), -1, dtype)
+
+
+@implements(np.cross)
+def cross(
+    a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
+    """`numpy.cross` of vectors with three components; NumPy still takes two, the third being 0."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = as_array(a), as_array(b)
+    if x.ndim < 1 or y.ndim < 1:
+        raise located(ValueError, "At least one array has zero dimension")
+    axes_of(axisa, x.ndim), axes_of(axisb, y.ndim)
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
+        raise located(
+            ValueError,
+            "incompatible dimensions for cross product\n(dimension must be 2 or 3)",
+        )
+    p, q = ([v[..., i] for i in range(v.shape[-1])] for v in (x, y))
+    third = _minor(p, q, 0, 1)
+    if len(p) == len(q) == 2:
+        return third
+    with NumpyErrors():
+        result = np.stack([_minor(p, q, 1, 2), _minor(p, q, 2, 0), third], axis=-1)
+    return moveaxis(result, -1, axisc)
+
+
+def _minor(p: Sequence[Any], q: Sequence[Any], i: int, j: int) -> Any:
+    """p[i] q[j] - p[j] q[i], where a component that is missing is 0."""
+    first, second = (
+        call(np.multiply, p[k], q[m]) if k < len(p) and m < len(q) else None
+        for k, m in ((i, j), (j, i))
+    )
+    if first is None:
+        return call(np.negative, second)
+    return first if second is None else call(np.subtract, first, second)
+
+
+add_methods(np.dot, np.trace)

@@ -1,0 +1,370 @@
+"""The methods of ufuncs on traced arrays: reduce, accumulate, reduceat and outer.
+
+Sums, products, extremes and logic have rows. Other ufuncs that are associative combine halves,
+which takes log2(n) equations; those that are not combine one element after the other.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import product
+from transpile.ir.graph import Const
+from transpile.ir.types import BOOL, INT64
+from transpile.numpy.core.promotion import (
+    NOTHING,
+    Array,
+    DType,
+    as_array,
+    axes_of,
+    axis_of,
+    broadcast_in_dim,
+    broadcast_to,
+    cast,
+    common_shape,
+    concatenate_along,
+    convert,
+    fill,
+    fit,
+    in_numpys_words,
+    reshape_to,
+    slice_axis,
+    strengthen,
+    transpose_to,
+    unsupported,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import (
+    accumulator,
+    is_given,
+    keep_dimensions,
+    mask_of,
+    masked,
+    max,
+    min,
+    prod,
+    sum,
+)
+from transpile.numpy.core.reductions import all as all_of
+from transpile.numpy.core.reductions import any as any_of
+from transpile.numpy.core.scans import scan
+from transpile.numpy.core.ufuncs import call
+from transpile.primitives import axes as views
+from transpile.primitives import elementwise
+from transpile.primitives import reductions as rows
+from transpile.trace.trace import bind
+from transpile.trace.tracer import UFUNC_METHODS, Tracer
+
+_SUMS: dict[Any, Any] = {np.add: sum, np.multiply: prod}
+_EXTREMES: dict[Any, Any] = {np.maximum: max, np.minimum: min}
+_LOGIC: dict[Any, Any] = {np.logical_and: all_of, np.logical_or: any_of}
+_SCANS = {
+    np.add: rows.cumsum,
+    np.multiply: rows.cumprod,
+    np.maximum: rows.cummax,
+    np.minimum: rows.cummin,
+    np.logical_and: rows.cummin,
+    np.logical_or: rows.cummax,
+}
+# Associative and commutative: the order in which elements are combined does not matter.
+_REORDERABLE = {
+    np.logical_xor,
+    np.bitwise_and,
+    np.bitwise_or,
+    np.bitwise_xor,
+    np.gcd,
+    np.hypot,
+    np.logaddexp,
+    np.logaddexp2,
+    np.fmax,
+    np.fmin,
+    *_SUMS,
+    *_EXTREMES,
+    *_LOGIC,
+}
+
+
+def _combined(ufunc: Any, x: Any, y: Any, dtype: DType) -> Any:
+    """One step of a fold: the result again has the fold's dtype."""
+    return convert(call(ufunc, x, y), dtype)
+
+
+# --------------------------------------------------------------------------------------- reduce
+
+
+def _reduce(
+    ufunc: Any,
+    array: Array,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOTHING,
+    where: Any = True,
+) -> Any:
+    """`ufunc.reduce`."""
+    x = as_array(array)
+    found = accumulator(ufunc.reduce, x.dtype, dtype)
+    axes = () if x.ndim == 0 and axis in (0, -1) else axes_of(axis, x.ndim)
+    if ufunc in _SUMS:
+        return _SUMS[ufunc](x, axes, found, None, keepdims, initial, where)
+    if ufunc in _EXTREMES:
+        return _EXTREMES[ufunc](convert(x, found), axes, None, keepdims, initial, where)
+    if ufunc in _LOGIC:
+        result = _LOGIC[ufunc](x, axes, None, keepdims, where=where)
+        return call(ufunc, result, initial) if is_given(initial) else result
+    x = convert(x, found)
+    result = _fold(ufunc, x, axes, initial, where)
+    return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
+
+
+def _fold(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -> Any:
+    """The reduction of a ufunc that has no row of its own."""
+    if len(axes) > 1 and ufunc not in _REORDERABLE:
+        raise located(
+            ValueError,
+            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may "
+            "be specified",
+        )
+    mask = mask_of(where)
+    start = _start(ufunc, x.dtype, initial, has_mask=mask is not None)
+    if mask is not None and ufunc in _REORDERABLE:
+        neutral = start if ufunc.identity is None else _identity(ufunc, x.dtype)
+        x, mask = masked(x, mask, neutral), None
+    x = _last(x, axes)
+    if mask is not None:
+        mask = _last(broadcast_to(mask, x.shape), axes)
+    if x.shape[-1] == 0 and start is None:
+        raise located(
+            ValueError,
+            f"zero-size array to reduction operation {ufunc.__name__} which has no identity",
+        )
+    if ufunc in _REORDERABLE and x.shape[-1] != 0 and not is_given(initial):
+        result = _halves(ufunc, x)
+        single = x.shape[-1] == 1 and start is not None  # gcd(0, -3) is 3
+        return _combined(ufunc, start, result, x.dtype) if single else result
+    return _chain(ufunc, x, _spread(start, x), mask)
+
+
+def _spread(start: Any, x: Any) -> Any:
+    """The value that a fold of x along its last axis starts from, for each of its results."""
+    if start is None:
+        return None
+    shape = x.shape[:-1]
+    return broadcast_to(start, shape) if isinstance(start, Tracer) else fill(start, shape, x.dtype)
+
+
+def _start(ufunc: Any, dtype: DType, initial: Any, has_mask: bool) -> Any:
+    """The value that a fold starts from: the given one, or the ufunc's identity; or None."""
+    if is_given(initial):
+        value = convert(as_array(initial), dtype)
+        return value if isinstance(value, Tracer) else value[()]
+    if ufunc.identity is None:
+        if has_mask:
+            raise located(
+                ValueError,
+                f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a "
+                "where mask one has to specify 'initial'",
+            )
+        return None
+    return _identity(ufunc, dtype)
+
+
+def _identity(ufunc: Any, dtype: DType) -> Any:
+    return np.asarray(ufunc.identity).astype(dtype)[()]
+
+
+def _last(x: Any, axes: tuple[int, ...]) -> Any:
+    """The array with these axes behind the others, as one."""
+    kept = [a for a in range(x.ndim) if a not in axes]
+    x = transpose_to(x, [*kept, *axes])
+    return reshape_to(x, (*x.shape[: len(kept)], product(x.shape[len(kept) :])))
+
+
+def _element(x: Any, k: int) -> Any:
+    """The k-th element along the last axis."""
+    return reshape_to(slice_axis(x, x.ndim - 1, k, k + 1), x.shape[:-1])
+
+
+def _size(x: Any, axis: int, method: str) -> int:
+    """The known size of an axis that is walked element by element."""
+    size = x.shape[axis]
+    if not isinstance(size, int):
+        raise unsupported(f"{method} needs to know the size of its axis, and that is {size}")
+    return size
+
+
+def _chain(ufunc: Any, x: Any, start: Any, mask: Any) -> Any:
+    """One element after the other, along the last axis."""
+    size = _size(x, x.ndim - 1, f"numpy.{ufunc.__name__}.reduce")
+    if mask is None and start is not None and ufunc in _REORDERABLE:
+        return _combined(ufunc, start, _halves(ufunc, x), x.dtype) if size else start
+    result = _element(x, 0) if start is None else start
+    for k in range(1 if start is None else 0, size):
+        step = _combined(ufunc, result, _element(x, k), x.dtype)
+        result = step if mask is None else _choose(_element(mask, k), step, result)
+    return result
+
+
+def _choose(test: Any, x: Any, y: Any) -> Any:
+    shape = common_shape(test, x, y)
+    pair = (fit(v, shape, x.dtype) for v in (x, y))
+    return bind(elementwise.select, fit(test, shape, BOOL), *pair)
+
+
+def _halves(ufunc: Any, x: Any) -> Any:
+    """Halves combined again and again; odd elements out are combined at the end."""
+    size = _size(x, x.ndim - 1, f"numpy.{ufunc.__name__}.reduce")
+    rest = []
+    while size > 1:
+        half = size // 2
+        if size % 2:
+            rest.append(_element(x, size - 1))
+        first, second = (slice_axis(x, x.ndim - 1, k * half, (k + 1) * half) for k in (0, 1))
+        x, size = _combined(ufunc, first, second, x.dtype), half
+    result = _element(x, 0)
+    for value in rest:
+        result = _combined(ufunc, result, value, x.dtype)
+    return result
+
+
+# ----------------------------------------------------------------------------------- accumulate
+
+
+def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    """`ufunc.accumulate`."""
+    x = as_array(array)
+    if x.ndim == 0:
+        raise located(TypeError, "cannot accumulate on a scalar")
+    found = accumulator(ufunc.accumulate, x.dtype, dtype)
+    number = axis_of(axis, x.ndim)
+    x = convert(x, found)
+    ordered = found.kind != "c" or ufunc not in _EXTREMES
+    if ufunc in _SCANS and ordered and (found != BOOL or ufunc not in _SUMS):
+        return scan(_SCANS[ufunc], x, number)
+    size = _size(x, number, f"numpy.{ufunc.__name__}.accumulate")
+    if ufunc not in _REORDERABLE:
+        return _running_chain(ufunc, x, number, size)
+    step = 1
+    while step < size:  # each element is combined with that one step before: 1, 2, 4, ... of them
+        early, late = slice_axis(x, number, 0, size - step), slice_axis(x, number, step, size)
+        late = _combined(ufunc, early, late, found)
+        x, step = concatenate_along([slice_axis(x, number, 0, step), late], number), 2 * step
+    return strengthen(x)
+
+
+def _running_chain(ufunc: Any, x: Any, axis: int, size: int) -> Any:
+    parts = [slice_axis(x, axis, 0, 1)] if size else [x]
+    for k in range(1, size):
+        parts.append(_combined(ufunc, parts[-1], slice_axis(x, axis, k, k + 1), x.dtype))
+    return strengthen(concatenate_along(parts, axis))
+
+
+# ------------------------------------------------------------------------------------- reduceat
+
+
+def _reduceat(
+    ufunc: Any, array: Array, indices: Array, axis: Any = 0, dtype: Any = None, out: Any = None
+) -> Any:
+    """`ufunc.reduceat`: for known indices slices, and for traced ones masks."""
+    x, places = as_array(array), as_array(indices)
+    if x.ndim == 0:
+        raise located(TypeError, "cannot reduceat on a scalar")
+    found = accumulator(ufunc.reduce, x.dtype, dtype)
+    number = axis_of(axis, x.ndim)
+    size = _size(x, number, f"numpy.{ufunc.__name__}.reduceat")
+    if isinstance(places, Tracer):
+        return _reduceat_traced(ufunc, x, places, number, found)
+    starts = cast(places, INT64).tolist()
+    for place in starts:
+        if not 0 <= place < size:
+            raise located(
+                IndexError, f"index {place} out-of-bounds in {ufunc.__name__}.reduceat [0, {size})"
+            )
+    parts = []
+    for first, following in zip(starts, [*starts[1:], size], strict=True):
+        piece = slice_axis(x, number, first, following if following > first else first + 1)
+        parts.append(_from_first(ufunc, piece, number, found))
+    if not parts:
+        return fill(0, (*x.shape[:number], 0, *x.shape[number + 1 :]), found)
+    return concatenate_along(parts, number)
+
+
+def _from_first(ufunc: Any, x: Any, axis: int, dtype: DType) -> Any:
+    """A reduction that starts from its first element, whatever identity the ufunc has."""
+    if ufunc in _SCANS:
+        return _reduce(ufunc, x, axis, dtype, keepdims=True)
+    values = _last(convert(x, dtype), (axis,))
+    reorderable = ufunc in _REORDERABLE
+    result = _halves(ufunc, values) if reorderable else _chain(ufunc, values, None, None)
+    return keep_dimensions(result, x.shape, (axis,), True)
+
+
+def _reduceat_traced(ufunc: Any, x: Any, places: Any, axis: int, dtype: DType) -> Any:
+    """For each index a reduction of all elements, of which a mask lets those pass that count."""
+    start = _neutral(ufunc, dtype)
+    size, count = x.shape[axis], places.shape[0]
+    places = convert(places, INT64)
+    ends = concatenate_along([slice_axis(places, 0, 1, count), fill(size, (1,), INT64)], 0)
+    ends = call(np.maximum, ends, call(np.add, places, 1))
+    steps = bind(views.iota, shape=(count, size), dimension=1, dtype=INT64)
+    low, high = (broadcast_in_dim(v, (count, 1), (0,)) for v in (places, ends))
+    inside = call(np.logical_and, call(np.greater_equal, steps, low), call(np.less, steps, high))
+    x = convert(transpose_to(x, [*(a for a in range(x.ndim) if a != axis), axis]), dtype)
+    wide = (*x.shape[:-1], count, size)
+    kept = [a for a in range(len(wide)) if a != len(wide) - 2]
+    spread = masked(broadcast_in_dim(x, wide, kept), inside, start)
+    result = _reduce(ufunc, spread, len(wide) - 1, dtype)
+    order = list(range(result.ndim - 1))
+    order.insert(axis, result.ndim - 1)
+    return transpose_to(result, order)
+
+
+def _neutral(ufunc: Any, dtype: DType) -> Any:
+    """The value that changes nothing."""
+    if ufunc in _EXTREMES:
+        constant: Const = rows.identity(ufunc.__name__, dtype)
+        return constant.value[()]
+    start = _start(ufunc, dtype, None, has_mask=False)
+    if start is None:
+        raise unsupported(
+            f"numpy.{ufunc.__name__}.reduceat with traced indices is not supported: "
+            f"numpy.{ufunc.__name__} has no identity"
+        )
+    return start
+
+
+# ---------------------------------------------------------------------------------------- outer
+
+
+def _outer(ufunc: Any, a: Array, b: Array, /, **kwargs: Any) -> Any:
+    """`ufunc.outer`."""
+    x, y = as_array(a), as_array(b)
+    shape = (*x.shape, *(1 for _ in y.shape))
+    return call(ufunc, broadcast_in_dim(x, shape, range(x.ndim)), y, **kwargs)
+
+
+def _worded(name: str, implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose errors say what NumPy's method says."""
+
+    def method(ufunc: Any, *args: Any, **kwargs: Any) -> Any:
+        out = kwargs.get("out")
+        if isinstance(out, tuple) and len(out) == 1:  # as NumPy hands it over
+            kwargs["out"] = out[0]
+        bound = functools.partial(implementation, ufunc)
+        return in_numpys_words(getattr(ufunc, name), bound)(*args, **kwargs)
+
+    return method
+
+
+for _name, _method in (
+    ("reduce", _reduce),
+    ("accumulate", _accumulate),
+    ("reduceat", _reduceat),
+    ("outer", _outer),
+):
+    UFUNC_METHODS[_name] = _worded(_name, _method)

@@ -1,0 +1,1 @@
+"""Sorting, searching, sets, histograms and quantiles."""

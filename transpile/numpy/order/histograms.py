@@ -1,0 +1,353 @@
+"""Counting: bincount and histograms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import product
+from transpile.ir.types import COMPLEX128, FLOAT32, FLOAT64, INT64
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    convert,
+    fill,
+    has_tracer,
+    implements,
+    index_of,
+    is_empty,
+    reshape_to,
+    result_dtype,
+    unsupported,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.order.searching import searchsorted, take
+from transpile.numpy.order.sorting import accepts_more
+from transpile.primitives.indexing import CLIP, FILL, PROMISED, scatter
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
+
+# Three roundings of single precision are less than a sixtieth of a bin, of so many.
+_MOST_SINGLE_BINS = 1 << 16
+
+
+def added_at(places: Any, values: Any, count: int, dtype: Any, mode: str = FILL) -> Any:
+    """For each of `count` places the sum of the values there; places beyond are left out, or known
+    not to be there (`PROMISED`)."""
+    start = fill(0, (count,), dtype)
+    if is_empty(places.shape) or count == 0:
+        return start
+    values = fill(1, places.shape, dtype) if values is None else convert(values, dtype)
+    params = {"axes": (0,), "mode": mode, "combine": "add", "unique": False}
+    return bind(scatter, start, values, convert(places, INT64), **params)
+
+
+@accepts_more("length")
+@implements(np.bincount)
+def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Any:
+    """`numpy.bincount`. With `length`, which a traced x needs, larger numbers are left out and
+    negative ones count as 0, as in JAX."""
+    numbers = as_array(x)
+    minlength = index_of(minlength)
+    if numbers.ndim != 1 or not np.can_cast(numbers.dtype, INT64) or minlength < 0:
+        raise located(ValueError, "bincount takes one axis of whole numbers")
+    if weights is not None and as_array(weights).shape != numbers.shape:
+        raise located(ValueError, "The weights and list don't have the same length.")
+    if numbers.size and weights is not None and not np.can_cast(as_array(weights).dtype, FLOAT64):
+        raise located(TypeError, "bincount takes weights that float64 holds")
+    if length is None:
+        if isinstance(numbers, Tracer):
+            raise unsupported(
+                "the length of the result of numpy.bincount depends on the values of a traced "
+                "array. Say how long it is to be: transpile.numpy.bincount(x, length=n)"
+            )
+        if numbers.size and numbers.min() < 0:
+            raise located(ValueError, "'list' argument must have no negative elements")
+        length = max(minlength, int(numbers.max()) + 1 if numbers.size else 0)
+    places = np.maximum(convert(numbers, INT64), 0)
+    dtype = INT64 if weights is None or numbers.size == 0 else FLOAT64
+    return added_at(places, None if weights is None else as_array(weights), index_of(length), dtype)
+
+
+# ----------------------------------------------------------------------------------------- edges
+
+
+def _flat(a: Array, weights: Any) -> tuple[Any, Any]:
+    x = as_array(a)
+    if x.dtype.kind == "b":
+        x = convert(x, np.dtype("uint8"))
+    if weights is not None:
+        weights = as_array(weights)
+        if weights.shape != x.shape:
+            raise located(ValueError, "weights should have the same shape as a.")
+        weights = reshape_to(weights, (product(x.shape),))
+    return reshape_to(x, (product(x.shape),)), weights
+
+
+def _outer_edges(x: Any, range: Any) -> tuple[Any, Any]:
+    """The first and the last edge; known ones are checked."""
+    if range is not None:
+        first, last = range
+    elif x.size == 0:
+        first, last = 0, 1
+    else:
+        first, last = np.min(x), np.max(x)
+    if has_tracer((first, last)):
+        first, last = as_array(first), as_array(last)
+        if first.dtype.kind in "iu" or last.dtype.kind in "iu":
+            first, last = convert(first, FLOAT64), convert(last, FLOAT64)
+        is_point = first == last
+        return np.where(is_point, first - 0.5, first), np.where(is_point, last + 0.5, last)
+    if range is not None and first > last:
+        raise located(ValueError, "max must be larger than min in range parameter.")
+    if not (np.isfinite(first) and np.isfinite(last)):
+        origin = "supplied" if range is not None else "autodetected"
+        raise located(ValueError, f"{origin} range of [{first}, {last}] is not finite")
+    return (first - 0.5, last + 0.5) if first == last else (first, last)
+
+
+def _is_rising(edges: Any) -> bool:
+    return isinstance(edges, Tracer) or not bool(np.any(edges[:-1] > edges[1:]))
+
+
+def _bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Any, Any]:
+    """The edges, and where the bins are equally wide the first and last one and the number."""
+    if isinstance(bins, str):
+        if weights is not None:
+            raise located(
+                TypeError,
+                "Automated estimation of the number of bins is not supported for weighted data",
+            )
+        if isinstance(x, Tracer) or has_tracer(range):
+            raise unsupported(
+                f"numpy.histogram with bins={bins!r} chooses the number of bins by the values of "
+                "a traced array; give the number or the edges"
+            )
+        bins = len(np.histogram_bin_edges(x, bins, range)) - 1
+    if np.ndim(bins) == 1:
+        edges = as_array(bins)
+        if not _is_rising(edges):
+            raise located(ValueError, "`bins` must increase monotonically, when an array")
+        return edges, None
+    if np.ndim(bins) > 1:
+        raise located(ValueError, "`bins` must be 1d, when an array")
+    count = index_of(bins)
+    if count < 1:
+        raise located(ValueError, "`bins` must be positive, when an integer")
+    first, last = _outer_edges(x, range)
+    if has_tracer((first, last)):
+        dtype = np.result_type(as_array(first).dtype, as_array(last).dtype, x.dtype)
+    else:
+        dtype = np.result_type(first, last, x.dtype)
+    dtype = np.result_type(dtype, float) if dtype.kind in "iu" else dtype
+    edges = np.linspace(first, last, count + 1, endpoint=True, dtype=dtype)
+    if not isinstance(edges, Tracer) and np.any(edges[:-1] >= edges[1:]):
+        raise located(
+            ValueError,
+            f"Too many bins for data range. Cannot create {count} finite-sized bins.",
+        )
+    return edges, (first, last, count)
+
+
+@implements(np.histogram_bin_edges)
+def histogram_bin_edges(a: Array, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """`numpy.histogram_bin_edges`; a strategy such as "auto" needs known data."""
+    x, weights = _flat(a, weights)
+    return _bin_edges(x, bins, range, weights)[0]
+
+
+# ------------------------------------------------------------------------------------ histograms
+
+
+def _equal_bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
+    """The bin of each element by its distance from the first edge, put right where rounding took
+    it over an edge; `count` where it is in none."""
+    edge = _edge_of(edges, first, last, count)
+    inside = (x >= first) & (x <= last)
+    values = convert(x, edges.dtype)
+    numbers = np.dtype(np.int32) if count < np.iinfo(np.int32).max else INT64
+    place = convert(_distance(values, edges, first, last, count), numbers)
+    place = np.minimum(place, count - 1)
+    place = place - convert(values < edge(place), numbers)
+    is_next = (values >= edge(place + 1)) & (place != count - 1)
+    return np.where(inside, np.maximum(place + convert(is_next, numbers), 0), count)
+
+
+def _distance(values: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
+    """How far the values lie from the first edge, in bins, to less than a bin.
+
+    NumPy divides in double precision. Where the edges are known floats of single precision, far
+    enough from each other, a multiplication in single precision is off by less than a tenth of a
+    bin, and what is put right afterwards is the same.
+    """
+    width = np.subtract(last, first)
+    if not isinstance(edges, Tracer) and edges.dtype == FLOAT32 and count <= _MOST_SINGLE_BINS:
+        scale = count / float(width)
+        apart = np.diff(edges.astype(FLOAT64)).min()
+        is_far = apart >= 8 * np.spacing(np.abs(edges).max())
+        if is_far and 2.0**-60 < scale < 2.0**60:
+            return (values - first) * np.float32(scale)
+    return (values - first) / width * count
+
+
+def _edge_of(edges: Any, first: Any, last: Any, count: int) -> Callable[[Any], Any]:
+    """The function from numbers of edges to edges: the arithmetic that made them, where it gives
+    the same bits, in the narrowest floats that do, as reading them takes longer."""
+
+    def arithmetic(dtype: Any) -> Callable[[Any], Any]:
+        step = dtype.type(np.subtract(last, first, dtype=FLOAT64) / count)
+        start = dtype.type(first)
+        return lambda k: convert(convert(k, dtype) * step + start, edges.dtype)
+
+    if not isinstance(edges, Tracer) and edges.dtype in (FLOAT32, FLOAT64):
+        for dtype in (FLOAT32, FLOAT64):
+            if np.array_equal(arithmetic(dtype)(np.arange(count + 1)), edges):
+                return arithmetic(dtype)
+    return lambda k: take(edges, k, CLIP)
+
+
+def _between_edges(x: Any, edges: Any) -> Any:
+    """The bin of each element; the last one includes its right edge. Elements outside get a number
+    beyond the last bin."""
+    count = int(edges.shape[0]) - 1
+    place = searchsorted(edges, x, "right") - 1
+    place = np.where(x == edges[-1], count - 1, place)
+    return np.where((place < 0) | np.isnan(x), count, place)
+
+
+def _accumulator(weights: Any) -> Any:
+    if weights is None:
+        return INT64
+    return COMPLEX128 if weights.dtype.kind == "c" else FLOAT64
+
+
+@implements(np.histogram)
+def histogram(
+    a: Array, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """`numpy.histogram`; a strategy such as "auto" needs known data."""
+    x, weights = _flat(a, weights)
+    edges, uniform = _bin_edges(x, bins, range, weights)
+    count = int(edges.shape[0]) - 1
+    if count < 0:
+        raise located(ValueError, "`bins` has no edges")
+    if x.size == 0 or count == 0:
+        places = fill(count, x.shape, INT64)
+    elif uniform is None:
+        dtype = result_dtype(*(fill(0, (), v.dtype) for v in (x, edges)))
+        places = _between_edges(convert(x, dtype), convert(edges, dtype))
+    else:
+        places = _equal_bins(x, edges, *uniform)
+    # Those in no bin are counted too, in one more at the end.
+    found = added_at(places, weights, count + 1, _accumulator(weights), PROMISED)[:count]
+    if weights is not None:
+        found = convert(found, weights.dtype)
+    if density:
+        return found / convert(np.diff(edges), FLOAT64) / np.sum(found), edges
+    return found, edges
+
+
+def _columns(sample: Any) -> list[Any]:
+    """The coordinates of the points: columns of an (N, D) array, or a sequence of D arrays."""
+    if hasattr(sample, "shape") and len(sample.shape) == 2:
+        array = as_array(sample)
+        return [array[:, k] for k in range(array.shape[1])]
+    if hasattr(sample, "shape"):
+        return [as_array(sample)] if len(sample.shape) == 1 else _mismatched()
+    columns = [as_array(column) for column in sample]
+    dtype = result_dtype(*(fill(0, (), column.dtype) for column in columns))
+    return [convert(column, dtype) for column in columns]
+
+
+def _mismatched() -> Any:
+    raise located(ValueError, "the sample of a histogram is an (N, D) array or D arrays")
+
+
+def _edges_of(column: Any, bins: Any, range: Any, number: int) -> Any:
+    if np.ndim(bins) == 1:
+        edges = as_array(bins)
+        if not _is_rising(edges):
+            text = f"`bins[{number}]` must be monotonically increasing, when an array"
+            raise located(ValueError, text)
+        return edges
+    if np.ndim(bins) > 1:
+        raise located(ValueError, f"`bins[{number}]` must be a scalar or 1d array")
+    if not isinstance(bins, Tracer) and bins < 1:
+        raise located(ValueError, f"`bins[{number}]` must be positive, when an integer")
+    first, last = _outer_edges(column, range)
+    return np.linspace(first, last, index_of(bins) + 1)
+
+
+@implements(np.histogramdd)
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """`numpy.histogramdd`."""
+    columns = _columns(sample)
+    rank = len(columns)
+    if any(c.ndim != 1 or c.shape != columns[0].shape for c in columns):
+        raise located(ValueError, "the columns of a histogram's sample have one length")
+    each = [bins] * rank if _length(bins) is None else list(bins)
+    if len(each) != rank:
+        raise located(
+            ValueError,
+            "The dimension of bins must be equal to the dimension of the sample x.",
+        )
+    ranges = [None] * rank if range is None else list(range)
+    if len(ranges) != rank:
+        raise located(ValueError, "range argument must have one entry per dimension")
+    edges = [_edges_of(*v) for v in zip(columns, each, ranges, _naturals(rank), strict=True)]
+    counts = [int(e.shape[0]) - 1 for e in edges]
+    total = math.prod(counts)
+    place: Any = 0
+    outside: Any = False
+    for column, edge, count in zip(columns, edges, counts, strict=True):
+        dtype = result_dtype(*(fill(0, (), v.dtype) for v in (column, edge)))
+        own = _between_edges(convert(column, dtype), convert(edge, dtype))
+        place, outside = place * count + own, outside | (own >= count)
+    values = None if weights is None else as_array(weights)
+    found = added_at(np.where(outside, total, place), values, total, _accumulator(values))
+    found = reshape_to(convert(found, FLOAT64), tuple(counts))
+    if density:
+        scale = np.sum(found)
+        for axis, edge in enumerate(edges):
+            widths = reshape_to(
+                np.diff(edge), [counts[axis] if k == axis else 1 for k in _naturals(rank)]
+            )
+            found = found / widths
+        found = found / scale
+    return found, edges
+
+
+def _length(bins: Any) -> int | None:
+    """The length of a sequence or array; None for a number."""
+    if isinstance(bins, Sequence):
+        return len(bins)
+    shape = np.shape(bins)
+    return int(shape[0]) if shape else None
+
+
+def _naturals(count: int) -> list[int]:
+    return list(map(int, np.arange(count)))
+
+
+@implements(np.histogram2d)
+def histogram2d(
+    x: Array,
+    y: Array,
+    bins: Any = 10,
+    range: Any = None,
+    density: Any = None,
+    weights: Any = None,
+) -> Any:
+    """`numpy.histogram2d`."""
+    columns = [as_array(x), as_array(y)]
+    if columns[0].shape[:1] != columns[1].shape[:1]:
+        raise located(ValueError, "x and y must have the same length.")
+    if _length(bins) not in (None, 1, 2):
+        bins = [as_array(bins)] * 2
+    found, edges = histogramdd(columns, bins, range, density, weights)
+    return found, edges[0], edges[1]

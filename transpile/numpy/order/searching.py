@@ -1,0 +1,205 @@
+"""Places in sorted arrays: searchsorted, digitize, interp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import COMPLEX128, FLOAT64, INT64, kind_letter
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    convert,
+    error,
+    fill,
+    implements,
+    result_dtype,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.order.sorting import argsort_along, reverse
+from transpile.primitives import elementwise as rows
+from transpile.primitives.indexing import CLIP, PROMISED, gather
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
+
+
+def take(x: Any, indices: Any, mode: str = PROMISED) -> Any:
+    """The elements of an array along its first axis, at indices of any shape."""
+    return bind(gather, x, convert(indices, INT64), axes=(0,), mode=mode)
+
+
+def sorts_before(x: Any, y: Any) -> Any:
+    """Where x stands before y in sorted arrays, of one dtype: NaN is after all numbers."""
+    kind = kind_letter(x.dtype)
+    if kind == "f":
+        return (x < y) | (np.isnan(y) & ~np.isnan(x))
+    if kind != "c":
+        return x < y
+    a, b, c, d = np.real(x), np.imag(x), np.real(y), np.imag(y)
+    has_imag, other_nan = ~np.isnan(b), np.isnan(d)
+    equal = (a == c) | (np.isnan(a) & np.isnan(c))
+    either = np.where(equal, (b < d) | (other_nan & has_imag), np.isnan(c) & ~np.isnan(a))
+    either = np.where(a > c, other_nan & has_imag, either)
+    return np.where(a < c, has_imag | other_nan, either)
+
+
+@implements(np.searchsorted)
+def searchsorted(a: Array, v: Array, side: Any = "left", sorter: Any = None) -> Any:
+    """`numpy.searchsorted`: by halves, which are known; what is read depends on the values."""
+    x, values = as_array(a), as_array(v)
+    _check_search(x, side, sorter)
+    (n,) = x.shape
+    if sorter is not None:
+        x = take(x, as_array(sorter), CLIP)
+    if n == 0 or values.size == 0:
+        return fill(0, values.shape, INT64)
+    dtype = result_dtype(*(fill(0, (), t.dtype) for t in (x, values)))
+    return count_before(convert(x, dtype), convert(values, dtype), str(side) in ("right", "r", "R"))
+
+
+def _check_search(x: Any, side: Any, sorter: Any) -> None:
+    if x.ndim != 1:
+        raise located(ValueError, "object of too small depth for desired array")
+    stand_in = np.arange(2) if sorter is None else np.arange(x.shape[0])
+    order = None if sorter is None else np.empty(as_array(sorter).shape, as_array(sorter).dtype)
+    if order is not None:
+        order[...] = 0
+    try:
+        np.searchsorted(stand_in, 0, side=side, sorter=order)
+    except (ValueError, TypeError) as problem:
+        raise error(type(problem), str(problem)) from None
+
+
+def count_before(x: Any, values: Any, inclusive: bool) -> Any:
+    """How many elements of a sorted array of at least one element stand before each value, those
+    that are equal to it included or not."""
+
+    def is_before(place: Any) -> Any:
+        element = take(x, place)
+        return ~sorts_before(values, element) if inclusive else sorts_before(element, values)
+
+    shape = tuple(values.shape)
+    place, left = fill(0, shape, INT64), int(x.shape[0])
+    while left > 1:
+        half = left // 2
+        place = np.where(is_before(place + (half - 1)), place + half, place)
+        left -= half
+    return np.where(is_before(place), place + 1, place)
+
+
+def _searchsorted_method(a: Tracer, v: Array, side: Any = "left", sorter: Any = None) -> Any:
+    return np.searchsorted(a, v, side, sorter)
+
+
+add_method("searchsorted", _searchsorted_method)
+
+
+@implements(np.digitize)
+def digitize(x: Array, bins: Array, right: Any = False) -> Any:
+    """`numpy.digitize`. That traced bins increase or decrease is not checked."""
+    values, edges = as_array(x), as_array(bins)
+    if values.dtype.kind == "c":
+        raise located(TypeError, "x may not be complex")
+    if edges.dtype.kind == "c":
+        raise located(TypeError, "bins may not be complex")
+    if not isinstance(edges, Tracer):
+        steps = np.diff(edges) if edges.ndim == 1 else np.zeros(1)
+        if not (np.all(steps >= 0) or np.all(steps <= 0)):
+            raise located(ValueError, "bins must be monotonically increasing or decreasing")
+    if edges.ndim != 1:
+        raise located(ValueError, "object of too small depth for desired array")
+    side = "left" if right else "right"
+    if edges.shape[0] == 0:
+        return fill(0, values.shape, INT64)
+    rising = searchsorted(edges, values, side)
+    if not isinstance(edges, Tracer) and edges[0] <= edges[-1]:
+        return rising
+    backwards = edges[::-1] if not isinstance(edges, Tracer) else reverse(edges, 0)
+    falling = edges.shape[0] - searchsorted(backwards, values, side)
+    if not isinstance(edges, Tracer):
+        return falling
+    return np.where(sorts_before(edges[-1], edges[0]), falling, rising)
+
+
+# --------------------------------------------------------------------------------- interpolation
+
+
+@implements(np.interp)
+def interp(
+    x: Array, xp: Array, fp: Array, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    """`numpy.interp`: piecewise linear through the points (xp, fp), xp increasing."""
+    dtype = COMPLEX128 if as_array(fp).dtype.kind == "c" else FLOAT64
+    for complex_ in (v.dtype for v in map(as_array, (x, xp)) if v.dtype.kind == "c"):
+        raise located(
+            TypeError,
+            f"Cannot cast array data from {complex_!r} to {FLOAT64!r} according to the rule 'safe'",
+        )
+    where, points = convert(as_array(x), FLOAT64), convert(as_array(xp), FLOAT64)
+    heights = convert(as_array(fp), dtype)
+    _check_interp(as_array(xp), as_array(fp), period)
+    if period is not None:
+        where, points, heights = _periodic(where, points, heights, np.abs(period))
+        left = right = None
+    first, last = heights[0], heights[-1]
+    below = first if left is None else convert(as_array(left), dtype)
+    above = last if right is None else convert(as_array(right), dtype)
+    if points.shape[0] == 1:
+        return np.where(where < points[0], below, np.where(where > points[0], above, first))
+    inside = _interpolate(where, points, heights)
+    result = np.where(where < points[0], below, np.where(where > points[-1], above, inside))
+    return np.where(np.isnan(where), convert(where, dtype), result)
+
+
+def _check_interp(xp: Any, fp: Any, period: Any) -> None:
+    if period is not None:
+        if np.ndim(period) == 0 and not isinstance(period, Tracer) and period == 0:
+            raise located(ValueError, "period must be a non-zero value")
+        if xp.ndim != 1 or fp.ndim != 1:
+            raise located(ValueError, "Data points must be 1-D sequences")
+        if xp.shape[0] != fp.shape[0]:
+            raise located(ValueError, "fp and xp are not of the same length.")
+    if xp.ndim != 1 or fp.ndim != 1:
+        raise located(ValueError, "object too deep for desired array")
+    if xp.shape[0] == 0:
+        raise located(ValueError, "array of sample points is empty")
+    if xp.shape != fp.shape:
+        raise located(ValueError, "fp and xp are not of the same length.")
+
+
+def _periodic(x: Any, points: Any, heights: Any, period: Any) -> tuple[Any, Any, Any]:
+    """The points of one period in order, with a neighbour at each end."""
+    x, points = x % period, points % period
+    order = argsort_along(0, points)
+    points, heights = take(points, order), take(heights, order)
+    points = np.concatenate((points[-1:] - period, points, points[0:1] + period))
+    return x, points, np.concatenate((heights[-1:], heights, heights[0:1]))
+
+
+def _interpolate(x: Any, points: Any, heights: Any) -> Any:
+    """On the line through the two points around x, which is at the upper one at the end only."""
+    place = count_before(points, x, inclusive=True) - 1
+    place = np.clip(place, 0, points.shape[0] - 2)
+    ends = take(points, place), take(points, place + 1)
+    start, end = take(heights, place), take(heights, place + 1)
+    if heights.dtype.kind != "c":
+        return _on_line(x, ends, start, end)
+    parts = [_on_line(x, ends, part(start), part(end)) for part in (np.real, np.imag)]
+    return bind(rows.make_complex, *parts)
+
+
+def _on_line(x: Any, ends: tuple[Any, Any], start: Any, end: Any) -> Any:
+    """Computed from the start; where that gives NaN, as it does beside infinities, from the end,
+    and between two equal heights these. At a point it is its height, and the slope that of the
+    line."""
+    low, high = ends
+    is_step = low == high
+    slope = np.where(is_step, 0.0, (end - start) / np.where(is_step, 1.0, high - low))
+    from_start = slope * (x - low) + start
+    from_end = slope * (x - high) + end
+    other = np.where(np.isnan(from_end) & (start == end), start, from_end)
+    line = np.where(np.isnan(from_start) | (x == high), other, from_start)
+    height = np.where(x == high, end, start)
+    is_lost = ~np.isfinite(line) | ((height == 0) & np.signbit(height))
+    return np.where(((x == low) | (x == high)) & is_lost, height, line)

@@ -1,0 +1,353 @@
+"""Sets: unique and its kin, unions, intersections, differences, membership.
+
+How many elements such a result has depends on values. Where these are traced, `size=` says how many
+there are to be, as in JAX: the first ones, or after the last one fill values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import BOOL, INT64, kind_letter
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    broadcast_to,
+    concatenate_along,
+    convert,
+    error,
+    fill,
+    implements,
+    index_of,
+    reshape_to,
+    result_dtype,
+    transpose_to,
+    unsupported,
+)
+from transpile.numpy.core.promotion import axis_of as checked_axis
+from transpile.numpy.order.searching import count_before, take
+from transpile.numpy.order.sorting import accepts_more, argsort_along, iota, sort_along
+from transpile.primitives.indexing import FILL, scatter
+from transpile.trace.trace import bind
+
+# --------------------------------------------------------------------------------- known lengths
+
+
+def length_of(size: Any, function: str) -> int:
+    """The number of elements asked for, or the error that it has to be."""
+    if size is None:
+        raise unsupported(
+            f"the length of the result of numpy.{function} depends on the values of a traced "
+            f"array. Say how long it is to be: transpile.numpy.{function}(..., size=n)"
+        )
+    number = index_of(size)
+    if number < 0:
+        raise error(ValueError, f"size must not be negative, but is {number}")
+    return number
+
+
+def numbered(mask: Any, size: int, otherwise: Any) -> Any:
+    """The positions of the true elements of a mask along one axis: the first `size` of them, then
+    `otherwise`."""
+    count = mask.shape[0]
+    start = fill(otherwise, (size,), INT64)
+    if size == 0 or count == 0:
+        return start
+    place = np.where(mask, np.cumsum(mask) - 1, size)
+    params = {"axes": (0,), "mode": FILL, "combine": "set", "unique": True}
+    return bind(scatter, start, iota((count,), 0), place, **params)
+
+
+def chosen(x: Any, mask: Any, size: int, fill_value: Any, default: Any = None) -> Any:
+    """The elements along the first axis where a mask holds, the first `size` of them, then the fill
+    value: by default, as in JAX, the first element where the mask holds."""
+    found = numbered(mask, size, mask.shape[0])
+    there = found < mask.shape[0]
+    if mask.shape[0] == 0:
+        return fill(fill_value or 0, (size, *x.shape[1:]), x.dtype)
+    if fill_value is None and default is None:
+        return take(x, np.where(there, found, np.argmax(mask)))
+    other = convert(as_array(default if fill_value is None else fill_value), x.dtype)
+    there = reshape_to(there, (size, *(1 for _ in x.shape[1:])))
+    return np.where(there, take(x, np.where(reshape_to(there, (size,)), found, 0)), other)
+
+
+def _flat(x: Any) -> Any:
+    x = as_array(x)
+    return reshape_to(x, (x.size,))
+
+
+# ----------------------------------------------------------------------------------------- unique
+
+
+def _differs(x: Any, y: Any, equal_nan: bool) -> Any:
+    if kind_letter(x.dtype) not in "fc" or not equal_nan:
+        return x != y
+    return (x != y) & ~(np.isnan(x) & np.isnan(y))
+
+
+class _Groups:
+    """The rows of an array in order, and where among them other ones begin.
+
+    x           (n, columns)
+    order       (n,) the positions of the sorted rows
+    is_first    (n,) whether a sorted row differs from the one before it
+    """
+
+    def __init__(self, x: Any, equal_nan: bool, need_order: bool) -> None:
+        count, columns = x.shape
+        self.x, self.count = x, count
+        keys = [x[:, c] for c in range(columns)]
+        self.order: Any = None
+        if columns == 1 and not need_order:
+            self.sorted = sort_along(x, 0)
+        else:
+            self.order = argsort_along(0, *keys) if keys else iota((count,), 0)
+            self.sorted = take(x, self.order) if columns and count else x
+        if count == 0:
+            self.is_first: Any = fill(False, (0,), BOOL)
+            return
+        changed = _differs(self.sorted[1:], self.sorted[:-1], equal_nan)
+        start = fill(True, (1,), BOOL)
+        self.is_first = concatenate_along([start, np.any(changed, axis=1)], 0)
+
+    def starts(self, size: int) -> Any:
+        """Where the groups begin among the sorted rows, the end of the last one, and on."""
+        return numbered(self.is_first, size, self.count)
+
+    def inverse(self) -> Any:
+        """For each row of x the number of its group."""
+        if self.count == 0:
+            return fill(0, (0,), INT64)
+        params = {"axes": (0,), "mode": FILL, "combine": "set", "unique": True}
+        start = fill(0, (self.count,), INT64)
+        return bind(scatter, start, np.cumsum(self.is_first) - 1, self.order, **params)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.unique)
+def unique(
+    ar: Array,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+    size: Any = None,
+    fill_value: Any = None,
+) -> Any:
+    """`numpy.unique`; with `size`, that many elements: after the last one the fill value, or the
+    first one again, with a count of 0."""
+    array = as_array(ar)
+    if axis is None:
+        x, front = _flat(array), (array.size,)
+        rest: tuple[Any, ...] = ()
+    else:
+        axis = checked_axis(axis, array.ndim)
+        order = (axis, *(a for a in range(array.ndim) if a != axis))
+        x = transpose_to(array, order)
+        front, rest = x.shape[:1], x.shape[1:]
+    length = length_of(size, "unique")
+    columns = int(np.prod(rest, dtype=int))
+    with_order = return_index or return_inverse
+    # A row with a NaN equals no other one in NumPy.
+    groups = _Groups(reshape_to(x, (*front, columns)), equal_nan and axis is None, with_order)
+    starts = groups.starts(length + 1)
+    first = np.where(starts[:-1] < groups.count, starts[:-1], 0)
+    results = [_values(groups, starts, length, fill_value, rest)]
+    if axis is not None:
+        back = [0] * array.ndim
+        for place, a in enumerate(order):
+            back[a] = place
+        results = [transpose_to(results[0], back)]
+    if return_index:
+        known = groups.count > 0
+        results.append(take(groups.order, first) if known else fill(0, (length,), INT64))
+    if return_inverse:
+        inverse = groups.inverse()
+        results.append(reshape_to(inverse, array.shape) if axis is None else inverse)
+    if return_counts:
+        results.append(starts[1:] - starts[:-1])
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _values(groups: _Groups, starts: Any, length: int, fill_value: Any, rest: Any) -> Any:
+    if groups.count == 0 or length == 0:
+        value = 0 if fill_value is None else fill_value
+        return broadcast_to(convert(as_array(value), groups.x.dtype), (length, *rest)) + fill(
+            0, (length, *rest), groups.x.dtype
+        )
+    there = starts[:-1] < groups.count
+    found = take(groups.sorted, np.where(there, starts[:-1], 0))
+    if fill_value is not None:
+        there = reshape_to(there, (length, 1))
+        found = np.where(there, found, convert(as_array(fill_value), found.dtype))
+    return reshape_to(found, (length, *rest))
+
+
+@accepts_more("size", "fill_value")
+@implements(np.unique_all)
+def unique_all(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
+    """`numpy.unique_all`: values, indices, inverse indices, counts."""
+    length_of(size, "unique_all")
+    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return type(np.unique_all(np.ones(1)))(*found)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.unique_counts)
+def unique_counts(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
+    """`numpy.unique_counts`: values, counts."""
+    length_of(size, "unique_counts")
+    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return type(np.unique_counts(np.ones(1)))(*found)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.unique_inverse)
+def unique_inverse(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
+    """`numpy.unique_inverse`: values, inverse indices."""
+    length_of(size, "unique_inverse")
+    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return type(np.unique_inverse(np.ones(1)))(*found)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.unique_values)
+def unique_values(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
+    """`numpy.unique_values`, in order."""
+    length_of(size, "unique_values")
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+# ------------------------------------------------------------------------------------ two arrays
+
+
+def _pair(x: Array, y: Array) -> tuple[Any, Any]:
+    """Both as flat arrays of one dtype."""
+    parts = [_flat(x), _flat(y)]
+    dtype = result_dtype(*parts)
+    return convert(parts[0], dtype), convert(parts[1], dtype)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.union1d)
+def union1d(ar1: Array, ar2: Array, *, size: Any = None, fill_value: Any = None) -> Any:
+    """`numpy.union1d`."""
+    length_of(size, "union1d")
+    return unique(concatenate_along(_pair(ar1, ar2), 0), size=size, fill_value=fill_value)
+
+
+def _known_distinct(x: Any, assume_unique: bool) -> tuple[Any, Any]:
+    """The elements in order with the mask of those that are the first of their kind, and where
+    they stood."""
+    groups = _Groups(reshape_to(x, (x.size, 1)), True, True)
+    mask = fill(True, (x.size,), BOOL) if assume_unique else groups.is_first
+    return reshape_to(groups.sorted, (x.size,)), (mask, groups.order)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.intersect1d)
+def intersect1d(
+    ar1: Array,
+    ar2: Array,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: Any = None,
+    fill_value: Any = None,
+) -> Any:
+    """`numpy.intersect1d`; beyond the last index there is the length of the array."""
+    length = length_of(size, "intersect1d")
+    x, y = _pair(ar1, ar2)
+    left, (mask, order) = _known_distinct(x, assume_unique)
+    if not x.size or not y.size:
+        empty = fill(0 if fill_value is None else fill_value, (length,), x.dtype)
+        nowhere = [fill(v.size, (length,), INT64) for v in (x, y)]
+        return (empty, *nowhere) if return_indices else empty
+    right, (_, other_order) = _known_distinct(y, assume_unique)
+    place = count_before(right, left, inclusive=False)
+    inside = np.where(place < y.size, place, y.size - 1)
+    is_common = (place < y.size) & (take(right, inside) == left)
+    common = mask & is_common
+    result = chosen(left, common, length, fill_value)
+    if not return_indices:
+        return result
+    first = chosen(order, common, length, x.size)
+    second = chosen(take(other_order, inside), common, length, y.size)
+    return result, first, second
+
+
+@accepts_more("size", "fill_value")
+@implements(np.setdiff1d)
+def setdiff1d(
+    ar1: Array,
+    ar2: Array,
+    assume_unique: bool = False,
+    *,
+    size: Any = None,
+    fill_value: Any = None,
+) -> Any:
+    """`numpy.setdiff1d`; the default of the fill value is 0, as in JAX."""
+    length = length_of(size, "setdiff1d")
+    x = _flat(ar1)
+    if not x.size:
+        return fill(0 if fill_value is None else fill_value, (length,), x.dtype)
+    if assume_unique:
+        return chosen(x, ~isin(x, ar2), length, fill_value, 0)
+    values, (mask, _) = _known_distinct(x, False)
+    return chosen(values, mask & ~isin(values, ar2), length, fill_value, 0)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.setxor1d)
+def setxor1d(
+    ar1: Array,
+    ar2: Array,
+    assume_unique: bool = False,
+    *,
+    size: Any = None,
+    fill_value: Any = None,
+) -> Any:
+    """`numpy.setxor1d`."""
+    length = length_of(size, "setxor1d")
+    x, y = _pair(ar1, ar2)
+    if not x.size + y.size:
+        return fill(0 if fill_value is None else fill_value, (length,), x.dtype)
+    found = []
+    for mine, other in ((x, y), (y, x)):
+        values, (mask, _) = _known_distinct(mine, assume_unique)
+        found.append((values, mask & ~isin(values, other)))
+    values = concatenate_along([v for v, _ in found], 0)
+    mask = concatenate_along([m for _, m in found], 0)
+    order = argsort_along(0, values)
+    return chosen(take(values, order), take(mask, order), length, fill_value)
+
+
+# ------------------------------------------------------------------------------------- membership
+
+
+@implements(np.isin)
+def isin(
+    element: Array,
+    test_elements: Array,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
+) -> Any:
+    """`numpy.isin`, by a search among the sorted test elements."""
+    if kind not in (None, "sort", "table"):
+        raise error(ValueError, f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
+    x, tests = as_array(element), _flat(test_elements)
+    dtype = result_dtype(*(fill(0, (), v.dtype) for v in (x, tests)))
+    if not tests.size or not x.size:
+        return fill(invert, x.shape, BOOL)
+    x, ordered = convert(x, dtype), sort_along(convert(tests, dtype), 0)
+    place = count_before(ordered, x, inclusive=False)
+    found = take(ordered, np.where(place < tests.size, place, tests.size - 1)) == x
+    return ~found if invert else found

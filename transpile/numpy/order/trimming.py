@@ -1,0 +1,75 @@
+"""Functions whose results' lengths depend on values, with a length that is given: `trim_zeros`, and
+`repeat` by traced counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import INT64
+from transpile.numpy.core.elementwise import where
+from transpile.numpy.core.joins import repeat
+from transpile.numpy.core.promotion import (
+    Array,
+    as_array,
+    axes_of,
+    broadcast_in_dim,
+    implements,
+    transpose_to,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.reductions import any as any_of
+from transpile.numpy.core.reductions import argmax
+from transpile.numpy.core.shapes import flip
+from transpile.numpy.core.ufuncs import call
+from transpile.numpy.order.sets import length_of
+from transpile.numpy.order.sorting import accepts_more
+from transpile.primitives import axes as rows
+from transpile.primitives.indexing import CLIP, gather
+from transpile.trace.trace import bind
+
+accepts_more("total_repeat_length")(repeat)
+
+
+@accepts_more("size")
+@implements(np.trim_zeros)
+def trim_zeros(filt: Array, trim: str = "fb", axis: Any = None, *, size: Any = None) -> Any:
+    """`numpy.trim_zeros`; `size` says how long each trimmed axis is to be, one number or one for
+    each: what is missing at its end are zeros."""
+    x = as_array(filt)
+    sides = trim.lower()
+    if sides not in ("fb", "bf", "f", "b"):
+        raise located(ValueError, f"unexpected character(s) in `trim`: {trim!r}")
+    axes = axes_of(axis, x.ndim)
+    given = size if isinstance(size, tuple | list) else (size,) * len(axes)
+    if len(given) != len(axes):
+        raise located(ValueError, f"size has {len(given)} lengths for {len(axes)} axes")
+    lengths = [length_of(length, "trim_zeros") for length in given]
+    marks = call(np.not_equal, x, 0)
+    bounds = [_bounds(any_of(marks, tuple(set(range(x.ndim)) - {a})), sides) for a in axes]
+    for a, length, (first, stop) in zip(axes, lengths, bounds, strict=True):
+        x = _cut(x, a, length, first, stop)
+    return x
+
+
+def _bounds(marks: Any, sides: str) -> tuple[Any, Any]:
+    """Where what is kept of an axis begins, and where it ends."""
+    size = marks.shape[0]
+    if size == 0:
+        return np.int64(0), np.int64(0)
+    first = argmax(marks) if "f" in sides else np.int64(0)
+    stop = call(np.subtract, size, argmax(flip(marks))) if "b" in sides else np.int64(size)
+    return first, where(any_of(marks), stop, np.int64(0))
+
+
+def _cut(x: Any, axis: int, length: int, first: Any, stop: Any) -> Any:
+    """The elements from `first` up to `stop` along an axis, and then zeros."""
+    places = bind(rows.iota, shape=(length,), dimension=0, dtype=INT64)
+    places = call(np.add, places, first)
+    found = bind(gather, x, places, axes=(axis,), mode=CLIP)
+    order = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]
+    inside = broadcast_in_dim(
+        call(np.less, places, stop), (length, *[1] * (x.ndim - axis - 1)), (0,)
+    )
+    return where(inside, transpose_to(found, order), np.zeros((), x.dtype))

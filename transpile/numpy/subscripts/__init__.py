@@ -1,0 +1,1 @@
+"""Reading and assigning by subscripts, slices, masks and index arrays."""

@@ -1,0 +1,164 @@
+"""Assignment into traced arrays: `x[i] = v`, `x += v`, `out=`, with NumPy's views.
+
+A graph has no memory, so an assignment makes a new value, and from then on the array holds that
+one. A view is an array whose value is made by views (slices, transposes, reshapes, reversals) of
+another: assigning to it puts the new elements back, view by view, into the array behind it, and so
+every other view of that array sees them. See `Trace.newest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.graph import Equation
+from transpile.ir.primitive import Linear
+from transpile.ir.source_info import user_source
+from transpile.ir.types import BOOL
+from transpile.numpy.core.promotion import (
+    as_array,
+    as_operand,
+    convert,
+    shape_of,
+    unsupported,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.subscripts.basic import (
+    Selection,
+    is_item,
+    put_selected,
+    set_item,
+    shape_text,
+    update_item,
+)
+from transpile.primitives import axes as rows
+from transpile.primitives.indexing import COMBINES
+from transpile.primitives.rules import apply
+from transpile.trace.trace import current_trace
+from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
+
+# ---------------------------------------------------------------------------------------- storing
+
+
+def store(x: Tracer, value: Any, since: int) -> None:
+    """Let an array, and all that share its memory, hold another value of the same type.
+
+    `since` is the number of equations before that value was made: what is older has other owners.
+    """
+    trace = x.owner
+    var = x.variable
+    name = var.name
+    while (view := trace.viewed(var)) is not None:
+        behind = Tracer(trace, view.inputs[0])  # type: ignore[arg-type]  # a Const has no views
+        var = behind.variable
+        value = _put_back(view, Tracer(trace, var), value)
+    if not isinstance(value, Tracer) or not trace.is_new(trace.newest(value.variable), since):
+        value = apply("copy", value)
+    changed = value.variable
+    if not changed.name:
+        changed.name = var.name or name
+    trace.written[var] = changed
+
+
+def _check_owner(x: Tracer) -> None:
+    if x.owner is not current_trace():
+        raise unsupported(
+            f"`{user_source().text}` assigns into an array of {x.owner.name}, "
+            f"which is another traced function than the one that runs. Return the new values, and "
+            f"assign them there."
+        )
+
+
+def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
+    """The array behind a view, when the view holds this value.
+
+    A view of all elements is undone by its transpose; a slice leaves the others as they are.
+    """
+    if view.primitive is rows.slice_:
+        start, limit, strides = (view.params[name] for name in ("start", "limit", "strides"))
+        return put_selected(behind, list(map(Selection, start, limit, strides)), value)
+    if view.primitive is rows.broadcast_in_dim:  # one that repeats nothing; others are no views
+        return apply("reshape", value, shape=behind.shape)
+    assert view.primitive.transpose is not None
+    return view.primitive.transpose(value, Linear(behind.type), **view.params)[0]
+
+
+# ------------------------------------------------------------------------------------- assignment
+
+
+def assign(x: Tracer, key: Any, value: Any) -> None:
+    """`x[key] = value`."""
+    _check_owner(x)
+    if is_item(x, key, value):
+        return
+    since = len(x.owner.equations)
+    store(x, set_item(x, key, as_operand(value)), since)
+
+
+def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
+    """Put the result of a function into the array given as `out`, as NumPy casts it."""
+    if not isinstance(x, Tracer):
+        raise located(
+            TypeError, f"a traced result of {function} does not fit into {x!r}, which is not traced"
+        )
+    _check_owner(x)
+    if shape_of(value) != x.shape:
+        raise located(
+            ValueError,
+            f"non-broadcastable output operand with shape {shape_text(x.shape)} doesn't match the "
+            f"broadcast shape {shape_text(shape_of(value))}",
+        )
+    dtype = as_operand(value).dtype
+    if not np.can_cast(dtype, x.dtype, "same_kind"):
+        raise located(
+            TypeError,
+            f"Cannot cast ufunc '{function}' output from {dtype!r} to {x.dtype!r} with casting "
+            f"rule 'same_kind'",
+        )
+    store(x, convert(value, x.dtype), since)
+    return x
+
+
+def _in_place(ufunc: Any) -> Callable[[Tracer, Any], Any]:
+    def method(self: Tracer, other: Any) -> Any:
+        if self.ndim == 0:  # NumPy's scalars do not change: Python binds the name anew
+            return NotImplemented
+        since = len(self.owner.equations)
+        result = UFUNC_METHODS["operator"](ufunc, self, other)
+        if result is NotImplemented:
+            return result
+        return assign_result(self, result, ufunc.__name__, since)
+
+    return method
+
+
+# By ufunc, what an update by it is called.
+_NAMES = {ufunc: name for name, ufunc in COMBINES.items()}
+# On truth values these are a sum and a product, by which updates know them.
+_OF_TRUTH = {np.logical_or: np.add, np.logical_and: np.multiply}
+
+
+def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
+    """`ufunc.at(a, indices, b)`: a repeated index counts as often as it is there."""
+    if not isinstance(a, Tracer):
+        raise located(TypeError, f"{ufunc.__name__}.at: traced values do not fit into {a!r}")
+    _check_owner(a)
+    since = len(a.owner.equations)
+    if ufunc is np.subtract:
+        ufunc, b = np.add, np.negative(as_array(b))
+    combine = _NAMES.get(_OF_TRUTH.get(ufunc, ufunc))
+    if combine is None or (ufunc in _OF_TRUTH and a.dtype != BOOL):
+        raise unsupported(
+            f"numpy.{ufunc.__name__}.at is not supported on traced arrays: add, subtract, "
+            f"multiply, maximum and minimum are"
+        )
+    store(a, update_item(a, indices, as_operand(b), combine), since)
+
+
+for _name, _ufunc in BINARY.items():  # divmod has no operator of this kind, and never asks
+    setattr(Tracer, f"__i{_name}__", _in_place(_ufunc))
+UFUNC_METHODS["out"] = assign_result
+UFUNC_METHODS["at"] = _at
+Tracer.__setitem__ = assign

@@ -1,0 +1,233 @@
+"""Functional updates, as in JAX: `x.at[key].set(value)` is a new array, and x stays as it is.
+
+Traced arrays have `at`; `transpile.numpy.subscripts.at(x)` is the same for every array, as
+`numpy.ndarray` has no such attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import type_of
+from transpile.numpy.core.promotion import as_array, as_operand, convert, fill, has_tracer
+from transpile.numpy.core.ufuncs import call
+from transpile.numpy.subscripts.advanced import check_mode
+from transpile.numpy.subscripts.basic import get_item, set_item, update_item
+from transpile.primitives import elementwise
+from transpile.trace.trace import bind, trace_function
+from transpile.trace.tracer import Tracer, add_property
+from transpile.transforms.interpret import interpret
+
+
+def at(x: Any) -> At:
+    """The functional updates of an array, traced or not: `at(x)[key].set(value)`."""
+    return At(x)
+
+
+class At:
+    """`x.at`: takes the key of the elements to update."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getitem__(self, key: Any) -> Places:
+        return Places(self.array, key)
+
+    def __repr__(self) -> str:
+        return f"at({self.array!r})"
+
+
+class Places:
+    """`x.at[key]`: what can be done with the elements there.
+
+    Every method takes `mode`, which says what becomes of indices out of range: `clip` means the
+    nearest element, `fill` or `drop` none (what is read there is `fill_value`), `wrap` counts on
+    from the beginning, and `promise_in_bounds` says that there are none. By default known ones are
+    an error, and others are clipped in `get` and dropped in updates. Negative indices count from
+    the end. `unique_indices` promises that no index is there twice, and `indices_are_sorted` is
+    accepted for JAX's sake.
+    """
+
+    def __init__(self, array: Any, key: Any) -> None:
+        self.array = array
+        self.key = key
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        fill_value: Any = None,
+    ) -> Any:
+        """The elements. `fill_value` is NaN by default, or the extreme integer."""
+        chosen = check_mode("fill" if mode is None and fill_value is not None else mode)
+        return _computed(
+            lambda x: get_item(x, self.key, chosen, fill_value), self.array, key=self.key
+        )
+
+    def set(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array with the values in their places; the last of several for one place counts."""
+        return self._updated("set", values, mode, unique_indices)
+
+    def add(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array with the values added; several for one place are all added."""
+        return self._updated("add", values, mode, unique_indices)
+
+    def subtract(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array with the values subtracted."""
+
+        def change(x: Any, v: Any) -> Any:
+            negative = call(np.negative, convert(as_operand(v), x.dtype))
+            return update_item(x, self.key, negative, "add", check_mode(mode), unique_indices)
+
+        return _computed(change, self.array, values, key=self.key)
+
+    def multiply(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array with the elements multiplied."""
+        return self._updated("multiply", values, mode, unique_indices)
+
+    mul = multiply
+
+    def divide(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array divided by the values in their places, and by one elsewhere."""
+        return self._with_factors(np.divide, values, mode, unique_indices)
+
+    def power(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array raised to the values in their places, and to one elsewhere."""
+        return self._with_factors(np.power, values, mode, unique_indices)
+
+    def min(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array with the smaller of element and value."""
+        return self._updated("minimum", values, mode, unique_indices)
+
+    def max(
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array with the larger of element and value."""
+        return self._updated("maximum", values, mode, unique_indices)
+
+    def apply(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Any:
+        """The array with an elementwise function applied to the elements; once to each, however
+        often its index is there."""
+
+        def change(x: Any) -> Any:
+            chosen = check_mode(mode)
+            values = function(get_item(x, self.key, chosen if chosen != "drop" else "fill"))
+            return set_item(x, self.key, values, chosen, unique_indices)
+
+        return _computed(change, self.array, key=self.key)
+
+    def _updated(self, combine: str, values: Any, mode: str | None, unique: bool) -> Any:
+        chosen = check_mode(mode)
+        return _computed(
+            lambda x, v: update_item(x, self.key, v, combine, chosen, unique),
+            self.array,
+            values,
+            key=self.key,
+        )
+
+    def _with_factors(self, ufunc: Any, values: Any, mode: str | None, unique: bool) -> Any:
+        chosen = check_mode(mode)
+
+        def change(x: Any, v: Any) -> Any:
+            if x.dtype.kind in "fc" and _meets_once(self.key):
+                value = convert(as_operand(v), x.dtype)
+                before = get_item(x, self.key, chosen if chosen != "drop" else "fill")
+                return set_item(x, self.key, call(ufunc, before, value), chosen, unique)
+            ones = fill(1, x.shape, x.dtype)
+            factors = update_item(ones, self.key, v, "multiply", chosen, unique)
+            return call(ufunc, x, factors)
+
+        return _computed(change, self.array, values, key=self.key)
+
+
+def _meets_once(key: Any) -> bool:
+    """Tell whether an index meets each element once at most: it holds no arrays of indices."""
+    entries = key if isinstance(key, tuple) else (key,)
+    return all(
+        e is None
+        or e is Ellipsis
+        or isinstance(e, slice | int | np.integer)
+        or (isinstance(e, Tracer) and not e.shape and e.dtype.kind in "iu")
+        for e in entries
+        if not isinstance(e, bool)
+    ) and not any(isinstance(e, bool) for e in entries)
+
+
+def _computed(function: Callable[..., Any], x: Any, *values: Any, key: Any = None) -> Any:
+    """The function of an array (and of values), traced if anything is, and computed if nothing."""
+    if has_tracer((x, key, *values)):
+        x = as_array(x)
+        return function(x if isinstance(x, Tracer) else bind(elementwise.copy, x), *values)
+    x = np.asarray(x)
+    graph, _ = trace_function(lambda t: ([function(t, *values)], None), [type_of(x)], ["x"])
+    (result,) = interpret(graph, [x])
+    return result
+
+
+add_property("at", At)

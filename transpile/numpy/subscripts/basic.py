@@ -1,0 +1,403 @@
+"""Indexing: `x[key]`, and the value of x after an assignment to `x[key]`.
+
+Integers, slices, None and Ellipsis are slices, reversals and reshapes; assignments to them put a
+slice where it belongs. Keys with arrays are planned in `transpile.numpy.subscripts.advanced`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.dims import Dim, Shape, bounds
+from transpile.ir.graph import Const
+from transpile.ir.types import BOOL, INT64
+from transpile.numpy.core.promotion import (
+    as_array,
+    as_operand,
+    broadcast_in_dim,
+    convert,
+    dimension_value,
+    index_of,
+    reshape_to,
+    shape_of,
+    strengthen,
+    unsupported,
+    warn_if_imaginary_is_lost,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.ufuncs import call
+from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
+from transpile.primitives import axes as rows
+from transpile.primitives import elementwise
+from transpile.primitives.indexing import COMBINES, PROMISED, dynamic_update_slice, scatter
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
+from transpile.util.frozen_records import dataclass
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What an index takes of one axis: start, start + stride, ... below limit, perhaps reversed."""
+
+    start: Any
+    limit: Any
+    stride: int = 1
+    reverse: bool = False
+    is_integer: bool = False
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        return (self.limit - self.start + self.stride - 1) // self.stride
+
+
+def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = None) -> Any:
+    """`x[key]`. An index that is only known at run time takes the nearest element when it is out of
+    range, unless `mode` says something else."""
+    given = entries(key, x.shape)
+    found = _as_slice(given, x.shape)
+    if not _is_basic(found):
+        planned = plan(found, x.shape, mode, writes=False)
+        inner = basic_item(x, entries(planned.basic, x.shape))
+        return take_planned(inner, planned, fill_value)
+    item = basic_item(x, found)
+    if _is_basic(given) and not _is_scalar(key, item):
+        item.owner.items[item.original] = (x.original, _selected(x, found))
+        return item
+    if item.original is x.original:
+        return bind(elementwise.copy, item)
+    item.owner.own.add(item.original)
+    return item
+
+
+def _is_scalar(key: Any, item: Tracer) -> bool:
+    """Tell whether NumPy gives a scalar, which is no view: it gives arrays where there is an
+    Ellipsis in the key."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return not item.ndim and all(part is not Ellipsis for part in parts)
+
+
+def is_item(x: Tracer, key: Any, value: Any) -> bool:
+    """Tell whether a value is the very view `x[key]`, as it is in the second half of
+    `x[key] += 1`: `x[key] = value` then changes nothing."""
+    if not isinstance(value, Tracer) or value.original not in value.owner.items:
+        return False
+    found = entries(key, x.shape)
+    taken = (x.original, _selected(x, found)) if _is_basic(found) else None
+    return taken == value.owner.items[value.original]
+
+
+def _selected(x: Tracer, found: list[Entry]) -> tuple[list[Selection], list[Any]]:
+    return _selections([e.value for e in found if e.value is not Ellipsis], x.shape)
+
+
+def _is_basic(found: list[Entry]) -> bool:
+    return not any(isinstance(e.value, np.ndarray | Tracer) for e in found)
+
+
+def _as_slice(found: list[Entry], shape: Shape) -> list[Entry]:
+    """The entries, an array of evenly spaced indices on its own among them made a slice."""
+    arrays = [e for e in found if isinstance(e.value, np.ndarray | Tracer)]
+    if len(arrays) != 1 or any(e.is_number for e in found):
+        return found
+    (entry,) = arrays
+    if entry.axis is None or isinstance(entry.value, Tracer) or entry.value.ndim != 1:
+        return found
+    value, size = entry.value, shape[entry.axis]
+    if len(value) < 2 or not isinstance(size, int):
+        return found
+    step = int(value[1]) - int(value[0])
+    inside = value.min() >= 0 and value.max() < size
+    if not step or not inside or (np.diff(value) != step).any():
+        return found
+    stop = int(value[-1]) + (1 if step > 0 else -1)
+    even = slice(int(value[0]), None if stop < 0 else stop, step)
+    return [Entry(entry.axis, even) if e is entry else e for e in found]
+
+
+def basic_item(x: Any, found: list[Entry]) -> Any:
+    """What a basic key takes."""
+    keys = [e.value for e in found if e.value is not Ellipsis]
+    selections, shape = _selections(keys, x.shape)
+    return _reshape(_slice(x, selections), keys, selections, shape)
+
+
+def _selections(keys: list[Any], extents: Shape) -> tuple[list[Selection], list[Any]]:
+    """What a basic key takes of each axis, and the shape of it all."""
+    selections: list[Selection] = []
+    shape: list[Any] = []
+    for entry in keys:
+        if entry is None:
+            shape.append(1)
+            continue
+        axis = len(selections)
+        chosen = _select(entry, axis, extents[axis])
+        selections.append(chosen)
+        if not chosen.is_integer:
+            shape.append(chosen.size)
+    return selections, shape
+
+
+# ------------------------------------------------------------------------------------- updates
+
+_OF_BOOLS = {
+    "add": "logical_or",
+    "multiply": "logical_and",
+    "minimum": "minimum",
+    "maximum": "maximum",
+}
+
+
+def set_item(x: Tracer, key: Any, value: Any, mode: str | None = None, unique: bool = False) -> Any:
+    """The value of `x` after `x[key] = value`. An index that is only known at run time changes
+    nothing when it is out of range, unless `mode` says something else."""
+    return update_item(x, key, value, "set", mode, unique)
+
+
+def update_item(
+    x: Tracer,
+    key: Any,
+    value: Any,
+    combine: str,
+    mode: str | None = None,
+    unique: bool = False,
+) -> Any:
+    """The value of `x` after its elements at `key` were combined with a value: `set`, `add`,
+    `multiply`, `minimum` or `maximum`. Repeated indices count as often as they are there."""
+    mask = _traced_mask(key)
+    if mask is not None:
+        return _masked(x, mask, value, combine)
+    found = entries(key, x.shape)
+    found = _as_slice(found, x.shape)
+    if _is_basic(found):
+        return _update_basic(x, found, value, combine)
+    planned = plan(found, x.shape, mode, writes=True)
+    inner_key = entries(planned.basic, x.shape)
+    inner = basic_item(x, inner_key)
+    rest = [d for a, d in enumerate(inner.shape) if a not in planned.axes]
+    shape = [*rest]
+    first = planned.first - sum(n < planned.first for n in planned.news)
+    shape[first:first] = planned.common
+    for place in planned.news:
+        shape.insert(place, 1)
+    updates = planned.restored(content(value, x.dtype, tuple(shape)))
+    if not planned.axes:
+        return x if 0 in planned.common else _update_basic(x, inner_key, updates, combine)
+    name = _OF_BOOLS.get(combine, combine) if x.dtype == BOOL else combine
+    params = {"mode": planned.mode, "combine": name, "unique": unique or planned.distinct}
+    changed = bind(scatter, inner, updates, *planned.indices, axes=planned.axes, **params)
+    return changed if inner is x else _update_basic(x, inner_key, changed, "set")
+
+
+def content(value: Any, dtype: Any, shape: Shape) -> Any:
+    """A value in the type of the elements that it replaces, broadcast to them."""
+    value = as_operand(value)
+    given = shape_of(value)
+    extra = len(given) - len(shape)
+    if extra > 0 and all(d == 1 for d in given[:extra]):  # NumPy drops leading axes of length one
+        value = reshape_to(as_array(value), given[extra:])
+    pairs = zip(shape_of(value)[::-1], shape[::-1], strict=False)
+    if len(shape_of(value)) > len(shape) or any(a not in (1, b) for a, b in pairs):
+        raise located(
+            ValueError,
+            f"could not broadcast input array from shape {shape_text(given)} into shape "
+            f"{shape_text(shape)}",
+        )
+    warn_if_imaginary_is_lost(as_array(value), dtype)
+    value = convert(value, dtype)
+    value = value if isinstance(value, Tracer) else Const(np.asarray(value))
+    return bind_broadcast(value, shape)
+
+
+def bind_broadcast(value: Any, shape: Shape) -> Any:
+    """A traced value or a Const in a shape that it broadcasts to."""
+    own = tuple(value.type.shape)
+    if own == tuple(shape) and isinstance(value, Tracer):
+        return value
+    axes = tuple(range(len(shape) - len(own), len(shape)))
+    return bind(rows.broadcast_in_dim, value, shape=tuple(shape), broadcast_dimensions=axes)
+
+
+def shape_text(shape: Shape) -> str:
+    """The shape as NumPy's messages write it: (2,3)."""
+    return f"({','.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _update_basic(x: Tracer, found: list[Entry], value: Any, combine: str) -> Any:
+    keys = [e.value for e in found if e.value is not Ellipsis]
+    selections, shape = _selections(keys, x.shape)
+    value = content(value, x.dtype, tuple(shape))
+    if combine != "set":
+        before = _reshape(_slice(x, selections), keys, selections, shape)
+        value = convert(call(COMBINES[combine], before, value), x.dtype)
+    return put_selected(x, selections, value)
+
+
+def put_selected(x: Tracer, selections: list[Selection], value: Any) -> Any:
+    """The array with the selected elements replaced by those of a value, in row-major order."""
+    sizes = tuple(s.size for s in selections)
+    if 0 in sizes:
+        return x
+    value = reshape_to(value, sizes)
+    reversed_axes = tuple(a for a, s in enumerate(selections) if s.reverse)
+    if reversed_axes:
+        value = bind(rows.rev, value, dimensions=reversed_axes)
+    if all(s.stride == 1 for s in selections):
+        if sizes == x.shape:
+            return value
+        return bind(dynamic_update_slice, x, value, *[_start(s.start) for s in selections])
+    return _update_strided(x, selections, sizes, value)
+
+
+def _start(start: Any) -> Any:
+    if isinstance(start, int):
+        return Const(np.int64(start))
+    return strengthen(convert(dimension_value(start), INT64))
+
+
+def _update_strided(x: Tracer, selections: list[Selection], sizes: Shape, value: Any) -> Any:
+    """Elements at a stride: a scatter whose subscripts are arithmetic."""
+    axes = tuple(
+        a for a, (s, d) in enumerate(zip(selections, x.shape, strict=True)) if sizes[a] != d
+    )
+    common = tuple(sizes[a] for a in axes)
+    indices = []
+    for place, axis in enumerate(axes):
+        chosen = selections[axis]
+        count = bind(rows.iota, shape=common, dimension=place, dtype=INT64)
+        scaled = call(np.multiply, count, chosen.stride) if chosen.stride != 1 else count
+        indices.append(call(np.add, scaled, _offset(chosen.start)) if chosen.start != 0 else scaled)
+    order = [*axes, *(a for a in range(x.ndim) if a not in axes)]
+    params = {"mode": PROMISED, "combine": "set", "unique": True}
+    updates = bind(rows.transpose, value, permutation=tuple(order))
+    return bind(scatter, x, updates, *indices, axes=axes, **params)
+
+
+def _offset(start: Any) -> Any:
+    return start if isinstance(start, int) else dimension_value(start)
+
+
+def _traced_mask(key: Any) -> Tracer | None:
+    """The traced mask that is the whole key, if it is one whose values are not known."""
+    if isinstance(key, tuple) and len(key) == 1:
+        (key,) = key
+    if not isinstance(key, Tracer) or key.dtype != BOOL:
+        return None
+    return None if known_value(key) is not None else key
+
+
+def _masked(x: Tracer, mask: Tracer, value: Any, combine: str) -> Any:
+    """An update where a traced mask holds: of a value that does not depend on how often it does."""
+    rest = x.shape[mask.ndim :]
+    if mask.ndim > x.ndim:
+        raise located(
+            IndexError,
+            f"too many indices for array: array is {x.ndim}-dimensional, but {mask.ndim} were "
+            "indexed",
+        )
+    for axis, (a, b) in enumerate(zip(mask.shape, x.shape, strict=False)):
+        if a != b:
+            raise located(
+                IndexError,
+                f"boolean index did not match indexed array along axis {axis}; size of axis is "
+                f"{b} but size of corresponding boolean axis is {a}",
+            )
+    given = shape_of(as_operand(value))
+    if len(given) > len(rest) and any(d != 1 for d in given[: len(given) - len(rest)]):
+        raise unsupported(
+            f"x[mask] = values needs as many values as a traced mask has True, which is not "
+            f"known: {mask!r}. numpy.where(mask, values, x) takes values of the shape of x."
+        )
+    full = bind_broadcast(content(value, x.dtype, rest), x.shape)
+    if combine != "set":
+        full = convert(call(COMBINES[combine], x, full), x.dtype)
+    chosen = broadcast_in_dim(mask, x.shape, range(mask.ndim))
+    return bind(elementwise.select, chosen, full, x)
+
+
+# ------------------------------------------------------------------------------ basic selections
+
+
+def _select(entry: Any, axis: int, size: Any) -> Selection:
+    if isinstance(entry, slice):
+        return _select_slice(entry, size)
+    index = entry if isinstance(entry, Dim) else index_of(entry)
+    if isinstance(index, int) and isinstance(size, int) and not -size <= index < size:
+        raise located(
+            IndexError, f"index {index} is out of bounds for axis {axis} with size {size}"
+        )
+    start = index + size if isinstance(index, int) and index < 0 else index
+    return Selection(start, start + 1, is_integer=True)
+
+
+def _select_slice(entry: slice, size: Any) -> Selection:
+    step = 1 if entry.step is None else index_of(entry.step)
+    if step == 0:
+        raise located(ValueError, "slice step cannot be zero")
+    if not isinstance(size, int) or isinstance(entry.start, Dim) or isinstance(entry.stop, Dim):
+        return _select_runtime(entry, size, step)
+    start, stop = (None if v is None else index_of(v) for v in (entry.start, entry.stop))
+    taken = range(*slice(start, stop, step).indices(size))
+    if not taken:
+        return Selection(0, 0)
+    if len(taken) == 1:
+        return Selection(taken[0], taken[0] + 1)
+    if step > 0:
+        return Selection(taken[0], taken[-1] + 1, step)
+    return Selection(taken[-1], taken[0] + 1, -step, reverse=True)
+
+
+def _select_runtime(entry: slice, size: Any, step: int) -> Selection:
+    """A slice of an axis whose size, or whose bounds, are known at run time only."""
+    if entry.start is None and entry.stop is None and step in (1, -1):
+        return Selection(0, size, reverse=step == -1)
+    if step < 1:
+        raise unsupported(f"a slice with step {step} of an axis of size {size} is not supported")
+    start, stop = (
+        _bound(v, size, default) for v, default in ((entry.start, 0), (entry.stop, size))
+    )
+    return Selection(start, stop, step)
+
+
+def _bound(value: Any, size: Any, default: Any) -> Any:
+    if value is None:
+        return default
+    bound = value if isinstance(value, Dim) else index_of(value)
+    if isinstance(bound, int) and bound < 0:
+        bound = bound + size
+    low, slack = bounds(bound)[0], bounds(size - bound)[0]
+    if low is None or low < 0 or slack is None or slack < 0:
+        raise unsupported(
+            f"the slice bound {value} may lie outside an axis of size {size}; the smallest size "
+            "decides, and it is not known to be large enough"
+        )
+    return bound
+
+
+def _slice(x: Tracer, selections: list[Selection]) -> Any:
+    result: Any = x
+    if any(
+        s.start != 0 or s.limit != d or s.stride != 1
+        for s, d in zip(selections, x.shape, strict=True)
+    ):
+        result = bind(
+            rows.slice_,
+            x,
+            start=tuple(s.start for s in selections),
+            limit=tuple(s.limit for s in selections),
+            strides=tuple(s.stride for s in selections),
+        )
+    reversed_axes = tuple(a for a, s in enumerate(selections) if s.reverse)
+    return bind(rows.rev, result, dimensions=reversed_axes) if reversed_axes else result
+
+
+def _reshape(result: Any, keys: list[Any], selections: list[Selection], shape: list[Any]) -> Any:
+    if not any(s.is_integer for s in selections):
+        kept = [place for place, entry in enumerate(keys) if entry is not None]
+        return broadcast_in_dim(result, tuple(shape), kept)
+    return reshape_to(result, shape)
+
+
+add_method("__getitem__", get_item)

@@ -1,0 +1,246 @@
+"""Functions that change their argument (put, place, putmask, copyto, put_along_axis), and those
+that take elements out of an array or put some between its others (delete, insert, resize).
+
+The first are assignments: what they change must be a traced array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import BOOL, INT64
+from transpile.numpy.core import elementwise
+from transpile.numpy.core.promotion import (
+    EXPORTS,
+    Array,
+    as_array,
+    axis_of,
+    broadcast_to,
+    concatenate_along,
+    convert,
+    dispatching,
+    fill,
+    implements,
+    index_of,
+    reshape_to,
+    shape_of,
+    slice_axis,
+    unsupported,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.scans import cumsum
+from transpile.numpy.core.shapes import moveaxis, ravel
+from transpile.numpy.core.ufuncs import call
+from transpile.numpy.subscripts.basic import content, set_item
+from transpile.numpy.subscripts.take import along, as_indices, bounded, take, traced
+from transpile.primitives import axes as rows
+from transpile.primitives.indexing import FILL, scatter
+from transpile.trace.trace import bind
+from transpile.trace.tracer import FUNCTIONS, Tracer
+
+
+def _in_place(function: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function that changes its first argument; NumPy is not asked for its words, as it
+    would say that the stand-in of a traced array is read-only."""
+
+    def decorate(implementation: Callable[..., None]) -> Callable[..., None]:
+        FUNCTIONS[function] = implementation
+        EXPORTS[function.__name__] = dispatching(function, implementation)
+        return implementation
+
+    return decorate
+
+
+def _cycled(values: Any, count: int) -> Any:
+    """The values one after the other, again and again, until there are so many."""
+    flat = ravel(traced(values))
+    size = flat.shape[0]
+    if size in (1, count):
+        return broadcast_to(flat, (count,))
+    return take(flat, np.arange(count) % size)
+
+
+@_in_place(np.put)
+def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
+    """`numpy.put`: an index that is only known at run time changes nothing when it is out of
+    range."""
+    places = reshape_to(traced(ind), (as_array(ind).size,)) if isinstance(ind, Tracer) else None
+    indices = as_indices(np.ravel(ind)) if places is None else as_indices(places)
+    count = int(indices.shape[0])
+    if count == 0 or as_array(v).size == 0:
+        return
+    indices = bounded(indices, a.size, mode)
+    values = convert(_cycled(v, count), a.dtype)
+    a[...] = reshape_to(set_item(ravel(a), indices, values), a.shape)
+
+
+@_in_place(np.place)
+def place(arr: Array, mask: Array, vals: Array) -> None:
+    """`numpy.place`: the n-th True of the mask gets the n-th value."""
+    marks = ravel(convert(traced(mask), BOOL))
+    if marks.shape[0] != arr.size:
+        raise located(ValueError, "place: mask and data must be the same size")
+    values = ravel(traced(vals))
+    if values.shape[0] == 0:
+        if isinstance(mask, Tracer) or np.any(mask):
+            raise located(ValueError, "Cannot insert from an empty array!")
+        return
+    if values.shape[0] > 1:
+        number = call(np.subtract, cumsum(marks), 1)
+        values = take(values, np.remainder(number, values.shape[0]))
+    arr[...] = elementwise.where(marks, convert(values, arr.dtype), ravel(arr)).reshape(arr.shape)
+
+
+@_in_place(np.putmask)
+def putmask(a: Array, /, mask: Array, values: Array) -> None:
+    """`numpy.putmask`: each element where the mask holds gets the value at its own position."""
+    marks = ravel(convert(traced(mask), BOOL))
+    if marks.shape[0] != a.size:
+        raise located(ValueError, "putmask: mask and data must be the same size")
+    if as_array(values).size == 0:
+        return
+    chosen = convert(_cycled(values, a.size), a.dtype)
+    a[...] = elementwise.where(marks, chosen, ravel(a)).reshape(a.shape)
+
+
+@_in_place(np.copyto)
+def copyto(dst: Array, src: Array, casting: Any = "same_kind", where: Array = True) -> None:
+    """`numpy.copyto`."""
+    if not isinstance(dst, Tracer):
+        raise located(
+            TypeError,
+            "numpy.copyto changes its first argument, which is not traced, though others are",
+        )
+    source = as_array(src)
+    weak = type(src) in (bool, int, float, complex)
+    if not weak and not np.can_cast(source.dtype, dst.dtype, casting):
+        raise located(
+            TypeError,
+            f"Cannot cast array data from {source.dtype!r} to {dst.dtype!r} according to the rule "
+            f"'{casting}'",
+        )
+    values = content(src, dst.dtype, dst.shape)
+    if where is True:
+        dst[...] = values
+        return
+    marks = as_array(where)
+    if marks.dtype != BOOL:
+        raise located(
+            TypeError,
+            f"Cannot cast array data from {marks.dtype!r} to dtype('bool') according to the rule "
+            "'safe'",
+        )
+    dst[...] = elementwise.where(broadcast_to(traced(marks), dst.shape), values, dst)
+
+
+@_in_place(np.put_along_axis)
+def put_along_axis(arr: Array, indices: Array, values: Array, axis: Any) -> None:
+    """`numpy.put_along_axis`."""
+    x, found = along(traced(arr), as_array(indices), axis)
+    updates = content(values, x.dtype, shape_of(found[0]))
+    params = {"mode": FILL, "combine": "set", "unique": False}
+    changed = bind(scatter, x, updates, *found, axes=tuple(range(x.ndim)), **params)
+    arr[...] = reshape_to(changed, arr.shape)
+
+
+# ------------------------------------------------------------------------- other lengths
+
+
+def _flat_axis(arr: Array, axis: Any) -> tuple[Any, int]:
+    """The array and the axis, of the flattened array where there is none."""
+    x = traced(arr)
+    if axis is None:
+        return (ravel(x) if x.ndim != 1 else x), 0
+    return x, axis_of(axis, x.ndim)
+
+
+@implements(np.delete)
+def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
+    """`numpy.delete`; a traced `obj` is one integer."""
+    x, number = _flat_axis(arr, axis)
+    size = x.shape[number]
+    if isinstance(obj, Tracer):
+        if obj.size != 1 or obj.dtype == BOOL:
+            raise unsupported(
+                "how many elements numpy.delete leaves depends on the values of a traced array of "
+                "indices, as some may be there twice; one traced index is supported"
+            )
+        place = reshape_to(as_indices(obj), ())
+        place = elementwise.where(call(np.less, place, 0), call(np.add, place, size), place)
+        count = bind(rows.iota, shape=(size - 1,), dimension=0, dtype=INT64)
+        kept = call(np.add, count, convert(call(np.greater_equal, count, place), INT64))
+        return take(x, kept, number)
+    return take(x, np.delete(np.arange(size), obj), number)
+
+
+@implements(np.insert)
+def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
+    """`numpy.insert`."""
+    x, number = _flat_axis(arr, axis)
+    size = x.shape[number]
+    added = convert(traced(values), x.dtype)
+    if added.ndim < x.ndim:
+        added = reshape_to(added, (*[1] * (x.ndim - added.ndim), *added.shape))
+    is_one = not isinstance(obj, slice | list | tuple | range) and as_array(obj).ndim == 0
+    if is_one:
+        added = moveaxis(added, 0, number)
+    elif not isinstance(obj, Tracer):
+        obj = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(obj)
+        obj = np.flatnonzero(obj) if obj.dtype == BOOL else obj
+        obj = obj.astype(INT64)
+    count = added.shape[number] if is_one else int(as_array(obj).size)
+    shape = (*x.shape[:number], count, *x.shape[number + 1 :])
+    added = broadcast_to(added, shape)
+    if is_one and not isinstance(obj, Tracer):
+        place = index_of(obj)
+        if not -size <= place <= size:
+            raise located(
+                IndexError,
+                f"index {place} is out of bounds for axis {number} with size {size}",
+            )
+        place += size if place < 0 else 0
+        parts = [slice_axis(x, number, 0, place), added, slice_axis(x, number, place, size)]
+        return concatenate_along(parts, number)
+    whole = concatenate_along([x, added], number)
+    if not isinstance(obj, Tracer):
+        return take(whole, np.insert(np.arange(size), obj, size + np.arange(count)), number)
+    places = reshape_to(as_indices(obj), (obj.size,))
+    return take(whole, _order_with(places, size, count), number)
+
+
+def _order_with(places: Any, size: int, count: int) -> Any:
+    """Where the elements of a result come from: those of the array, and in front of the ones at
+    `places` the added ones."""
+    places = elementwise.where(call(np.less, places, 0), call(np.add, places, size), places)
+    if places.shape[0] == 1 and count != 1:
+        places = broadcast_to(places, (count,))
+    before = call(np.less, places[None, :], places[:, None])
+    numbers = bind(rows.iota, shape=(count, count), dimension=0, dtype=INT64)
+    others = bind(rows.iota, shape=(count, count), dimension=1, dtype=INT64)
+    equal = call(np.equal, places[None, :], places[:, None])
+    earlier = call(np.logical_and, equal, call(np.less, others, numbers))
+    rank = call(np.logical_or, before, earlier).sum(axis=1)
+    targets = call(np.add, places, rank)
+    is_new = set_item(fill(False, (size + count,), BOOL), targets, True)
+    old = call(np.subtract, cumsum(call(np.logical_not, is_new)), 1)
+    new = call(np.add, bind(rows.iota, shape=(count,), dimension=0, dtype=INT64), size)
+    return set_item(elementwise.where(is_new, 0, old), targets, new)
+
+
+@implements(np.resize)
+def resize(a: Array, new_shape: Any) -> Any:
+    """`numpy.resize`: the elements again and again, until the new shape is full."""
+    given = new_shape if isinstance(new_shape, tuple | list) else (new_shape,)
+    shape = tuple(index_of(d) for d in given)
+    if any(d < 0 for d in shape):
+        raise located(ValueError, "all elements of `new_shape` must be non-negative")
+    flat = ravel(traced(a))
+    size, wanted = flat.shape[0], int(np.prod(shape, dtype=int))
+    if size == 0 or wanted == 0:
+        return fill(0, shape, flat.dtype)
+    copies = -(-wanted // size)
+    repeated = reshape_to(broadcast_to(flat, (copies, size)), (copies * size,))
+    return reshape_to(slice_axis(repeated, 0, 0, wanted), shape)

@@ -1,0 +1,372 @@
+"""Functions that take elements by their positions: take, nonzero, compress, choose and their kin.
+
+Where the length of a result depends on values, `size=` says how long it is to be, as in JAX; what
+is missing at the end is `fill_value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.types import BOOL, INT64
+from transpile.numpy.core import elementwise
+from transpile.numpy.core.joins import stack
+from transpile.numpy.core.promotion import (
+    NOTHING,
+    Array,
+    add_methods,
+    as_array,
+    as_operand,
+    axis_of,
+    broadcast_to,
+    convert,
+    fill,
+    implements,
+    index_of,
+    refuse,
+    reshape_to,
+    unsupported,
+)
+from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.shapes import ravel
+from transpile.numpy.core.ufuncs import call
+from transpile.numpy.order.sets import length_of, numbered
+from transpile.numpy.order.sorting import accepts_more
+from transpile.numpy.subscripts.advanced import from_start
+from transpile.numpy.subscripts.basic import get_item
+from transpile.primitives import axes as rows
+from transpile.primitives.elementwise import copy
+from transpile.primitives.indexing import CLIP, gather
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer, add_method
+
+
+def traced(value: Any) -> Any:
+    """An array as a traced value."""
+    x = as_array(value)
+    return x if isinstance(x, Tracer) else bind(copy, x)
+
+
+def as_indices(value: Any) -> Any:
+    """Integers that are to be indices, as NumPy casts them."""
+    x = as_array(value)
+    if not isinstance(x, Tracer) and not hasattr(value, "dtype"):
+        return x.astype(INT64)
+    if not np.can_cast(x.dtype, INT64, "same_kind") or x.dtype.kind not in "iub":
+        raise located(
+            TypeError,
+            f"Cannot cast array data from {x.dtype!r} to {INT64!r} according to the rule 'safe'",
+        )
+    return convert(x, INT64)
+
+
+def bounded(indices: Any, size: Any, mode: str) -> Any:
+    """Indices in a mode of NumPy's: `raise` counts negative ones from the end; `clip`, `wrap`."""
+    if mode not in ("raise", "clip", "wrap"):
+        raise located(
+            ValueError, f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}')"
+        )
+    if mode == "clip":
+        return np.clip(indices, 0, size - 1)
+    return np.remainder(indices, size) if mode == "wrap" else indices
+
+
+@implements(np.take)
+def take(a: Array, indices: Array, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """`numpy.take`; where values are not known, the mode `raise` takes the nearest element."""
+    refuse("take", out=out)
+    x = traced(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    number = axis_of(axis, x.ndim)
+    places = as_indices(indices)
+    if x.shape[number] == 0 and places.size:
+        raise located(IndexError, "cannot do a non-empty take from an empty axes.")
+    places = bounded(places, x.shape[number], mode)
+    return get_item(x, (*[slice(None)] * number, places))
+
+
+def along(
+    x: Any, indices: Any, axis: Any, names: tuple[str, str] = ("arr", "indices")
+) -> tuple[Any, list[Any]]:
+    """An array, and for each of its axes the indices of what indices along one axis take."""
+    if axis is None:
+        x, axis = ravel(x), 0
+        if indices.ndim != 1:
+            raise located(ValueError, "when axis=None, `indices` must have a single dimension.")
+    number = axis_of(axis, x.ndim)
+    if x.ndim != indices.ndim:
+        raise located(ValueError, "`indices` and `arr` must have the same number of dimensions")
+    if indices.dtype.kind not in "iu":
+        raise located(IndexError, "`indices` must be an integer array")
+    sides = [
+        b if d == number or a == 1 else a
+        for d, (a, b) in enumerate(zip(x.shape, indices.shape, strict=True))
+    ]
+    if any(b not in (1, side) for b, side in zip(indices.shape, sides, strict=True)):
+        shapes = [[1] * d + [x.shape[d]] + [1] * (x.ndim - d - 1) for d in range(x.ndim)]
+        shapes[number] = list(indices.shape)
+        with_commas = " ".join(f"({','.join(map(str, s))}{',' * (len(s) == 1)})" for s in shapes)
+        raise located(
+            IndexError,
+            "shape mismatch: indexing arrays could not be broadcast together with shapes "
+            f"{with_commas} ",
+        )
+    shape = tuple(sides)
+    places = from_start(traced(convert(indices, INT64)), x.shape[number])
+    found = [
+        broadcast_to(places, shape)
+        if d == number
+        else fill(0, shape, INT64)
+        if x.shape[d] == 1
+        else bind(rows.iota, shape=shape, dimension=d, dtype=INT64)
+        for d in range(x.ndim)
+    ]
+    return x, found
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Any:
+    """`numpy.take_along_axis`."""
+    x, found = along(traced(arr), as_array(indices), axis)
+    return bind(gather, x, *found, axes=tuple(range(x.ndim)), mode=CLIP)
+
+
+# --------------------------------------------------------------------------- positions of truth
+
+
+@accepts_more("size", "fill_value")
+@implements(np.nonzero)
+def nonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
+    """`numpy.nonzero`; `size` says how many positions there are to be."""
+    x = traced(a)
+    if x.ndim == 0:
+        raise located(
+            ValueError,
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
+            "instead. If the context of this error is of the form `arr[nonzero(cond)]`, just use "
+            "`arr[cond]`.",
+        )
+    count = length_of(size, "nonzero")
+    mask = ravel(call(np.not_equal, x, 0) if x.dtype != BOOL else x)
+    flat = numbered(mask, count, x.size)
+    missing = call(np.equal, flat, x.size)
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.ndim
+    found = unravelled(flat, x.shape)
+    return tuple(
+        elementwise.where(missing, 0 if f is None else f, places)
+        for f, places in zip(fills, found, strict=True)
+    )
+
+
+def unravelled(flat: Any, shape: Sequence[Any]) -> list[Any]:
+    """The indices of the elements at positions in row-major order."""
+    found: list[Any] = []
+    for extent in reversed(shape):
+        found.insert(0, np.remainder(flat, max(extent, 1)))
+        flat = np.floor_divide(flat, max(extent, 1))
+    return found
+
+
+@accepts_more("size", "fill_value")
+@implements(np.flatnonzero)
+def flatnonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
+    """`numpy.flatnonzero`; `size` says how many positions there are to be."""
+    return nonzero(ravel(traced(a)), size=length_of(size, "flatnonzero"), fill_value=fill_value)[0]
+
+
+@accepts_more("size", "fill_value")
+@implements(np.argwhere)
+def argwhere(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
+    """`numpy.argwhere`; `size` says how many positions there are to be."""
+    count = length_of(size, "argwhere")
+    x = traced(a)
+    if x.ndim == 0:
+        return fill(0, (count, 0), INT64)
+    return stack(nonzero(x, size=count, fill_value=fill_value), 1)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.where)
+def where(
+    condition: Array,
+    x: Any = NOTHING,
+    y: Any = NOTHING,
+    /,
+    *,
+    size: Any = None,
+    fill_value: Any = None,
+) -> Any:
+    """`numpy.where`; with one argument `nonzero`, whose `size` has to be given."""
+    if x is NOTHING and y is NOTHING:
+        return nonzero(condition, size=length_of(size, "where"), fill_value=fill_value)
+    return elementwise.where(condition, x, y)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.compress)
+def compress(
+    condition: Array,
+    a: Array,
+    axis: Any = None,
+    out: Any = None,
+    *,
+    size: Any = None,
+    fill_value: Any = 0,
+) -> Any:
+    """`numpy.compress`; `size` says how many are taken, where the condition is traced."""
+    refuse("compress", out=out)
+    x, mask = traced(a), as_array(condition)
+    if mask.ndim != 1:
+        raise located(ValueError, "condition must be a 1-d array")
+    if axis is None:
+        x, axis = ravel(x), 0
+    number = axis_of(axis, x.ndim)
+    before = (slice(None),) * number
+    if not isinstance(mask, Tracer):
+        return take(x, np.flatnonzero(mask), number)
+    count = length_of(size, "compress")
+    extent = x.shape[number]
+    inside = min(extent, mask.shape[0])
+    places = numbered(call(np.not_equal, mask, 0)[:inside], count, extent)
+    return get_item(x, (*before, places), "fill", 0 if fill_value is None else fill_value)
+
+
+@accepts_more("size", "fill_value")
+@implements(np.extract)
+def extract(condition: Array, arr: Array, *, size: Any = None, fill_value: Any = 0) -> Any:
+    """`numpy.extract`; `size` says how many are taken, where the condition is traced."""
+    mask = as_array(condition)
+    if isinstance(mask, Tracer):
+        count = length_of(size, "extract")
+        return compress(ravel(mask), ravel(traced(arr)), size=count, fill_value=fill_value)
+    return take(ravel(traced(arr)), np.flatnonzero(mask))
+
+
+# --------------------------------------------------------------------------------------- choices
+
+
+@implements(np.choose)
+def choose(a: Array, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """`numpy.choose`; where values are not known, the mode `raise` takes the nearest choice."""
+    refuse("choose", out=out)
+    number = as_indices(a)
+    options = [as_array(c) for c in choices]
+    if not options:
+        raise located(ValueError, "0-length sequence.")
+    places = bounded(number, len(options), mode)
+    result = options[-1]
+    for k in range(len(options) - 2, -1, -1):
+        nearest = call(np.less_equal, traced(places), k)
+        result = elementwise.where(nearest, options[k], result)
+    shape = np.broadcast_shapes(places.shape, *(o.shape for o in options))
+    dtype = np.result_type(*options) if not any(isinstance(o, Tracer) for o in options) else None
+    result = traced(result)
+    return broadcast_to(convert(result, dtype or result.dtype), shape)
+
+
+@implements(np.piecewise)
+def piecewise(x: Array, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """`numpy.piecewise`; every function is applied to the whole array."""
+    value = traced(x)
+    is_one = np.isscalar(condlist) or getattr(condlist, "ndim", 1) == 0
+    first = None if is_one else condlist[0]
+    is_list = isinstance(first, list) or getattr(first, "ndim", 0) > 0
+    listed = condlist if is_list or (first is not None and value.ndim == 0) else [condlist]
+    conditions = [convert(traced(c), BOOL) for c in listed]
+    count = len(conditions)
+    if len(funclist) == count + 1:
+        last = conditions[0]
+        for condition in conditions[1:]:
+            last = call(np.logical_or, last, condition)
+        conditions.append(call(np.logical_not, last))
+    elif len(funclist) != count:
+        raise located(
+            ValueError,
+            f"with {count} condition(s), either {count} or {count + 1} functions are expected",
+        )
+    result = fill(0, value.shape, value.dtype)
+    for condition, function in zip(conditions, funclist, strict=True):
+        piece = function(value, *args, **kw) if callable(function) else function
+        piece = convert(as_operand(piece), value.dtype)
+        result = elementwise.where(condition, piece, result)
+    return result
+
+
+# --------------------------------------------------------------------------- indices from indices
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Array, shape: Any, order: str = "C") -> Any:
+    """`numpy.unravel_index`; where values are not known, those out of range take the nearest."""
+    flat = as_indices(indices)
+    extents = tuple(index_of(d) for d in (shape if isinstance(shape, tuple | list) else (shape,)))
+    size = int(np.prod(extents, dtype=int))
+    flat = np.clip(flat, 0, max(size - 1, 0))
+    if order == "F":
+        return tuple(unravelled(flat, extents[::-1])[::-1])
+    return tuple(unravelled(flat, extents))
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """`numpy.ravel_multi_index`; where values are not known, `raise` takes the nearest."""
+    extents = tuple(index_of(d) for d in (dims if isinstance(dims, tuple | list) else (dims,)))
+    modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
+    parts = [as_indices(i) for i in multi_index]
+    if len(parts) != len(extents):
+        raise located(
+            ValueError,
+            f"parameter multi_index must be a sequence of length {len(extents)}",
+        )
+    triples = list(zip(parts, extents, modes, strict=True))
+    flat: Any = np.int64(0)
+    for part, extent, how in triples if order == "C" else triples[::-1]:
+        inside = bounded(part, extent, "clip" if how == "raise" else how)
+        flat = flat * extent + inside
+    return flat
+
+
+@implements(np.ix_)
+def ix_(*args: Any) -> Any:
+    """`numpy.ix_`: arrays of indices along an axis each."""
+    found = []
+    for place, value in enumerate(args):
+        x = as_array(value)
+        if x.ndim != 1:
+            raise located(ValueError, "Cross index must be 1 dimensional")
+        if x.dtype == BOOL and isinstance(x, Tracer):
+            raise unsupported(
+                "the length of the result of numpy.ix_ depends on the values of a traced mask; "
+                "transpile.numpy.flatnonzero(mask, size=n) are the indices that it means"
+            )
+        if not isinstance(x, Tracer):
+            (x,) = (np.flatnonzero(x),) if x.dtype == BOOL else (x,)
+        shape = [1] * len(args)
+        shape[place] = x.shape[0]
+        found.append(reshape_to(x, shape) if isinstance(x, Tracer) else x.reshape(shape))
+    return tuple(found)
+
+
+def _of_shape(function: Callable[..., Any]) -> None:
+    """Register a function that asks for the shape of its argument only."""
+
+    @implements(function)
+    def indices(arr: Array, *args: Any, **kwargs: Any) -> Any:
+        return function(np.broadcast_to(np.int8(0), as_array(arr).shape), *args, **kwargs)
+
+
+for _function in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from):
+    _of_shape(_function)
+
+add_methods(np.take, np.nonzero, np.choose)
+
+
+def _compress_method(x: Tracer, condition: Array, axis: Any = None, out: Any = None) -> Any:
+    return compress(condition, x, axis, out)
+
+
+add_method("compress", _compress_method)
