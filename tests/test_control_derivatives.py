@@ -8,7 +8,7 @@ import transpile
 from transpile import lax, tree
 from transpile.functional.checkpoint import checkpoint, checkpoint_name, checkpoint_policies
 from transpile.functional.differentiate import jvp, linearize, vjp
-from transpile.functional.flat import is_inexact, value_type
+from transpile.functional.flatten_fun import is_inexact, value_type
 from transpile.functional.vectorize import vmap
 from transpile.ir.types import FLOAT0
 from transpile.passes import optimise

@@ -20,7 +20,7 @@ from transpile.functional.custom import (
 from transpile.functional.differentiate import jvp, linear_transpose, linearize, vjp
 from transpile.functional.gradients import grad, value_and_grad
 from transpile.functional.jacobians import hessian, jacfwd, jacrev
-from transpile.functional.stand_ins import CustomVJPPrimal, SymbolicZero
+from transpile.functional.placeholders import CustomVJPPrimal, SymbolicZero
 from transpile.functional.vectorize import vmap
 from transpile.ir.types import FLOAT0
 from transpile.trace.tracer import Tracer

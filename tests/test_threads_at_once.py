@@ -6,7 +6,7 @@ import numpy as np
 
 import transpile
 from transpile import lax
-from transpile.functional import flat
+from transpile.functional import flatten_fun
 from transpile.util.lazy_imports import imported
 
 X = np.random.default_rng(0).normal(size=(50, 60))
@@ -72,8 +72,8 @@ def test_first_calls_of_the_same_and_of_different_functions():
 
 
 def test_loops_outside_of_functions_while_their_programs_are_forgotten(monkeypatch):
-    monkeypatch.setattr(flat, "MOST_EXECUTABLES", 1)
-    monkeypatch.setattr(flat, "MOST_INTERPRETED", 0)
+    monkeypatch.setattr(flatten_fun, "MOST_EXECUTABLES", 1)
+    monkeypatch.setattr(flatten_fun, "MOST_INTERPRETED", 0)
 
     def work(n):
         def run():

@@ -24,7 +24,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.functional.differentiate import jvp, vjp
-from transpile.functional.flat import is_inexact, value_type
+from transpile.functional.flatten_fun import is_inexact, value_type
 from transpile.ir.types import (
     BFLOAT16,
     FLOAT16,

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 from transpile import errors, tree
 from transpile.functional.custom_rules import Call, JvpRule, VjpRule
-from transpile.functional.flat import flatten_function, is_inexact, value_type, zero
-from transpile.functional.stand_ins import Parts, zero_like
+from transpile.functional.flatten_fun import flatten_function, is_inexact, value_type, zero
+from transpile.functional.placeholders import Parts, zero_like
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import function_source, user_source

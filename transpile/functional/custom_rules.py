@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from transpile import errors, tree
-from transpile.functional.flat import Flat, is_inexact, value_type, zero
-from transpile.functional.stand_ins import (
+from transpile.functional.flatten_fun import Flat, is_inexact, value_type, zero
+from transpile.functional.placeholders import (
     CustomVJPPrimal,
     Parts,
     SymbolicZero,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile.functional.differentiate import linear_map, linearized_graph
-from transpile.functional.flat import (
+from transpile.functional.flatten_fun import (
     Flat,
     argument_names,
     as_value,

@@ -16,7 +16,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.functional.differentiate import linearized_graph
-from transpile.functional.flat import (
+from transpile.functional.flatten_fun import (
     Flat,
     argument_names,
     as_value,
@@ -31,7 +31,7 @@ from transpile.functional.gradients import (
     chosen_arguments,
     named_like,
 )
-from transpile.functional.unit_vectors import at_unit_vectors
+from transpile.functional.standard_basis import at_unit_vectors
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, kind_letter

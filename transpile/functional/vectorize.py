@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.functional.flat import (
+from transpile.functional.flatten_fun import (
     Flat,
     argument_names,
     as_value,

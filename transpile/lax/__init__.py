@@ -8,31 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from transpile.lax import (
-    associative,
+from transpile.lax import linalg as linalg
+from transpile.lax.arrays import (
     barriers,
-    branches,
-    convolution,
-    convolution_shapes,
-    counted,
-    custom_solves,
-    gather_scatter,
+    enums,
     joins,
-    kinds,
-    loops,
-    numbers,
     operators,
     products,
     reductions,
+    rounding,
     shapes,
     slicing,
     sorting,
     special,
-    windows,
 )
-from transpile.lax import (
-    linalg as linalg,
-)
+from transpile.lax.control import associative, branches, custom_solves, fori, loops
+from transpile.lax.indexed import convolution, convolution_shapes, gather_scatter, windows
 
 _MODULES: tuple[Any, ...] = (
     associative,
@@ -40,13 +31,13 @@ _MODULES: tuple[Any, ...] = (
     branches,
     convolution,
     convolution_shapes,
-    counted,
+    fori,
     custom_solves,
     gather_scatter,
     joins,
-    kinds,
+    enums,
     loops,
-    numbers,
+    rounding,
     operators,
     products,
     reductions,

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from transpile.errors import UnsupportedError
-from transpile.lax.kinds import DotDimensionNumbers
-from transpile.lax.products import dot_general
+from transpile.lax.arrays.enums import DotDimensionNumbers
+from transpile.lax.arrays.products import dot_general
 from transpile.nn.operands import public
 from transpile.numpy.core.promotion import Array, as_array
 from transpile.numpy.core.promotion import error as located

@@ -13,7 +13,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.types import FLOAT32, INT64
-from transpile.lax.loops import scan, while_loop
+from transpile.lax.control.loops import scan, while_loop
 from transpile.numpy.core.promotion import as_array, broadcast_to, convert, fill
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.take import take

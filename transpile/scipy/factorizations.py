@@ -10,9 +10,9 @@ import numpy as np
 from transpile.functional.custom import stop_gradient
 from transpile.functional.differentiate import jvp
 from transpile.lax import linalg
-from transpile.lax.counted import fori_loop
-from transpile.lax.operands import Array, as_value, public, traced
-from transpile.lax.reflections import column, only, over_batch, places
+from transpile.lax.arrays.promotion import Array, as_value, public, traced
+from transpile.lax.control.fori import fori_loop
+from transpile.lax.linalg.reflections import column, only, over_batch, places
 from transpile.numpy.core.promotion import convert
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import adjoint, check_square, common_operands, identity, inexact

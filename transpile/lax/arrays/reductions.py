@@ -12,7 +12,7 @@ from transpile.ir.dims import Shape, product
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import ArrayType
-from transpile.lax.operands import (
+from transpile.lax.arrays.promotion import (
     Array,
     array,
     as_value,

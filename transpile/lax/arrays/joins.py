@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from transpile.ir.dims import Shape
-from transpile.lax.operands import (
+from transpile.lax.arrays.promotion import (
     Array,
     array,
     as_value,
@@ -18,7 +18,7 @@ from transpile.lax.operands import (
     shape_of,
     spelled,
 )
-from transpile.lax.shapes import axis_in
+from transpile.lax.arrays.shapes import axis_in
 from transpile.numpy.core.promotion import broadcast_in_dim, reshape_to, slice_axis
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.ir.source_info import user_source
-from transpile.lax.bodies import outside
+from transpile.lax.control.bodies import outside
 from transpile.trace.trace import current_trace
 
 __all__ = ["associative_scan"]

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from transpile.ir.dims import Shape
-from transpile.lax.kinds import GatherDimensionNumbers, ScatterDimensionNumbers
+from transpile.lax.arrays.enums import GatherDimensionNumbers, ScatterDimensionNumbers
 from transpile.numpy.core.promotion import error as located
 
 Axes = tuple[int, ...]

@@ -13,7 +13,15 @@ from transpile import tree
 from transpile.functional.differentiate import linear_transpose, linearize
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
-from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, outside, trace_body
+from transpile.lax.control.bodies import (
+    Body,
+    Leaves,
+    as_atom,
+    handed_back,
+    merged,
+    outside,
+    trace_body,
+)
 from transpile.primitives.control.calls import bind_call, custom_jvp_call
 from transpile.primitives.linalg.linear_solve import custom_linear_solve as linear_solve_row
 from transpile.primitives.rules import zeros

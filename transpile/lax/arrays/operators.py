@@ -14,7 +14,7 @@ import numpy as np
 
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import is_half
-from transpile.lax.operands import (
+from transpile.lax.arrays.promotion import (
     Array,
     DType,
     aligned,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.functional.flat import is_inexact, value_type, zero
+from transpile.functional.flatten_fun import is_inexact, value_type, zero
 from transpile.ir.types import FLOAT0, ArrayType
 from transpile.primitives.rules import spread
 from transpile.pytree.extended_dtypes import flatten_arrays

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.lax import reflections, tridiagonals
-from transpile.lax.operands import (
+from transpile.lax.arrays.promotion import (
     Array,
     array,
     of_dtype,
@@ -21,6 +20,7 @@ from transpile.lax.operands import (
     same_dtypes,
     spelled,
 )
+from transpile.lax.linalg import reflections, tridiagonals
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import fill, is_empty, unsupported
 from transpile.numpy.linalg.common import adjoint, identity

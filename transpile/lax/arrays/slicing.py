@@ -13,7 +13,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.types import INT64
-from transpile.lax.operands import (
+from transpile.lax.arrays.promotion import (
     Array,
     array,
     as_value,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.lax.loops import scan
+from transpile.lax.control.loops import scan
 
 
 def solve(dl: Any, d: Any, du: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ from transpile.dispatch.jitted import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import BOOL, ArrayType
-from transpile.lax.bodies import (
+from transpile.lax.control.bodies import (
     Body,
     Leaves,
     as_atom,
@@ -23,7 +23,7 @@ from transpile.lax.bodies import (
     outside,
     trace_body,
 )
-from transpile.lax.carries import check_carry, component_of
+from transpile.lax.control.carry_checks import check_carry, component_of
 from transpile.primitives.control import rows
 from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from transpile.ir.primitive import Primitive
-from transpile.lax.operands import (
+from transpile.lax.arrays.promotion import (
     Array,
     aligned,
     as_value,

@@ -15,7 +15,7 @@ import numpy as np
 from transpile.functional.vectorize import vmap
 from transpile.ir.dims import product
 from transpile.ir.types import INT64
-from transpile.lax.counted import fori_loop
+from transpile.lax.control.fori import fori_loop
 from transpile.numpy.core.promotion import fill, reshape_to
 from transpile.numpy.linalg.common import adjoint, identity
 from transpile.numpy.linalg.solving import triangular

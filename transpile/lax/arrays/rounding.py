@@ -9,8 +9,9 @@ import numpy as np
 
 from transpile.ir.graph import Const
 from transpile.ir.types import BOOL, finfo, kind_letter
-from transpile.lax.kinds import RoundingMethod
-from transpile.lax.operands import (
+from transpile.lax.arrays.enums import RoundingMethod
+from transpile.lax.arrays.operators import signed
+from transpile.lax.arrays.promotion import (
     Array,
     DType,
     aligned,
@@ -26,7 +27,6 @@ from transpile.lax.operands import (
     shape_of,
     spelled,
 )
-from transpile.lax.operators import signed
 from transpile.numpy.core.promotion import (
     broadcast_in_dim,
     reshape_to,

@@ -12,9 +12,17 @@ from transpile.dispatch.jitted import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, kind_letter, type_of
-from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, merged, outside, trace_body
-from transpile.lax.carries import check_branches
-from transpile.lax.loops import under_name
+from transpile.lax.control.bodies import (
+    Body,
+    Leaves,
+    as_atom,
+    handed_back,
+    merged,
+    outside,
+    trace_body,
+)
+from transpile.lax.control.carry_checks import check_branches
+from transpile.lax.control.loops import under_name
 from transpile.primitives.control import rows
 from transpile.primitives.control.calls import bind_call
 from transpile.trace.trace import current_trace

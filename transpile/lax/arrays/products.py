@@ -12,8 +12,8 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.types import INT64
-from transpile.lax.kinds import FftType, PrecisionLike, RaggedDotDimensionNumbers
-from transpile.lax.operands import (
+from transpile.lax.arrays.enums import FftType, PrecisionLike, RaggedDotDimensionNumbers
+from transpile.lax.arrays.promotion import (
     Array,
     array,
     as_value,

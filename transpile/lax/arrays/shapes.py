@@ -9,7 +9,7 @@ import numpy as np
 
 from transpile.ir.dims import Dim, Shape, product
 from transpile.ir.types import broadcast_shapes as numpys_broadcast_shapes
-from transpile.lax.operands import (
+from transpile.lax.arrays.promotion import (
     Array,
     array,
     as_value,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import INT64, kind_letter
-from transpile.lax.operands import Array, array, dtype_argument, of_dtype, public, spelled
-from transpile.lax.shapes import axis_in
+from transpile.lax.arrays.promotion import Array, array, dtype_argument, of_dtype, public, spelled
+from transpile.lax.arrays.shapes import axis_in
 from transpile.numpy.core.promotion import broadcast_in_dim, fill, is_empty, slice_axis, strengthen
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.order.sorting import argsort_along, reverse, sort_along

@@ -12,9 +12,7 @@ from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import ArrayType
-from transpile.lax.convolution_shapes import padtype_to_pads
-from transpile.lax.loops import scan
-from transpile.lax.operands import (
+from transpile.lax.arrays.promotion import (
     array,
     as_value,
     is_weak,
@@ -23,7 +21,9 @@ from transpile.lax.operands import (
     shape_of,
     traced,
 )
-from transpile.lax.reductions import combination
+from transpile.lax.arrays.reductions import combination
+from transpile.lax.control.loops import scan
+from transpile.lax.indexed.convolution_shapes import padtype_to_pads
 from transpile.numpy.core.promotion import broadcast_in_dim, reshape_to, slice_axis, transpose_to
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_rows

@@ -15,9 +15,9 @@ from transpile.functional.vectorize import vmap
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64, ArrayType
-from transpile.lax.bodies import Body, Leaves, as_atom, handed_back, outside, trace_body
-from transpile.lax.carries import check_carry, component_named
-from transpile.lax.loops import (
+from transpile.lax.control.bodies import Body, Leaves, as_atom, handed_back, outside, trace_body
+from transpile.lax.control.carry_checks import check_carry, component_named
+from transpile.lax.control.loops import (
     bind_scan,
     check_unroll,
     is_traced,

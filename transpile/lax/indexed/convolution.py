@@ -10,15 +10,9 @@ import numpy as np
 
 from transpile.ir.dims import Shape
 from transpile.ir.types import BOOL
-from transpile.lax.convolution_shapes import (
-    ConvGeneralDilatedDimensionNumbers,
-    conv_dimension_numbers,
-    explicit_padding,
-    padtype_to_pads,
-    transposed_padding,
-)
-from transpile.lax.kinds import Precision, PrecisionLike
-from transpile.lax.operands import (
+from transpile.lax.arrays.enums import Precision, PrecisionLike
+from transpile.lax.arrays.products import dot_general
+from transpile.lax.arrays.promotion import (
     Array,
     array,
     as_value,
@@ -28,7 +22,13 @@ from transpile.lax.operands import (
     same_dtypes,
     shape_of,
 )
-from transpile.lax.products import dot_general
+from transpile.lax.indexed.convolution_shapes import (
+    ConvGeneralDilatedDimensionNumbers,
+    conv_dimension_numbers,
+    explicit_padding,
+    padtype_to_pads,
+    transposed_padding,
+)
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import transpose_to
 from transpile.primitives.convolution import conv_general_dilated as row

@@ -15,13 +15,13 @@ import numpy as np
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
 from transpile.ir.types import INT64
-from transpile.lax.gather_checks import check_gather, check_scatter
-from transpile.lax.kinds import (
+from transpile.lax.arrays.enums import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
 )
-from transpile.lax.operands import Array, array, ints, of_dtype, public, same_dtypes
+from transpile.lax.arrays.promotion import Array, array, ints, of_dtype, public, same_dtypes
+from transpile.lax.indexed.gather_checks import check_gather, check_scatter
 from transpile.numpy.core.promotion import broadcast_in_dim, fill, is_empty, transpose_to
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_rows

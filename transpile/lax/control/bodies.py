@@ -14,7 +14,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.dispatch.flat_function import result_leaf
-from transpile.functional.flat import (
+from transpile.functional.flatten_fun import (
     argument_names,
     as_value,
     flatten_function,

@@ -7,7 +7,7 @@ from typing import Any
 
 from transpile import tree
 from transpile.functional.custom import stop_gradient
-from transpile.lax.operands import Array, array, public
+from transpile.lax.arrays.promotion import Array, array, public
 from transpile.numpy.core.promotion import strengthen
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind

@@ -1,0 +1,1 @@
+"""Operators on arrays, with JAX's names and rules."""
