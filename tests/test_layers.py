@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "transpile"
 
-# The modules and packages of transpile, in the order in which data flows through them. Each may
-# import only from those before it. ARCHITECTURE.md walks through them in the same order.
+# The packages and public modules of transpile, in the order in which data flows through them. Each
+# may import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    util errors options ir pytree tree tree_util trace transforms primitives dtypes numpy passes
-    library analysis symbols fusion lower schedule codegen disk_cache build runtime stages
-    dispatch typing functional lax random nn scipy flatten_util ops debug test_util api __init__
-    __main__
+    util errors options
+    ir pytree tree tree_util trace
+    transforms primitives dtypes numpy
+    passes library analysis symbols fusion lower schedule codegen
+    disk_cache build runtime
+    stages dispatch typing
+    functional lax random nn scipy
+    flatten_util ops debug test_util api
+    __init__ __main__
 """
 ORDER = DATA_FLOW.split()
 
@@ -58,6 +66,7 @@ LATER = {
 }
 
 LONGEST_FILE = 500
+MOST_MODULES = 15  # with __init__.py
 LONGEST_FUNCTION = 60
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -76,6 +85,7 @@ def module_name(path):
     return ".".join(("transpile", *path.relative_to(PACKAGE).with_suffix("").parts))
 
 
+@cache  # several tests look at each file
 def tree_of(path):
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
@@ -109,7 +119,7 @@ def imports(tree):
 
 def test_every_module_has_its_place_in_the_order():
     found = {layer(module_name(path)) for path in FILES}
-    assert found == set(ORDER), "add the module to ORDER in data-flow order"
+    assert found == set(ORDER), "add the package to DATA_FLOW, where data flows through it"
     assert len(ORDER) == len(set(ORDER))
 
 
@@ -121,6 +131,34 @@ def test_imports_go_one_way(path):
             other = layer(name)
             allowed = other == own or ORDER.index(other) < ORDER.index(own)
             assert allowed, f"{relative(path)}:{node.lineno} imports {name}, which comes later"
+
+
+def imported_modules(path):
+    """The modules that a file imports names from: of `from package import module`, the module."""
+    modules = {module_name(p): p for p in FILES}
+    for node, _ in imports(tree_of(path)):
+        for name in imported(node):
+            inner = [f"{name}.{a.name}" for a in node.names] if hasattr(node, "module") else []
+            yield from [n for n in inner if n in modules] or [name]
+
+
+def test_no_modules_import_each_other():
+    """Also within a package: the modules have an order."""
+    needs = {module_name(path): {*imported_modules(path)} for path in FILES}
+    for name in needs:  # a package's own names come from its modules
+        needs[name].discard(name.removesuffix(".__init__"))
+    order = graphlib.TopologicalSorter(needs)
+    try:
+        order.prepare()
+    except graphlib.CycleError as error:
+        raise AssertionError(" imports ".join(error.args[1])) from None
+
+
+def test_no_folder_is_crowded():
+    """A reader finds a module by its folder; one module of `scipy.stats` is one distribution."""
+    sizes = Counter(path.parent for path in FILES)
+    crowded = {relative(folder): n for folder, n in sizes.items() if n > MOST_MODULES}
+    assert crowded == {"scipy/stats": 17}
 
 
 def test_no_import_hides_inside_a_function():

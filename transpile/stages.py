@@ -340,7 +340,7 @@ class Compiled(_Stage):
                 f"{self._where} instead."
             )
         if in_tree != known.in_tree:
-            _raise_tree_mismatch(known.in_tree, in_tree)
+            raise tree.call_mismatch(known.in_tree, in_tree)
         types = [leaf_type(x, p, self._where) for x, p in zip(leaves, known.paths, strict=True)]
         lines = [
             f"Argument {path!r} compiled with {type_text(a)} and called with {type_text(b)}"
@@ -463,17 +463,6 @@ def _text(lowering: Lowering, dialect: str | None, further: tuple[str, ...] = ()
         known = ", ".join((*DIALECTS, *further))
         raise ValueError(f"unknown dialect: {dialect}; there are: {known}")
     return write(lowering)
-
-
-def _raise_tree_mismatch(compiled: tree.TreeDef, called: tree.TreeDef) -> None:
-    lines = []
-    for place, what in enumerate(("args", "kwargs")):
-        lines += tree.differences(compiled.subtrees[place], called.subtrees[place], what)
-    raise TypeError(
-        "Function compiled with input pytree does not match the input pytree it was called with. "
-        f"There are {len(lines)} mismatches, including:\n"
-        + "\n".join(f"    * {line}" for line in lines)
-    )
 
 
 # ------------------------------------------------------------------------------------- pickling

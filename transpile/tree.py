@@ -242,3 +242,15 @@ def differences(expected: TreeDef, actual: TreeDef, path: str = "") -> list[str]
         for key, a, b in zip(expected.keys, expected.subtrees, actual.subtrees, strict=True)
         for line in differences(a, b, path + keystr((key,)))
     ]
+
+
+def call_mismatch(compiled: TreeDef, called: TreeDef) -> TypeError:
+    """The error of a call whose (args, kwargs) have another structure than a program's."""
+    lines = []
+    for place, what in enumerate(("args", "kwargs")):
+        lines += differences(compiled.subtrees[place], called.subtrees[place], what)
+    return TypeError(
+        "Function compiled with input pytree does not match the input pytree it was called with. "
+        f"There are {len(lines)} mismatches, including:\n"
+        + "\n".join(f"    * {line}" for line in lines)
+    )

@@ -16,12 +16,12 @@ from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen import compile_budget
 from transpile.codegen.c_expr import Printer, c_type, infix, step
 from transpile.codegen.callback_entry import call_text, helpers_of, includes_of, site_text
+from transpile.codegen.constants import Constants
 from transpile.codegen.dialect import C, Dialect
 from transpile.codegen.helper_inlining import outlined
 from transpile.codegen.kernel_dedup import functions_and_calls
 from transpile.codegen.line_wrapping import (
     FILTERS,
-    WIDTH,
     complex_types,
     line_directive,
     signature,
@@ -74,10 +74,6 @@ if TYPE_CHECKING:
 else:
     jinja2 = Later("jinja2")
 
-# Constants with more elements than this are not written out in C.
-LONGEST_CONSTANT = 4096
-ALIGNMENT = 64
-
 
 @dataclass(frozen=True)
 class Text:
@@ -128,7 +124,6 @@ class _Renderer:
         self, program: Program, options: Options, dialect: Dialect, title: str, found: Libraries
     ) -> None:
         self.libraries = found
-        self.binary = bytearray()
         self.program = program
         self.options = options
         self.dialect = dialect
@@ -146,7 +141,7 @@ class _Renderer:
     def render(self, header: str) -> Text:
         program = self.program
         kernels = [self._kernel(k) for k in program.kernels]
-        constants = [self._constant(b, header[:-2] + ".bin") for b in program.constants]
+        constants = Constants(self.dialect, f"{program.name}.constant.", header[:-2] + ".bin")
         dtypes = {b.dtype for b in self.buffers.values()}
         is_complex = any(d.kind == "c" for d in dtypes) or loop_rewrite.computes_complex(program)
         entry = signature(program.name, parameters := self._parameters())
@@ -168,7 +163,7 @@ class _Renderer:
             header=header,
             helpers=[*prototypes(self.libraries, self.used), *helpers],
             reductions=list(self.reductions.values()),
-            constants=constants,
+            constants=[constants.text(b, self._read_type(b)) for b in program.constants],
             kernels=kernels,
             calls=calls,
             name=program.name,
@@ -193,7 +188,7 @@ class _Renderer:
             entry=entry,
             sites=sites,
         )
-        return Text(source, text, bytes(self.binary), length)
+        return Text(source, text, bytes(constants.binary), length)
 
     # ---------------------------------------------------------------------------------- entry
 
@@ -223,40 +218,6 @@ class _Renderer:
                 "}",
             ]
         return lines
-
-    def _constant(self, buffer: Buffer, binary: str) -> str:
-        shape = "".join(f"[{d}]" for d in buffer.shape)
-        if buffer.value.size > LONGEST_CONSTANT:
-            return self._included_constant(buffer, shape, binary)
-        values = self._initializer(buffer.value, buffer.dtype)
-        return f"static const {self._read_type(buffer)} {buffer.name}{shape} = {values};"
-
-    def _included_constant(self, buffer: Buffer, shape: str, binary: str) -> str:
-        """The declaration of a long constant, whose bytes the assembler takes from a file."""
-        self.binary += bytes(-len(self.binary) % ALIGNMENT)
-        data = buffer.value.tobytes()
-        symbol = f"{self.program.name}.constant.{buffer.name}"  # a name that no C name is
-        text = (
-            f'__asm__(".pushsection .rodata\\n.balign {ALIGNMENT}\\n{symbol}:\\n"\n'
-            f'        ".incbin \\"{binary}\\", {len(self.binary)}, {len(data)}\\n.popsection");\n'
-            f"extern const {self._read_type(buffer)} {buffer.name}{shape} "
-            f'__asm__("{symbol}") __attribute__((visibility("hidden")));'
-        )
-        self.binary += data
-        return text
-
-    def _initializer(self, value: Any, dtype: np.dtype[Any], indent: str = "    ") -> str:
-        if value.ndim > 1:
-            inner = f",\n{indent}".join(self._initializer(v, dtype, indent + " ") for v in value)
-            return "{" + inner + "}"
-        literals = [self.dialect.literal(v, dtype) for v in value]
-        lines, line = [], ""
-        for literal in literals:
-            if len(line) + len(literal) > WIDTH - 10:
-                lines.append(line.rstrip())
-                line = ""
-            line += literal + ", "
-        return "{" + f"\n{indent}".join([*lines, line.rstrip(", ")]) + "}"
 
     # -------------------------------------------------------------------------------- kernels
 

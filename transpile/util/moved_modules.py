@@ -1,0 +1,46 @@
+"""Modules by the names that they had before: pickles name the module of each class in them.
+
+Only modules whose classes stand in pickles of users (stages, pytree structures, keys, `lax`'s named
+tuples and enumerations) are listed. An old name gives the module itself, not a copy, so that a
+class stays one class.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_MOVED = {
+    "transpile.graph": "transpile.ir.graph",
+    "transpile.lax.convolution_shapes": "transpile.lax.indexed.convolution_shapes",
+    "transpile.lax.kinds": "transpile.lax.arrays.enums",
+    "transpile.nodes": "transpile.pytree.registry",
+    "transpile.parameters": "transpile.trace.call_arguments",
+    "transpile.pytrees": "transpile.pytree.treedef",
+    "transpile.signature": "transpile.trace.call_signature",
+    "transpile.types": "transpile.ir.types",
+    "transpile.wrapped": "transpile.dispatch.jitted",
+}
+
+
+class _Finder:
+    """A meta path finder: it is asked for what no other finder has."""
+
+    def find_spec(self, name: str, _path: object, _target: object = None) -> ModuleSpec | None:
+        loader: Any = _Loader()
+        return ModuleSpec(name, loader) if name in _MOVED else None
+
+
+class _Loader:
+    def create_module(self, _spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        # What stands in `sys.modules` after this is what the import statement gives.
+        sys.modules[module.__name__] = import_module(_MOVED[module.__name__])
+
+
+sys.meta_path.append(_Finder())
