@@ -1,0 +1,415 @@
+"""The table tests itself: every row, for every dtype it accepts, as C and as NumPy.
+
+The programs are those of `rows`: one for the elementwise rows of a dtype, on edge values, and one
+for the rows over arrays. All of them are compiled with warnings as errors.
+"""
+
+import os
+import platform
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from programs import run_sanitized
+from rows import (
+    Batch,
+    accepted,
+    array_program,
+    edges,
+    elementwise_program,
+    small,
+)
+
+from transpile.ir.graph import Const
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, finfo, kind_letter
+from transpile.options import Options
+from transpile.runtime.executable import Lowering
+from transpile.transforms.interpret import interpret
+
+STRICT = Options(extra_cflags=("-Werror",))
+QUICK = Options(opt_level=1, extra_cflags=("-Werror",))
+NAMES = [SHORT_NAMES[d] for d in DTYPES]
+BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
+MAKERS = {"elementwise": elementwise_program, "arrays": array_program}
+WIDER = {2: np.float64, 4: np.float64, 8: np.longdouble}
+ULPS = 4
+# Special functions of two and more operands, or of those that are sums which may cancel: their
+# tests say more (test_special_functions).
+ULPS_OF = {
+    "zeta": 12,
+    "polygamma": 4000,
+    "lgamma": 8,
+    "digamma": 8,
+    **dict.fromkeys(("gamma", "dawsn", "expn", "expi", "sine_integral", "cosine_integral"), 16),
+    **dict.fromkeys(("fresnel_sine", "fresnel_cosine"), 64),
+    **dict.fromkeys(("igamma", "igammac", "igamma_grad_a", "random_gamma_grad", "betainc"), 2000),
+}
+# The largest size at which an ulp counts where the terms of a sum are as large.
+WHOLE = {"betainc", "cosine_integral"}
+SIZES = {
+    "lgamma": 4.0,
+    "digamma": 4.0,
+    "polygamma": 1.0,
+    "zeta": 1.0,
+    "betainc": 1.0,
+    "cosine_integral": 1.0,
+}
+# Halves are computed in float32: what they are off by is one rounding.
+ULPS_OF_HALVES = 1
+# Relative errors of complex results, in units of the precision of their parts.
+COMPLEX_ULPS = 16
+# NumPy adds one before it takes the logarithm: errors are relative to one.
+COMPLEX_SIZES = {"log1p": 1.0}
+# Sums of an operand and a logarithm: their errors are relative to the operand.
+CANCELLING = {"logaddexp", "logaddexp2"}
+# Where -0.0 meets 0.0, NumPy gives one or the other, by the place in the array.
+EITHER_ZERO = {"maximum", "minimum", "fmax", "fmin"}
+pytestmark = pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+
+
+def run(batch, options=STRICT):
+    """The results of a batch as C."""
+    return Lowering(batch.graph(), options).build()(batch.values)
+
+
+def numpy_results(batch):
+    """The results of a batch by the table's NumPy column."""
+    with np.errstate(all="ignore"):
+        return interpret(batch.graph(), batch.values)
+
+
+@pytest.fixture(scope="module")
+def programs(shared_cache):
+    """Every batch and its results, compiled side by side."""
+    jobs = [(kind, name) for name in NAMES for kind in MAKERS]
+    batches = {(kind, name): MAKERS[kind](BY_NAME[name]) for kind, name in jobs}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = dict(zip(jobs, pool.map(lambda job: run(batches[job]), jobs), strict=True))
+    return {job: (batches[job], results[job]) for job in jobs}
+
+
+# ------------------------------------------------------------------------------------- comparing
+
+
+def same_bits(got, want):
+    """Where two arrays are equal, NaN like NaN and 0.0 unlike -0.0."""
+    if want.dtype.kind == "c":
+        return same_bits(got.real, want.real) & same_bits(got.imag, want.imag)
+    if kind_letter(want.dtype) != "f":
+        return got == want
+    return ((got == want) & (np.signbit(got) == np.signbit(want))) | (
+        np.isnan(got) & np.isnan(want)
+    )
+
+
+def within_ulps(got, want, ulps, scale=0):
+    """Where floats are near the value of a wider type, infinities and NaN the same; an ulp is that
+    of the value, or of `scale` where that is larger."""
+    with np.errstate(all="ignore"):
+        rounded = want.astype(got.dtype)
+        unit = np.spacing(np.maximum(np.abs(rounded), scale).astype(got.dtype)).astype(want.dtype)
+        near = np.abs(got.astype(want.dtype) - want) <= ulps * unit
+        # Just above the largest number either answer is right.
+        edge = np.isinf(got) & (np.abs(rounded) >= float(finfo(got.dtype).max) * (1 - 1e-6))
+    special = ~np.isfinite(rounded)
+    return np.where(special, same_bits(got, rounded), near | edge)
+
+
+def within_relative(got, want, ulps, size=0.0):
+    """Where complex numbers are near: relative to their size, or to `size` where that is larger;
+    infinities and NaN alike."""
+    got, want = np.asarray(got), np.asarray(want)
+    limit = ulps * np.finfo(got.dtype).eps
+    with np.errstate(all="ignore"):
+        scale = np.maximum(np.abs(want), size)
+        near = np.abs(got - want) <= limit * scale + np.finfo(got.dtype).tiny
+        alike = same_kind(got.real, want.real) & same_kind(got.imag, want.imag)
+    return near | (alike & ~np.isfinite(want)) | (np.isnan(got) & np.isnan(want))
+
+
+def same_kind(got, want):
+    """Where both parts are NaN, or the same infinity, or finite."""
+    finite = np.isfinite(got) & np.isfinite(want)
+    return finite | ((got == want) & np.isinf(want)) | (np.isnan(got) & np.isnan(want))
+
+
+def agrees(row, operands, params, got, want):
+    """Where a result of C is as good as NumPy's."""
+    dtype = operands[0].dtype
+    letter = kind_letter(dtype)
+    if row.name == "convert_element_type" and letter in "fc" and params["dtype"].kind in "iu":
+        return same_bits(got, want) | ~NumpyConversion(params["dtype"]).is_settled(operands[0].real)
+    if dtype.kind == "c" and want.dtype.kind in "fc" and row.cost and row.name != "conjugate":
+        near = within_relative(got, want, COMPLEX_ULPS, COMPLEX_SIZES.get(row.name, 0.0))
+        if row.name in ("multiply", "square"):  # inf - inf, where NumPy has one rounding less
+            parts = [part for x in operands for part in (x.real, x.imag)]
+            huge = np.any([np.isfinite(p) & (np.abs(p) > 1e18) for p in parts], axis=0)
+            near |= huge & ~np.isfinite(got) & ~np.isfinite(want)
+        return near
+    if letter == "f" and row.transcendental:
+        wide = [x.astype(WIDER[dtype.itemsize]) for x in operands]
+        with np.errstate(all="ignore"):
+            exact = row.numpy(*wide, **params)
+        scale = np.maximum(*map(np.abs, wide)) if row.name in CANCELLING else 0
+        if row.name in SIZES:
+            scale = np.where((wide[-1] < 0) | (row.name in WHOLE), SIZES[row.name], 0)
+        ulps = ULPS_OF_HALVES if dtype in HALVES else ULPS_OF.get(row.name, ULPS)
+        return within_ulps(got, exact, ulps, scale) | same_bits(got, want)
+    if row.name in EITHER_ZERO and kind_letter(want.dtype) == "f":
+        return same_bits(got, want) | ((got == 0) & (want == 0) & ~same_bits(*operands))
+    return same_bits(got, want)
+
+
+class NumpyConversion:
+    """Which numbers NumPy converts to an integer dtype in one way only.
+
+    C leaves it undefined what becomes of those out of range. On x86 NumPy gives what the processor
+    gives, except that for uint32 it depends on the place in the array.
+    """
+
+    def __init__(self, target):
+        self.target = target
+
+    def is_settled(self, x):
+        info = np.iinfo(self.target)
+        x = x.astype(np.longdouble)
+        fits = (x > info.min - np.longdouble(1)) & (x < info.max + np.longdouble(1))
+        if platform.machine() not in ("x86_64", "AMD64"):
+            return fits
+        if self.target == np.uint32:
+            return fits | ((x < 0) & (x > -(2.0**31)))
+        return np.full(x.shape, True)
+
+
+def is_exact(row, dtype):
+    """Tell whether a row over arrays leaves no choice in the order of rounding."""
+    moves = row.kind in ("view", "generate", "piecewise", "sort")
+    return moves or dtype.kind in "biu" or row.combine in ("maximum", "minimum")
+
+
+def check(batch, results):
+    """Compare each case of a batch with NumPy; the failing ones in one message."""
+    wanted = numpy_results(batch)
+    problems = []
+    for (name, atoms, params, _), got, want in zip(batch.cases, results, wanted, strict=True):
+        assert (got.dtype, got.shape) == (want.dtype, want.shape), name
+        if not want.size:
+            continue
+        row = TABLE[name]
+        operands = [batch.value(a) for a in atoms] if row.kind == "elementwise" else []
+        operands = [np.broadcast_to(v, want.shape) for v in operands]
+        if row.kind == "elementwise":
+            good = agrees(row, operands, params, got, want)
+        elif is_exact(row, want.dtype):
+            good = same_bits(got, want)
+        elif row.kind in ("fft", "convolve"):  # each element is a sum of many, and may cancel
+            good = np.abs(got - want) <= 8 * finfo(want.dtype).eps * np.max(np.abs(want))
+        elif want.dtype.kind == "c":
+            good = within_relative(got, want, 100 * COMPLEX_ULPS)
+        else:
+            ulps = ULPS_OF_HALVES if want.dtype in HALVES else 100
+            limit = ulps * float(finfo(want.dtype).eps)
+            got_wide, want_wide = (v.astype(np.float64) for v in (got, want))
+            good = np.isclose(got_wide, want_wide, rtol=limit, atol=0, equal_nan=True)
+        if not np.all(good):
+            where = tuple(np.argwhere(~np.asarray(good))[0])
+            values = [v[where] for v in operands] or [str(a.type) for a in atoms]
+            problems.append(
+                f"{name} {params} of {values}: {got[where]!r}, NumPy {want[where]!r} "
+                f"({np.count_nonzero(~np.asarray(good))} of {want.size})"
+            )
+    assert not problems, f"{batch.name}:\n" + "\n".join(problems)
+
+
+# ----------------------------------------------------------------------------------------- tests
+
+
+def test_every_row_is_tried_with_every_dtype_it_accepts(programs):
+    tried = {(case[0], name) for (_, name), (batch, _) in programs.items() for case in batch.cases}
+    expected = {
+        (row.name, name)
+        for row in TABLE.values()
+        for name in NAMES
+        # Calls have no C of their own; routines have test_primitives_decompositions.py, and loops
+        # and branches test_control_flow.py.
+        if accepted(row, BY_NAME[name]) and row.kind not in ("call", "control", "effect", "routine")
+    }
+    expected -= {("iota", "bool")}  # a count has no truth
+    expected -= {("ldexp", name) for name in NAMES if BY_NAME[name].kind in "iu"}  # its exponents
+    assert tried >= expected, sorted(expected - tried)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_elementwise_rows_equal_numpy(programs, name):
+    check(*programs["elementwise", name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_array_rows_equal_numpy(programs, name):
+    check(*programs["arrays", name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_conversions_from_every_dtype_are_tried(programs, name):
+    batch, _ = programs["elementwise", name]
+    targets = [c[2]["dtype"] for c in batch.cases if c[0] == "convert_element_type"]
+    assert targets == list(DTYPES)
+
+
+def test_comparisons_that_are_always_true_or_false_are_no_warnings():
+    """As `x < 0` for unsigned x, or `x == x`: compilers warn of them, so a pass decides them."""
+    batch = Batch("decided")
+    names = ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
+    for dtype in (d for d in DTYPES if d.kind in "biu"):
+        x = batch.input(edges(dtype), f"x_{SHORT_NAMES[dtype]}")
+        ends = [Const(batch.value(x).min()), Const(batch.value(x).max())]
+        for name in names:
+            for y in ends:
+                batch.case(name, x, y)
+                batch.case(name, y, x)
+            batch.case(name, x, x)
+    check(batch, run(batch))
+
+
+# --------------------------------------------------------------------- drawn shapes, chained rows
+
+
+# A failing program is small enough as it is, and each step of shrinking would compile another one.
+PHASES = (Phase.explicit, Phase.generate)
+
+
+def sides(least=0, most=5):
+    return st.integers(least, most)
+
+
+@st.composite
+def views(draw, batch, x):
+    """A view of a value, its parameters drawn."""
+    shape = x.type.shape
+    rank = len(shape)
+    name = draw(
+        st.sampled_from(["reshape", "transpose", "slice", "rev", "broadcast_in_dim", "pad"])
+    )
+    if name == "reshape":
+        size = int(np.prod(shape))
+        divisor = draw(st.sampled_from([d for d in range(1, size + 1) if size % d == 0] or [1]))
+        target = (
+            (divisor, size // divisor) if draw(st.booleans()) else (size // divisor, 1, divisor)
+        )
+        return batch.apply(name, x, shape=target)
+    if name == "transpose":
+        return batch.apply(name, x, permutation=tuple(draw(st.permutations(range(rank)))))
+    if name == "slice":
+        start = tuple(draw(st.integers(0, d)) for d in shape)
+        limit = tuple(draw(st.integers(a, d)) for a, d in zip(start, shape, strict=True))
+        strides = tuple(draw(st.integers(1, 3)) for _ in shape)
+        return batch.apply(name, x, start=start, limit=limit, strides=strides)
+    if name == "rev":
+        return batch.apply(name, x, dimensions=tuple(draw(st.sets(st.sampled_from(range(rank))))))
+    if name == "broadcast_in_dim":
+        place = draw(st.integers(0, rank))
+        target = (*shape[:place], draw(sides(1, 3)), *shape[place:])
+        axes = tuple(a for a in range(rank + 1) if a != place)
+        return batch.apply(name, x, shape=target, broadcast_dimensions=axes)
+    padding = []
+    for d in shape:
+        low, inner = draw(st.integers(-1, 2)), draw(st.integers(0, 1))
+        spread = max(0, d + (d - 1) * inner)
+        low = max(low, -spread)
+        padding.append((low, draw(st.integers(max(-1, -spread - low), 2)), inner))
+    fill = batch.input(np.array(7, x.type.dtype), "fill")
+    return batch.apply(name, x, fill, padding=tuple(padding))
+
+
+@given(st.data())
+@settings(max_examples=12, deadline=None, database=None, derandomize=True, phases=PHASES)
+def test_chains_of_views_equal_numpy(data):
+    """Eight chains a program: index arithmetic on index arithmetic, added at the end."""
+    random = np.random.default_rng(3)
+    batch = Batch("chains")
+    for number in range(8):
+        shape = tuple(data.draw(st.lists(sides(), min_size=1, max_size=3)))
+        x = batch.input(small(np.dtype("int32"), shape, random), f"x{number}")
+        for _ in range(data.draw(st.integers(1, 4))):
+            x = data.draw(views(batch, x))
+            if np.prod(x.type.shape) > 2000:
+                break
+        batch.keep(x)
+    check(batch, run(batch, QUICK))
+
+
+@given(st.data())
+@settings(max_examples=8, deadline=None, database=None, derandomize=True, phases=PHASES)
+def test_reductions_and_scans_of_drawn_shapes_equal_numpy(data):
+    random = np.random.default_rng(5)
+    batch = Batch("drawn_reductions")
+    for number in range(8):
+        dtype = data.draw(st.sampled_from([np.dtype("int64"), np.dtype("float32")]))
+        shape = tuple(data.draw(st.lists(sides(1, 40), min_size=1, max_size=3)))
+        axes = tuple(sorted(data.draw(st.sets(st.sampled_from(range(len(shape))), min_size=1))))
+        x = batch.input(small(dtype, shape, random), f"x{number}")
+        batch.case(data.draw(st.sampled_from(["reduce_sum", "reduce_max"])), x, axes=axes)
+        batch.case("argmin", x, axis=axes[0])
+        batch.case("cumsum", x, axis=axes[-1], reverse=data.draw(st.booleans()))
+    check(batch, run(batch, QUICK))
+
+
+@given(st.data())
+@settings(max_examples=6, deadline=None, database=None, derandomize=True, phases=PHASES)
+def test_contractions_of_drawn_shapes_equal_numpy(data):
+    random = np.random.default_rng(6)
+    batch = Batch("drawn_contractions")
+    for number in range(6):
+        batched, contracted, free_x, free_y = (
+            data.draw(st.lists(sides(0 if number == 0 else 1, most), max_size=limit))
+            for most, limit in ((3, 1), (24, 2), (24, 2), (24, 2))
+        )
+        x_sizes, y_sizes = batched + contracted + free_x, batched + contracted + free_y
+        x_order = data.draw(st.permutations(range(len(x_sizes))))
+        y_order = data.draw(st.permutations(range(len(y_sizes))))
+        count = len(batched)
+        both = range(count, count + len(contracted))
+        numbers = tuple(
+            (tuple(x_order.index(k) for k in axes), tuple(y_order.index(k) for k in axes))
+            for axes in (both, range(count))
+        )
+        dtype = data.draw(st.sampled_from([np.dtype("float64"), np.dtype("int32")]))
+        x = small(dtype, [x_sizes[k] for k in x_order], random)
+        y = small(dtype, [y_sizes[k] for k in y_order], random)
+        operands = (
+            batch.input(np.nan_to_num(x), f"x{number}"),
+            batch.input(np.nan_to_num(y), f"y{number}"),
+        )
+        batch.case("dot_general", *operands, dimension_numbers=numbers)
+    check(batch, run(batch, QUICK))
+
+
+# ------------------------------------------------------------------------------- other compilers
+
+UNDEFINED = ("-fsanitize=float-cast-overflow", "-fno-sanitize-recover=all")
+SANITIZED = Options(opt_level=0, sanitize=True, openmp=False, extra_cflags=UNDEFINED)
+
+
+def run_everything(options):
+    """Run every row program with these options and compare the results with NumPy's."""
+    batches = [make(dtype) for make in MAKERS.values() for dtype in DTYPES]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for batch, results in zip(
+            batches, pool.map(lambda b: run(b, options), batches), strict=True
+        ):
+            check(batch, results)
+
+
+def test_no_row_has_undefined_behaviour(shared_cache):
+    run_sanitized("import test_primitives as t; t.run_everything(t.SANITIZED)", __file__)
+
+
+def test_rows_compile_without_warnings_in_clang(shared_cache):
+    command = shutil.which("clang")
+    if command is None:
+        pytest.skip("clang is not installed")
+    run_everything(Options(opt_level=1, cc=command, extra_cflags=("-Werror",)))

@@ -1,0 +1,144 @@
+"""The documentation is true: its code runs, and what it shows is what comes out today.
+
+A document's Python blocks run one after another in one namespace; a block whose first line is a
+comment `# name.py` is that file. A block of C or plain text after one of Python occurs in what that
+printed. A block of C that starts with `/* name.c */` is written to that file, and the commands of a
+console block run in the same folder and print what stands under them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transpile import Options
+from transpile.ir.primitive import TABLE
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
+]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return [(match[1], match[2]) for match in BLOCK.finditer(text)]
+
+
+def run_python(code, name, namespace):
+    """What a block prints."""
+    named = re.match(r"# (\w+\.py)\n", code)
+    path = Path(named[1] if named else name)
+    path.write_text(code)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, str(path), "exec"), namespace)
+    return printed.getvalue()
+
+
+def run_console(text):
+    """Run the commands of a console block; each prints at least what is shown under it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        if command.startswith("python "):
+            command = f"{shlex.quote(sys.executable)} {command.removeprefix('python ')}"
+        done = subprocess.run(command, shell=True, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert shown.strip() in done.stdout
+
+
+@pytest.fixture
+def the_table_as_it_was():
+    """Rows that an example adds are gone when it has run."""
+    before = dict(TABLE)
+    yield
+    TABLE.clear()
+    TABLE.update(before)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.usefixtures("the_table_as_it_was")
+def test_the_examples_of_a_document_run(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    printed = ""
+    namespace = {"__name__": "document"}
+    for number, (language, code) in enumerate(blocks(document)):
+        file = re.match(r"/\* (\w+\.[ch]) \*/\n", code)
+        if language == "python":
+            printed = run_python(code, f"block{number}.py", namespace)
+        elif language == "console":
+            run_console(code)
+        elif file:
+            Path(file[1]).write_text(code)
+        elif language in ("c", "text"):
+            assert code.strip() in printed, f"block {number} of {document} is out of date"
+
+
+def test_the_readme_shows_python_c_and_a_program():
+    languages = [language for language, _ in blocks("README.md")]
+    assert languages[:2] == ["python", "c"]
+    assert languages.count("console") == 2
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_lead_to_files(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    text = BLOCK.sub("", text)
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if "://" not in target:
+            assert (ROOT / document).parent.joinpath(target).exists(), target
+
+
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_files_that_are_named_exist(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for name in re.findall(
+        r"`((?:transpile|templates|runtime_c|tests|docs|benchmarks)/[\w./]+)`", text
+    ):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_readme_lists_every_option_and_its_default():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \|", text, re.MULTILINE)
+    assert rows == [
+        (name, repr(value).replace("'", '"')) for name, value in vars(Options()).items()
+    ]
+
+
+def test_architecture_walks_through_every_module():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    modules = {path.name for path in (ROOT / "transpile").glob("*.py")} - {"__init__.py"}
+    packages = {f"{path.parent.name}/" for path in (ROOT / "transpile").glob("*/__init__.py")}
+    assert {name for name in modules | packages if f"`{name}`" not in text} == set()
+
+
+def test_from_scratch_runs_and_is_short():
+    script = ROOT / "docs" / "from_scratch.py"
+    assert len(script.read_text(encoding="utf-8").splitlines()) <= 300
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    assert "both agree with NumPy" in done.stdout
+
+
+def test_the_commands_of_the_makefile_are_explained():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split()) - {"compiler"}
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert {name for name in targets if f"`make {name}`" in text} == targets

@@ -1,0 +1,233 @@
+"""The shape of the code: imports go one way and are not hidden, files and functions have a size."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "transpile"
+
+# The packages and public modules of transpile, in the order in which data flows through them. Each
+# may import only from those before it. ARCHITECTURE.md walks through them in the same order.
+DATA_FLOW = """
+    util errors options
+    ir pytree tree tree_util trace
+    transforms primitives dtypes numpy
+    passes library analysis symbols fusion lower schedule codegen
+    disk_cache build runtime
+    stages dispatch typing
+    functional lax random nn scipy
+    flatten_util ops debug test_util api
+    __init__ __main__
+"""
+ORDER = DATA_FLOW.split()
+
+# Imports inside functions, each with its reason: none, since `Later` is there.
+HIDDEN: dict[tuple[str, str], str] = {}
+
+# Modules that are imported when one of their names is used, by `Later`, each with its reason.
+RARE = "a program from the cache does without it"
+LATER = {
+    ("coercion", "transpile.numpy.core.ranges"): "it is one of those that few traces use",
+    ("process_directory", "shutil"): RARE,
+    ("support_libraries", "shutil"): RARE,
+    ("fast_call", "sysconfig"): "a start that calls nothing often does without it",
+    ("process_directory", "tempfile"): RARE,
+    ("commands", "signal"): RARE,
+    ("commands", "subprocess"): RARE,
+    ("commands", "tempfile"): RARE,
+    ("compiler_probe", "tempfile"): RARE,
+    ("executable", "tempfile"): RARE,
+    ("atomic_files", "shutil"): RARE,
+    (
+        "executable",
+        "transpile.build.driver",
+    ): "a warm start lowers nothing; this takes 40 ms to import",
+    ("render", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
+    ("loader", "cffi"): "its front end reads declarations; programs from the cache have tables",
+    ("loader", "ctypes"): "for paths that are not UTF-8",
+    ("loader", "transpile.build.elf"): "for programs with the address sanitizer",
+    ("executable", "transpile.symbols.identifiers"): "for `save`",
+    ("loader", "tempfile"): RARE,
+    ("stages", "transpile.runtime.executable"): "8 ms that belong to the first call",
+    ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
+    ("toolchain", "tempfile"): RARE,
+    ("prefix", "difflib"): "for error messages",
+    ("stages", "transpile.runtime.fast_call"): "for functions that are called often",
+    ("trace_cache", "transpile.runtime.fast_call"): "for functions that are called often",
+    ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
+}
+
+LONGEST_FILE = 500
+MOST_MODULES = 15  # with __init__.py
+LONGEST_FUNCTION = 60
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def relative(path):
+    return str(path.relative_to(PACKAGE))
+
+
+def layer(module):
+    """The entry of ORDER that a module belongs to: `transpile.passes.simplify` is in `passes`."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def module_name(path):
+    return ".".join(("transpile", *path.relative_to(PACKAGE).with_suffix("").parts))
+
+
+@cache  # several tests look at each file
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imported(node):
+    """The modules of transpile that an import statement names."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names if alias.name.split(".")[0] == "transpile"]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        if node.module == "transpile":
+            return [f"transpile.{alias.name}" for alias in node.names]
+        if node.module and node.module.startswith("transpile."):
+            return [node.module]
+    return []
+
+
+def imports(tree):
+    """(statement, inside a function) for each import of a file, but those for annotations only."""
+    inside = set()
+    annotations = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            inside.update(map(id, ast.walk(node)))
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            annotations.update(map(id, ast.walk(node)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in annotations:
+            yield node, id(node) in inside
+
+
+def test_every_module_has_its_place_in_the_order():
+    found = {layer(module_name(path)) for path in FILES}
+    assert found == set(ORDER), "add the package to DATA_FLOW, where data flows through it"
+    assert len(ORDER) == len(set(ORDER))
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_imports_go_one_way(path):
+    own = layer(module_name(path))
+    for node, _ in imports(tree_of(path)):
+        for name in imported(node):
+            other = layer(name)
+            allowed = other == own or ORDER.index(other) < ORDER.index(own)
+            assert allowed, f"{relative(path)}:{node.lineno} imports {name}, which comes later"
+
+
+def imported_modules(path):
+    """The modules that a file imports names from: of `from package import module`, the module."""
+    modules = {module_name(p): p for p in FILES}
+    for node, _ in imports(tree_of(path)):
+        for name in imported(node):
+            inner = [f"{name}.{a.name}" for a in node.names] if hasattr(node, "module") else []
+            yield from [n for n in inner if n in modules] or [name]
+
+
+def test_no_modules_import_each_other():
+    """Also within a package: the modules have an order."""
+    needs = {module_name(path): {*imported_modules(path)} for path in FILES}
+    for name in needs:  # a package's own names come from its modules
+        needs[name].discard(name.removesuffix(".__init__"))
+    order = graphlib.TopologicalSorter(needs)
+    try:
+        order.prepare()
+    except graphlib.CycleError as error:
+        raise AssertionError(" imports ".join(error.args[1])) from None
+
+
+def test_no_folder_is_crowded():
+    """A reader finds a module by its folder; one module of `scipy.stats` is one distribution."""
+    sizes = Counter(path.parent for path in FILES)
+    crowded = {relative(folder): n for folder, n in sizes.items() if n > MOST_MODULES}
+    assert crowded == {"scipy/stats": 17}
+
+
+def test_no_import_hides_inside_a_function():
+    found = set()
+    for path in FILES:
+        for node, hidden in imports(tree_of(path)):
+            if hidden:
+                names = [node.module] if isinstance(node, ast.ImportFrom) else []
+                names = names or [alias.name for alias in node.names]
+                found |= {(path.stem, name) for name in names}
+    assert found == set(HIDDEN)
+
+
+def test_every_later_import_has_a_reason():
+    found = {
+        (path.stem, node.args[0].value)
+        for path in FILES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Later"
+    }
+    assert found == set(LATER)
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_files_are_of_a_size_to_read(path):
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= LONGEST_FILE, "split it by what it is about"
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_functions_are_of_a_size_to_read(path):
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0]
+            documented = ast.get_docstring(node) is not None
+            lines = node.end_lineno - node.lineno + 1
+            code = lines - (first.end_lineno - first.lineno + 1 if documented else 0)
+            assert code <= LONGEST_FUNCTION, f"{relative(path)}:{node.lineno} {node.name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_every_module_says_what_it_is(path):
+    assert ast.get_docstring(tree_of(path)), "a module starts with a docstring"
+
+
+def test_the_package_itself_holds_names_only():
+    for node in tree_of(PACKAGE / "__init__.py").body[1:]:
+        if isinstance(node, ast.If):  # the names that are imported when they are first used
+            assert ast.unparse(node.test) == "TYPE_CHECKING"
+            assert all(isinstance(inner, ast.ImportFrom) for inner in node.body)
+        else:
+            assert isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)
+
+
+def test_names_of_the_package_are_imported_when_they_are_used():
+    code = """
+import sys
+import transpile
+early = [m for m in sys.modules if m.startswith(("transpile.functional", "transpile.scipy"))]
+assert not early, early
+assert set(transpile.__all__) <= set(dir(transpile))
+for name in transpile.__all__:
+    getattr(transpile, name)
+assert vars(transpile).keys() >= set(transpile.__all__)
+try:
+    transpile.no_such_name
+except AttributeError as error:
+    assert str(error) == "module 'transpile' has no attribute 'no_such_name'"
+else:
+    raise AssertionError("there was no error")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,97 @@
+"""What a new process imports: little for `import transpile`, and little more for a warm first call.
+
+Times depend on the machine; benchmarks/startup.py measures them.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.startup import contestants, table
+
+ROOT = Path(__file__).parents[2]
+# Of the standard library and of others: each takes milliseconds, and is for something rare.
+HEAVY = {
+    *(
+        "asyncio",
+        "bz2",
+        "cffi",
+        "concurrent",
+        "decimal",
+        "difflib",
+        "email",
+        "fractions",
+        "hashlib",
+    ),
+    *("jinja2", "logging", "lzma", "ml_dtypes", "multiprocessing", "numpy.ma", "numpy.testing"),
+    *("platform", "pycparser", "random", "scipy", "shutil", "ssl", "subprocess", "tempfile"),
+    *("unittest", "xml", "zipfile"),
+}
+# Of transpile: what few programs use, and what a program from the cache does without.
+LATER = {
+    *("functional", "lax", "lower", "nn", "numpy.linalg", "numpy.sorting", "pipeline"),
+    *("primitives.control", "primitives.special", "random", "render", "scipy", "test_util"),
+}
+FIRST_CALL = """
+import sys
+import numpy as np
+before = set(sys.modules)
+import transpile
+if sys.argv[1] == "call":
+    transpile.jit(lambda x: np.exp(x - x.max()).sum())(np.ones(1000))
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def imported(tmp_path, what):
+    """The modules that a new process imports after NumPy."""
+    environment = {**os.environ, "TRANSPILE_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_CALL, what],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+def unwanted(modules):
+    return sorted((HEAVY | {f"transpile.{name}" for name in LATER}) & modules)
+
+
+def test_the_import_brings_nothing_that_is_rarely_used(tmp_path):
+    found = imported(tmp_path, "import")
+    assert not unwanted(found)
+    assert "transpile.runtime.executable" not in found and "json" not in found
+    assert "transpile.dispatch.jitted" in found
+
+
+def test_a_first_call_from_the_cache_brings_no_more_than_what_loads_it(tmp_path):
+    cold = imported(tmp_path, "call")
+    assert {"transpile.codegen.render", "subprocess"} <= cold
+    imported(tmp_path, "call")  # keeps the digest of transpile, if a file of it has just changed
+    warm = imported(tmp_path, "call")
+    assert not unwanted(warm)
+    assert "transpile.runtime.executable" in warm
+
+
+def test_the_benchmark_measures_what_there_is(tmp_path):
+    assert {"usual", "further", "gradient"} <= set(contestants([]))
+    times = {
+        "usual": {"cold": [(0.1, 0.02, 0.5)] * 2, "warm": [(0.1, 0.03, 0.01), (0.2, 0.02, 0.03)]}
+    }
+    title, line = table(times)
+    assert title.split() == ["ms", "NumPy", "package", "first,", "cold", "first,", "warm"]
+    assert line.split()[:7] == ["usual", "100.0", "(150.0)", "20.0", "(25.0)", "500.0", "(500.0)"]
+    command = [sys.executable, "-m", "benchmarks.startup", "--rounds", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [row.split()[0] for row in done.stdout.splitlines()][:4] == [
+        "ms",
+        "usual",
+        "further",
+        "gradient",
+    ]
