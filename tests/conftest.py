@@ -1,9 +1,18 @@
-"""One cache for the whole run: equal programs compile once, and no user's cache is touched."""
+"""One cache for the whole run: equal programs compile once, and no user's cache is touched.
+
+gcc takes three times as long at -O3 as at -O0. So the programs of tests are compiled at -O0, but
+those of tests that are marked `full_level`: tests of schedules, of lanes and threads, of the last
+bits of results, of flags, and of what a program looks like once it is compiled.
+"""
 
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from transpile.build import toolchain
+from transpile.codegen.compile_budget import level
+from transpile.options import Options
 
 # The machine may be busy: nothing is wrong with a test that is slow. In continuous integration
 # equal commits have equal examples; fresh ones are drawn wherever else the tests run.
@@ -16,11 +25,24 @@ settings.register_profile(
 settings.load_profile("patient")
 
 
+def low_level(effort, asked):
+    """The -O level of a program in a test about values: 0, where the test asks for none itself."""
+    return 0 if asked == Options().opt_level else level(effort, asked)
+
+
+@pytest.hookimpl(tryfirst=True)  # before the fixtures of its module, which compile programs too
+def pytest_runtest_setup(item):
+    toolchain.level = level if item.get_closest_marker("full_level") else low_level
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(tmp_path_factory):
-    """A directory of this run for every compiled program."""
+    """A directory of this run, of all its processes, for every compiled program."""
     before = os.environ.get("TRANSPILE_CACHE_DIR")
-    os.environ["TRANSPILE_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    os.environ["TRANSPILE_CACHE_DIR"] = str(root / "cache")
     yield
     if before is None:
         del os.environ["TRANSPILE_CACHE_DIR"]

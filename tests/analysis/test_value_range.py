@@ -15,6 +15,8 @@ from transpile.options import Options
 from transpile.schedule.lanes.trig_versions import versions
 from transpile.schedule.vectorize import simd
 
+pytestmark = pytest.mark.full_level
+
 X = np.linspace(-3, 3, 9)
 
 

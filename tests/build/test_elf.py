@@ -10,6 +10,8 @@ from transpile.build import toolchain
 from transpile.build.elf import Dynamic, read_dynamic
 from transpile.options import Options
 
+pytestmark = pytest.mark.full_level
+
 TEXTS = (
     "see libgomp.so {}",
     "see libtranspile-threads.so {}",

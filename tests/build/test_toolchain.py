@@ -12,6 +12,8 @@ from transpile.build import compiler_probe, toolchain
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.options import Options
 
+pytestmark = pytest.mark.full_level
+
 PROGRAM = """__attribute__((visibility("default"))) int twice(int x);
 int twice(int x) {
     return 2 * x;

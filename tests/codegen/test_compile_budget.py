@@ -11,6 +11,8 @@ from transpile.build.compiler_probe import find_compiler
 from transpile.codegen import compile_budget
 from transpile.options import Options
 
+pytestmark = pytest.mark.full_level
+
 IS_GCC = find_compiler(Options()).kind == "gcc"
 
 

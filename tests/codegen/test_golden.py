@@ -18,6 +18,8 @@ from places import importing
 import transpile
 from transpile.codegen.line_wrapping import WIDTH
 
+pytestmark = pytest.mark.full_level
+
 FOLDER = Path(__file__).parents[1] / "golden"
 BY_NAME = {f.__name__: (f, arguments) for f, arguments in FUNCTIONS.items()}
 # The same text on every machine: nothing of the processor or of OpenMP's presence is in it.

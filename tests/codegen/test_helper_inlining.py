@@ -11,6 +11,8 @@ import transpile
 from transpile.build.compiler_probe import find_compiler
 from transpile.options import Options
 
+pytestmark = pytest.mark.full_level
+
 ON_X86 = platform.machine() == "x86_64" and find_compiler(Options()).kind == "gcc"
 
 

@@ -9,6 +9,8 @@ import transpile
 from transpile.codegen import compile_budget
 from transpile.codegen.kernel_dedup import functions_and_calls
 
+pytestmark = pytest.mark.full_level
+
 
 def kernel(number, text, parameters, arguments, index="i", comment="here"):
     """A kernel as the template gets it: a loop around a line."""

@@ -15,6 +15,8 @@ from transpile.codegen.line_wrapping import WIDTH, signature, wrapped
 from transpile.options import Options
 from transpile.symbols.identifiers import Names, is_reserved
 
+pytestmark = pytest.mark.full_level
+
 X = np.linspace(0.5, 2, 16)
 STRICT = {"opt_level": 1, "extra_cflags": ["-Werror"]}
 

@@ -10,6 +10,8 @@ import transpile
 from transpile.build import toolchain
 from transpile.options import Options
 
+pytestmark = pytest.mark.full_level
+
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only"]
 OPTIONS = {"openmp": True, "blas": "none"}
 

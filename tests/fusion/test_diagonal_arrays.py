@@ -9,6 +9,8 @@ from transpile import hessian, jacfwd, jit
 from transpile.ir.loop_ir import Apply, For
 from transpile.ir.loop_rewrite import parts
 
+pytestmark = pytest.mark.full_level
+
 N = 40
 
 

@@ -11,6 +11,8 @@ from helpers import trace_to_graph
 from transpile import jit, lax, tree, vmap
 from transpile.transforms.interpret import interpret
 
+pytestmark = pytest.mark.full_level
+
 RANDOM = np.random.default_rng(0)
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from transpile import jit
 
+pytestmark = pytest.mark.full_level
+
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ import transpile
 from transpile import jit, lax
 from transpile.test_util import check_grads
 
+pytestmark = pytest.mark.full_level
+
 LENGTH = 6
 
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import transpile
 from transpile.library.scan import SHORTEST
 
+pytestmark = pytest.mark.full_level
+
 RUN = 1008
 
 

@@ -20,9 +20,10 @@ from transpile.test_util import check_grads
 from transpile.transforms.interpret import interpret
 
 EACH = pytest.mark.parametrize("half", HALVES, ids=[SHORT_NAMES[d] for d in HALVES])
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning"
-)
+pytestmark = [
+    pytest.mark.full_level,
+    pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning"),
+]
 
 
 def every(half):

@@ -68,7 +68,10 @@ COMPLEX_SIZES = {"log1p": 1.0}
 CANCELLING = {"logaddexp", "logaddexp2"}
 # Where -0.0 meets 0.0, NumPy gives one or the other, by the place in the array.
 EITHER_ZERO = {"maximum", "minimum", "fmax", "fmin"}
-pytestmark = pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+pytestmark = [
+    pytest.mark.full_level,
+    pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning"),
+]
 
 
 def run(batch, options=STRICT):

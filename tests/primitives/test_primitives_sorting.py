@@ -16,6 +16,8 @@ from transpile.lower.kernels import lower
 from transpile.primitives.sorting import argsort, sort
 from transpile.trace.trace import bind
 
+pytestmark = pytest.mark.full_level
+
 LENGTHS = [1, 2, 5, 48, 49, 300, 9000]
 
 

@@ -17,6 +17,8 @@ from transpile.symbols import c_helpers
 from transpile.test_util import check_grads
 from transpile.trace.trace import bind
 
+pytestmark = pytest.mark.full_level
+
 TYPES = ("f4", "f8")
 ROWS = sorted(EDGES)
 

@@ -31,7 +31,10 @@ from transpile.util.lazy_registry import Rest, Table
 
 # Python loses an interrupt that comes while it does away with a generator, or in a callback of its
 # collector (hypothesis has one), and says so.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [
+    pytest.mark.full_level,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 MOMENTS = int(os.environ.get("TRANSPILE_TEST_INTERRUPTS", "4"))
 
 

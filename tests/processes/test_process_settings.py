@@ -9,6 +9,8 @@ import process_settings
 import pytest
 from places import ROOT, SUPPORT
 
+pytestmark = pytest.mark.full_level
+
 SCRIPT = SUPPORT / "process_settings.py"
 # Under these the program is computed, as NumPy is, with the modes that are set.
 MODES = {"flush to zero", "round upwards", "round to zero"}

@@ -15,6 +15,8 @@ from transpile.options import Options
 from transpile.runtime.executable import Lowering
 from transpile.transforms.interpret import interpret
 
+pytestmark = pytest.mark.full_level
+
 # Calls for twice as many equations, relative to those for as many.
 MOST_GROWTH = 2.3
 # Shorter programs are of another kind: not all elements have been set once.

@@ -32,6 +32,8 @@ from benchmarks.every_case import EVERY_CASE, base_name
 from benchmarks.peer import CONTESTANTS, fingerprint
 from benchmarks.trees import leaves
 
+pytestmark = pytest.mark.full_level
+
 ROOT = Path(__file__).parents[2]
 HERE = dict.fromkeys(("transpile", "numpy", "c"), sys.executable)
 ONE_ROUND = contest.Limits(rounds=1)

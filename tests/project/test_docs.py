@@ -22,6 +22,8 @@ import pytest
 from transpile import Options
 from transpile.ir.primitive import TABLE
 
+pytestmark = pytest.mark.full_level
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
     "README.md",

@@ -8,6 +8,8 @@ from mpmath import mpf
 import transpile
 from benchmarks import accuracy
 
+pytestmark = pytest.mark.full_level
+
 COUNT = 3000
 MPMATH = {
     "sinh": mpmath.sinh,

@@ -12,7 +12,10 @@ from transpile.options import Options
 ROOT = Path(__file__).parents[2]
 COMPILER = toolchain.find_compiler(Options())
 
-pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc")
+pytestmark = [
+    pytest.mark.full_level,
+    pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc"),
+]
 
 
 @pytest.fixture(scope="module")

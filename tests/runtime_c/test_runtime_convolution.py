@@ -12,6 +12,8 @@ from transpile.library import convolution
 from transpile.library.convolution import FEATURES, PLANES, Axis, Sizes, elements, make_plan
 from transpile.symbols import c_helpers
 
+pytestmark = pytest.mark.full_level
+
 INCLUDES = "".join(
     f"#include <{name}.h>\n" for name in ("math", "stdint", "stdbool", "stdio", "stdlib", "string")
 )

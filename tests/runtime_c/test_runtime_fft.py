@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from transpile.library.fft import KINDS, make_plan, padded_length, prime_factors, radices_of, roots
 from transpile.symbols import c_helpers
 
+pytestmark = pytest.mark.full_level
+
 FLAGS = [
     *("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
     *("-finline-limit=20000", "-fopenmp", "-Wall", "-Wextra", "-Wconversion", "-Werror"),

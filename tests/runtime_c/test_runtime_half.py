@@ -17,6 +17,7 @@ HALVES = {"f16": FLOAT16, "bf16": BFLOAT16}
 FLOAT, DOUBLE = np.dtype("float32"), np.dtype("float64")
 C_NAMES = {FLOAT: "float", DOUBLE: "double"} | dict.fromkeys(HALVES.values(), "uint16_t")
 pytestmark = [
+    pytest.mark.full_level,
     pytest.mark.skipif(COMPILER is None, reason="needs a C compiler"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]

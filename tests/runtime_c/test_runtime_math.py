@@ -18,7 +18,10 @@ FUNCTION = re.compile(r"^static inline [\w ]+?(\w+)\(.*?^}\n", re.MULTILINE | re
 FLAGS = ("-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+pytestmark = [
+    pytest.mark.full_level,
+    pytest.mark.skipif(COMPILER is None, reason="needs a C compiler"),
+]
 
 # largest error allowed, in ulp, in single and in double precision
 LIMITS = {

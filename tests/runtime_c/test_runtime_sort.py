@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from transpile.symbols import c_helpers
 
+pytestmark = pytest.mark.full_level
+
 HELPERS = [
     f"{name}_u{bits}" for name in ("sort", "argsort", "sort_pairs") for bits in (8, 16, 32, 64)
 ]

@@ -7,6 +7,8 @@ import pytest
 
 from transpile.symbols import c_helpers
 
+pytestmark = pytest.mark.full_level
+
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-Wno-unknown-pragmas"]
 # Every buffer has exactly its size, so that the sanitizer sees each step outside.
 PROGRAM = """

@@ -30,9 +30,12 @@ SOURCE = ROOT / "runtime_c" / "python" / "threads.c"
 CHECKS = ROOT / "tests" / "c" / "parallel_constructs.c"
 COMPILER = toolchain.find_compiler(Options())
 
-pytestmark = pytest.mark.skipif(
-    COMPILER.kind != "gcc" or not COMPILER.openmp, reason="the compiler is not gcc with OpenMP"
-)
+pytestmark = [
+    pytest.mark.full_level,
+    pytest.mark.skipif(
+        COMPILER.kind != "gcc" or not COMPILER.openmp, reason="the compiler is not gcc with OpenMP"
+    ),
+]
 
 
 # -- in C ------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.lanes.aos_to_soa import LONGEST, separated_columns
 
+pytestmark = pytest.mark.full_level
+
 
 def points(*shape, dtype="f8"):
     """Small integers: sums of them have the same bits in any order."""

@@ -16,6 +16,8 @@ from transpile.schedule import schedule
 from transpile.schedule.blocking.batch_scan import row_loops
 from transpile.schedule.blocking.pack_operands import turned_operands
 
+pytestmark = pytest.mark.full_level
+
 module = import_module("transpile.schedule.blocking.batch_scan")  # the package exports the function
 
 LENGTH = 5

@@ -9,6 +9,8 @@ from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split
 from transpile.schedule.lanes.blocked_reductions import BLOCK, blocks
 
+pytestmark = pytest.mark.full_level
+
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):

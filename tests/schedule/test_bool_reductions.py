@@ -12,6 +12,8 @@ from transpile.options import Options
 from transpile.schedule.lanes.bool_reductions import LONGEST, SHORTEST, truths
 from transpile.schedule.vectorize import simd
 
+pytestmark = pytest.mark.full_level
+
 
 def in_lanes(f, *args):
     return simd(lowered(f, *args), Options())

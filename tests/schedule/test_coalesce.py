@@ -9,6 +9,8 @@ from transpile.analysis.oracle.loop_interpreter import run
 from transpile.options import Options
 from transpile.schedule.domain.coalesce import collapse
 
+pytestmark = pytest.mark.full_level
+
 X = ordinary("f8", (3, 4, 5))
 
 COLLAPSE = {

@@ -26,6 +26,8 @@ from transpile.options import Options
 from transpile.schedule.domain.triangular_split import triangles
 from transpile.schedule.lanes.column_reductions import columns, step
 
+pytestmark = pytest.mark.full_level
+
 
 @pytest.fixture(autouse=True)
 def narrow_strips(monkeypatch):

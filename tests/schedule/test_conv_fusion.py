@@ -18,6 +18,8 @@ from transpile.options import Options
 from transpile.schedule import schedule
 from transpile.schedule.blocking.conv_fusion import image_rows
 
+pytestmark = pytest.mark.full_level
+
 NHWC = ("NHWC", "HWIO", "NHWC")
 
 

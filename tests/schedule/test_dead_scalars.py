@@ -1,6 +1,7 @@
 """Scalars that nothing reads go away, with those that only they read; what is read stays."""
 
 import numpy as np
+import pytest
 
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
@@ -21,6 +22,8 @@ from transpile.ir.loop_verifier import check
 from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.options import Options
 from transpile.schedule.cleanup.dead_scalars import unused
+
+pytestmark = pytest.mark.full_level
 
 X, OUT = Buffer("x", (4,), FLOAT64), Buffer("out", (4,), FLOAT64)
 SYMBOL = Symbol("i", 0, 4)

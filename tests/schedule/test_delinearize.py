@@ -15,6 +15,8 @@ from transpile.schedule.domain.index_set_split import split
 from transpile.schedule.domain.linearize import flatten
 from transpile.trace.trace import trace_function
 
+pytestmark = pytest.mark.full_level
+
 A, B = ordinary("f8", (3, 4)), ordinary("f8", (3, 5), seed=1)
 X = ordinary("f8", (4, 6))
 CUBE = ordinary("f8", (3, 4, 5))

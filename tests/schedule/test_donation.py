@@ -15,6 +15,8 @@ from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule.donation import donation
 
+pytestmark = pytest.mark.full_level
+
 X, Y = ordinary("f8", (5, 6)), ordinary("f8", (5, 6), 1)
 
 

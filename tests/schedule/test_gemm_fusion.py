@@ -10,6 +10,8 @@ from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.blocking.gemm_fusion import product_rows
 
+pytestmark = pytest.mark.full_level
+
 
 @pytest.fixture
 def small_blocks(monkeypatch):

@@ -27,6 +27,8 @@ from transpile.options import Options
 from transpile.schedule import SCHEDULE, schedule
 from transpile.schedule.lanes.if_conversion import choices
 
+pytestmark = pytest.mark.full_level
+
 
 def numbers(*shape, dtype="f8"):
     return np.random.default_rng(sum(shape)).integers(-3, 4, shape).astype(dtype)

@@ -8,6 +8,8 @@ from helpers import ordinary
 from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split
 
+pytestmark = pytest.mark.full_level
+
 X, Y = ordinary("f8", (7,)), ordinary("f8", (5,))
 MATRIX = ordinary("f8", (4, 6))
 

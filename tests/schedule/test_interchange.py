@@ -21,6 +21,8 @@ from transpile.schedule.blocking import elementwise_tiles
 from transpile.schedule.blocking.interchange import interchange
 from transpile.transforms.interpret import interpret
 
+pytestmark = pytest.mark.full_level
+
 RANDOM = np.random.default_rng(5)
 # One tile, several, several and a rest; several axes.
 SHAPES = [(1,), (5,), (6,), (9,), (11,), (2, 11), (3, 2, 7)]

@@ -1,6 +1,7 @@
 """Hoist: where subscripts are read, that unused ones go, and that results stay."""
 
 import numpy as np
+import pytest
 from graphs import assert_steps_agree, lowered, statements_of
 
 from transpile.analysis.oracle.loop_interpreter import run
@@ -9,6 +10,8 @@ from transpile.numpy.subscripts.basic import update_item
 from transpile.options import Options
 from transpile.schedule import SCHEDULE
 from transpile.schedule.cleanup.licm import hoist
+
+pytestmark = pytest.mark.full_level
 
 X = np.arange(24.0).reshape(6, 4)
 ROWS = np.array([[5, 0, 0], [1, -2, 9]])

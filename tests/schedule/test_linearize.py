@@ -8,6 +8,8 @@ from helpers import ordinary
 from transpile.options import Options
 from transpile.schedule.domain.linearize import flatten
 
+pytestmark = pytest.mark.full_level
+
 X = ordinary("f8", (6, 4))
 
 

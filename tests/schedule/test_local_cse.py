@@ -1,6 +1,7 @@
 """Repeated: what a statement computes twice gets a name, unless a test guards it."""
 
 import numpy as np
+import pytest
 from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
@@ -21,6 +22,8 @@ from transpile.ir.loop_verifier import check
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
 from transpile.schedule.cleanup.local_cse import repeated
+
+pytestmark = pytest.mark.full_level
 
 I = Symbol("i", 0, 3)
 J = Symbol("j", 0, 3)

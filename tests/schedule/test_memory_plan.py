@@ -10,6 +10,8 @@ from transpile.ir.loop_rewrite import used_buffers
 from transpile.options import Options
 from transpile.schedule.memory_plan import ALIGNMENT, buffers
 
+pytestmark = pytest.mark.full_level
+
 
 def chain(turns):
     """Each step needs the whole of the one before."""

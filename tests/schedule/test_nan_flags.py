@@ -13,6 +13,8 @@ from transpile.schedule.lanes.column_reductions import columns
 from transpile.schedule.lanes.nan_flags import extremes
 from transpile.schedule.vectorize import simd
 
+pytestmark = pytest.mark.full_level
+
 
 @pytest.fixture
 def short_loops(monkeypatch):

@@ -33,6 +33,8 @@ from transpile.schedule.blocking.gemm_fusion import product_rows
 from transpile.schedule.lanes.column_reductions import step
 from transpile.schedule.lanes.outer_vectorize import short_rows
 
+pytestmark = pytest.mark.full_level
+
 
 @pytest.fixture
 def narrow_strips(monkeypatch):

@@ -10,6 +10,8 @@ from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.blocking.pack_operands import turned_operands
 
+pytestmark = pytest.mark.full_level
+
 LENGTH = 5
 
 

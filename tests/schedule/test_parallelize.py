@@ -9,6 +9,8 @@ from transpile.analysis.oracle.loop_interpreter import run
 from transpile.options import Options
 from transpile.schedule.parallelize import threads
 
+pytestmark = pytest.mark.full_level
+
 
 def parallel_loops(program):
     return [str(loop.symbol) for loop in loops_of(program) if loop.parallel]

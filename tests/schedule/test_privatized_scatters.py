@@ -14,6 +14,8 @@ from transpile.options import Options
 from transpile.schedule.lanes.privatized_scatters import PARTS, number_of_parts, scatters
 from transpile.schedule.vectorize import simd
 
+pytestmark = pytest.mark.full_level
+
 
 @pytest.fixture
 def few_updates(monkeypatch):

@@ -13,6 +13,8 @@ from transpile.ir.loop_rewrite import expressions, subexpressions, walk
 from transpile.options import Options
 from transpile.schedule.cleanup.range_checks import in_range
 
+pytestmark = pytest.mark.full_level
+
 INDICES = np.array([3, -1, 0, 7, -7, 4, -5, 5, 2, 2**62, -(2**62)])
 
 

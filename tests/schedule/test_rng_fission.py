@@ -14,6 +14,8 @@ from transpile.schedule.domain.coalesce import collapse
 from transpile.schedule.lanes.blocked_reductions import blocks
 from transpile.schedule.lanes.rng_fission import DRAWS, draws
 
+pytestmark = pytest.mark.full_level
+
 KEY = np.array([1, 7], "u4")
 
 

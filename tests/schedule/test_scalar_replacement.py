@@ -1,6 +1,7 @@
 """Scalars: what one kernel computes and alone reads needs no memory."""
 
 import numpy as np
+import pytest
 from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
@@ -23,6 +24,8 @@ from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
 from transpile.schedule.cleanup.scalar_replacement import scalars
+
+pytestmark = pytest.mark.full_level
 
 X = ordinary("f8", (50,))
 I = Symbol("i", 0, 50)

@@ -24,6 +24,8 @@ from transpile.schedule.stack import (
     STACK,
 )
 
+pytestmark = pytest.mark.full_level
+
 COMPILER = toolchain.find_compiler(Options())
 
 

@@ -21,6 +21,8 @@ from transpile.passes import optimise
 from transpile.schedule import schedule
 from transpile.schedule.blocking.tile import tiles
 
+pytestmark = pytest.mark.full_level
+
 
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):

@@ -16,6 +16,8 @@ from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split
 from transpile.schedule.domain.triangular_split import triangles
 
+pytestmark = pytest.mark.full_level
+
 X = np.random.default_rng(0).random((9, 11))
 
 

@@ -13,6 +13,8 @@ from transpile.schedule.domain.index_set_split import split
 from transpile.schedule.lanes.trig_versions import FEWEST_SINGLE, versions
 from transpile.schedule.vectorize import simd
 
+pytestmark = pytest.mark.full_level
+
 
 def marked(f, *args):
     return simd(lowered(f, *args), Options())

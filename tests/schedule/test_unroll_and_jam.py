@@ -18,6 +18,8 @@ from transpile.schedule.lanes.nan_flags import extremes
 from transpile.schedule.lanes.unroll_and_jam import FEWEST_ROWS, ROWS, row_groups
 from transpile.schedule.vectorize import simd
 
+pytestmark = pytest.mark.full_level
+
 
 def of_strips(f, *args):
     return extremes(simd(columns(lowered(f, *args), Options()), Options()), Options())

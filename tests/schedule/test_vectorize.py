@@ -1,12 +1,15 @@
 """SIMD: innermost loops run in lanes, running values do not."""
 
 import numpy as np
+import pytest
 from graphs import loops_of, lowered
 from helpers import ordinary
 
 from transpile import lax
 from transpile.options import Options
 from transpile.schedule.vectorize import STRIDED_LANES, simd
+
+pytestmark = pytest.mark.full_level
 
 X = ordinary("f8", (6, 40))
 

@@ -3,11 +3,14 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from programs import run_main
 
 import transpile
 from transpile.ir.loop_ir import Call
 from transpile.ir.loop_rewrite import walk
+
+pytestmark = pytest.mark.full_level
 
 TIMES = np.linspace(0, 4, 50)
 TRUTH = {"height": 2.5, "offset": -0.75, "rate": 1.25}

@@ -18,6 +18,8 @@ import transpile as tp
 from transpile import stages, tree
 from transpile.ir import graph as graphs
 
+pytestmark = pytest.mark.full_level
+
 X = np.arange(12.0).reshape(3, 4)
 Y = np.arange(4.0).astype("f4")
 Point = namedtuple("Point", "x y")

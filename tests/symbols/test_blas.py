@@ -9,6 +9,8 @@ from transpile.build import toolchain
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
 
+pytestmark = pytest.mark.full_level
+
 PRODUCT = """#include <stdint.h>
 void {dgemm}(int, int, int, {integer}, {integer}, {integer}, double, const double *, {integer},
              const double *, {integer}, double, double *, {integer});

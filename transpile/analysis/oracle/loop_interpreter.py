@@ -16,7 +16,7 @@ import numpy as np
 from transpile.analysis.oracle.index_evaluator import compiled
 from transpile.analysis.oracle.shadow_memory import Memory, Team, Workspace
 from transpile.errors import InternalError
-from transpile.ir.dims import Index, Shape, evaluate, product
+from transpile.ir.dims import Dim, Index, Shape, evaluate, product
 from transpile.ir.graph import Site
 from transpile.ir.lapack_calls import Routine
 from transpile.ir.loop_ir import (
@@ -126,6 +126,9 @@ class _KernelRun:
         self.private: set[str] | None = None
         self.near = False
         self.teams: list[Team] = []
+        # By the identity of an index, which is kept here too: comparing two takes longer than
+        # computing one.
+        self.functions: dict[int, tuple[Dim, Callable[[dict[str, int]], int]]] = {}
 
     # ------------------------------------------------------------------------------ statements
 
@@ -470,7 +473,12 @@ class _KernelRun:
                 return np.bool_(self.index(low) <= self.index(index) < self.index(high))
 
     def index(self, index: Index) -> int:
-        return index if isinstance(index, int) else compiled(index)(self.indices)
+        if isinstance(index, int):
+            return index
+        known = self.functions.get(id(index))
+        if known is None:
+            known = self.functions[id(index)] = index, compiled(index)
+        return known[1](self.indices)
 
     def position(self, buffer: str, index: Shape) -> int:
         """The place of an element in its buffer, each subscript being within its axis."""
