@@ -1,5 +1,5 @@
-# Two commands matter: `make demo` shows the project at work, `make test` checks it.
-# Each makes its own virtual environment and installs what it needs.
+# Two commands matter: `make demo` shows the project at work, `make test` checks it; `make check` has
+# a short look at each part. Each makes its own virtual environment and installs what it needs.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install -qq --disable-pip-version-check
 PEERS  ?= 1
 
-.PHONY: demo examples test fuzz sanitize soak lint format bench clean compiler
+.PHONY: demo examples test check fuzz sanitize soak lint format bench clean compiler
 
 demo: compiler
 	@$(BIN)/python examples/demo.py
@@ -18,7 +18,33 @@ examples: $(VENV)/.installed-examples compiler
 	    echo "--- examples/$$name.py"; $(BIN)/python examples/$$name.py || exit 1; echo; done
 
 test: $(VENV)/.installed-test compiler
-	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+
+# For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
+# drawn, or that a compiler works at for long.
+CHECKED := project/test_layers project/test_jax_support project/test_numpy_support util ir pytree \
+    trace/test_trace trace/test_guard_survey trace/test_captured_arrays \
+    primitives/test_rules_elementwise primitives/test_primitives_indexing \
+    primitives/test_control_flow primitives/test_control_flow_errors \
+    numpy/test_numpy_indexing numpy/test_numpy_shapes numpy/test_numpy_reductions \
+    numpy/test_numpy_elementwise functional/test_differentiate functional/test_standard_basis \
+    functional/test_lost_derivatives lax/test_lax_branches lax/test_lax_arrays \
+    nn/test_nn_attention random/test_random_distributions scipy/test_scipy_stats \
+    $(filter-out passes/test_half_precision,$(patsubst tests/%.py,%,$(wildcard tests/passes/*.py))) \
+    analysis/test_cost_model fusion lower/test_lower schedule/test_blocked_reductions \
+    schedule/test_bool_reductions schedule/test_coalesce schedule/test_column_reductions \
+    schedule/test_dead_scalars schedule/test_delinearize schedule/test_donation \
+    schedule/test_index_set_split schedule/test_licm schedule/test_linearize \
+    schedule/test_local_cse schedule/test_memory_plan schedule/test_scalar_replacement \
+    schedule/test_tile schedule/test_triangular_split schedule/test_vectorize \
+    codegen/test_golden codegen/test_dialect codegen/test_c_expr codegen/test_render \
+    symbols/test_identifiers symbols/test_c_helpers runtime_c/test_runtime_transpose \
+    build/test_elf disk_cache/test_cache_entry runtime/test_loader runtime/test_memory_overlap \
+    stages/test_stages dispatch/test_config public/test_errors public/test_ops
+
+check: $(VENV)/.installed-test compiler
+	@$(BIN)/python -m pytest -q --numprocesses auto --dist worksteal \
+	    $(foreach part,$(CHECKED),$(firstword $(wildcard tests/$(part).py tests/$(part)) no-tests/$(part))) $(ARGS)
 
 # Not in continuous integration. COUNT programs under the address and undefined-behaviour sanitizers;
 # the pool of threads and the calls in C under the thread sanitizer.
