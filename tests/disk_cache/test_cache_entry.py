@@ -11,8 +11,6 @@ from transpile.disk_cache.cache_entry import DamagedError, identifier, key
 from transpile.disk_cache.cache_ownership import META
 from transpile.disk_cache.sealed_json import seal, unseal
 
-pytestmark = pytest.mark.full_level
-
 PARTS = {"program": "int f(void);", "flags": "-O3"}
 
 

@@ -10,8 +10,6 @@ from transpile.fusion.loop_fusion import explain, fuse
 from transpile.ir.loop_ir import Alloc, For
 from transpile.passes import optimise
 
-pytestmark = pytest.mark.full_level
-
 
 def check_against_numpy(f, *args):
     program = lowered(f, *args)

@@ -12,8 +12,6 @@ from transpile.ir.primitive import TABLE
 from transpile.passes import optimise
 from transpile.primitives.dot import dot_general
 
-pytestmark = pytest.mark.full_level
-
 X = ordinary("f8", (6, 7))
 LONG = ordinary("f8", (6, 40))
 

@@ -16,8 +16,6 @@ import transpile
 from transpile.build import toolchain
 from transpile.options import Options
 
-pytestmark = pytest.mark.full_level
-
 
 @transpile.jit
 def blend(x, y):

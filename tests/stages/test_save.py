@@ -20,8 +20,6 @@ from transpile.disk_cache.cache import default_cache
 from transpile.util import atomic_files
 from transpile.util.atomic_files import replace_files
 
-pytestmark = pytest.mark.full_level
-
 TABLE = np.linspace(0.0, 1.0, 6000)
 
 
