@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from transpile.errors import InternalError
 from transpile.ir.dims import Atom, Dim, Index, Symbol, bounds
+
+
+class Indices(dict[str, int]):
+    """The values of symbols, and of indices over them."""
+
+    def __init__(self, values: Mapping[str, int]) -> None:
+        super().__init__(values)
+        # By the identity of an index, which is kept as well: to compare two takes longer than to
+        # compute one.
+        self._functions: dict[int, tuple[Dim, Callable[[dict[str, int]], int]]] = {}
+
+    def value(self, index: Index) -> int:
+        """The value of an index; InternalError where a symbol in it is out of its range."""
+        if isinstance(index, int):
+            return index
+        known = self._functions.get(id(index))
+        if known is None:
+            known = self._functions[id(index)] = index, compiled(index)
+        return known[1](self)
 
 
 @lru_cache(maxsize=65536)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from transpile.analysis.oracle.index_evaluator import compiled
+from transpile.analysis.oracle.index_evaluator import Indices
 from transpile.analysis.oracle.shadow_memory import Memory, Team, Workspace
 from transpile.errors import InternalError
-from transpile.ir.dims import Dim, Index, Shape, evaluate, product
+from transpile.ir.dims import Index, Shape, evaluate, product
 from transpile.ir.graph import Site
 from transpile.ir.lapack_calls import Routine
 from transpile.ir.loop_ir import (
@@ -116,7 +116,7 @@ class _KernelRun:
     """The run of one kernel: its scalars, its local arrays and the indices of the loops."""
 
     def __init__(self, run: _Run, kernel: Kernel) -> None:
-        self.indices: dict[str, int] = dict(run.sizes)
+        self.indices = Indices(run.sizes)
         self.memories = dict(run.memories)
         self.shapes: dict[str, Shape] = {
             name: b.shape for name, b in seen_by(run.program, kernel).items()
@@ -126,9 +126,6 @@ class _KernelRun:
         self.private: set[str] | None = None
         self.near = False
         self.teams: list[Team] = []
-        # By the identity of an index, which is kept here too: comparing two takes longer than
-        # computing one.
-        self.functions: dict[int, tuple[Dim, Callable[[dict[str, int]], int]]] = {}
 
     # ------------------------------------------------------------------------------ statements
 
@@ -473,12 +470,7 @@ class _KernelRun:
                 return np.bool_(self.index(low) <= self.index(index) < self.index(high))
 
     def index(self, index: Index) -> int:
-        if isinstance(index, int):
-            return index
-        known = self.functions.get(id(index))
-        if known is None:
-            known = self.functions[id(index)] = index, compiled(index)
-        return known[1](self.indices)
+        return self.indices.value(index)
 
     def position(self, buffer: str, index: Shape) -> int:
         """The place of an element in its buffer, each subscript being within its axis."""
