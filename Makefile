@@ -49,18 +49,20 @@ check: $(VENV)/.installed-test compiler
 # Not in continuous integration. COUNT programs under the address and undefined-behaviour sanitizers;
 # the pool of threads and the calls in C under the thread sanitizer.
 sanitize: $(VENV)/.installed-test compiler
-	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/sanitize.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py --sanitize $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/sanitize_threads.py $(if $(SECONDS),--seconds $(SECONDS))
 
 # Not in continuous integration: processes, threads and faults for SECONDS, 600 if not given.
 soak: $(VENV)/.installed-test compiler
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/soak.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
-# Not in continuous integration, which has 300: COUNT drawn NumPy programs, beginning with SEED. What
-# does not give NumPy's results becomes a file of FOLDER, made small.
+# Not in continuous integration, which has some: COUNT drawn NumPy programs, beginning with SEED. What
+# does not give NumPy's results becomes a file of FOLDER, made small. Then as many drawn graphs,
+# at every level of optimization.
 fuzz: $(VENV)/.installed-test compiler
 	@cd tests && PYTHONPATH=..:support ../$(BIN)/python -m fuzz_numpy --count $(or $(COUNT),10000) \
 	    --seed $(or $(SEED),1000) --folder $(abspath $(or $(FOLDER),fuzz_findings))
+	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff format --check .

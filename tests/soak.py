@@ -5,10 +5,12 @@
 Sixteen processes share a cache that holds a third of what they compile; one of them has 64 threads,
 the others a few. They call 200 functions, through new wrappers now and then, so that programs are
 looked up, built, damaged, evicted and built again. Meanwhile the parent injects faults, one every
-moment: `FAULTS` below. Workers fork, and run for a while with a disk that is full (a limit of the
-size of files). A worker ends with code 1 at the first wrong result or unexpected exception; the
-parent starts another one, and says so at the end. Memory, file descriptors and threads of workers
-that live long are compared between two moments of their lives.
+moment: `FAULTS` below. The cache is on a disk of its own that becomes full, and the clock of all
+processes jumps. Workers fork, and can write no files for a while. A worker ends with code 1 at the
+first wrong result or unexpected exception; the parent starts another one, and says so at the end.
+Memory, file descriptors and threads of workers that live long are compared between two moments of
+their lives: the one with 64 threads is never killed. At the end no process is left, and nothing
+unfinished in the cache.
 """
 
 from __future__ import annotations
@@ -22,13 +24,16 @@ import logging
 import os
 import random
 import resource
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import warnings
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +41,11 @@ import numpy as np
 import transpile
 from transpile import lax
 from transpile.errors import TranspileError
+from transpile.util.interrupt_safety import between
 
 PROCESSES, THREADS, FEW = 16, 64, 3
 CACHE = 4 << 20  # bytes: about a third of the programs
+DISK = 24 << 20  # bytes, of the file system that the cache is on
 GROWTH = {"memory": 48 << 20, "files": 8, "threads": 4}  # allowed from a worker's middle to its end
 X = np.random.default_rng(0).normal(size=(60, 40))
 
@@ -119,6 +126,17 @@ def leaves(result):
 # -- a worker --------------------------------------------------------------------------------------
 
 
+class Counted(logging.Handler):
+    """Counts what the cache says: `evicted: softmax-...`."""
+
+    def __init__(self, counts: collections.Counter[str]) -> None:
+        super().__init__()
+        self.counted = counts
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.counted[f"programs {record.getMessage().partition(':')[0]}"] += 1
+
+
 class Worker:
     """A process that calls, and counts what it has done."""
 
@@ -127,9 +145,13 @@ class Worker:
         self.end = time.monotonic() + seconds
         self.counts: collections.Counter[str] = collections.Counter()
         self.wrong: list[str] = []
-        self.disk_is_full = 0.0  # until when
+        self.disk_is_full = 0.0  # until when nothing can be written
         self.expected = [leaves(reference(X)) for _, reference in FUNCTIONS]
         self.wrappers = [transpile.jit(f) for f, _ in FUNCTIONS]
+        logger = logging.getLogger("transpile.cache")
+        logger.propagate = False  # programs are damaged on purpose
+        logger.setLevel(logging.INFO)
+        logger.addHandler(Counted(self.counts))
 
     def call(self, draw: random.Random) -> None:
         """Call a function and compare its result with NumPy's."""
@@ -166,15 +188,20 @@ class Worker:
         self.counts["forks"] += 1
 
     def fill_disk(self, draw: random.Random) -> None:
-        """For some seconds this process writes no file longer than a few kilobytes."""
+        """For some seconds this process writes no file longer than a few kilobytes, anywhere."""
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-        self.disk_is_full = time.monotonic() + 3600
-        resource.setrlimit(resource.RLIMIT_FSIZE, (draw.choice([0, 4096, 20000]), hard))
-        time.sleep(draw.uniform(0.2, 2))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-        # Compilers that the limit was handed to may still be at work.
-        self.disk_is_full = time.monotonic() + 20
-        self.counts["full disks"] += 1
+
+        def end() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+            # Compilers that the limit was handed to may still be at work.
+            self.disk_is_full = time.monotonic() + 20
+
+        def begin() -> None:
+            self.disk_is_full = time.monotonic() + 3600
+            resource.setrlimit(resource.RLIMIT_FSIZE, (draw.choice([0, 4096, 20000]), hard))
+
+        between(begin, lambda: time.sleep(draw.uniform(0.2, 2)), end)
+        self.counts["times without files"] += 1
 
     def work(self, number: int) -> None:
         """What a thread does until the end."""
@@ -192,13 +219,19 @@ class Worker:
         elif chance < 0.0032:
             self.fill_disk(draw)
         elif chance < 0.01:
-            print(json.dumps({**self.counts, **usage()}), flush=True)
+            self.report()
+
+    def report(self) -> None:
+        """Say what was done, and what is in use."""
+        print(json.dumps({**self.counts, **usage()}), flush=True)
 
     def run(self) -> int:
         """Work in all threads; 1 where something was wrong, which stands on standard error."""
         others = [threading.Thread(target=self.work, args=(n,)) for n in range(1, self.threads)]
         for thread in others:
             thread.start()
+        with contextlib.suppress(KeyboardInterrupt):
+            self.report()
         while time.monotonic() < self.end and not self.wrong:
             with contextlib.suppress(KeyboardInterrupt):
                 self.work(0)
@@ -207,7 +240,7 @@ class Worker:
             while thread.is_alive():
                 with contextlib.suppress(KeyboardInterrupt):
                     thread.join()
-        print(json.dumps({**self.counts, **usage()}), flush=True)
+        self.report()
         print(*self.wrong[:5], sep="\n", file=sys.stderr, flush=True)
         return 1 if self.wrong else 0
 
@@ -225,34 +258,58 @@ def usage() -> dict[str, int]:
 # -- faults ----------------------------------------------------------------------------------------
 
 
-def kill(worker, draw, cache):
+def kill(worker, draw, soak):
     worker.send_signal(signal.SIGKILL)
 
 
-def interrupt(worker, draw, cache):
-    worker.send_signal(signal.SIGINT)
+def kill_with_compilers(worker, draw, soak):
+    worker.send_signal(signal.SIGKILL)
+    for process in processes_of({worker.pid}):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
-def stop(worker, draw, cache):
+def interrupt(worker, draw, soak):
+    if soak.workers[worker][0].stat().st_size:  # it has begun, and catches interrupts
+        worker.send_signal(signal.SIGINT)
+
+
+def stop(worker, draw, soak):
     worker.send_signal(signal.SIGSTOP)
     time.sleep(draw.uniform(0, 1))
     worker.send_signal(signal.SIGCONT)
 
 
-def jump(worker, draw, cache):
+def fill_disk(worker, draw, soak):
+    """The disk with the cache is full for some seconds: programs are kept elsewhere."""
+    ballast = soak.folder / "disk" / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(bytes(1 << 12)):
+            pass
+    time.sleep(draw.uniform(0.2, 2))
+    ballast.unlink()
+
+
+def jump(worker, draw, soak):
+    """All processes' clocks jump, by seconds or by months, or are right again."""
+    ahead = draw.choice([0, int(draw.uniform(-100, 100)), int(draw.uniform(-3e7, 3e7))])
+    with (soak.folder / "clock").open("r+b", buffering=0) as file:
+        file.write(struct.pack("l", ahead))
+
+
+def date_files(worker, draw, soak):
     """The clock was wrong when files were written: they are of last year, or of the next."""
-    for path in sorted(cache.rglob("*")):
+    for path in soak.stored():
         if draw.random() < 0.3:
             moment = time.time() + draw.uniform(-3e7, 3e7)
             with contextlib.suppress(OSError):
                 os.utime(path, (moment, moment))
 
 
-def damage(worker, draw, cache):
+def damage(worker, draw, soak):
     """A file of the cache becomes shorter or has another bit, as after a crash of the machine: it
     is another file, since programs that are loaded are mapped."""
-    files = [path for path in sorted(cache.glob("*-*/*")) if path.is_file()]
-    if files:
+    if files := [path for path in soak.stored() if "-" in path.parent.name and path.is_file()]:
         path = draw.choice(files)
         with contextlib.suppress(OSError):
             data = bytearray(path.read_bytes())
@@ -265,12 +322,33 @@ def damage(worker, draw, cache):
             aside.rename(path)
 
 
-def clear(worker, draw, cache):
+def clear(worker, draw, soak):
     words = [sys.executable, "-m", "transpile", "cache", "clear"]
-    subprocess.run(words, check=True, capture_output=True)
+    subprocess.run(words, check=True, capture_output=True, env=soak.environment)
 
 
-FAULTS = {kill: 2, interrupt: 6, stop: 2, jump: 1, damage: 4, clear: 0.2}
+FAULTS = {
+    kill: 0.6,
+    kill_with_compilers: 0.6,
+    interrupt: 6,
+    stop: 2,
+    damage: 4,
+    clear: 0.2,
+    fill_disk: 0.3,
+    jump: 1,
+    date_files: 1,
+}
+
+
+def processes_of(sessions: set[int]) -> list[int]:
+    """The living processes of such sessions."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, session = path.read_text().rpartition(") ")[2].split()[:4]
+            if int(session) in sessions and state != "Z":
+                found.append(int(path.parent.name))
+    return found
 
 
 # -- the parent ------------------------------------------------------------------------------------
@@ -279,15 +357,28 @@ FAULTS = {kill: 2, interrupt: 6, stop: 2, jump: 1, damage: 4, clear: 0.2}
 class Soak:
     """The workers, and what is known of them."""
 
-    def __init__(self, seconds: float, seed: int) -> None:
+    def __init__(self, seconds: float, seed: int, folder: Path) -> None:
         self.seconds, self.draw = seconds, random.Random(seed)
         self.end = time.monotonic() + seconds
         self.workers: dict[subprocess.Popen, tuple[Path, Path]] = {}
         self.counts: collections.Counter[str] = collections.Counter()
         self.problems: list[str] = []
-        self.folder = Path(tempfile.mkdtemp(prefix="transpile-soak-"))
-        os.environ["TRANSPILE_CACHE_DIR"] = str(self.folder / "cache")
-        os.environ["TRANSPILE_CACHE_MAX_BYTES"] = str(CACHE)
+        self.sessions: set[int] = set()
+        self.folder = folder
+        self.cache = folder / "disk" / "cache"
+        self.environment = {
+            **os.environ,
+            "TRANSPILE_CACHE_DIR": str(self.cache),
+            "TRANSPILE_CACHE_MAX_BYTES": str(CACHE),
+            "TMPDIR": str(folder / "tmp"),
+            "SOAK_CLOCK": str(folder / "clock"),
+            "LD_PRELOAD": str(folder / "clock.so"),
+        }
+        (folder / "tmp").mkdir()
+        (folder / "clock").write_bytes(bytes(8))
+        source = Path(__file__).parent / "c" / "soak_clock.c"
+        words = ["cc", "-shared", "-fPIC", "-O1", "-o", str(folder / "clock.so"), str(source)]
+        subprocess.run(words, check=True)
 
     def start(self) -> None:
         """One more worker: the first one that lives has many threads."""
@@ -302,8 +393,10 @@ class Soak:
                 [sys.executable, __file__, *words, "--seed", str(self.draw.randrange(1 << 30))],
                 stdout=out,
                 stderr=error,
+                env=self.environment,
                 start_new_session=True,
             )
+        self.sessions.add(worker.pid)
         self.workers[worker] = (said, complaint)
 
     def ended(self, worker: subprocess.Popen) -> None:
@@ -312,15 +405,15 @@ class Soak:
         text = complaint.read_text(errors="replace")
         if worker.returncode not in (0, -signal.SIGKILL) or text.strip():
             # An interrupt before the worker listens, or after it has finished, ends it.
-            if "KeyboardInterrupt" in text.splitlines()[-1:] and "wrong" not in text:
+            if "KeyboardInterrupt" in "".join(text.splitlines()[-1:]):
                 self.counts["interrupted at start or end"] += 1
             else:
                 self.problems.append(
                     f"worker {said.stem} ended with {worker.returncode}: {text[-1500:]}"
                 )
         reports = [json.loads(line) for line in said.read_text().splitlines() if line.endswith("}")]
-        for name in {"calls", "forks", "full disks", "refused on a full disk"} if reports else ():
-            self.counts[name] += reports[-1].get(name, 0)
+        for name in reports[-1].keys() - GROWTH if reports else ():
+            self.counts[name] += reports[-1][name]
         if len(reports) > 20:
             middle = reports[len(reports) // 2]
             for name, most in GROWTH.items():
@@ -336,12 +429,14 @@ class Soak:
         for _ in range(PROCESSES):
             self.start()
         while time.monotonic() < self.end - 5:
-            time.sleep(self.draw.uniform(0.05, 0.5))
+            time.sleep(self.draw.uniform(0.05, 0.7))
             for worker in [w for w in self.workers if w.poll() is not None]:
                 self.ended(worker)
                 self.start()
             (fault,) = self.draw.choices(list(FAULTS), list(FAULTS.values()))
-            fault(self.draw.choice(list(self.workers)), self.draw, self.folder / "cache")
+            spared = "many" if fault in (kill, kill_with_compilers) else "nobody"
+            chosen = [w for w, (said, _) in self.workers.items() if spared not in said.name]
+            fault(self.draw.choice(chosen), self.draw, self)
             self.counts[fault.__name__] += 1
         for worker in list(self.workers):
             try:
@@ -351,11 +446,45 @@ class Soak:
                 os.killpg(worker.pid, signal.SIGKILL)
                 worker.wait()
             self.ended(worker)
-        left = [p.name for p in (self.folder / "cache" / "building").iterdir()]
-        print(f"{self.seconds:.0f} seconds:", dict(sorted(self.counts.items())))
-        print("left in building/:", left)
+        self.tidy_up()
+        print(f"{self.seconds:.0f} seconds:", json.dumps(self.counts, indent=1, sort_keys=True))
         print(f"{len(self.problems)} problems", *self.problems, sep="\n")
         return 1 if self.problems else 0
+
+    def stored(self) -> list[Path]:
+        """What is in the cache, in order, as far as it stays there while we look."""
+        found = os.walk(self.cache)
+        return sorted(Path(folder, name) for folder, *both in found for name in chain(*both))
+
+    def tidy_up(self) -> None:
+        """What workers that were killed have started ends by itself; what they left is removed."""
+        limit = time.monotonic() + 150
+        while (left := processes_of(self.sessions)) and time.monotonic() < limit:
+            time.sleep(0.5)
+        for process in left:
+            words = Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+            self.problems.append(f"left: process {process}: {words[:300]}")
+        clear(None, self.draw, self)
+        for name in ("building", "locks"):
+            unfinished = [path.name for path in (self.cache / name).iterdir()]
+            if unfinished:
+                self.problems.append(f"left in {name}/: {unfinished}")
+
+
+def on_a_small_disk(arguments: list[str]) -> int:
+    """Be the parent in a namespace in which `FOLDER/disk` is a file system of its own."""
+    folder = tempfile.mkdtemp(prefix="transpile-soak-")
+    disk = Path(folder) / "disk"
+    disk.mkdir()
+    words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    words += [f'mount -t tmpfs -o size={DISK} none "$0" && exec "$@"', str(disk)]
+    words += [sys.executable, __file__, *arguments, "--folder", folder]
+    status = subprocess.run(words).returncode
+    if status:
+        print("what the workers said is in", folder)
+    else:
+        shutil.rmtree(folder)
+    return status
 
 
 def main() -> int:
@@ -363,16 +492,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.worker is None:
-        return Soak(chosen.seconds, chosen.seed).run()
-    faulthandler.enable()
-    faulthandler.dump_traceback_later(chosen.seconds + 120, exit=True)
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    logging.disable(logging.WARNING)  # programs are damaged on purpose
-    return Worker(chosen.seed, chosen.worker, chosen.seconds).run()
+    if chosen.worker is not None:
+        faulthandler.enable()
+        faulthandler.dump_traceback_later(chosen.seconds + 120, exit=True)
+        warnings.simplefilter("ignore")
+        np.seterr(all="ignore")
+        return Worker(chosen.seed, chosen.worker, chosen.seconds).run()
+    if chosen.folder is None:
+        return on_a_small_disk(sys.argv[1:])
+    soak = Soak(chosen.seconds, chosen.seed, chosen.folder)
+    try:
+        return soak.run()
+    finally:
+        for process in processes_of(soak.sessions):
+            os.kill(process, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -471,7 +471,7 @@ from transpile.disk_cache import cache
 from transpile.options import Options
 
 def write(directory):
-    (directory / "program.so").write_bytes(bytes(300_000))
+    (directory / "program.so").write_bytes(bytes(3_000_000))
 
 def compile(directory):
     (directory / "program.c").write_text({SOURCE!r})
@@ -479,22 +479,37 @@ def compile(directory):
     flags = toolchain.flags(compiler, Options())
     toolchain.build_shared(compiler, directory / "program.c", directory / "program.so", flags)
 
+def compile_meanwhile(directory):
+    fill()
+    try:
+        compile(directory)
+    finally:
+        filler.unlink()
+
+def fill():
+    filler.write_bytes(bytes((2 << 20) - 20_000))  # for the compiler: a source fits, a library no
+
 disk = Path(sys.argv[1])
-for build in (write, compile):
+filler = disk / "filler"
+for build in (write, compile_meanwhile, compile):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         entry = cache.Cache(disk / "cache").get_or_build("f", {{}}, build)
         assert entry.path("program.so").stat().st_size, entry
-    assert len(caught) == 1 and "No space left" in str(caught[0].message), caught
+    if build is compile_meanwhile:
+        assert not caught
+    else:
+        assert len(caught) == 1 and "No space left" in str(caught[0].message), caught
     assert disk not in entry.directory.parents
     cache.Cache(entry.directory.parent).clear()
-    (disk / "filler").write_bytes(bytes(44_000))  # for the compiler: a source fits, a library no
+    if build is compile_meanwhile:
+        fill()
 """
 
 
 def test_a_full_disk_is_survived(tmp_path):
     namespace = ["unshare", "--user", "--map-root-user", "--mount"]
-    mount = f"mount -t tmpfs -o size=64k none {tmp_path}"
+    mount = f"mount -t tmpfs -o size=2m none {tmp_path}"
     if (
         shutil.which("unshare") is None
         or subprocess.run([*namespace, "sh", "-c", mount], capture_output=True).returncode

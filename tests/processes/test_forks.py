@@ -60,9 +60,13 @@ class Meanwhile:
     def __enter__(self):
         self._thread.start()
         assert self._inside.wait(60)
+        return self
+
+    def go_on(self):
+        self._go.set()
 
     def __exit__(self, *_):
-        self._go.set()
+        self.go_on()
         self._thread.join()
 
 
@@ -202,6 +206,27 @@ def test_a_fork_waits_for_nothing_for_ever(monkeypatch):
             assert fork(child) == 0
 
 
+def test_a_fork_waits_for_sections_that_begin_while_it_waits():
+    is_over = threading.Event()
+
+    def begin(wait):
+        with fork_safe_lock._beginning:
+            wait()
+            time.sleep(0.2)  # the fork waits for us now
+            section = undivided()
+            section.acquire()
+        time.sleep(0.2)
+        is_over.set()
+        section.release()
+
+    def child():
+        assert is_over.is_set()
+
+    with Meanwhile(begin) as meanwhile:
+        meanwhile.go_on()
+        assert fork(child) == 0
+
+
 def test_forks_at_random_moments_while_others_trace_and_compile():
     code = """
         import json, os, random, signal, sys, threading, time
@@ -245,12 +270,13 @@ def test_forks_at_random_moments_while_others_trace_and_compile():
             thread.join()
         print(json.dumps(problems))
     """
-    arguments = [str(fresh_seed()), os.environ.get("TRANSPILE_TEST_FORKS", "5")]
+    count = os.environ.get("TRANSPILE_TEST_FORKS", "5")
+    arguments = [str(fresh_seed()), count]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code), *arguments],
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=900 + 10 * int(count),
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []

@@ -183,6 +183,42 @@ def test_locks_between_processes(tmp_path):
     os.close(folder)
 
 
+def test_a_fork():
+    """What no fork divides is free again. Python itself loses the interrupt."""
+    code = f"""
+        import functools, json, os, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from interrupted import Interrupter, in_a_thread
+        from transpile.util import fork_safe_lock
+
+        os.register_at_fork(after_in_child=functools.partial(os._exit, 0))
+        sys.unraisablehook = lambda problem: None
+
+        def enter():
+            with fork_safe_lock.undivided():
+                pass
+
+        in_a_thread(enter)
+        points, taken = 0, []
+        interrupter = Interrupter(-1)
+        while points < 3 or interrupter.where:
+            interrupter = Interrupter(points)
+            points += 1
+            try:
+                sys.setprofile(interrupter)
+                os.fork()
+            except KeyboardInterrupt:
+                pass
+            sys.setprofile(None)
+            if any(lock.is_ours() for lock in tuple(fork_safe_lock._locks)):
+                taken.append(interrupter.where)
+                fork_safe_lock._after_fork()
+        print(json.dumps([points, taken]))
+    """
+    points, taken = python(code)
+    assert points > 10 and not taken
+
+
 def test_the_rest_of_a_table():
     made = []
 
@@ -229,7 +265,7 @@ def python(code, *arguments):
         [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=300 + 10 * MOMENTS,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

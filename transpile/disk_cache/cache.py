@@ -66,10 +66,8 @@ DEFAULT_MAX_BYTES = 1 << 30
 # How long a process waits for another one that builds the same program, in seconds. The compiler
 # takes minutes for the longest ones; it is run twice rather than waited for without an end.
 _PATIENCE = 600.0
-_STORAGE_ERRORS = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
-    *(errno.EIO, errno.ESTALE, errno.ENAMETOOLONG),
-}
+_STORAGE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
+_STORAGE_ERRORS |= {errno.EIO, errno.ESTALE, errno.ENAMETOOLONG}
 
 
 @dataclass(frozen=True)
@@ -166,8 +164,12 @@ class Cache:
                 return self._publish(identifier(name), ingredients, build, use)
             except UnusableError as problem:
                 self._fall_back_because(problem)
-        assert self._substitute is not None
-        return self._substitute.obtain(name, ingredients, build, use)
+            except CompilationError:
+                # The disk may have been full for a moment; a mistake is found elsewhere, too.
+                if not self._fall_back:
+                    raise
+        elsewhere = self._substitute or Cache(temporary_directory(), fall_back=False)
+        return elsewhere.obtain(name, ingredients, build, use)
 
     def find(
         self,

@@ -70,14 +70,22 @@ def undivided() -> Lock:
 
 
 def _before_fork() -> None:
-    for lock in (_beginning, *_sections):
-        if lock.acquire(timeout=LONGEST_WAIT):
-            _own.taken.append(lock)
+    _take(_beginning)  # first: then these are all sections
+    for lock in tuple(_sections):
+        _take(lock)
+
+
+def _take(lock: Lock) -> None:
+    if not lock.is_ours():
+        _own.taken.append(lock)  # before it is taken: an interrupt may come in between
+        lock.acquire(timeout=LONGEST_WAIT)
 
 
 def _after_fork() -> None:
-    while _own.taken:
-        _own.taken.pop().release()
+    for lock in _own.taken:
+        if lock.is_ours():
+            lock.release()
+    _own.taken.clear()
 
 
 def _after_fork_in_child() -> None:
@@ -86,6 +94,7 @@ def _after_fork_in_child() -> None:
         lock.forget_others()
 
 
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
-)
+for _ in range(2):  # Python loses an interrupt that comes in one of them, with what is left of it
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+    )
