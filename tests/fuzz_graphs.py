@@ -30,8 +30,8 @@ from graphs import assert_same_results, random_graph, small_thresholds
 from loop_graphs import random_loops
 
 from transpile.build import toolchain
-from transpile.executable import Lowering
 from transpile.options import Options
+from transpile.runtime.executable import Lowering
 from transpile.transforms.interpret import interpret
 
 SANITIZED = Options(opt_level=1, num_threads=3, sanitize=True)
