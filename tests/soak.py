@@ -309,7 +309,8 @@ def date_files(worker, draw, soak):
 def damage(worker, draw, soak):
     """A file of the cache becomes shorter or has another bit, as after a crash of the machine: it
     is another file, since programs that are loaded are mapped."""
-    if files := [path for path in soak.stored() if "-" in path.parent.name and path.is_file()]:
+    files = [p for p in soak.stored() if p.parent.parent == soak.cache and p.is_file()]
+    if files := [path for path in files if "-" in path.parent.name]:
         path = draw.choice(files)
         with contextlib.suppress(OSError):
             data = bytearray(path.read_bytes())

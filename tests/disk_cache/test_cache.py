@@ -620,7 +620,7 @@ def test_clear_removes_what_the_cache_made_and_nothing_else(cache):
 def test_explain_names_the_ingredients_that_differ(cache, caplog):
     assert "first program of that name" in cache.explain("f", PARTS)
     long = {**PARTS, "graph": "x" * 1000}
-    with caplog.at_level(logging.DEBUG, "transpile.disk_cache.cache"):
+    with caplog.at_level(logging.DEBUG, "transpile.cache"):
         cache.get_or_build("f", long, Builder())
         cache.get_or_build("f", {**long, "graph": "y" * 1000}, Builder())
         cache.get_or_build("f", long, Builder())

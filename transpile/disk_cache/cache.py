@@ -60,7 +60,7 @@ from transpile.util.lazy_logging import Log
 
 __all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
 
-logger = Log("transpile.disk_cache.cache")
+logger = Log("transpile.cache")
 
 DEFAULT_MAX_BYTES = 1 << 30
 # How long a process waits for another one that builds the same program, in seconds. The compiler

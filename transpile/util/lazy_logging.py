@@ -1,4 +1,4 @@
-"""What goes to the loggers `transpile` and `transpile.disk_cache.cache`.
+"""What goes to the loggers `transpile` and `transpile.cache`.
 
 `logging` takes 3 ms to import; a program that does not use it has nobody who listens.
 """
