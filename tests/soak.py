@@ -118,6 +118,12 @@ FAMILIES = (*(softmax, elementwise, product, order, sums, transform, loop, slope
 FUNCTIONS = [family(1 + number / 16) for number in range(20) for family in FAMILIES]
 
 
+def wrapper(number):
+    """A function to call; most are not optimised much, for more programs in the time."""
+    level = 3 if number % 4 == 0 else 0
+    return transpile.jit(FUNCTIONS[number][0], compiler_options={"opt_level": level})
+
+
 def leaves(result):
     """The arrays of a result, in order."""
     return [np.asarray(leaf) for leaf in transpile.tree.leaves(result)]
@@ -146,8 +152,9 @@ class Worker:
         self.counts: collections.Counter[str] = collections.Counter()
         self.wrong: list[str] = []
         self.disk_is_full = 0.0  # until when nothing can be written
+        self.said = 0.0  # when
         self.expected = [leaves(reference(X)) for _, reference in FUNCTIONS]
-        self.wrappers = [transpile.jit(f) for f, _ in FUNCTIONS]
+        self.wrappers = [wrapper(number) for number in range(len(FUNCTIONS))]
         logger = logging.getLogger("transpile.cache")
         logger.propagate = False  # programs are damaged on purpose
         logger.setLevel(logging.INFO)
@@ -157,7 +164,7 @@ class Worker:
         """Call a function and compare its result with NumPy's."""
         chosen = min(int(draw.expovariate(0.02)), len(FUNCTIONS) - 1)
         if draw.random() < 0.002:
-            self.wrappers[chosen] = transpile.jit(FUNCTIONS[chosen][0])
+            self.wrappers[chosen] = wrapper(chosen)
         full = time.monotonic() < self.disk_is_full
         try:
             results = leaves(self.wrappers[chosen](X))
@@ -216,13 +223,14 @@ class Worker:
         """What the main thread does besides, now and then."""
         if (chance := draw.random()) < 0.003:
             self.fork(draw)
-        elif chance < 0.0032:
+        elif chance < 0.0034:
             self.fill_disk(draw)
-        elif chance < 0.01:
+        if time.monotonic() > self.said + 2:
             self.report()
 
     def report(self) -> None:
         """Say what was done, and what is in use."""
+        self.said = time.monotonic()
         print(json.dumps({**self.counts, **usage()}), flush=True)
 
     def run(self) -> int:
@@ -415,7 +423,7 @@ class Soak:
         reports = [json.loads(line) for line in said.read_text().splitlines() if line.endswith("}")]
         for name in reports[-1].keys() - GROWTH if reports else ():
             self.counts[name] += reports[-1][name]
-        if len(reports) > 20:
+        if len(reports) > 60:  # two minutes
             middle = reports[len(reports) // 2]
             for name, most in GROWTH.items():
                 growth = reports[-1][name] - middle[name]

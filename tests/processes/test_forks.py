@@ -206,6 +206,42 @@ def test_a_fork_waits_for_nothing_for_ever(monkeypatch):
             assert fork(child) == 0
 
 
+def test_a_fork_waits_while_temporary_directories_are_looked_for():
+    code = """
+        import os, signal, sys, tempfile, threading, time
+        import numpy as np
+        import transpile
+
+        looking = threading.Event()
+
+        def slowly(frame, event, argument):
+            if event == "call" and frame.f_code.co_name == "_get_default_tempdir":
+                looking.set()
+                time.sleep(0.3)
+
+        def call():
+            sys.setprofile(slowly)
+            transpile.jit(np.sort, compiler_options={"opt_level": 0})(np.ones(3))
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        assert looking.wait(60)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            tempfile.gettempdir()
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        thread.join()
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["0"], done.stderr
+
+
 def test_a_fork_waits_for_sections_that_begin_while_it_waits():
     is_over = threading.Event()
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.lazy_imports import Later
+from transpile.util.scratch_directory import scratch_directory
 
 if TYPE_CHECKING:
     import signal
@@ -48,7 +49,8 @@ class Running:
         *,
         errors: bool = True,
     ) -> None:
-        self._said = tempfile.TemporaryFile(dir=directory)
+        with undivided():
+            self._said = tempfile.TemporaryFile(dir=directory)
         self._words: dict[str, Any] = {
             "args": command,
             "cwd": directory,
@@ -133,7 +135,7 @@ def run(command: Sequence[str], directory: Path) -> tuple[int, str]:
 
 def output_of(command: Sequence[str]) -> str:
     """What a command prints, or nothing where it cannot be run."""
-    with tempfile.TemporaryDirectory(prefix="transpile-") as temporary:
+    with scratch_directory() as temporary:
         directory = Path(temporary)
         try:
             with Running(command, directory, environment(directory), errors=False) as running:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from transpile.build.commands import Running, environment, output_of
 from transpile.disk_cache.cache_ownership import recall, remember
@@ -23,12 +23,7 @@ from transpile.util.allowed_cflags import writes_elsewhere
 from transpile.util.escapes import utf8
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
-from transpile.util.lazy_imports import Later
-
-if TYPE_CHECKING:
-    import tempfile
-else:
-    tempfile = Later("tempfile")
+from transpile.util.scratch_directory import scratch_directory
 
 # Else gcc leaves large helpers, and those of long expressions, as calls, and their loops scalar.
 INLINING_FLAGS = (
@@ -278,7 +273,7 @@ def _from_values(values: dict[str, Any], identity: str) -> Compiler:
 def _try(command: tuple[str, ...]) -> Compiler:
     """Run a compiler on tiny programs; raises _NotACompiler with the reason."""
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="transpile-")))
+        directory = Path(stack.enter_context(scratch_directory()))
         (directory / "probe.c").write_text(_PROBE)
         (directory / "openmp.c").write_text(_PROBE_OPENMP)
         # All at once: the answers take as long as the slowest of them.

@@ -28,13 +28,12 @@ from transpile.symbols.lapack import find_lapack
 from transpile.util.escapes import utf8
 from transpile.util.hashing import blake2b
 from transpile.util.lazy_imports import Later
+from transpile.util.scratch_directory import scratch_directory
 
 if TYPE_CHECKING:
     import platform
-    import tempfile
 else:
     platform = Later("platform")
-    tempfile = Later("tempfile")
 
 __all__ = [
     "Blas",
@@ -179,7 +178,7 @@ def assembly(compiler: Compiler, source: Path, flags: Sequence[str]) -> str:
     """The assembly text of a C file, without the tables for unwinding; raises CompilationError."""
     kept = [flag for flag in flags if flag != "-shared" and not _is_for_linker(flag)]
     command = [*compiler.command, *kept, "-fno-asynchronous-unwind-tables"]
-    with tempfile.TemporaryDirectory(prefix="transpile-") as temporary:
+    with scratch_directory() as temporary:
         output = Path(temporary) / "program.s"
         _run([*command, "-S", "-o", str(output), source.name], source.parent.resolve(), source)
         return output.read_text(encoding="utf-8", errors="replace")

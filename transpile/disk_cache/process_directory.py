@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from transpile.disk_cache.cache_files import check_private
 from transpile.disk_cache.cache_ownership import check_execution
+from transpile.util.fork_safe_lock import undivided
 from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def temporary_directory() -> Path:
     """The private directory of this process, made at the first call and removed at its end."""
     global _temporary
     if _temporary is None or not _is_own(_temporary):
-        _temporary = _executable_directory()
+        with undivided():  # as in `scratch_directory`
+            _temporary = _executable_directory()
         atexit.register(_remove_temporary_directory, _temporary, os.getpid())
     return _temporary
 

@@ -29,10 +29,9 @@ from transpile.runtime.memory_overlap import unshared
 from transpile.util.atomic_files import replace_files
 from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy_imports import Later
+from transpile.util.scratch_directory import scratch_directory
 
 if TYPE_CHECKING:
-    import tempfile
-
     from transpile.build import driver
     from transpile.build.driver import Steps
     from transpile.codegen.render import Text
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from transpile.symbols import identifiers
 else:
     identifiers = Later("transpile.symbols.identifiers")
-    tempfile = Later("tempfile")
     driver = Later("transpile.build.driver")
 
 _Used = TypeVar("_Used")
@@ -317,7 +315,7 @@ class Executable:
         options = self.lowering.options
         compiler = toolchain.find_compiler(options)
         flags = toolchain.flags(compiler, options, self.entry.meta["effort"])
-        with tempfile.TemporaryDirectory(prefix="transpile-") as directory:
+        with scratch_directory() as directory:
             for name in ("program.c", "program.h"):
                 Path(directory, name).write_bytes(self._file(name))
             return toolchain.assembly(compiler, Path(directory, "program.c"), flags)

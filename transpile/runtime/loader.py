@@ -34,10 +34,10 @@ from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
 from transpile.util.lazy_imports import Later, importing
+from transpile.util.scratch_directory import scratch_directory
 
 if TYPE_CHECKING:
     import ctypes
-    import tempfile
 
     import cffi
 
@@ -46,7 +46,6 @@ else:
     ctypes = Later("ctypes")
     cffi = Later("cffi")
     elf = Later("transpile.build.elf")
-    tempfile = Later("tempfile")
 
 
 class LoadError(TranspileError):
@@ -195,7 +194,7 @@ def tables(declarations: str) -> str:
     """
     ffi = importing(lambda: _declared(declarations))
     ffi.set_source("program", None, compiler_verbose=0)
-    with tempfile.TemporaryDirectory(prefix="transpile-") as directory:
+    with scratch_directory() as directory:
         module = Path(directory) / "program.py"
         ffi.emit_python_code(str(module))
         statement = ast.parse(module.read_text(encoding="utf-8")).body[-1]
