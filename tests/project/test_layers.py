@@ -43,7 +43,6 @@ LATER = {
     ("commands", "signal"): RARE,
     ("commands", "subprocess"): RARE,
     ("commands", "tempfile"): RARE,
-    ("scratch_directory", "tempfile"): RARE,
     ("atomic_files", "shutil"): RARE,
     (
         "executable",

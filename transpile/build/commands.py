@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transpile.disk_cache.process_directory import scratch_directory
 from transpile.util.fork_safe_lock import Lock, undivided
 from transpile.util.lazy_imports import Later
-from transpile.util.scratch_directory import scratch_directory
 
 if TYPE_CHECKING:
     import signal

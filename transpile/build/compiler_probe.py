@@ -17,13 +17,13 @@ from typing import Any
 
 from transpile.build.commands import Running, environment, output_of
 from transpile.disk_cache.cache_ownership import recall, remember
+from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
 from transpile.util.allowed_cflags import writes_elsewhere
 from transpile.util.escapes import utf8
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
-from transpile.util.scratch_directory import scratch_directory
 
 # Else gcc leaves large helpers, and those of long expressions, as calls, and their loops scalar.
 INLINING_FLAGS = (

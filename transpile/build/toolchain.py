@@ -21,6 +21,7 @@ from transpile.build.compiler_probe import (
     find_compiler,
 )
 from transpile.codegen.compile_budget import Effort, effort_flags, level
+from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilationError, CompilerNotFoundError, LibraryNotFoundError
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
@@ -28,7 +29,6 @@ from transpile.symbols.lapack import find_lapack
 from transpile.util.escapes import utf8
 from transpile.util.hashing import blake2b
 from transpile.util.lazy_imports import Later
-from transpile.util.scratch_directory import scratch_directory
 
 if TYPE_CHECKING:
     import platform

@@ -1,4 +1,5 @@
-"""The private directory of this process, for programs that no other place can hold."""
+"""Temporary directories: those of a moment, and the one of this process, for programs that no other
+place can hold."""
 
 import atexit
 import contextlib
@@ -29,6 +30,16 @@ def temporary_directory() -> Path:
             _temporary = _executable_directory()
         atexit.register(_remove_temporary_directory, _temporary, os.getpid())
     return _temporary
+
+
+def scratch_directory() -> "tempfile.TemporaryDirectory[str]":
+    """A new temporary directory, which is removed at the end of a `with` block.
+
+    At its first one `tempfile` finds out where they can be, under a lock, for which a child that
+    was forked meanwhile would wait for ever.
+    """
+    with undivided():
+        return tempfile.TemporaryDirectory(prefix="transpile-")
 
 
 def _executable_directory() -> Path:

@@ -19,6 +19,7 @@ from transpile.build import toolchain
 from transpile.disk_cache.cache import Entry, default_cache
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS, DamagedError
 from transpile.disk_cache.package_fingerprint import own_digest
+from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilerNotFoundError, InternalError, LibraryNotFoundError
 from transpile.ir.graph import Donated, Equation, Graph
 from transpile.options import Options
@@ -29,7 +30,6 @@ from transpile.runtime.memory_overlap import unshared
 from transpile.util.atomic_files import replace_files
 from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy_imports import Later
-from transpile.util.scratch_directory import scratch_directory
 
 if TYPE_CHECKING:
     from transpile.build import driver

@@ -29,12 +29,12 @@ from transpile.disk_cache.cache_files import (
     others_can_replace,
     read_private,
 )
+from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import InternalError, TranspileError
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
 from transpile.util.lazy_imports import Later, importing
-from transpile.util.scratch_directory import scratch_directory
 
 if TYPE_CHECKING:
     import ctypes
