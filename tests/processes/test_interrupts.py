@@ -187,7 +187,7 @@ def test_a_fork():
     """What no fork divides is free again. Python itself loses the interrupt."""
     code = f"""
         import functools, json, os, sys
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        sys.path.insert(0, {str(SUPPORT)!r})
         from interrupted import Interrupter, in_a_thread
         from transpile.util import fork_safe_lock
 
