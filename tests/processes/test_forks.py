@@ -324,7 +324,7 @@ def test_no_lock_is_unknown_to_forks():
     forbidden = {"Lock", "RLock", "Condition", "Semaphore", "Barrier"}
     for path in PACKAGE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if path.name == "util/fork_safe_lock.py" or not any(
+        if path.name == "fork_safe_lock.py" or not any(
             w in text for w in (*forbidden, "cached_property")
         ):
             continue

@@ -124,6 +124,19 @@ def test_the_readme_lists_every_option_and_its_default():
     ]
 
 
+def test_sentences_of_the_architecture_are_short():
+    text = re.sub(r"```.*?```", "", (ROOT / "ARCHITECTURE.md").read_text("utf-8"), flags=re.DOTALL)
+    sentences = re.split(r"(?<=[.!?:])\s+|\n\n|^\|.*$", text, flags=re.MULTILINE)
+    assert [s for s in sentences if s and len(s.split()) > 40] == []
+
+
+def test_the_picture_of_the_packages_is_drawn_from_the_imports():
+    script = ROOT / "docs" / "package_picture.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert done.stdout in text, "run docs/package_picture.py --write"
+
+
 def test_architecture_walks_through_every_module():
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     modules = {path.name for path in (ROOT / "transpile").glob("*.py")} - {"__init__.py"}

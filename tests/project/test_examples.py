@@ -42,7 +42,7 @@ def numbers(pattern, text):
 
 @needs_digits
 def test_the_network_learns_to_read_digits(tmp_path):
-    text = output("ir/number_text.py", tmp_path)
+    text = output("digits.py", tmp_path)
     learnt, tested = numbers(r"^(\d+) images to learn from, (\d+) to be tested with$", text)
     assert (learnt, tested) == (1437, 360)
     epochs = [
