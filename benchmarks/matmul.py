@@ -1,4 +1,4 @@
-"""runtime_c/matmul.h against the OpenBLAS inside NumPy, in one run, turn about.
+"""runtime_c/products/matmul.h against the OpenBLAS inside NumPy, in one run, turn about.
 
     python benchmarks/matmul.py [--threads 2] [--march x86-64-v3] [--layouts nn,tt] [MxNxK ...]
 

@@ -135,7 +135,8 @@ def row(base, suffix, functions, folder):
 
 
 def main():
-    texts = [path.read_text() for path in sorted(RUNTIME.glob("*.h"))]
+    paths = sorted(p for p in RUNTIME.rglob("*.h") if p.parent.name != "python")
+    texts = [path.read_text() for path in paths]
     functions = {match[1]: match[0] for text in texts for match in FUNCTION.finditer(text)}
     print(f"{'ns an element':18}{'ours':>8}{'libmvec':>9}{'libm':>8}")
     with tempfile.TemporaryDirectory() as folder:

@@ -61,7 +61,7 @@ def test_the_digest_is_remembered_while_the_files_stay(copy):
     first = digest(copy, SETTLED)
     assert len(first) == 32
     assert digest(copy, READS_NOTHING) == first
-    helper = copy / "runtime_c" / "sign.h"
+    helper = copy / "runtime_c" / "arithmetic" / "sign.h"
     helper.write_text(helper.read_text() + "\n")
     second = digest(copy)  # changed just now: not remembered yet
     assert second != first
@@ -73,11 +73,11 @@ def test_the_digest_is_remembered_while_the_files_stay(copy):
 def test_other_contents_of_equal_size_and_time_are_noticed(copy, how):
     # as clamped times of archives, `rsync -t` and `cp -p` leave them
     first = digest(copy, SETTLED)
-    helper = copy / "runtime_c" / "sign.h"
+    helper = copy / "runtime_c" / "arithmetic" / "sign.h"
     text = helper.read_text()
     changed = text.replace("(x > 0) - (x < 0)", "(x > 0) + (x < 0)")
     before = helper.stat()
-    target = helper if how == "in place" else copy / "runtime_c" / "sign.new"
+    target = helper if how == "in place" else copy / "runtime_c" / "arithmetic" / "sign.new"
     target.write_text(changed)
     os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
     target.replace(helper)

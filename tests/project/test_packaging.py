@@ -53,7 +53,11 @@ def test_the_wheel_holds_code_templates_and_helpers_and_nothing_else(wheel):
     code = {str(path.relative_to(ROOT)) for path in (ROOT / "transpile").rglob("*.py")}
     assert code <= names
     assert {name.split("/")[0].split("-")[0] for name in names} == {"transpile"}
-    assert not [name for name in names if name.startswith("transpile/cache/") or name.endswith((".so", ".pyc"))]
+    assert not [
+        name
+        for name in names
+        if name.startswith("transpile/cache/") or name.endswith((".so", ".pyc"))
+    ]
 
 
 def test_an_installed_wheel_finds_its_files_and_uses_the_users_cache(wheel, tmp_path):

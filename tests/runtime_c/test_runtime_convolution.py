@@ -1,4 +1,4 @@
-"""runtime_c/conv.h against NumPy: both forms, any layout, threads, workspace, sanitizers."""
+"""runtime_c/products/conv.h against NumPy: both forms, any layout, threads, workspace, sanitizers."""
 
 import ctypes
 import itertools

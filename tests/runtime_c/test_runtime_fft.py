@@ -1,4 +1,4 @@
-"""runtime_c/fft.h and fft_lanes.h against NumPy in extended precision.
+"""runtime_c/transforms/fft.h and fft_lanes.h against NumPy in extended precision.
 
 Values, errors, strides, threads, memory.
 """

@@ -1,4 +1,4 @@
-"""runtime_c/matmul.h against NumPy: values, strides, threads, workspace, sanitizers."""
+"""runtime_c/products/matmul.h against NumPy: values, strides, threads, workspace, sanitizers."""
 
 import ctypes
 import platform
@@ -114,7 +114,8 @@ def program(*texts: str) -> str:
     names = ("math", "stdint", "stdbool", "stddef", "string", "stdlib")
     includes = [f"#include <{name}.h>" for name in names]
     kernel = [
-        (RUNTIME / name).read_text() for name in ("multiply_add.h", "matmul.h", "matmul_rows.h")
+        (RUNTIME / name).read_text()
+        for name in ("arithmetic/multiply_add.h", "products/matmul.h", "products/matmul_rows.h")
     ]
     return "\n".join(includes) + "\n\n" + "\n\n".join(instantiate(t) for t in (*kernel, *texts))
 

@@ -75,7 +75,7 @@ CONVOLUTIONS = [
     ((0, 2, 5), (3, 2, 3), convolved(1)),
     ((1, 0, 5), (3, 0, 3), convolved(1)),
 ]
-# Those that runtime_c/conv.h is worth calling for.
+# Those that runtime_c/products/conv.h is worth calling for.
 LARGE_CONVOLUTIONS = [
     ((2, 4, 9, 8), (17, 4, 3, 3), convolved(2, None, (1, 1), ((1, 1), (1, 1)))),
     ((2, 9, 8, 4), (3, 3, 4, 17), convolved(2, LAST, (1, 1), ((1, 1), (1, 1)))),

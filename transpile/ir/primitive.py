@@ -56,9 +56,9 @@ class Primitive:
     kind       elementwise, view, generate, piecewise, reduce, scan or contract: how it is lowered;
                routine: by a library, and it may have several results;
                fft: by a Fourier transform of whole axes;
-               convolve: by runtime_c/conv.h, or as the products that a pass makes of it;
+               convolve: by runtime_c/products/conv.h, or as the products that a pass makes of it;
                window: over the windows of an array; a pass makes views and simpler rows of it;
-               sort: by runtime_c/sort.h, all rows along an axis;
+               sort: by runtime_c/arrays/sort.h, all rows along an axis;
                composite, call: a pass replaces it by simpler rows, or by the graph in its params;
                control: loops and branches, whose graphs stand in its params;
                effect: it has no results, and calls the function in its params

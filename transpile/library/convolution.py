@@ -1,4 +1,4 @@
-"""Convolutions as runtime_c/conv.h sees them: a plan, which holds all sizes and steps, and operands
+"""Convolutions as runtime_c/products/conv.h sees them: a plan, which holds all sizes and steps, and operands
 that are read where they are, through any view that strides describe.
 
 The plan is made here, once; the program carries it as a constant.
@@ -19,10 +19,10 @@ from transpile.library.matmul import Access, strides_in
 from transpile.util.frozen_records import dataclass
 
 PLANES, FEATURES = range(2)
-# Axes of space, and the places in a plan, as runtime_c/conv.h has them.
+# Axes of space, and the places in a plan, as runtime_c/products/conv.h has them.
 SPACE, FIELDS = 3, 55
 DEPTH, FEW, BAND = 512, 2, 4
-# Rows and bytes of the largest tiles of runtime_c/matmul.h.
+# Rows and bytes of the largest tiles of runtime_c/products/matmul.h.
 _ROWS, _VECTOR = 8, 64
 # As many bytes of images are copied at a time, between which threads wait for each other; and as
 # many pixels repay new panels.
@@ -376,7 +376,7 @@ def images_of(plan: Any, itemsize: int) -> Images:
 def elements(
     plan: Any, read_x: Callable[[int], Any], read_w: Callable[[int], Any]
 ) -> Iterator[tuple[int, Any]]:
-    """The place and the value of each element of the result of a plan, as runtime_c/conv.h goes by
+    """The place and the value of each element of the result of a plan, as runtime_c/products/conv.h goes by
     it; places, also of what is read, are counted from where the arrays begin."""
     form, _, batch, groups, features, channels, together = (int(n) for n in plan[:7])
     out, window, copied, walk = (plan[a:b] for a, b in ((9, 12), (12, 15), (21, 27), (33, 36)))

@@ -1,4 +1,4 @@
-"""Fourier transforms as calls: for each axis a plan, which says what runtime_c/fft.h is to do and
+"""Fourier transforms as calls: for each axis a plan, which says what runtime_c/transforms/fft.h is to do and
 with which factors, and the strides by which it walks its operand and result.
 
 The factors are computed here, once, in extended precision; the program carries them as a constant.
@@ -21,7 +21,7 @@ from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]
 
-# The kinds and methods by their numbers in runtime_c/fft.h.
+# The kinds and methods by their numbers in runtime_c/transforms/fft.h.
 KINDS = ("fft", "ifft", "rfft", "irfft")
 TOGETHER, SPLIT, CHIRP = range(3)
 # The fields in front of a plan, and the largest prime radix of a pass.
@@ -29,7 +29,7 @@ FIELDS, LARGEST_RADIX = 18, 101
 # Lanes of the widest registers, and the bytes of a pair of them.
 _LANES = {4: 16, 8: 8}
 _PAIR = 128
-# Fewer elements than FFT_SHARED of runtime_c/fft.h are one thread's.
+# Fewer elements than FFT_SHARED of runtime_c/transforms/fft.h are one thread's.
 _WORTH_SHARING = 32768
 # Threads that have scratch memory of their own, at most.
 SLOTS = 16
@@ -261,7 +261,7 @@ def _workspace(
     slots: int,
     itemsize: int,
 ) -> int:
-    """The bytes that fft_workspace_F of runtime_c/fft.h asks for, with the widest registers."""
+    """The bytes that fft_workspace_F of runtime_c/transforms/fft.h asks for, with the widest registers."""
     lanes = _PAIR // (2 * itemsize)
     numbers = (rows * columns if method == CHIRP else 0) + (core if kind == "irfft" else 0)
     scratch = 2 * (max(rows, columns) + 1)

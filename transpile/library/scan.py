@@ -1,4 +1,4 @@
-"""Cumulative sums: which of them the helper in `runtime_c/cumsum.h` computes."""
+"""Cumulative sums: which of them the helper in `runtime_c/arrays/cumsum.h` computes."""
 
 from __future__ import annotations
 

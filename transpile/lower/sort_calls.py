@@ -1,4 +1,4 @@
-"""Sorts as runtime_c/sort.h sees them: rows along an axis, one call for each key."""
+"""Sorts as runtime_c/arrays/sort.h sees them: rows along an axis, one call for each key."""
 
 from __future__ import annotations
 

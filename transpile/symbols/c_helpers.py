@@ -164,8 +164,9 @@ def items() -> dict[str, Item]:
 
 @cache
 def _families() -> dict[str, str]:
-    """The text of each file."""
-    paths = sorted(data_directory("runtime_c").glob("*.h"))
+    """The text of each file, by its name: folders are for readers."""
+    paths = sorted(data_directory("runtime_c").rglob("*.h"), key=lambda path: path.name)
+    paths = [path for path in paths if path.parent.name != "python"]
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 

@@ -93,7 +93,7 @@ def _spelling(library: str) -> tuple[str, str, str] | None:
 
 # ------------------------------------------------------------------------------------ prototypes
 
-# The routines that the helpers of runtime_c/lapack.h call, by the helper's name.
+# The routines that the helpers of runtime_c/products/lapack.h call, by the helper's name.
 _USED = {
     "lu": ("getrf",),
     "cholesky": ("potrf",),

@@ -1,5 +1,5 @@
 """Convolutions in the forms that the next steps know: without gaps between the elements of the
-operand, and complex ones by parts. What runtime_c/conv.h has no form for becomes products and sums.
+operand, and complex ones by parts. What runtime_c/products/conv.h has no form for becomes products and sums.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transpile.passes.expand.windows import MOST_PHASES, in_phases, phase_shifts
 from transpile.primitives import axes, dot, elementwise, reductions, windows
 from transpile.primitives.convolution import conv_general_dilated
 
-# Axes of space that runtime_c/conv.h knows, and the operations that are worth calling it.
+# Axes of space that runtime_c/products/conv.h knows, and the operations that are worth calling it.
 SPACE, WORTH_A_CALL = 3, 1 << 14
 # Sums of as many products are written out, where the weights of a group make few features.
 WRITTEN_OUT, FEW_FEATURES = 32, 3
@@ -149,7 +149,7 @@ def _placed(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
 
 
 def _is_library_convolution(equation: Equation) -> bool:
-    """Tell whether runtime_c/conv.h has a convolution without gaps, and is worth calling."""
+    """Tell whether runtime_c/products/conv.h has a convolution without gaps, and is worth calling."""
     x, w = (a.type for a in equation.inputs)
     out = equation.output.type
     if out.dtype not in (FLOAT32, FLOAT64) or x.ndim - 2 > SPACE:

@@ -1,6 +1,6 @@
 """The regularized incomplete gamma functions P and Q, and their derivatives in the parameter.
 
-D is x^a exp(-x) / gamma(a + 1). The regions are those of runtime_c/igamma.h.
+D is x^a exp(-x) / gamma(a + 1). The regions are those of runtime_c/special/igamma.h.
 """
 
 from __future__ import annotations

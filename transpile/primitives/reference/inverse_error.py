@@ -1,5 +1,5 @@
 """Polynomials of the inverse error function, by rising powers, computed with mpmath (40 digits) by
-interpolation at Chebyshev points; runtime_c/erf_inv.h has the same ones.
+interpolation at Chebyshev points; runtime_c/special/erf_inv.h has the same ones.
 
 `CENTRAL` is erfinv(x) / x as a polynomial of x^2, up to x = 1/2. With erfc(y) = exp(-w^2), `NEAR`
 is y / w by (w - 3/2) / (w + 3/2) for w from sqrt(log(2)) to 6. `FAR` is the same by

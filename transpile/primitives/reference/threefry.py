@@ -1,4 +1,4 @@
-"""Threefry-2x32 with NumPy: runtime_c/threefry.h says what it is."""
+"""Threefry-2x32 with NumPy: runtime_c/random/threefry.h says what it is."""
 
 from __future__ import annotations
 

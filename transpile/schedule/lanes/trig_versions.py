@@ -4,7 +4,7 @@ The reduction of a huge angle takes six times as long as that of an ordinary one
 precision, and half as long again in single, and a test inside the loop would keep it out of vector
 lanes. So the loop runs as if every angle were ordinary, notes whether one was not, and only then
 runs again for all angles. Both give the same bits for ordinary ones
-(runtime_c/trigonometry_near.h). Angles that are known to be ordinary
+(runtime_c/elementary/trigonometry_near.h). Angles that are known to be ordinary
 (`transpile.analysis.value_range`) need no second version.
 """
 
