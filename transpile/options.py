@@ -29,7 +29,7 @@ class Options:
     debug         debug information and `#line` directives that lead back to the Python lines
     cc            the compiler, a path or a command; `""` looks for one
     extra_cflags  further flags, in order; `util/allowed_cflags.py` says which may be given
-    blas          for large matrix products: `none` (the kernel of runtime_c/products/matmul.h, as fast and
+    blas          for large matrix products: `none` (the kernel of products/matmul.h, as fast and
                   free of dependencies), `auto` (a BLAS: TRANSPILE_BLAS, NumPy's own OpenBLAS, the
                   scipy-openblas wheels, the system's), or the path of a shared library
     lapack        for decompositions: `auto` (TRANSPILE_LAPACK, the library that `blas` names, or

@@ -1,4 +1,4 @@
-"""runtime_c/products/conv.h against NumPy: both forms, any layout, threads, workspace, sanitizers."""
+"""products/conv.h against NumPy: both forms, any layout, threads, workspace, sanitizers."""
 
 import ctypes
 import itertools

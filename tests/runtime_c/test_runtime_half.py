@@ -1,4 +1,4 @@
-"""The conversions of runtime_c/arrays/half.h: each of the 65536 halves, and the floats between them."""
+"""The conversions of arrays/half.h: each of the 65536 halves, and the floats between them."""
 
 import ctypes
 import re

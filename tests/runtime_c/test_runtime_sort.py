@@ -1,4 +1,4 @@
-"""runtime_c/arrays/sort.h by itself: formats, strides, rows, threads, scratch memory, sanitizers."""
+"""arrays/sort.h by itself: formats, strides, rows, threads, scratch memory, sanitizers."""
 
 import ctypes
 import subprocess

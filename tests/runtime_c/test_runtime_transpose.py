@@ -1,4 +1,4 @@
-"""runtime_c/arrays/transpose.h by itself: all sizes of tiles, vectors of several widths, sanitizers."""
+"""arrays/transpose.h by itself: all sizes of tiles, vectors of several widths, sanitizers."""
 
 import shutil
 import subprocess

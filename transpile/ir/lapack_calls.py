@@ -1,6 +1,6 @@
 """The calls of library routines: for each row its C helper, sizes and scratch memory.
 
-A helper of `runtime_c/products/lapack.h` takes its sizes, the operands, the results and scratch memory, in
+A helper of `products/lapack.h` takes its sizes, the operands, the results and scratch memory, in
 this order. LAPACK says in its documentation how much scratch memory is enough; what is given here
 suffices for its blocked algorithms too.
 """

@@ -1,4 +1,4 @@
-"""Convolutions as runtime_c/products/conv.h sees them: a plan, which holds all sizes and steps, and operands
+"""Convolutions as products/conv.h sees them: a plan, which holds all sizes and steps, and operands
 that are read where they are, through any view that strides describe.
 
 The plan is made here, once; the program carries it as a constant.
@@ -376,7 +376,7 @@ def images_of(plan: Any, itemsize: int) -> Images:
 def elements(
     plan: Any, read_x: Callable[[int], Any], read_w: Callable[[int], Any]
 ) -> Iterator[tuple[int, Any]]:
-    """The place and the value of each element of the result of a plan, as runtime_c/products/conv.h goes by
+    """The place and the value of each element of the result of a plan, as products/conv.h goes by
     it; places, also of what is read, are counted from where the arrays begin."""
     form, _, batch, groups, features, channels, together = (int(n) for n in plan[:7])
     out, window, copied, walk = (plan[a:b] for a, b in ((9, 12), (12, 15), (21, 27), (33, 36)))

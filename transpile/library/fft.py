@@ -1,4 +1,4 @@
-"""Fourier transforms as calls: for each axis a plan, which says what runtime_c/transforms/fft.h is to do and
+"""Fourier transforms as calls: for each axis a plan, which says what transforms/fft.h is to do and
 with which factors, and the strides by which it walks its operand and result.
 
 The factors are computed here, once, in extended precision; the program carries them as a constant.
@@ -261,7 +261,7 @@ def _workspace(
     slots: int,
     itemsize: int,
 ) -> int:
-    """The bytes that fft_workspace_F of runtime_c/transforms/fft.h asks for, with the widest registers."""
+    """The bytes that fft_workspace_F of transforms/fft.h asks for, with the widest registers."""
     lanes = _PAIR // (2 * itemsize)
     numbers = (rows * columns if method == CHIRP else 0) + (core if kind == "irfft" else 0)
     scratch = 2 * (max(rows, columns) + 1)

@@ -113,7 +113,7 @@ def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index 
 
 
 def workspace_bytes(found: Product, itemsize: int) -> int:
-    """The scratch memory of one product, as matmul_workspace_F in runtime_c/products/matmul.h has it."""
+    """The scratch memory of one product, as matmul_workspace_F in products/matmul.h has it."""
     m, n, k = (dim for dim in (found.m, found.n, found.k) if isinstance(dim, int))
     panels = min(m, 1024) + min(n, 1024) + 64
     return panels * min(k, 384) * itemsize + 128

@@ -1,4 +1,4 @@
-"""Cumulative sums as runtime_c/arrays/cumsum.h sees them: long rows, of which parts are added up at once.
+"""Cumulative sums as arrays/cumsum.h sees them: long rows, of which parts are added up at once.
 
 In a loop each addition waits for the one before, some four cycles.
 """

@@ -1,5 +1,5 @@
 """Convolutions in the forms that the next steps know: without gaps between the elements of the
-operand, and complex ones by parts. What runtime_c/products/conv.h has no form for becomes products and sums.
+operand, and complex ones by parts. What products/conv.h has no form for becomes products and sums.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _placed(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
 
 
 def _is_library_convolution(equation: Equation) -> bool:
-    """Tell whether runtime_c/products/conv.h has a convolution without gaps, and is worth calling."""
+    """Tell whether products/conv.h has a convolution without gaps, and is worth calling."""
     x, w = (a.type for a in equation.inputs)
     out = equation.output.type
     if out.dtype not in (FLOAT32, FLOAT64) or x.ndim - 2 > SPACE:

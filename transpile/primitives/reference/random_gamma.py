@@ -1,4 +1,4 @@
-"""Samples of the gamma distribution with NumPy: runtime_c/random/random_gamma.h says how, and whose method
+"""Samples of the gamma distribution with NumPy: random/random_gamma.h says how, and whose method
 it is. Samples that are not yet accepted are drawn again together."""
 
 from __future__ import annotations
