@@ -440,7 +440,7 @@ def test_errors_say_what_jax_says(call, kind, text):
     with pytest.raises(kind, match=re.escape(text)) as caught:
         call()
     is_of_a_call = text not in DEFINITIONS
-    assert ("test_vectorize.py:" in str(caught.value)) == is_of_a_call
+    assert ("test_vmap.py:" in str(caught.value)) == is_of_a_call
 
 
 def test_python_may_not_ask_for_the_values_of_mapped_arguments():

@@ -104,7 +104,7 @@ def test_tangents_of_a_reverse_rule_are_an_error_where_they_are_wanted():
     graph = transpile.make_jaxpr(lambda x: jvp(reverse, (x,), (x,)))(X)
     with pytest.raises(TypeError, match="can't apply forward-mode autodiff") as caught:
         inline_calls(graph)
-    assert "test_passes_inline_calls.py:" in str(caught.value)
+    assert "test_inline_calls.py:" in str(caught.value)
     unread = transpile.make_jaxpr(lambda x: jvp(reverse, (x,), (x,))[0])(X)
     assert "custom_vjp_linear" in names(unread)
     assert names(inline_calls(unread)) == []

@@ -14,6 +14,8 @@ from transpile.ir.loop_ir import Buffer, Kernel, Load, Program, Store
 from transpile.options import Options
 from transpile.schedule.memory_plan import buffers
 
+pytestmark = pytest.mark.full_level  # loops over 2**31 elements
+
 HERE = re.escape(Path(__file__).name)
 
 
