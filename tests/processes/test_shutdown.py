@@ -14,7 +14,7 @@ import numpy as np, transpile
 x, y = np.ones((60, 60)), np.ones(600_000)
 j = transpile.jit(lambda x: np.tanh(x @ x) + np.sort(x, axis=0))
 large = transpile.jit(lambda y: y * 2)
-loop = transpile.jit(lambda y: transpile.lax.fori_loop(0, 200, lambda i, c: np.sin(c), y))
+loop = transpile.jit(lambda y: transpile.lax.fori_loop(0, 40, lambda i, c: np.sin(c), y))
 
 def with_callback(callback):
     return transpile.jit(lambda x: (transpile.debug.callback(callback, x.sum()), x + 1)[1])
