@@ -91,7 +91,7 @@ def sections() -> list[tuple[str, list[str], list[str]]]:
 
 def array_api() -> tuple[int, int]:
     """How many names of the array API standard 2024.12 are there, and how many it has."""
-    path = PAGE.parents[1] / "tests" / "array_api_names.py"
+    path = PAGE.parents[1] / "tests" / "support" / "array_api_names.py"
     names = {k: v.split() for k, v in runpy.run_path(str(path)).items() if k.isupper()}
     spaces = {"NAMES": jnp, "LINALG": jnp.linalg, "FFT": jnp.fft, "METHODS": Tracer}
     there = [hasattr(spaces[k], name) for k in names for name in names[k]]
