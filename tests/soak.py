@@ -182,7 +182,7 @@ class Worker:
         """A child of this process, with all its threads under way, calls old and new functions."""
         child = os.fork()
         if child == 0:
-            faulthandler.dump_traceback_later(100, exit=True)
+            signal.alarm(100)  # says where it hangs; another watchdog would wait for the parent's
             self.wrong.clear()
             for _ in range(3):
                 self.call(draw)
@@ -506,6 +506,7 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.worker is not None:
         faulthandler.enable()
+        faulthandler.register(signal.SIGALRM, chain=True)
         faulthandler.dump_traceback_later(chosen.seconds + 120, exit=True)
         warnings.simplefilter("ignore")
         np.seterr(all="ignore")
