@@ -151,6 +151,7 @@ def test_calls_from_several_threads_at_once_are_safe():
     assert not wrong
 
 
+@pytest.mark.full_level  # a call that computes for long
 def test_the_gil_is_released_during_a_call():
     """A Python thread makes progress while another one is inside a long call."""
 
