@@ -86,3 +86,24 @@ def test_folded_results_are_numpys():
         return every_result(*map(jnp.array, arguments))
 
     assert_numpys(transpile.jit(known, compiler_options={"opt_level": 0})(), *arguments)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod"])
+@pytest.mark.parametrize("axis", [None, (), 0])
+def test_folds_of_one_element_start_at_the_identity(name, axis):
+    """As NumPy's do: 1 times a complex infinity has NaNs, and 0.0 + -0.0 is 0.0."""
+    parts = (-0.0, 0.0, 1.0, np.inf, -np.inf, np.nan)
+    for value in [complex(a, b) for a in parts for b in parts]:
+        for x in (np.array(value), np.array([value])):
+            if axis == 0 and not x.ndim:
+                continue
+
+            def fold(x):
+                return getattr(np, name)(x, axis=axis)
+
+            with np.errstate(invalid="ignore"):
+                want = np.asarray(fold(x))
+            got = np.asarray(transpile.jit(fold)(x))
+            np.testing.assert_equal(got, want, f"{value}")
+            for a, b in ((got.real, want.real), (got.imag, want.imag)):
+                assert np.array_equal(np.signbit(a), np.signbit(b)) or np.isnan(b).any(), value

@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pytest
@@ -85,14 +86,10 @@ def numpy_results(batch):
         return interpret(batch.graph(), batch.values)
 
 
-@pytest.fixture(scope="module")
-def programs(shared_cache):
-    """Every batch and its results, compiled side by side."""
-    jobs = [(kind, name) for name in NAMES for kind in MAKERS]
-    batches = {(kind, name): MAKERS[kind](BY_NAME[name]) for kind, name in jobs}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = dict(zip(jobs, pool.map(lambda job: run(batches[job]), jobs), strict=True))
-    return {job: (batches[job], results[job]) for job in jobs}
+@cache
+def rows_of(kind, name):
+    """The rows of a kind with the operands of a dtype."""
+    return MAKERS[kind](BY_NAME[name])
 
 
 # ------------------------------------------------------------------------------------- comparing
@@ -231,8 +228,10 @@ def check(batch, results):
 # ----------------------------------------------------------------------------------------- tests
 
 
-def test_every_row_is_tried_with_every_dtype_it_accepts(programs):
-    tried = {(case[0], name) for (_, name), (batch, _) in programs.items() for case in batch.cases}
+def test_every_row_is_tried_with_every_dtype_it_accepts():
+    tried = {
+        (case[0], name) for kind in MAKERS for name in NAMES for case in rows_of(kind, name).cases
+    }
     expected = {
         (row.name, name)
         for row in TABLE.values()
@@ -247,19 +246,20 @@ def test_every_row_is_tried_with_every_dtype_it_accepts(programs):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_elementwise_rows_equal_numpy(programs, name):
-    check(*programs["elementwise", name])
+def test_elementwise_rows_equal_numpy(name):
+    check(rows_of("elementwise", name), run(rows_of("elementwise", name)))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_array_rows_equal_numpy(programs, name):
-    check(*programs["arrays", name])
+def test_array_rows_equal_numpy(name):
+    check(rows_of("arrays", name), run(rows_of("arrays", name)))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_conversions_from_every_dtype_are_tried(programs, name):
-    batch, _ = programs["elementwise", name]
-    targets = [c[2]["dtype"] for c in batch.cases if c[0] == "convert_element_type"]
+def test_conversions_from_every_dtype_are_tried(name):
+    targets = [
+        c[2]["dtype"] for c in rows_of("elementwise", name).cases if c[0] == "convert_element_type"
+    ]
     assert targets == list(DTYPES)
 
 

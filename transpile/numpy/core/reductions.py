@@ -112,12 +112,19 @@ def _fold(
     axes = axes_of(axis, x.ndim)
     x = masked(x, where, identity)
     result = reduce_axes(row_of_bool if dtype == BOOL else row, x, axes)
-    if not axes and function is np.sum and kind_letter(dtype) in "fc":
-        result = call(np.add, result, 0)  # a sum of one element starts at 0.0, too
+    if not axes and _is_changed_by_identity(function, dtype):
+        result = call(combine, identity, result)
     if is_given(initial):
         result = convert(call(combine, result, convert(as_array(initial), dtype)), dtype)
     result = keep_dimensions(result, x.shape, axes, keepdims)
     return strengthen(result)
+
+
+def _is_changed_by_identity(function: Any, dtype: DType) -> bool:
+    """Tell whether an element may be other than the fold of it alone, which starts at the identity:
+    0.0 + -0.0 is 0.0, and 1 times a complex infinity has NaNs."""
+    kinds = {np.sum: "fc", np.prod: "c"}.get(function, "")
+    return kind_letter(dtype) in kinds
 
 
 _FOLDS: dict[Any, tuple[Any, Primitive, Any, Any]] = {
