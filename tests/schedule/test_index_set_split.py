@@ -1,10 +1,14 @@
 """Split: loops are cut where a condition on their index changes."""
 
+import itertools
+
 import numpy as np
 import pytest
 from graphs import assert_steps_agree, loops_of, lowered, module_of
 from helpers import ordinary
 
+import transpile
+from transpile import lax
 from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split
 
@@ -49,3 +53,27 @@ def test_loops_with_too_many_pieces_stay(monkeypatch):
 def test_other_loops_stay():
     program = lowered(lambda x: np.sin(x).sum(axis=1), ordinary("f8", (4, 30)))
     assert split(program, Options()) == program
+
+
+def test_subscripts_of_one_name_in_nested_scopes_stay_apart():
+    """Slices that are changed one after the other, at starts that are clamped: pieces of loops, and
+    loops in them, declare subscripts of the same name."""
+
+    def f(first, second, third):
+        x = np.arange(5.0)
+        changed = -lax.dynamic_slice(x, (5,), (2,))
+        x = lax.dynamic_update_slice(x, changed, (5,))
+        x = lax.dynamic_update_slice(x, changed, (first,))
+        x = lax.dynamic_update_slice(x, -lax.dynamic_slice(x, (4,), (4,)), (4,))
+        x = lax.dynamic_update_slice(x, -lax.dynamic_slice(x, (second,), (3,)), (4,))
+        y = lax.dynamic_slice(x, (third,), (1,))
+        x = lax.dynamic_update_slice(x, -y, (third,))
+        return x, y
+
+    fast = transpile.jit(f)
+    for starts in itertools.product((-3, 0, 1, 2, 4, 7), repeat=3):
+        given = [np.asarray(s) for s in starts]
+        with transpile.disable_jit():
+            want = f(*given)
+        for a, b in zip(fast(*given), want, strict=True):
+            np.testing.assert_array_equal(a, b, f"{starts}")

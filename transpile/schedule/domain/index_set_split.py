@@ -90,7 +90,7 @@ def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]
             if isinstance(statement, Declare) and statement.symbol is not None:
                 symbol = replace(statement.symbol, name=others[name])
                 symbols[statement.symbol] = Dim.of(symbol)
-                statement = replace(statement, symbol=symbol)
+                statement = replace(statement, name=others[name], symbol=symbol)
         seen.add(name)
         statement = with_bodies(statement, lambda inner: distinct(inner, names))
         result.append(_renamed(statement, others, symbols) if others else statement)
@@ -115,8 +115,11 @@ def _renamed(
         match inner:
             case For() | If() | While():
                 return with_bodies(inner, lambda body: tuple(map(on_names, body)))
-            case Declare(name=name) if name in others:
+            case Declare(name=name, symbol=None) if name in others:
                 return replace(inner, name=others[name])
+            case Declare(name=name, symbol=Symbol() as symbol) if symbol in symbols:
+                # One further in, which shadows it: its uses, too, are called otherwise now.
+                return replace(inner, name=others[name], symbol=replace(symbol, name=others[name]))
             case Alloc(buffer=buffer) if buffer.name in others:
                 return Alloc(replace(buffer, name=others[buffer.name]))
             case Store(buffer=name) if name in others:
