@@ -447,3 +447,20 @@ def test_a_while_over_points_ends_for_each_tile():
     assert "for (int64_t j_tile = 0; j_tile < 2; j_tile++) {" in text
     assert text.count("for (;;)") == 2  # whole tiles, and what is left
     assert_as_interpreted(steps, x, y)
+
+
+def test_a_carry_that_is_called_as_the_counter_keeps_a_variable_of_its_own():
+    """Else the loop counts with it, and does not end."""
+
+    def f(x):
+        def body(i, _):
+            i = np.minimum(i, 3) + 1
+            return i, i
+
+        return lax.scan(body, x, None, length=7)
+
+    text = jit(f).lower(np.asarray(10)).as_text()
+    assert "int64_t i2 = x;" in text, text
+    last, kept = jit(f)(np.asarray(10))
+    np.testing.assert_array_equal(kept, np.full(7, 4))
+    assert last == 4

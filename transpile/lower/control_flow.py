@@ -107,7 +107,8 @@ class Repeat:
         if isinstance(final, Variable):
             return final, final
         name = emitter.memory.names.new(hint)
-        while name in emitter.loops:  # what the user calls `i` stands inside the loop over i
+        own = () if self.named is None else (self.named.name,)
+        while name in (*emitter.loops, *own):  # what the user calls `i` stands in the loop over i
             name = emitter.memory.names.new(hint)
         variable = Variable(name, result.type.dtype)
         self.new.append(variable)
