@@ -67,6 +67,8 @@ def plan(emitter: Emitter, stage: Stage) -> Repeat:
 class Repeat:
     """A loop or a branch."""
 
+    named: Symbol | None = None  # the counter, of a loop that counts
+
     def __init__(self, emitter: Emitter, stage: Stage) -> None:
         assert stage.control is not None
         self.emitter = emitter
