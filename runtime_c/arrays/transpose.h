@@ -15,6 +15,9 @@ enum {
     TRANSPOSE_HALF_U = TRANSPOSE_LANES_U / 2
 };
 
+/* The elements are of another type: a compiler may not keep theirs apart from these. */
+typedef U transpose_word_U __attribute__((may_alias));
+
 typedef U transpose_lanes_U __attribute__((vector_size(TRANSPOSE_BYTES), may_alias));
 
 typedef transpose_lanes_U transpose_vector_U __attribute__((aligned(sizeof(U))));
@@ -37,7 +40,8 @@ static inline transpose_vector_U transpose_zip_U(transpose_vector_U a, transpose
 }
 
 /* out[j * out_row + i] = x[i * row + j] for all i and j below the number of lanes. */
-static inline void transpose_block_U(const U *x, int64_t row, U *out, int64_t out_row)
+static inline void transpose_block_U(const transpose_word_U *x, int64_t row, transpose_word_U *out,
+                                     int64_t out_row)
 {
     transpose_vector_U lines[TRANSPOSE_LANES_U], next[TRANSPOSE_LANES_U];
     for (int i = 0; i < TRANSPOSE_LANES_U; i++)
@@ -63,8 +67,8 @@ static inline void transpose_block_U(const U *x, int64_t row, U *out, int64_t ou
 static inline void transpose_tile_U(int64_t tile, int64_t rows, int64_t columns, const void *x,
                                     int64_t row, void *out)
 {
-    const U *from = x;
-    U *to = out;
+    const transpose_word_U *from = x;
+    transpose_word_U *to = out;
     rows = rows < tile ? rows : tile;
     columns = columns < tile ? columns : tile;
     const int64_t whole_rows = rows - rows % TRANSPOSE_LANES_U;
