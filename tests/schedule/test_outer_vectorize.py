@@ -82,6 +82,23 @@ def test_the_innermost_loops_go_from_row_to_row(name, rows):
     assert computing and set(walked) <= {0, 1}
 
 
+PARTLY_THERE = {
+    "padded": lambda x: np.pad(x, ((2, 1), (0, 0)), constant_values=7),
+    "padded and shorter": lambda x: np.pad(x[1:-2], ((3, 1), (0, 0))),
+    "joined": lambda x: np.concatenate((x[2:], 2 * x, x[:3])),
+    "backwards": lambda x: np.concatenate((x[::-1], np.pad(x, ((0, 2), (0, 0))))),
+}
+
+
+@pytest.mark.usefixtures("narrow_strips")
+@pytest.mark.parametrize("name", PARTLY_THERE)
+def test_only_rows_that_exist_are_copied_on_their_side(name):
+    x = np.round(ordinary("f8", (9, 7)))
+    # The interpreter raises where a subscript is outside of its axis.
+    program = lowered(lambda x: EXACT["two results"](PARTLY_THERE[name](x)), x)
+    assert_steps_agree(program, [x], short_rows)
+
+
 def _is_copy(statement):
     return isinstance(statement, Store) and len(list(accesses(statement))) == 2
 

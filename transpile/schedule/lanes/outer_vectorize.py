@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from transpile.analysis.cost_model import trips
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product, symbols_of
+from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, product, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
@@ -112,10 +112,16 @@ class _Strips:
         return _Side(name, axes[0], index[axes[0]]) if is_short and is_plain else None
 
     def copied(self, name: str, index: Shape, row: Symbol, nests: list[For]) -> _Side | None:
-        """How an access goes from row to row, if whole rows may be copied before the nests: of what
-        changes, others may be at work on what belongs to other iterations of outer loops."""
+        """How an access goes from row to row, if whole rows may be copied before the nests.
+
+        A read under a condition (of what was padded or joined) may have subscripts outside of the
+        array elsewhere: rows that do not exist are not copied. Of what changes, others may be at
+        work on what belongs to other iterations of outer loops.
+        """
         side = self.on_side(name, index, row)
-        if side is None or name not in self.changed:
+        if side is None or not is_within(side.row, self.buffers[name].shape[side.axis]):
+            return None
+        if name not in self.changed:
             return side
         inner = {s.symbol for s in nests}
         is_whole = all(
