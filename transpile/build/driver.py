@@ -112,7 +112,7 @@ class Steps:
         libraries = [word for words in dict.fromkeys(linked) for word in words]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
-        flags = toolchain.flags(compiler, self.options, self.text.effort)
+        flags = toolchain.flags(compiler, self.options, self.text.effort, self.text.gcc_flags)
         threads = pool_for(compiler, self.options, source) if pooled else nullcontext(())
         with threads as words:
             log = toolchain.build_shared(
@@ -139,5 +139,6 @@ class Steps:
             "workspace": program.workspace,
             "is_brief": is_brief(program),
             "effort": self.text.effort,
+            "gcc_flags": self.text.gcc_flags,
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],
         }

@@ -102,11 +102,16 @@ def _searched() -> str:
     return "".join(f", {name}={values[name]}" for name in _SEARCHED if values.get(name))
 
 
-def flags(compiler: Compiler, options: Options, effort: Effort = "usual") -> tuple[str, ...]:
+def flags(
+    compiler: Compiler,
+    options: Options,
+    effort: Effort = "usual",
+    gcc_flags: Sequence[str] = (),
+) -> tuple[str, ...]:
     """The compiler's flags, in order; the same options, compiler and effort give the same flags.
 
-    The effort follows from the program's text (`transpile.codegen.compile_budget`), so the cache
-    key needs none.
+    The effort and gcc's further flags follow from the program (`transpile.codegen.compile_budget`,
+    `gcc_faults`), so the cache key needs neither.
     """
     asked = options.opt_level
     opt_level = level(effort, asked) if compiler.kind == "gcc" else asked
@@ -114,7 +119,7 @@ def flags(compiler: Compiler, options: Options, effort: Effort = "usual") -> tup
     chosen += ["-fPIC", "-shared"]
     chosen += [flag for flag in OPTIONAL_FLAGS if flag in compiler.accepted]
     if compiler.kind == "gcc":
-        chosen += effort_flags(effort, asked)
+        chosen += [*effort_flags(effort, asked), *gcc_flags]
     else:
         # clang warns of each loop marked simd that it does not vectorise.
         chosen.append("-Wno-pass-failed")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.analysis.value_range import ordinary_angles
-from transpile.codegen import compile_budget
+from transpile.codegen import compile_budget, gcc_faults
 from transpile.codegen.c_expr import Printer, c_type, infix, step
 from transpile.codegen.callback_entry import call_text, helpers_of, includes_of, site_text
 from transpile.codegen.constants import Constants
@@ -83,6 +83,7 @@ class Text:
     header: str
     constants: bytes = b""
     effort: compile_budget.Effort = "usual"
+    gcc_flags: tuple[str, ...] = ()
 
 
 @cache
@@ -154,6 +155,8 @@ class _Renderer:
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
         ] + [*notes(self.libraries, self.used), *compile_budget.notes(length)]
+        gcc_flags = gcc_faults.flags_around_faults(program)
+        types += gcc_faults.notes(gcc_flags)
         source = _filled_in(
             self.dialect.template,
             title=self.title,
@@ -188,7 +191,7 @@ class _Renderer:
             entry=entry,
             sites=sites,
         )
-        return Text(source, text, bytes(constants.binary), length)
+        return Text(source, text, bytes(constants.binary), length, gcc_flags)
 
     # ---------------------------------------------------------------------------------- entry
 

@@ -314,7 +314,8 @@ class Executable:
         """The compiler's assembly for program.c."""
         options = self.lowering.options
         compiler = toolchain.find_compiler(options)
-        flags = toolchain.flags(compiler, options, self.entry.meta["effort"])
+        meta = self.entry.meta
+        flags = toolchain.flags(compiler, options, meta["effort"], meta["gcc_flags"])
         with scratch_directory() as directory:
             for name in ("program.c", "program.h"):
                 Path(directory, name).write_bytes(self._file(name))

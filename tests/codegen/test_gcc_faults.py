@@ -1,0 +1,72 @@
+"""Comparisons that are summed as short integers, at the levels at which gcc 12 errs."""
+
+import functools
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transpile import jit
+
+pytestmark = pytest.mark.full_level
+
+NARROW = ["i1", "u1", "i2", "u2"]
+MASKS = {
+    "greater": lambda x: x > 0,
+    "not": lambda x: np.logical_not(x > 1),
+    "either": lambda x: (x > 2) | (x < 1),
+    "sign": np.sign,
+}
+REDUCTIONS = {
+    "sum": lambda terms: np.sum(terms, axis=-1, dtype=terms.dtype),
+    "max": lambda terms: np.max(terms, axis=-1),
+    "min": lambda terms: np.min(terms, axis=-1),
+    "one by one": lambda terms: functools.reduce(
+        operator.add, [terms[..., k] for k in range(terms.shape[-1])]
+    ),
+    "less and less": lambda terms: functools.reduce(
+        operator.sub, [terms[..., k] for k in range(terms.shape[-1])]
+    ),
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(NARROW),
+    st.sampled_from(sorted(MASKS)),
+    st.sampled_from(sorted(REDUCTIONS)),
+    st.sampled_from([(4,), (8,), (16,), (3, 4), (2, 8), (5,)]),
+    st.sampled_from([2, 3]),
+    st.integers(0, 1000),
+)
+def test_masks_that_are_reduced_as_short_integers(dtype, mask, reduction, shape, level, seed):
+    def f(x):
+        return REDUCTIONS[reduction](MASKS[mask](x).astype(dtype))
+
+    compiled = jit(f, compiler_options={"opt_level": level})
+    for x in (np.ones(shape, dtype), np.random.default_rng(seed).integers(0, 4, shape, dtype)):
+        np.testing.assert_array_equal(compiled(x), f(x), strict=True)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("reduction", sorted(REDUCTIONS))
+def test_four_true_terms(dtype, reduction):
+    def f(x):
+        return REDUCTIONS[reduction]((x > 0).astype(dtype))
+
+    ones = np.ones(4, dtype)
+    np.testing.assert_array_equal(jit(f)(ones), f(ones), strict=True)
+
+
+def test_only_programs_that_could_meet_the_fault_are_built_around_it():
+    note = "gcc: only with -fno-tree-slp-vectorize, without which gcc 12 errs"
+
+    def text(f):
+        return jit(f).lower(np.ones(4, np.uint8)).as_text("c")
+
+    assert note in text(lambda x: x.sum(dtype=np.uint8))
+    assert note in text(lambda x: (x > 0).astype(np.int16) - x.astype(np.int16))
+    assert note not in text(lambda x: x.sum())
+    assert note not in text(lambda x: (x > 0).any() | (x.astype(np.float32).max() > 1))
