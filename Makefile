@@ -46,9 +46,11 @@ check: $(VENV)/.installed-test compiler
 	@$(BIN)/python -m pytest -q --numprocesses auto --dist worksteal \
 	    $(CHECKED:%=tests/%) --ignore tests/passes/test_half_precision.py $(ARGS)
 
-# Not in continuous integration. COUNT programs under the address and undefined-behaviour sanitizers;
-# the pool of threads and the calls in C under the thread sanitizer.
+# Not in continuous integration. All primitives for all dtypes, and COUNT programs, under the address
+# and undefined-behaviour sanitizers; the pool of threads and the calls in C under the thread sanitizer.
 sanitize: $(VENV)/.installed-test compiler
+	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q tests/primitives/test_primitives.py \
+	    -k undefined_behaviour
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py --sanitize $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/sanitize_threads.py $(if $(SECONDS),--seconds $(SECONDS))
 
