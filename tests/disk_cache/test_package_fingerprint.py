@@ -117,3 +117,18 @@ def test_in_an_image_the_files_are_read(copy, tmp_path_factory):
         pytest.skip("a read-only file system needs user namespaces")
     command = [*namespace, f'{mount} && exec "$@"', "sh"]
     assert digest(copy, cache=cache, command=command) == first
+
+
+def test_a_file_in_another_folder_is_another_package(copy):
+    before = digest(copy)
+    (copy / "transpile" / "passes" / "moved.py").write_text("x = 1\n")
+    in_passes = digest(copy)
+    (copy / "transpile" / "passes" / "moved.py").rename(copy / "transpile" / "moved.py")
+    assert len({before, in_passes, digest(copy)}) == 3
+
+
+def test_a_wheel_and_a_checkout_have_one_digest(copy):
+    before = digest(copy, cache=copy / "one")
+    for name in ("templates", "runtime_c"):
+        (copy / name).rename(copy / "transpile" / name)
+    assert digest(copy, cache=copy / "other") == before

@@ -76,11 +76,18 @@ def _files() -> list[_File]:
 
 
 def _digest(paths: list[str]) -> str:
-    """The hash of files, whose names count and whose directories' place does not."""
+    """The hash of files and their names, the same for a checkout and an installed wheel."""
     digest = blake2b(digest_size=16)
-    for path in paths:
+    for name, path in sorted((_name(path), path) for path in paths):
         with open(path, "rb") as file:
             content = file.read()
-        digest.update(f"{os.path.basename(path)}\0{len(content)}\0".encode())
+        digest.update(b"%s\0%d\0" % (name, len(content)))
         digest.update(content)
     return digest.hexdigest()
+
+
+def _name(path: str) -> bytes:
+    """The path in the package; a checkout has `templates` and `runtime_c` beside it."""
+    package = str(PACKAGE)
+    root = package if path.startswith(package + os.sep) else str(PACKAGE.parent)
+    return os.fsencode(os.path.relpath(path, root))
