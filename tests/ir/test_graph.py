@@ -11,6 +11,7 @@ from transpile.errors import InternalError
 from transpile.ir.graph import Const, Equation, Graph, Source, Var, letters
 from transpile.ir.types import ArrayType
 from transpile.primitives import axes, dot, elementwise, reductions
+from transpile.primitives.elementary import rows as elementary
 
 VECTOR = ArrayType((3,), np.dtype("f8"))
 
@@ -20,7 +21,7 @@ def var(shape=(3,), dtype="f8"):
 
 
 X, Y = var(), var()
-SINE = Equation(elementwise.sin, (X,), {}, (Y,))
+SINE = Equation(elementary.sin, (X,), {}, (Y,))
 
 
 def graph(*equations, inputs=(X,), outputs=(Y,)):
@@ -39,17 +40,17 @@ BROKEN = {
     "an input twice": (graph(SINE, inputs=(X, X)), "listed twice"),
     "an undefined operand": (graph(SINE, inputs=()), "sin reads an undefined value"),
     "a use before its definition": (
-        graph(Equation(elementwise.cos, (Y,), {}, (Z := var(),)), SINE, outputs=(Z,)),
+        graph(Equation(elementary.cos, (Y,), {}, (Z := var(),)), SINE, outputs=(Z,)),
         "cos reads an undefined value",
     ),
     "an undefined output": (graph(SINE, outputs=(var(),)), "output of f is never defined"),
     "a value defined twice": (graph(SINE, SINE), "sin defines a value twice"),
     "an input defined again": (
-        graph(Equation(elementwise.sin, (X,), {}, (X,))),
+        graph(Equation(elementary.sin, (X,), {}, (X,))),
         "sin defines a value twice",
     ),
     "a wrong shape": (
-        graph(Equation(elementwise.sin, (X,), {}, (W := var((4,)),)), outputs=(W,)),
+        graph(Equation(elementary.sin, (X,), {}, (W := var((4,)),)), outputs=(W,)),
         r"gives f64\[3\], but its outputs are declared f64\[4\]",
     ),
     "a wrong dtype": (
@@ -57,7 +58,7 @@ BROKEN = {
         r"gives bool\[3\], but its outputs are declared f64\[3\]",
     ),
     "too many outputs": (
-        graph(Equation(elementwise.sin, (X,), {}, (Y, var()))),
+        graph(Equation(elementary.sin, (X,), {}, (Y, var()))),
         "outputs are declared",
     ),
 }
@@ -219,4 +220,4 @@ def test_names_with_commas_and_newlines_are_told_apart(one, other):
 def test_an_equation_s_key_tells_what_it_computes():
     over = [Equation(reductions.reduce_sum, (X,), {"axes": a}, (Y,)) for a in ((0,), (0,), ())]
     assert over[0].key() == over[1].key() != over[2].key()
-    assert SINE.key() != Equation(elementwise.cos, (X,), {}, (Y,)).key()
+    assert SINE.key() != Equation(elementary.cos, (X,), {}, (Y,)).key()

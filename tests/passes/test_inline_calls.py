@@ -12,6 +12,7 @@ from transpile.ir.graph import Const, Equation
 from transpile.passes.inline_calls import inline_calls
 from transpile.primitives import elementwise
 from transpile.primitives.control import calls
+from transpile.primitives.elementary import rows as elementary
 from transpile.transforms.interpret import interpret
 
 X = np.array([0.5, -1.0, 2.0])
@@ -64,7 +65,7 @@ def test_one_sub_graph_twice_has_values_of_its_own_each_time():
 def graph_of_wave():
     x, y, z = var(name="x"), var(name="y"), var()
     return graph_of(
-        Equation(elementwise.sin, (x,), {}, (y,)),
+        Equation(elementary.sin, (x,), {}, (y,)),
         Equation(elementwise.multiply, (y, x), {}, (z,)),
         inputs=[x],
         outputs=[z],

@@ -9,6 +9,7 @@ from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType
 from transpile.passes.cse import common_subexpressions
 from transpile.primitives import elementwise
 from transpile.primitives.control import rows as control
+from transpile.primitives.elementary import rows as elementary
 from transpile.transforms.interpret import interpret
 
 F = ArrayType((), FLOAT64)
@@ -91,7 +92,7 @@ def test_the_index_of_a_branch_is_clamped(index, chosen):
 
 def test_the_text_of_a_graph_shows_the_graphs_in_it():
     branches = tuple(
-        graph_of([F], (row, 0), outputs=(1,)) for row in (elementwise.sin, elementwise.cos)
+        graph_of([F], (row, 0), outputs=(1,)) for row in (elementary.sin, elementary.cos)
     )
     graph = applied(control.cond, [I, F], branches=branches)
     text = str(graph)
@@ -142,8 +143,8 @@ WRONG = [
         "while",
         [F],
         {
-            "condition": graph_of([F], (elementwise.sin, 0), outputs=(1,)),
-            "body": graph_of([F], (elementwise.sin, 0), outputs=(1,)),
+            "condition": graph_of([F], (elementary.sin, 0), outputs=(1,)),
+            "body": graph_of([F], (elementary.sin, 0), outputs=(1,)),
             "consts": 0,
         },
         r"the condition gives \(f64\[\]\), not one bool",
@@ -165,7 +166,7 @@ WRONG = [
         [I, F],
         {
             "branches": (
-                graph_of([F], (elementwise.sin, 0), outputs=(1,)),
+                graph_of([F], (elementary.sin, 0), outputs=(1,)),
                 graph_of([F], (elementwise.isnan, 0), outputs=(1,)),
             )
         },

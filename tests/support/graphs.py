@@ -28,6 +28,7 @@ from transpile.passes import optimise
 from transpile.primitives import axes as a
 from transpile.primitives import dot, indexing, reductions
 from transpile.primitives import elementwise as e
+from transpile.primitives.elementary import rows as f
 from transpile.schedule import schedule
 from transpile.trace.trace import evaluate
 
@@ -230,7 +231,7 @@ class GraphMaker:
             return None
         self.special, special = True, self.special
         before = len(self.pool)
-        function = self.random.choice([e.sin, e.exp, e.arctan, e.sqrt])
+        function = self.random.choice([f.sin, f.exp, f.arctan, f.sqrt])
         with np.errstate(all="ignore"):
             value = function.numpy(self.values[x]) * 8
         self.special = special
@@ -272,7 +273,7 @@ class GraphMaker:
         x = self.pick(lambda v: v.type.dtype.kind in "if")
         if x is None:
             return None
-        return self.apply(e.power, x, Const(np.array(self.random.choice([1, 2, 3]), x.type.dtype)))
+        return self.apply(f.power, x, Const(np.array(self.random.choice([1, 2, 3]), x.type.dtype)))
 
     def select(self):
         x = self.pick()

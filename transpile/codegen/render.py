@@ -57,6 +57,7 @@ from transpile.ir.loop_rewrite import (
     walk,
     written,
 )
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, HALVES, INT64
 from transpile.options import Options
 from transpile.primitives.reductions import identity
@@ -449,8 +450,9 @@ class _Renderer:
         operator = infix(op, dtype)
         if operator:
             return {"|": "||", "&": "&&"}.get(operator, operator) if dtype.kind == "b" else operator
-        if dtype.kind in "iu" and op in ("maximum", "minimum"):
-            return {"maximum": "max", "minimum": "min"}[op]
+        sign = TABLE[op].chooses
+        if dtype.kind in "iu" and sign:
+            return "max" if sign > 0 else "min"
         name = printer.function(op, dtype)
         start = self.dialect.literal(identity(op, dtype).value[()], dtype)
         self.reductions[name] = {"name": name, "type": c_type(self.dialect, dtype), "start": start}

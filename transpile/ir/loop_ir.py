@@ -22,6 +22,7 @@ from transpile.ir.dims import Index, Shape, Symbol, product
 from transpile.ir.graph import UNKNOWN_SOURCE, Site, Source
 from transpile.ir.lapack_calls import Routine
 from transpile.ir.number_text import number_text
+from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import BOOL, INT64, SHORT_NAMES
 from transpile.util.frozen_records import cached_property, dataclass
 
@@ -92,6 +93,11 @@ class Apply:
     op: str
     args: tuple[Expr, ...]
     dtype: DType
+
+    @property
+    def primitive(self) -> Primitive:
+        """The primitive that `op` names."""
+        return TABLE[self.op]
 
     def __hash__(self) -> int:
         """Computed once: tables of all parts of an expression take time in its size."""
@@ -186,6 +192,11 @@ class Update:
     target: Ref | Load
     op: str
     value: Expr
+
+    @property
+    def primitive(self) -> Primitive | None:
+        """The primitive that `op` names; None for `set`."""
+        return None if self.op == "set" else TABLE[self.op]
 
 
 @dataclass(frozen=True)

@@ -313,20 +313,16 @@ def names_read(statement: Statement) -> frozenset[str]:
     return frozenset(own.union(*map(names_read, children(statement))))
 
 
-# What changes no largest or smallest number.
-_LEAST = {"maximum": -float("inf"), "minimum": float("inf")}
-
-
 def without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Statements without those that store an element where it is, or take the larger of a number
-    and -inf; and without loops around nothing else."""
+    """Statements without those that store an element where it is, or update it by the neutral
+    element; and without loops around nothing else."""
     kept: list[Statement] = []
     for statement in body:
         match statement:
             case Store(buffer=buffer, index=index, value=Load() as value):
                 if (value.buffer, value.index) == (buffer, index):
                     continue
-            case Update(op=op, value=Literal(value=value)) if op in _LEAST and value == _LEAST[op]:
+            case Update(value=Literal()) if _changes_nothing(statement):
                 continue
             case For():
                 inner = without_copies(statement.body)
@@ -337,6 +333,13 @@ def without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
                 statement = with_bodies(statement, without_copies)
         kept.append(statement)
     return tuple(kept)
+
+
+def _changes_nothing(update: Update) -> bool:
+    """Tell whether an element stays as it is to the bit, whatever it is."""
+    dtype = update.target.dtype
+    neutral = None if update.primitive is None else update.primitive.neutral(dtype)
+    return neutral is not None and update.value == Literal(neutral, dtype)
 
 
 def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Statement:
@@ -383,13 +386,23 @@ def used_buffers(kernel: Kernel) -> tuple[tuple[str, ...], frozenset[str]]:
 
 def deciding(program: Program) -> set[str]:
     """The arrays of bools whose elements decide between values, and become no numbers."""
-    found: dict[str, set[str]] = {"select": set(), "convert_element_type": set()}
+    tests: set[str] = set()
+    numbers: set[str] = set()
     for statement in (s for k in program.kernels for s in walk(k.body)):
         for part in parts(statement):
-            if isinstance(part, Apply) and part.op in found:
-                read = (p for p in subexpressions(part.args[0]) if isinstance(p, Load))
-                found[part.op] |= {p.buffer for p in read if p.dtype == BOOL}
-    return found["select"] - found["convert_element_type"]
+            match part:
+                case Apply(op="select", args=(test, _, _)):
+                    tests |= _truths_read(test)
+                case Apply(op="convert_element_type", args=(value,)):
+                    numbers |= _truths_read(value)
+                case _:
+                    pass
+    return tests - numbers
+
+
+def _truths_read(expr: Expr) -> set[str]:
+    """The arrays of bools that an expression reads."""
+    return {p.buffer for p in subexpressions(expr) if isinstance(p, Load) and p.dtype == BOOL}
 
 
 def of_one_kernel(program: Program) -> set[str]:

@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from transpile.ir.dims import Index
 from transpile.ir.source_info import user_source
@@ -20,6 +22,30 @@ from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_registry import Rest, Table
 
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
+# A number of a dtype, or None where it has no such number.
+Element = Callable[[np.dtype[Any]], Any]
+
+
+def no_element(_: np.dtype[Any]) -> None:
+    """The element that a primitive has not, whatever the dtype."""
+
+
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    class Facts(TypedDict, total=False):
+        """The columns of `Primitive` that say what is true of it, for passes to ask."""
+
+        commutative: bool
+        associative: bool
+        exact: bool
+        involution: bool
+        own_format: bool
+        neutral: Element
+        absorbing: Element
+        signs: tuple[int, ...]
+        chooses: int
+        bitwise: str
 
 
 @dataclass(frozen=True)
@@ -84,6 +110,22 @@ class Primitive:
                Not eager: only what is a result need be split off
     narrow     control: (equation, read) -> the equation without the results that are not read
     domain     (low, high) of arguments for tests, where not every value is one
+
+    Facts, which passes ask for. "To the bit" leaves out which NaN it is.
+
+    commutative  f(x, y) is f(y, x) to the bit; but of 0.0 and -0.0 an extreme is the first one
+    associative  f(f(x, y), z) is f(x, f(y, z)) for real numbers
+    exact        floats that it gives are never rounded: they are numbers of the operands' format,
+                 and the same ones in a wider format
+    involution   f(f(x)) is x to the bit, where both have one dtype
+    own_format   floats of each format are taken as they are, never computed in a wider format: it
+                 moves them, or goes by their bits
+    neutral      dtype -> n such that f(x, n) is x to the bit, and f(n, x) where f is commutative;
+                 None where there is none
+    absorbing    dtype -> a such that f(x, a) and f(a, x) are a, for all x; None where there is none
+    signs        a comparison: those of x - y for which it holds
+    chooses      an extreme, which is x where x - y has this sign, and a NaN if there is one
+    bitwise      of bools: the primitive that does the same to each bit of a number
     """
 
     name: str
@@ -104,6 +146,26 @@ class Primitive:
     split: Callable[..., Any] | None = None
     narrow: Callable[..., Any] | None = None
     domain: tuple[float, float] | None = None
+    commutative: bool = False
+    associative: bool = False
+    exact: bool = False
+    involution: bool = False
+    own_format: bool = False
+    neutral: Element = no_element
+    absorbing: Element = no_element
+    signs: tuple[int, ...] = ()
+    chooses: int = 0
+    bitwise: str = ""
+
+    def may_reorder(self, dtype: np.dtype[Any]) -> bool:
+        """Tell whether elements of a dtype may be combined in any order, to the same bits."""
+        is_rounded = dtype.kind not in "biu" and not self.exact
+        return self.commutative and self.associative and not is_rounded
+
+    def may_combine(self, dtype: np.dtype[Any]) -> bool:
+        """Tell whether elements of a dtype may be combined in any order, up to rounding, beginning
+        with a neutral one."""
+        return self.commutative and self.associative and self.neutral(dtype) is not None
 
     @property
     def has_graphs(self) -> bool:

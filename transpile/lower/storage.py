@@ -58,10 +58,6 @@ class Place:
         return Place(self.buffer, (*self.prefix, *prefix))
 
 
-# Operations whose operands may change places: of a maximum of two NaNs either one will do.
-_COMMUTING = ("add", "multiply", "maximum", "minimum")
-
-
 @dataclass(frozen=True)
 class Variable:
     """A number in a variable that loops change."""
@@ -75,15 +71,16 @@ class Variable:
 
     def store(self, _: Shape, value: Expr) -> Statement:
         """What gives it a value: `x += y` where that is `x + y` or `y + x`, and so on."""
+        target = self.load()
         match value:
-            case Apply(op=op, args=(left, right)) if op in _COMMUTING and right == self.load():
-                return Update(self.load(), op, left)
-            case Apply(op=op, args=(left, right)) if (
-                op in (*_COMMUTING, "subtract") and left == self.load()
-            ):
-                return Update(self.load(), op, right)
+            case Apply(op=op, args=(left, right)) if value.primitive.may_combine(self.dtype):
+                if target in (left, right):
+                    return Update(target, op, left if right == target else right)
+            case Apply(op="subtract", args=(left, right)) if left == target:
+                return Update(target, "subtract", right)
             case _:
-                return Update(self.load(), "set", value)
+                pass
+        return Update(target, "set", value)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Any
 
 from transpile.ir.graph import Atom, Equation, Graph, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
-from transpile.primitives import elementwise
 
 
 def common_subexpressions(graph: Graph) -> Graph:
@@ -19,8 +18,9 @@ def common_subexpressions(graph: Graph) -> Graph:
         if has_effect(equation):
             return None
         key = equation.key()
-        if equation.primitive in (elementwise.add, elementwise.multiply):  # x * y is y * x
-            key = (equation.primitive.name, frozenset(equation.inputs))
+        row = equation.primitive
+        if row.commutative and not row.chooses:  # of 0.0 and -0.0 a maximum is the first one
+            key = (row.name, frozenset(equation.inputs))
         earlier = seen.setdefault(key, equation)
         return None if earlier is equation else earlier.outputs
 

@@ -16,42 +16,12 @@ import numpy as np
 
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, computed_dtype
-from transpile.primitives import bits, elementwise, reductions
+from transpile.primitives import elementwise
 
-# Rows that read halves and write them without computing: by their kind, and by themselves.
-_MOVING_KINDS = ("view", "generate", "piecewise", "scan", "scatter", "control", "effect")
-_MOVING = {
-    elementwise.select,
-    elementwise.copy,
-    elementwise.name,
-    elementwise.stop_gradient,
-    elementwise.optimization_barrier,
-    elementwise.conjugate,
-    # Their steps are those of the dtype: helpers of runtime_c go by its bits.
-    elementwise.nextafter,
-    elementwise.spacing,
-    bits.bits,
-    bits.float_from_bits,
-}
-# Rows whose results in float32 are halves when their operands are.
-_EXACT = {
-    elementwise.negative,
-    elementwise.absolute,
-    elementwise.sign,
-    elementwise.maximum,
-    elementwise.minimum,
-    elementwise.fmax,
-    elementwise.fmin,
-    elementwise.floor,
-    elementwise.ceil,
-    elementwise.trunc,
-    elementwise.rint,
-    elementwise.copysign,
-    elementwise.mantissa,
-    reductions.reduce_max,
-    reductions.reduce_min,
-}
+# Kinds whose rows read halves and write them without computing, or round at each step.
+_OWN_FORMAT = ("view", "generate", "piecewise", "scan", "scatter", "control", "effect")
 
 
 def halves(graph: Graph) -> Graph:
@@ -75,7 +45,7 @@ class _Halves:
         row = equation.primitive
         if not any(a.type.dtype in HALVES for a in (*equation.inputs, *equation.outputs)):
             return None
-        if row.kind in _MOVING_KINDS or row in _MOVING:
+        if row.kind in _OWN_FORMAT or row.own_format:
             return None
         if row is elementwise.convert:
             return self._convert(builder, equation)
@@ -86,7 +56,7 @@ class _Halves:
         else:
             results = self._computed(builder, equation, inputs)
         builder.name = name
-        is_exact = row in _EXACT or row.kind == "sort"
+        is_exact = TABLE[row.combine].exact if row.kind == "reduce" else row.exact
         return [
             self._narrowed(builder, result, var.type.dtype, is_exact)
             for result, var in zip(results, equation.outputs, strict=True)

@@ -16,6 +16,7 @@ _FAMILIES = (
     "control.rows",
     "convolution",
     "dot",
+    "elementary.rows",
     "elementwise",
     "fft",
     "indexing",

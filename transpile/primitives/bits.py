@@ -25,6 +25,7 @@ bits = elementwise(
     dtypes="f",
     result=lambda x: ArrayType(x.shape, unsigned(x.dtype)),
     cost=0,
+    own_format=True,
 )
 
 
@@ -47,6 +48,7 @@ float_from_bits = register(
         _float_type,
         c={"": "float_from_bits(x)"},
         cost=0,
+        own_format=True,
         dtypes="u",
         jvp=ByOperand((flat,)),
         batch=_float_batch,

@@ -14,7 +14,7 @@ import numpy as np
 
 from transpile.ir.primitive import Linear
 from transpile.ir.types import kind_letter
-from transpile.primitives.rules import Rule, apply, is_scalar_constant
+from transpile.primitives.rules import Rule, apply
 
 Comparison = Callable[[Any, Any], Any]
 
@@ -27,11 +27,6 @@ def zero(t: Any) -> Any:
 def nonzero(x: Any) -> Any:
     """The value, or 1 where it is 0: to divide by, and to take the logarithm of."""
     return np.where(np.equal(x, 0), 1, x)
-
-
-def not_infinite(x: Any) -> Any:
-    """The value, or 0 where it is +inf: the difference of two of them is a number."""
-    return np.where(np.equal(x, np.inf), 0, x)
 
 
 def _plus_where(condition: Any, t: Any) -> Any:
@@ -60,13 +55,6 @@ def sign(t: Any, out: Any, x: Any) -> Any:
 def copysign(t: Any, out: Any, x: Any, y: Any) -> Any:
     """The sign of x times the sign of y."""
     return _plus_where(np.not_equal(x >= 0, np.signbit(y)), t)
-
-
-def hypot(t: Any, out: Any, x: Any) -> Any:
-    """x / out; 1/2 at the origin and 0 at infinity."""
-    special = np.logical_or(np.equal(out, 0), np.equal(out, np.inf))
-    numerator = np.where(np.equal(out, 0), 0.5, np.where(np.equal(out, np.inf), 0.0, x))
-    return t * (numerator / np.where(special, 1.0, out))
 
 
 # ------------------------------------------------------------------------------------- choices
@@ -132,34 +120,3 @@ def convert(t: Any, dtype: np.dtype[Any]) -> Any:
     """A tangent or cotangent in another dtype; a real one has the real part."""
     part = np.real(t) if t.dtype.kind == "c" and kind_letter(dtype) == "f" else t
     return apply("convert_element_type", part, dtype=dtype)
-
-
-# -------------------------------------------------------------------------- elementary functions
-
-
-def circle(x: Any) -> Any:
-    """sqrt(1 - x**2), exact to rounding near -1 and 1, too."""
-    return np.sqrt((1 - x) * (1 + x))
-
-
-def hyperbola(x: Any) -> Any:
-    """sqrt(x**2 - 1); for complex numbers the branch that belongs to arccosh."""
-    if x.dtype.kind == "c":
-        return np.sqrt(x - 1) * np.sqrt(x + 1)
-    return np.sqrt((x - 1) * (x + 1))
-
-
-def power_base(t: Any, out: Any, x: Any, y: Any) -> Any:
-    """y x**(y - 1). Where y is known to be 0 the power is flat, at 0 and NaN, too."""
-    if is_scalar_constant(y):
-        exponent = y.item().real if y.imag == 0 else y.item()
-        if exponent == 0:
-            return None
-        return t if exponent == 1 else t * (exponent * x ** (exponent - 1))
-    below = np.where(y == 0, 1, y - 1) if isinstance(y, np.ndarray) else y - 1
-    return t * (y * np.power(x, below))
-
-
-def power_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
-    """log(x) x**y, and 0 where x is 0."""
-    return t * (np.log(nonzero(x)) * out)

@@ -1,4 +1,4 @@
-"""Elementwise rows: every NumPy ufunc that has a C counterpart, casts and selection.
+"""Elementwise rows: arithmetic, rounding, comparisons, logic, bits, selection and casts.
 
 The C column is the whole of the lowering. Integer arithmetic that may overflow goes through helpers
 (`add(x, y)`), which wrap as NumPy does and are never undefined in C. Derivatives that need more
@@ -7,7 +7,6 @@ than a line stand in `derivatives.py`.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,22 @@ import numpy as np
 from transpile.ir.primitive import TABLE, Linear, NoRule, Primitive, register
 from transpile.ir.types import BOOL, ArrayType
 from transpile.primitives import derivatives as d
-from transpile.primitives.kinds import common_shape, elementwise, transcendental
+from transpile.primitives.kinds import (
+    all_bits,
+    combining,
+    common_shape,
+    comparison,
+    elementwise,
+    highest,
+    lowest,
+    number,
+    rounding,
+)
 from transpile.primitives.rules import ByOperand, apply, batch_elementwise, flat
 from transpile.trace.trace import bind
 
 # ---------------------------------------------------------------------------------- arithmetic
-add = elementwise(
+add = combining(
     "add",
     np.add,
     "x + y",
@@ -28,6 +37,8 @@ add = elementwise(
     b="x | y",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
     transpose=lambda ct, x, y: [ct, ct],
+    neutral=number(biu=0, f=-0.0, c=complex(-0.0, -0.0)),
+    absorbing=number(b=1),
 )
 subtract = elementwise(
     "subtract",
@@ -37,8 +48,9 @@ subtract = elementwise(
     dtypes="iufc",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: -t),
     transpose=lambda ct, x, y: [ct, -ct if isinstance(y, Linear) else None],
+    neutral=number(iufc=0),
 )
-multiply = elementwise(
+multiply = combining(
     "multiply",
     np.multiply,
     "x * y",
@@ -47,6 +59,8 @@ multiply = elementwise(
     z="multiply(x, y)",
     jvp=(lambda t, out, x, y: t * y, lambda t, out, x, y: x * t),
     transpose=lambda ct, x, y: [ct * y, None] if isinstance(x, Linear) else [None, x * ct],
+    neutral=number(biuf=1),
+    absorbing=number(biu=0),
 )
 divide = elementwise(
     "divide",
@@ -56,6 +70,7 @@ divide = elementwise(
     dtypes="fc",
     jvp=(lambda t, out, x, y: t / y, lambda t, out, x, y: t * -(out / y)),
     transpose=lambda ct, x, y: [ct / y, None],
+    neutral=number(f=1),
 )
 floor_divide = elementwise(
     "floor_divide", np.floor_divide, "floor_divide(x, y)", dtypes="iuf", jvp=(flat, flat)
@@ -83,11 +98,27 @@ negative = elementwise(
     dtypes="iufc",
     jvp=lambda t, out, x: -t,
     transpose=lambda ct, x: [-ct],
+    exact=True,
+    involution=True,
 )
 absolute = elementwise(
-    "absolute", np.absolute, "absolute(x)", b="x", u="x", result="real", jvp=d.absolute
+    "absolute",
+    np.absolute,
+    "absolute(x)",
+    b="x",
+    u="x",
+    result="real",
+    jvp=d.absolute,
+    exact=True,
 )
-sign = elementwise("sign", np.sign, "sign(x)", dtypes="iufc", jvp=d.sign)
+sign = elementwise(
+    "sign",
+    np.sign,
+    "sign(x)",
+    dtypes="iufc",
+    jvp=d.sign,
+    exact=True,
+)
 square = elementwise(
     "square",
     np.square,
@@ -107,21 +138,27 @@ reciprocal = elementwise(
     dtypes="iufc",
     jvp=lambda t, out, x: t * -np.square(out),
 )
-maximum = elementwise(
+maximum = combining(
     "maximum",
     np.maximum,
     "maximum(x, y)",
     b="x | y",
     jvp=(d.chosen_where(np.greater), d.chosen_where(np.less)),
+    exact=True,
+    neutral=lowest,
+    chooses=1,
 )
-minimum = elementwise(
+minimum = combining(
     "minimum",
     np.minimum,
     "minimum(x, y)",
     b="x & y",
     jvp=(d.chosen_where(np.less), d.chosen_where(np.greater)),
+    exact=True,
+    neutral=highest,
+    chooses=-1,
 )
-fmax = elementwise(
+fmax = combining(
     "fmax",
     np.fmax,
     "fmax(x, y)",
@@ -129,8 +166,9 @@ fmax = elementwise(
     u="maximum(x, y)",
     b="x | y",
     jvp=d.chosen_unless_nan(np.greater),
+    exact=True,
 )
-fmin = elementwise(
+fmin = combining(
     "fmin",
     np.fmin,
     "fmin(x, y)",
@@ -138,17 +176,23 @@ fmin = elementwise(
     u="minimum(x, y)",
     b="x & y",
     jvp=d.chosen_unless_nan(np.less),
+    exact=True,
 )
-gcd = elementwise("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
-lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu")
+gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
+lcm = combining("lcm", np.lcm, "lcm(x, y)", dtypes="iu")
 
 # -------------------------------------------------------------------------- rounding and parts
-floor = elementwise("floor", np.floor, "floor(x)", dtypes="f", jvp=flat)
-ceil = elementwise("ceil", np.ceil, "ceil(x)", dtypes="f", jvp=flat)
-trunc = elementwise("trunc", np.trunc, "trunc(x)", dtypes="f", jvp=flat)
-rint = elementwise("rint", np.rint, "rint(x)", dtypes="fc", jvp=flat)
+floor = rounding("floor", np.floor)
+ceil = rounding("ceil", np.ceil)
+trunc = rounding("trunc", np.trunc)
+rint = rounding("rint", np.rint, dtypes="fc")
 copysign = elementwise(
-    "copysign", np.copysign, "copysign(x, y)", dtypes="f", jvp=(d.copysign, flat)
+    "copysign",
+    np.copysign,
+    "copysign(x, y)",
+    dtypes="f",
+    jvp=(d.copysign, flat),
+    exact=True,
 )
 nextafter = elementwise(
     "nextafter",
@@ -156,8 +200,16 @@ nextafter = elementwise(
     "nextafter(x, y)",
     dtypes="f",
     jvp=NoRule("numpy.nextafter steps from one floating-point number to the next: no derivative"),
+    own_format=True,
 )
-spacing = elementwise("spacing", np.spacing, "spacing(x)", dtypes="f", jvp=flat)
+spacing = elementwise(
+    "spacing",
+    np.spacing,
+    "spacing(x)",
+    dtypes="f",
+    jvp=flat,
+    own_format=True,
+)
 heaviside = elementwise(
     "heaviside",
     np.heaviside,
@@ -180,6 +232,7 @@ mantissa = elementwise(
     "frexp_mantissa(x)",
     dtypes="f",
     jvp=lambda t, out, x: apply("ldexp", t, -apply("exponent", x)),
+    exact=True,
 )
 exponent = elementwise(
     "exponent",
@@ -196,6 +249,8 @@ conjugate = elementwise(
     dtypes="iufc",
     jvp=lambda t, out, x: np.conjugate(t),
     transpose=lambda ct, x: [np.conjugate(ct)],
+    own_format=True,
+    involution=True,
 )
 real = elementwise(
     "real",
@@ -241,120 +296,14 @@ make_complex = register(
     )
 )
 
-# ------------------------------------------------------------------------ elementary functions
-sqrt = elementwise(
-    "sqrt",
-    np.sqrt,
-    "sqrt(x)",
-    dtypes="fc",
-    transcendental=True,
-    domain=(0, 1e6),
-    jvp=lambda t, out, x: t * (0.5 / out),
-)
-cbrt = transcendental(
-    "cbrt",
-    np.cbrt,
-    dtypes="f",
-    # Not t / (3 out**2): at 0 its own derivative would be inf * 0.
-    jvp=lambda t, out, x: t * (np.square(np.reciprocal(out)) / 3),
-)
-exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * out)
-exp2 = transcendental(
-    "exp2", np.exp2, domain=(-20, 20), jvp=lambda t, out, x: t * (out * math.log(2))
-)
-expm1 = transcendental("expm1", np.expm1, domain=(-20, 20), jvp=lambda t, out, x: t * (out + 1))
-log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x)
-log2 = transcendental(
-    "log2", np.log2, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(2))
-)
-log10 = transcendental(
-    "log10", np.log10, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(10))
-)
-log1p = transcendental("log1p", np.log1p, domain=(-0.99, 1e6), jvp=lambda t, out, x: t / (x + 1))
-logistic = elementwise(
-    "logistic",
-    lambda x: np.reciprocal(1 + np.exp(-x)),
-    "1 / (1 + exp(-x))",
-    dtypes="f",
-    transcendental=True,
-    domain=(-20, 20),
-    jvp=lambda t, out, x: t * (out * (1 - out)),
-)
-sin = transcendental("sin", np.sin, domain=(-20, 20), jvp=lambda t, out, x: t * np.cos(x))
-cos = transcendental("cos", np.cos, domain=(-20, 20), jvp=lambda t, out, x: t * -np.sin(x))
-tan = transcendental(
-    "tan", np.tan, domain=(-1.5, 1.5), jvp=lambda t, out, x: t * (1 + np.square(out))
-)
-arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1), jvp=lambda t, out, x: t / d.circle(x))
-arccos = transcendental("arccos", np.arccos, domain=(-1, 1), jvp=lambda t, out, x: -t / d.circle(x))
-arctan = transcendental("arctan", np.arctan, jvp=lambda t, out, x: t / (1 + np.square(x)))
-sinh = transcendental("sinh", np.sinh, domain=(-20, 20), jvp=lambda t, out, x: t * np.cosh(x))
-cosh = transcendental("cosh", np.cosh, domain=(-20, 20), jvp=lambda t, out, x: t * np.sinh(x))
-tanh = transcendental("tanh", np.tanh, jvp=lambda t, out, x: t * ((1 - out) * (1 + out)))
-arcsinh = transcendental("arcsinh", np.arcsinh, jvp=lambda t, out, x: t / np.sqrt(np.square(x) + 1))
-arccosh = transcendental(
-    "arccosh", np.arccosh, domain=(1, 1e6), jvp=lambda t, out, x: t / d.hyperbola(x)
-)
-arctanh = transcendental(
-    "arctanh", np.arctanh, domain=(-0.99, 0.99), jvp=lambda t, out, x: t / ((1 - x) * (1 + x))
-)
-power = elementwise(
-    "power",
-    np.power,
-    "power(x, y)",
-    dtypes="iufc",
-    transcendental=True,
-    domain=(0.01, 20),
-    jvp=(d.power_base, d.power_exponent),
-)
-arctan2 = transcendental(
-    "arctan2",
-    np.arctan2,
-    dtypes="f",
-    arity=2,
-    jvp=(
-        lambda t, out, x, y: t * (y / (np.square(x) + np.square(y))),
-        lambda t, out, x, y: t * -(x / (np.square(x) + np.square(y))),
-    ),
-)
-hypot = transcendental(
-    "hypot",
-    np.hypot,
-    dtypes="f",
-    arity=2,
-    jvp=(lambda t, out, x, y: d.hypot(t, out, x), lambda t, out, x, y: d.hypot(t, out, y)),
-)
-logaddexp = transcendental(
-    "logaddexp",
-    np.logaddexp,
-    dtypes="f",
-    arity=2,
-    domain=(-20, 20),
-    jvp=(
-        lambda t, out, x, y: t * np.exp(d.not_infinite(x) - d.not_infinite(out)),
-        lambda t, out, x, y: t * np.exp(d.not_infinite(y) - d.not_infinite(out)),
-    ),
-)
-logaddexp2 = transcendental(
-    "logaddexp2",
-    np.logaddexp2,
-    dtypes="f",
-    arity=2,
-    domain=(-20, 20),
-    jvp=(
-        lambda t, out, x, y: t * np.exp2(d.not_infinite(x) - d.not_infinite(out)),
-        lambda t, out, x, y: t * np.exp2(d.not_infinite(y) - d.not_infinite(out)),
-    ),
-)
-
 # --------------------------------------------------------------------- comparisons, predicates
-equal = elementwise("equal", np.equal, "x == y", result="bool")
-not_equal = elementwise("not_equal", np.not_equal, "x != y", result="bool")
-less = elementwise("less", np.less, "x < y", z="less(x, y)", result="bool")
-less_equal = elementwise("less_equal", np.less_equal, "x <= y", z="less_equal(x, y)", result="bool")
-greater = elementwise("greater", np.greater, "x > y", z="less(y, x)", result="bool")
-greater_equal = elementwise(
-    "greater_equal", np.greater_equal, "x >= y", z="less_equal(y, x)", result="bool"
+equal = comparison("equal", np.equal, "x == y", signs=(0,), commutative=True)
+not_equal = comparison("not_equal", np.not_equal, "x != y", signs=(-1, 1), commutative=True)
+less = comparison("less", np.less, "x < y", z="less(x, y)", signs=(-1,))
+less_equal = comparison("less_equal", np.less_equal, "x <= y", z="less_equal(x, y)", signs=(-1, 0))
+greater = comparison("greater", np.greater, "x > y", z="less(y, x)", signs=(1,))
+greater_equal = comparison(
+    "greater_equal", np.greater_equal, "x >= y", z="less_equal(y, x)", signs=(0, 1)
 )
 isnan = elementwise("isnan", np.isnan, "isnan(x)", dtypes="fc", result="bool")
 isinf = elementwise("isinf", np.isinf, "isinf(x)", dtypes="fc", result="bool")
@@ -362,18 +311,74 @@ isfinite = elementwise("isfinite", np.isfinite, "isfinite(x)", dtypes="fc", resu
 signbit = elementwise("signbit", np.signbit, "signbit(x)", dtypes="f", result="bool")
 
 # ------------------------------------------------------------------------------- logic and bits
-logical_and = elementwise(
-    "logical_and", np.logical_and, "x != 0 and y != 0", b="x & y", result="bool"
+logical_and = combining(
+    "logical_and",
+    np.logical_and,
+    "x != 0 and y != 0",
+    b="x & y",
+    result="bool",
+    neutral=number(b=1),
+    absorbing=number(b=0),
+    bitwise="bitwise_and",
 )
-logical_or = elementwise("logical_or", np.logical_or, "x != 0 or y != 0", b="x | y", result="bool")
-logical_xor = elementwise(
-    "logical_xor", np.logical_xor, "(x != 0) != (y != 0)", b="x != y", result="bool"
+logical_or = combining(
+    "logical_or",
+    np.logical_or,
+    "x != 0 or y != 0",
+    b="x | y",
+    result="bool",
+    neutral=number(b=0),
+    absorbing=number(b=1),
+    bitwise="bitwise_or",
 )
-logical_not = elementwise("logical_not", np.logical_not, "x == 0", b="not x", result="bool")
-bitwise_and = elementwise("bitwise_and", np.bitwise_and, "x & y", dtypes="biu")
-bitwise_or = elementwise("bitwise_or", np.bitwise_or, "x | y", dtypes="biu")
-bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, "x ^ y", dtypes="biu")
-invert = elementwise("invert", np.invert, "invert(x)", b="not x", dtypes="biu")
+logical_xor = combining(
+    "logical_xor",
+    np.logical_xor,
+    "(x != 0) != (y != 0)",
+    b="x != y",
+    result="bool",
+    neutral=number(b=0),
+    bitwise="bitwise_xor",
+)
+logical_not = elementwise(
+    "logical_not",
+    np.logical_not,
+    "x == 0",
+    b="not x",
+    result="bool",
+    involution=True,
+)
+bitwise_and = combining(
+    "bitwise_and",
+    np.bitwise_and,
+    "x & y",
+    dtypes="biu",
+    neutral=all_bits,
+    absorbing=number(biu=0),
+)
+bitwise_or = combining(
+    "bitwise_or",
+    np.bitwise_or,
+    "x | y",
+    dtypes="biu",
+    neutral=number(biu=0),
+    absorbing=all_bits,
+)
+bitwise_xor = combining(
+    "bitwise_xor",
+    np.bitwise_xor,
+    "x ^ y",
+    dtypes="biu",
+    neutral=number(biu=0),
+)
+invert = elementwise(
+    "invert",
+    np.invert,
+    "invert(x)",
+    b="not x",
+    dtypes="biu",
+    involution=True,
+)
 left_shift = elementwise("left_shift", np.left_shift, "left_shift(x, y)", dtypes="iu")
 right_shift = elementwise("right_shift", np.right_shift, "right_shift(x, y)", dtypes="iu")
 bitwise_count = elementwise(
@@ -401,6 +406,7 @@ select = register(
         np.where,
         _select_type,
         c={"": "y if x else z"},
+        own_format=True,
         jvp=d.select,
         transpose=d.select_transpose,
         batch=batch_elementwise("select"),
@@ -438,7 +444,13 @@ def _name(x: Any, *, name: str = "") -> Any:
 
 
 copy = elementwise(
-    "copy", np.copy, "x", cost=0, jvp=lambda t, out, x: t, transpose=lambda ct, x: [ct]
+    "copy",
+    np.copy,
+    "x",
+    cost=0,
+    jvp=lambda t, out, x: t,
+    transpose=lambda ct, x: [ct],
+    own_format=True,
 )
 # What a policy of `checkpoint` knows a value by.
 name = register(
@@ -449,12 +461,20 @@ name = register(
         _name_type,
         c={"": "x"},
         cost=0,
+        own_format=True,
         jvp=ByOperand((lambda t, out, x, name="": t,)),
         transpose=lambda ct, x, name="": [ct],
         batch=lambda axis, batched, x, name="": (bind(TABLE["name"], x, name=name), True),
     )
 )
-stop_gradient = elementwise("stop_gradient", np.copy, "x", cost=0, jvp=flat)
+stop_gradient = elementwise(
+    "stop_gradient",
+    np.copy,
+    "x",
+    cost=0,
+    jvp=flat,
+    own_format=True,
+)
 # The value again, but for the passes another one: what is computed from it in order to save memory
 # is not found to be there already.
 optimization_barrier = elementwise(
@@ -464,4 +484,5 @@ optimization_barrier = elementwise(
     cost=0,
     jvp=lambda t, out, x: apply("optimization_barrier", t),
     transpose=lambda ct, x: [apply("optimization_barrier", ct)],
+    own_format=True,
 )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from transpile.ir.dims import Shape
-from transpile.ir.primitive import Axis, NoRule, Primitive, register
-from transpile.ir.types import BOOL, ArrayType, real_dtype
-from transpile.primitives.rules import ByOperand, Rule, batch_elementwise, batch_first, linear
+from transpile.ir.primitive import Axis, Element, NoRule, Primitive, register
+from transpile.ir.types import BOOL, ArrayType, kind_letter, real_dtype
+from transpile.primitives.rules import ByOperand, Rule, batch_elementwise, batch_first, flat, linear
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from transpile.ir.primitive import Facts
 
 
 def common_shape(types: tuple[ArrayType, ...]) -> Shape:
@@ -49,6 +54,37 @@ def first_type(*types: ArrayType) -> ArrayType:
     return ArrayType(common_shape(types), types[0].dtype)
 
 
+def number(**by_kinds: complex) -> Element:
+    """The same number for all dtypes of some kinds: `number(iu=0, f=-0.0)`."""
+
+    def element(dtype: np.dtype[Any]) -> Any:
+        letter = kind_letter(dtype)
+        for kinds, value in by_kinds.items():
+            if letter in kinds:
+                return np.asarray(value, dtype)[()]
+        return None
+
+    return element
+
+
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """The number of a dtype that is below all others; complex ones are ordered by their real part
+    first."""
+    least = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+    return dtype.type(dtype.kind != "b" and least)
+
+
+def highest(dtype: np.dtype[Any]) -> Any:
+    """The number of a dtype that is above all others."""
+    most = np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+    return dtype.type(dtype.kind == "b" or most)
+
+
+def all_bits(dtype: np.dtype[Any]) -> Any:
+    """The bool or integer of which all bits are set."""
+    return np.invert(np.zeros((), dtype))[()] if dtype.kind in "biu" else None
+
+
 _TYPE_RULES = {"same": same_type, "bool": bool_type, "real": real_type, "first": first_type}
 
 
@@ -64,17 +100,22 @@ def elementwise(
     domain: tuple[float, float] | None = None,
     jvp: Rule | tuple[Rule, ...] | None = None,
     transpose: Rule | None = None,
-    **by_kind: str,
+    b: str = "",
+    i: str = "",
+    u: str = "",
+    z: str = "",
+    **facts: Unpack[Facts],
 ) -> Primitive:
     """A row whose result at an index depends on the operands at that index alone.
 
-    `c` is an expression over x, y, z in Python's syntax; `by_kind` gives others for some dtype
-    kinds (`b`, `i`, `u`, `f`, and `z` for complex). A function in it is the helper of that name for
-    the operand's dtype, or the C library's. Unsigned integers narrower than int use the `i` column,
-    where C's promotion to int needs the same care as signed overflow. `jvp` has a rule for each
-    operand, (tangent, result, *operands) -> its share of the result's tangent.
+    `c` is an expression over x, y, z in Python's syntax; `b`, `i`, `u` and `z` are others for
+    bools, signed and unsigned integers, and complex numbers. A function in it is the helper of that
+    name for the operand's dtype, or the C library's. Unsigned integers narrower than int use the
+    `i` column, where C's promotion to int needs the same care as signed overflow. `jvp` has a rule
+    for each operand, (tangent, result, *operands) -> its share of the result's tangent. `facts` are
+    those columns of `Primitive`, where they are unusual.
     """
-    columns = {"c" if kind == "z" else kind: text for kind, text in by_kind.items()}
+    columns = {kind: text for kind, text in zip("biuc", (b, i, u, z), strict=True) if text}
     return register(
         Primitive(
             name,
@@ -90,8 +131,36 @@ def elementwise(
             transpose=transpose,
             batch=batch_elementwise(name),
             domain=domain,
+            **facts,
         )
     )
+
+
+def combining(name: str, numpy: np.ufunc, c: str, **columns: Any) -> Primitive:
+    """An elementwise row of two operands by which many elements become one, in any order."""
+    return elementwise(name, numpy, c, commutative=True, associative=True, **columns)
+
+
+_COMPARISONS: dict[frozenset[int], Primitive] = {}
+
+
+def comparison(
+    name: str, numpy: np.ufunc, c: str, *, signs: tuple[int, ...], **columns: Any
+) -> Primitive:
+    """A comparison of two numbers, which holds where x - y has one of these signs."""
+    row = elementwise(name, numpy, c, result="bool", signs=signs, **columns)
+    _COMPARISONS[frozenset(signs)] = row
+    return row
+
+
+def comparison_of(*signs: int) -> Primitive:
+    """The comparison of x and y that holds where x - y has one of these signs."""
+    return _COMPARISONS[frozenset(signs)]
+
+
+def rounding(name: str, numpy: np.ufunc, *, dtypes: str = "f") -> Primitive:
+    """A whole number next to the operand."""
+    return elementwise(name, numpy, f"{name}(x)", dtypes=dtypes, jvp=flat, exact=True)
 
 
 def _derivative(jvp: Rule | tuple[Rule, ...] | None) -> Rule | None:

@@ -13,7 +13,7 @@ from transpile.ir.dims import product
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE, Linear, Primitive, register
 from transpile.ir.source_info import user_source
-from transpile.ir.types import INT64, ArrayType, computed_dtype, kind_letter
+from transpile.ir.types import INT64, ArrayType, computed_dtype
 from transpile.primitives.kinds import reduction, scan
 from transpile.primitives.rules import Rule, apply, batch_first, reshaped, spread, transposed
 from transpile.util.frozen_records import dataclass
@@ -211,32 +211,15 @@ cumlogsumexp = scan(
 
 
 def identity(combine: str, dtype: np.dtype[Any]) -> Const:
-    """The value that a reduction by the binary primitive `combine` starts from."""
-    if combine in ("maximum", "minimum"):
-        lowest = combine == "maximum"
-        if dtype.kind == "b":
-            return Const(np.bool_(not lowest))
-        if dtype.kind in "iu":
-            info = np.iinfo(dtype)
-            return Const(np.array(info.min if lowest else info.max, dtype))
-        return Const(np.array(-np.inf if lowest else np.inf, dtype))
-    if combine == "bitwise_and":
-        return Const(np.invert(np.zeros((), dtype)))
-    value = {
-        "add": 0,
-        "multiply": 1,
-        "logical_and": True,
-        "logical_or": False,
-        "logaddexp": -np.inf,
-        "bitwise_or": 0,
-        "bitwise_xor": 0,
-    }[combine]
-    return Const(np.array(value, dtype))
+    """The value that a reduction by the binary primitive `combine` starts from: NumPy's identity,
+    where it has one. A sum starts from 0.0, which changes -0.0."""
+    row = TABLE[combine]
+    start = row.neutral(dtype) if row.ufunc.identity is None else row.ufunc.identity
+    return Const(np.asarray(start).astype(dtype))
 
 
 def scan_start(combine: str, dtype: np.dtype[Any]) -> Const:
     """The value that a scan starts from: what it does not change is the first element, and a sum
     that starts at 0.0 would make 0.0 of -0.0."""
-    start = identity(combine, dtype)
-    is_sum = combine == "add" and kind_letter(dtype) in "fc"
-    return Const(np.negative(start.value)) if is_sum else start
+    start = TABLE[combine].neutral(dtype)
+    return identity(combine, dtype) if start is None else Const(start)

@@ -44,6 +44,7 @@ sort = register(
         "sort",
         lambda x, *, axis: np.sort(_ordered(x), axis, kind="stable").astype(x.dtype),
         lambda x, *, axis: x.strong,
+        exact=True,
         jvp=_sort_jvp,
         batch=batch_first("sort", lambda _, *, axis: {"axis": axis + 1}),
     )

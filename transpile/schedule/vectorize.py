@@ -28,7 +28,6 @@ from transpile.ir.loop_rewrite import loads, map_bodies, parts, walk, with_bodie
 from transpile.options import Options
 from transpile.util.frozen_records import replace
 
-_EXACT = ("maximum", "minimum", "logical_or", "logical_and")
 # Shorter loops are unrolled by the compiler.
 SHORTEST = 4
 # Copies that stride through memory are put together number by number in shorter loops than this,
@@ -70,7 +69,8 @@ def _may_change_order(loop: For) -> bool:
         or (
             isinstance(s, Update)
             and isinstance(s.target, Ref)
-            and (s.op in _EXACT or (s.op in ("add", "multiply") and s.target.dtype.kind in "iu"))
+            and s.primitive is not None
+            and s.primitive.may_reorder(s.target.dtype)
         )
         for s in loop.body
     )

@@ -30,6 +30,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import weaken
 from transpile.primitives import bits
 from transpile.primitives import elementwise as rows
+from transpile.primitives.elementary import rows as elementary
 from transpile.trace.trace import bind
 
 Unary = Callable[[Array], Any]
@@ -113,8 +114,8 @@ def _reciprocal(x: Any) -> Any:
 def _exp2(x: Any) -> Any:
     if x.type.dtype.kind == "c":
         factor = np.asarray(np.log(2.0), x.type.dtype)
-        return bind(rows.exp, bind(rows.multiply, x, factor))
-    return bind(rows.exp2, x)
+        return bind(elementary.exp, bind(rows.multiply, x, factor))
+    return bind(elementary.exp2, x)
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
@@ -124,29 +125,29 @@ def _parts(x: Any) -> tuple[Any, Any]:
 def _expm1(x: Any) -> Any:
     """Of x + iy: expm1(x) cos y - 2 sin(y / 2)**2 + i exp(x) sin(y)."""
     if x.type.dtype.kind != "c":
-        return bind(rows.expm1, x)
+        return bind(elementary.expm1, x)
     re, im = _parts(x)
-    half = bind(rows.square, bind(rows.sin, im * 0.5))
+    half = bind(rows.square, bind(elementary.sin, im * 0.5))
     return bind(rows.make_complex, np.expm1(re) * np.cos(im) - 2 * half, np.exp(re) * np.sin(im))
 
 
 def _log1p(x: Any) -> Any:
     """Of x + iy: log1p(x (2 + x) + y**2) / 2 + i atan2(y, 1 + x)."""
     if x.type.dtype.kind != "c":
-        return bind(rows.log1p, x)
+        return bind(elementary.log1p, x)
     re, im = _parts(x)
-    size = bind(rows.log1p, re * (2 + re) + im * im) * 0.5
+    size = bind(elementary.log1p, re * (2 + re) + im * im) * 0.5
     return bind(rows.make_complex, size, np.arctan2(im, 1 + re))
 
 
 def _logistic(x: Any) -> Any:
     if x.type.dtype.kind == "c":
-        return bind(rows.reciprocal, bind(rows.exp, bind(rows.negative, x)) + 1)
-    return bind(rows.logistic, x)
+        return bind(rows.reciprocal, bind(elementary.exp, bind(rows.negative, x)) + 1)
+    return bind(elementary.logistic, x)
 
 
 def _rsqrt(x: Any) -> Any:
-    return bind(rows.reciprocal, bind(rows.sqrt, x))
+    return bind(rows.reciprocal, bind(elementary.sqrt, x))
 
 
 def signed(dtype: DType) -> DType:
@@ -172,27 +173,27 @@ sign = _unary("sign", rows.sign, NUMBERS, "-1, 0 or 1; of complex numbers x / |x
 floor = _unary("floor", rows.floor, "f", "The largest whole number that is not above x.")
 ceil = _unary("ceil", rows.ceil, "f", "The smallest whole number that is not below x.")
 is_finite = _unary("is_finite", rows.isfinite, "f", "Where x is neither infinite nor NaN.")
-exp = _elementary("exp", rows.exp, INEXACT, "e to the power x.")
+exp = _elementary("exp", elementary.exp, INEXACT, "e to the power x.")
 exp2 = _elementary("exp2", _exp2, INEXACT, "2 to the power x.")
 expm1 = _elementary("expm1", _expm1, INEXACT, "exp(x) - 1, exact near 0.")
-log = _elementary("log", rows.log, INEXACT, "The natural logarithm.")
+log = _elementary("log", elementary.log, INEXACT, "The natural logarithm.")
 log1p = _elementary("log1p", _log1p, INEXACT, "log(1 + x), exact near 0.")
-tanh = _elementary("tanh", rows.tanh, INEXACT, "The hyperbolic tangent.")
+tanh = _elementary("tanh", elementary.tanh, INEXACT, "The hyperbolic tangent.")
 logistic = _elementary("logistic", _logistic, INEXACT, "1 / (1 + exp(-x)).")
-sin = _elementary("sin", rows.sin, INEXACT, "The sine.")
-cos = _elementary("cos", rows.cos, INEXACT, "The cosine.")
-tan = _elementary("tan", rows.tan, INEXACT, "The tangent.")
-sqrt = _elementary("sqrt", rows.sqrt, INEXACT, "The square root.")
+sin = _elementary("sin", elementary.sin, INEXACT, "The sine.")
+cos = _elementary("cos", elementary.cos, INEXACT, "The cosine.")
+tan = _elementary("tan", elementary.tan, INEXACT, "The tangent.")
+sqrt = _elementary("sqrt", elementary.sqrt, INEXACT, "The square root.")
 rsqrt = _elementary("rsqrt", _rsqrt, INEXACT, "1 / sqrt(x).")
-cbrt = _elementary("cbrt", rows.cbrt, "f", "The cube root.")
-asin = _unary("asin", rows.arcsin, INEXACT, "The inverse sine.")
-acos = _unary("acos", rows.arccos, INEXACT, "The inverse cosine.")
-atan = _unary("atan", rows.arctan, INEXACT, "The inverse tangent.")
-sinh = _unary("sinh", rows.sinh, INEXACT, "The hyperbolic sine.")
-cosh = _unary("cosh", rows.cosh, INEXACT, "The hyperbolic cosine.")
-asinh = _unary("asinh", rows.arcsinh, INEXACT, "The inverse hyperbolic sine.")
-acosh = _unary("acosh", rows.arccosh, INEXACT, "The inverse hyperbolic cosine.")
-atanh = _unary("atanh", rows.arctanh, INEXACT, "The inverse hyperbolic tangent.")
+cbrt = _elementary("cbrt", elementary.cbrt, "f", "The cube root.")
+asin = _unary("asin", elementary.arcsin, INEXACT, "The inverse sine.")
+acos = _unary("acos", elementary.arccos, INEXACT, "The inverse cosine.")
+atan = _unary("atan", elementary.arctan, INEXACT, "The inverse tangent.")
+sinh = _unary("sinh", elementary.sinh, INEXACT, "The hyperbolic sine.")
+cosh = _unary("cosh", elementary.cosh, INEXACT, "The hyperbolic cosine.")
+asinh = _unary("asinh", elementary.arcsinh, INEXACT, "The inverse hyperbolic sine.")
+acosh = _unary("acosh", elementary.arccosh, INEXACT, "The inverse hyperbolic cosine.")
+atanh = _unary("atanh", elementary.arctanh, INEXACT, "The inverse hyperbolic tangent.")
 square = _unary("square", rows.square, NUMBERS, "`x * x`.")
 reciprocal = _unary("reciprocal", _reciprocal, INEXACT, "`1 / x`.")
 real = _unary("real", rows.real, "c", "The real part.")
@@ -239,11 +240,11 @@ def _remainder(x: Any, y: Any) -> Any:
 def _atan2(x: Any, y: Any) -> Any:
     """Of complex numbers -i log((y + i x) / sqrt(x**2 + y**2))."""
     if x.type.dtype.kind != "c":
-        return bind(rows.arctan2, x, y)
+        return bind(elementary.arctan2, x, y)
     unit = np.asarray(1j, x.type.dtype)
-    size = bind(rows.sqrt, bind(rows.add, bind(rows.square, x), bind(rows.square, y)))
+    size = bind(elementary.sqrt, bind(rows.add, bind(rows.square, x), bind(rows.square, y)))
     turned = bind(rows.add, y, bind(rows.multiply, x, unit))
-    return bind(rows.multiply, bind(rows.log, bind(rows.divide, turned, size)), -unit)
+    return bind(rows.multiply, bind(elementary.log, bind(rows.divide, turned, size)), -unit)
 
 
 def _shift_right_arithmetic(x: Any, y: Any) -> Any:
@@ -394,7 +395,9 @@ def _pow(x: Array, y: Array) -> Any:
         dtype = dtype_of(base)
     else:
         dtype = _power_dtype(base, exponent)
-    return _weak_like(bind(rows.power, *aligned("pow", [base, exponent], dtype)), base, exponent)
+    return _weak_like(
+        bind(elementary.power, *aligned("pow", [base, exponent], dtype)), base, exponent
+    )
 
 
 def _power_dtype(base: Any, exponent: Any) -> DType:

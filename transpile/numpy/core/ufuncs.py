@@ -35,6 +35,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import elementwise as rows
+from transpile.primitives.elementary import rows as elementary
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
 from transpile.util.lazy_registry import Table
@@ -324,9 +325,9 @@ def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
         if kind_letter(loop[0]) == "f" and value == 0:
             return fill(1, shape, loop[0])
         if kind_letter(loop[0]) == "f" and value in (0.5, -1):
-            row = rows.sqrt if value == 0.5 else rows.reciprocal
+            row = elementary.sqrt if value == 0.5 else rows.reciprocal
             return bind(row, fit(base, shape, loop[0]))
-    return apply(rows.power, operands, loop[:2])
+    return apply(elementary.power, operands, loop[:2])
 
 
 def _power_operator(base: Any, exponent: Any) -> Any:

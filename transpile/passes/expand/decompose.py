@@ -12,6 +12,7 @@ from transpile.ir.types import INT64
 from transpile.passes.expand.convolutions import simpler_convolution
 from transpile.passes.expand.windows import without_windows
 from transpile.primitives import axes, elementwise, reductions
+from transpile.primitives.elementary import rows as elementary
 
 # Products of up to three factors stay within 2 ulp of the exact power.
 LARGEST_EXPANDED_POWER = 4
@@ -27,7 +28,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         return [_position(builder, equation)]
     if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "c":
         return [_complex_sum(builder, equation)]
-    if equation.primitive is elementwise.power:
+    if equation.primitive is elementary.power:
         return _power(builder, equation)
     return without_windows(builder, equation) or simpler_convolution(builder, equation)
 

@@ -20,11 +20,10 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import loads, map_expr, map_statement, subexpressions, walk, written
 from transpile.ir.types import BOOL
+from transpile.schedule.blocking.fixpoint import follow_all, is_negation
 from transpile.util.frozen_records import dataclass, replace
 
 Body = tuple[Statement, ...]
-_AND = ("logical_and", "bitwise_and")
-_NOT = ("logical_not", "invert")
 
 
 @dataclass(frozen=True)
@@ -181,8 +180,8 @@ def _going_on(loop: While) -> tuple[bool, Expr | None]:
     match parts[0]:
         case Ref() if update.op == "logical_or" and not start.value.value:
             return True, value
-        case Apply(op=op, args=(Ref(),)) if (
-            op in _NOT and update.op == "logical_and" and start.value.value
+        case Apply(args=(Ref(),)) as asked if (
+            is_negation(asked) and update.op == "logical_and" and start.value.value
         ):
             return True, Apply("logical_not", (value,), BOOL)
         case _:
@@ -194,12 +193,11 @@ def _name(update: Update) -> str:
 
 
 def _conjuncts(condition: Expr) -> Iterator[Expr]:
-    match condition:
-        case Apply(op=op, args=args) if op in _AND and all(a.dtype == BOOL for a in args):
-            for arg in args:
-                yield from _conjuncts(arg)
-        case _:
-            yield condition
+    if follow_all(condition, True):
+        for arg in condition.args:
+            yield from _conjuncts(arg)
+    else:
+        yield condition
 
 
 def _asks(expr: Expr, name: str) -> bool:

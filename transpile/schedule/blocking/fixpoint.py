@@ -7,6 +7,7 @@ that has come to rest is the same however often its part is gone over again.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import numpy as np
 
@@ -16,9 +17,6 @@ from transpile.ir.types import BOOL
 
 # Larger expressions than this are given up.
 LARGEST = 400
-_AND = ("logical_and", "bitwise_and")
-_OR = ("logical_or", "bitwise_or")
-_NOT = ("logical_not", "invert")
 
 Facts = dict[Expr, Expr]
 
@@ -67,19 +65,28 @@ def _size(expr: Expr) -> int:
 def _facts(condition: Expr, holds: bool) -> Facts:
     """What is known where a condition holds, or does not."""
     facts: Facts = {condition: Literal(np.bool_(holds), BOOL)}
-    match condition:
-        case Apply(op=op, args=(arg,)) if op in _NOT and arg.dtype == BOOL:
-            facts |= _facts(arg, not holds)
-        case Apply(op=op, args=args) if op in (_AND if holds else _OR) and _are_bools(args):
-            for arg in args:
-                facts |= _facts(arg, holds)
-        case _:
-            pass
+    if is_negation(condition):
+        facts |= _facts(condition.args[0], not holds)
+    elif follow_all(condition, holds):
+        for arg in condition.args:
+            facts |= _facts(arg, holds)
     return facts
 
 
-def _are_bools(args: tuple[Expr, ...]) -> bool:
-    return all(a.dtype == BOOL for a in args)
+def is_negation(condition: Expr) -> TypeGuard[Apply]:
+    """Tell whether a condition is that another one does not hold."""
+    if not isinstance(condition, Apply) or condition.dtype != BOOL:
+        return False
+    return condition.primitive.involution and condition.args[0].dtype == BOOL
+
+
+def follow_all(condition: Expr, holds: bool) -> TypeGuard[Apply]:
+    """Tell whether a condition is made of others that all hold where it holds (or all fail where it
+    fails): if one of them did not, that would decide it."""
+    if not isinstance(condition, Apply) or any(a.dtype != BOOL for a in condition.args):
+        return False
+    decisive = condition.primitive.absorbing(BOOL)
+    return decisive is not None and bool(decisive) != holds
 
 
 def _known(expr: Expr, values: dict[Expr, Expr], facts: Facts) -> Expr:
@@ -99,31 +106,26 @@ def _simplified(expr: Apply) -> Expr:
             return x if chosen else y
         case Apply(op="select", args=(_, x, y)) if x == y:
             return x
-        case Apply(op=op, args=(Literal(value=value),), dtype=dtype) if (
-            op in _NOT and dtype == BOOL
-        ):
+        case Apply(args=(Literal(value=value),)) if is_negation(expr):
             return Literal(np.bool_(not value), BOOL)
         case Apply(op="convert_element_type", args=(Literal(value=value),), dtype=dtype):
             if value in (0, 1) and dtype.kind in "biu":
                 return Literal(dtype.type(value), dtype)
-        case Apply(args=(x, y), op=op):
-            return _of_two(expr, op, x, y)
+        case Apply(args=(x, y)) if x.dtype == y.dtype == expr.dtype and expr.dtype.kind in "biu":
+            return _of_two(expr, x, y)
         case _:
             pass
     return expr
 
 
-def _of_two(expr: Apply, op: str, x: Expr, y: Expr) -> Expr:
-    is_bool, is_whole = expr.dtype == BOOL, expr.dtype.kind in "iu"
-    for known, other in ((x, y), (y, x)):
-        if not isinstance(known, Literal):
-            continue
-        if is_bool and other.dtype == known.dtype == BOOL and op in (*_AND, *_OR):
-            return known if bool(known.value) == (op in _OR) else other
-        if is_whole and op in ("add", "bitwise_or", "bitwise_xor") and known.value == 0:
-            return other
-        if is_whole and op == "multiply" and known.value in (0, 1):
-            return other if known.value else known
-    if is_whole and op == "subtract" and isinstance(y, Literal) and y.value == 0:
+def _of_two(expr: Apply, x: Expr, y: Expr) -> Expr:
+    row, dtype = expr.primitive, expr.dtype
+    neutral, absorbing = (
+        None if number is None else Literal(number, dtype)
+        for number in (row.neutral(dtype), row.absorbing(dtype))
+    )
+    if absorbing in (x, y):
+        return Literal(row.absorbing(dtype), dtype)
+    if y == neutral:
         return x
-    return expr
+    return y if x == neutral and row.commutative else expr

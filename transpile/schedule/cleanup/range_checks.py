@@ -15,10 +15,8 @@ from transpile.ir.loop_ir import Apply, Declare, Expr, If, IndexValue, Program, 
 from transpile.ir.loop_rewrite import map_statement, with_bodies
 from transpile.ir.types import BOOL
 from transpile.options import Options
+from transpile.primitives.kinds import comparison_of
 from transpile.util.frozen_records import dataclass, replace, same
-
-# What is asked of a place instead of a choice between it and its bound.
-_QUESTIONS = {"maximum": "greater_equal", "minimum": "less_equal"}
 
 
 def in_range(program: Program, options: Options) -> Program:
@@ -73,9 +71,10 @@ def _asked(subscript: Declare) -> _Asked | None:
     if subscript.symbol is None:
         return None
     value, questions = subscript.value, []
-    while isinstance(value, Apply) and value.op in _QUESTIONS:
+    while isinstance(value, Apply) and value.primitive.chooses:
         inner, bound = value.args
-        questions.append(Apply(_QUESTIONS[value.op], (_innermost(inner), bound), BOOL))
+        is_chosen = comparison_of(value.primitive.chooses, 0)
+        questions.append(Apply(is_chosen.name, (_innermost(inner), bound), BOOL))
         value = inner
     if not isinstance(value, Ref) or not questions:
         return None
@@ -85,7 +84,7 @@ def _asked(subscript: Declare) -> _Asked | None:
 
 
 def _innermost(value: Expr) -> Expr:
-    while isinstance(value, Apply) and value.op in _QUESTIONS:
+    while isinstance(value, Apply) and value.primitive.chooses:
         value = value.args[0]
     return value
 

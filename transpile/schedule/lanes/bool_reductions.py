@@ -29,6 +29,7 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import map_bodies, names_in, subexpressions, with_bodies
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
@@ -38,8 +39,6 @@ from transpile.util.frozen_records import replace
 LONGEST = 512
 SHORTEST = 8
 
-# What collects the flags, and what it begins with.
-_COLLECTING = {"logical_or": ("bitwise_or", 0), "logical_and": ("bitwise_and", 1)}
 _FLAGS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: INT64}  # by their size
 
 
@@ -67,8 +66,8 @@ def _flag_of(loop: For) -> np.dtype[Any] | None:
         match statement:
             case Declare(constant=True, symbol=None):
                 pass
-            case Update(target=Ref(dtype=dtype) as target, op=op) if (
-                dtype == BOOL and op in _COLLECTING
+            case Update(target=Ref(dtype=dtype) as target) if dtype == BOOL and _collects(
+                statement
             ):
                 targets.append(target)
             case _:
@@ -78,6 +77,10 @@ def _flag_of(loop: For) -> np.dtype[Any] | None:
     if not names or len(names) < len(targets) or not names.isdisjoint(own):
         return None
     return _FLAGS.get(_width(loop, names))
+
+
+def _collects(update: Update) -> bool:
+    return update.primitive is not None and update.primitive.bitwise != ""
 
 
 def _width(loop: For, collected: set[str]) -> int:
@@ -114,7 +117,8 @@ def _flagged(loop: For, dtype: np.dtype[Any], names: Names) -> Iterator[Statemen
         if not isinstance(statement, Update):
             body.append(statement)
             continue
-        op, start = _COLLECTING[statement.op]
+        row = TABLE[statement.op]
+        op, start = row.bitwise, int(row.neutral(BOOL))
         flag = Ref(names.new("some" if start == 0 else "every"), dtype)
         yield Declare(flag.name, Literal(dtype.type(start), dtype), constant=False)
         noted = Apply("convert_element_type", (statement.value,), dtype)

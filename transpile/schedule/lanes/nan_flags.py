@@ -31,8 +31,10 @@ from transpile.ir.loop_ir import (
     Update,
 )
 from transpile.ir.loop_rewrite import accesses, map_bodies, names_in, with_bodies
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64
 from transpile.options import Options
+from transpile.primitives.kinds import comparison_of
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
@@ -42,7 +44,6 @@ SHORTEST = 256
 SHORTEST_OF_BOTH = 64
 FEWEST_ROWS = 16
 
-_COMPARISONS = {"maximum": "greater", "minimum": "less"}
 # A flag of the width of the numbers: vectors of both have as many lanes.
 _FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: np.dtype(np.int32), FLOAT64: INT64}
 
@@ -73,7 +74,7 @@ def _extremes(loop: For) -> dict[str, Update]:
     """The updates of a long loop's accumulators of this kind."""
     if not loop.simd or loop.parallel or trips(loop) < min(SHORTEST, SHORTEST_OF_BOTH):
         return {}
-    wanted = {name for op, name in loop.reductions if op in _COMPARISONS}
+    wanted = {name for op, name in loop.reductions if TABLE[op].chooses}
     found = {
         s.target.name: s
         for s in loop.body
@@ -121,7 +122,8 @@ def _flagged(loop: For, found: dict[str, Update], names: Names) -> Iterator[Stat
 
 def _closer(update: Update, value: Expr) -> Expr:
     """What is closer to the extreme, the value or what was found before; not a NaN."""
-    closer = Apply(_COMPARISONS[update.op], (value, update.target), BOOL)
+    is_closer = comparison_of(TABLE[update.op].chooses)
+    closer = Apply(is_closer.name, (value, update.target), BOOL)
     return Apply("select", (closer, value, update.target), value.dtype)
 
 
@@ -156,7 +158,9 @@ def _of_columns(rows: Statement, strip: For, own: dict[str, Buffer]) -> list[Upd
     found = []
     used = [name for s in strip.body for name, _ in accesses(s)]
     for s in strip.body:
-        if isinstance(s, Update) and isinstance(s.target, Load) and s.op in _COMPARISONS:
+        if not isinstance(s, Update) or s.primitive is None or not s.primitive.chooses:
+            continue
+        if isinstance(s.target, Load):
             symbols = {symbol for i in s.target.index for symbol in symbols_of(i)}
             is_plain = s.target.dtype in _FLAGS and s.value.dtype == s.target.dtype
             is_own = s.target.buffer in own and used.count(s.target.buffer) == 1

@@ -12,9 +12,6 @@ to one more at the end of the table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-import numpy as np
 
 from transpile.analysis.cost_model import work
 from transpile.errors import InternalError
@@ -49,7 +46,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.ir.types import INT64
 from transpile.options import Options
-from transpile.primitives.reductions import identity
+from transpile.primitives.reductions import scan_start
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
@@ -63,8 +60,6 @@ FEWEST = 1 << 16
 LEAST_WORK = 20
 # How many places are computed at a time.
 BLOCK = 1024
-
-_COMBINING = ("add", "multiply", "minimum", "maximum")
 
 
 def scatters(program: Program, options: Options) -> Program:
@@ -106,7 +101,9 @@ def _updates(statement: Statement) -> _Found | None:
     if not all(isinstance(s, Declare) for s in prepared) or not isinstance(last, Update):
         return None
     target = last.target
-    if last.op not in _COMBINING or not isinstance(target, Load) or target.dtype.kind not in "fiu":
+    if not isinstance(target, Load) or target.dtype.kind not in "fiu":
+        return None
+    if last.primitive is None or not last.primitive.may_combine(target.dtype):
         return None
     if not any(s.extent is not None and s != statement.symbol for s in _symbols(target.index)):
         return None
@@ -158,7 +155,7 @@ class _Tables:
         names = self.names.inner()
         part = Symbol(names.new("part"), 0, parts)
         place = Symbol(names.new("at"), 0, extent)
-        start = Literal(_start(found.update.op, dtype), dtype)
+        start = Literal(scan_start(found.update.op, dtype).value[()], dtype)
         cleared = Store(table.name, (Dim.of(part), Dim.of(place)), start)
         if _takes_lanes(found):
             block = Symbol(names.new("block"), 0, -(-found.count // BLOCK))
@@ -187,13 +184,6 @@ def number_of_parts(updates: int, size: Index) -> int:
     if not isinstance(size, int) or size == 0 or updates < FEWEST:
         return 0
     return min(PARTS, updates // (UPDATES_OF_AN_ELEMENT * size))
-
-
-def _start(op: str, dtype: np.dtype[Any]) -> Any:
-    """What a table begins with, which changes no number: for sums -0.0."""
-    if op == "add" and dtype.kind == "f":
-        return np.array(-0.0, dtype)[()]
-    return identity(op, dtype).value[()]
 
 
 def _takes_lanes(found: _Found) -> bool:

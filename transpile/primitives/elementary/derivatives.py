@@ -1,0 +1,54 @@
+"""Derivatives of elementary functions that take more than one line.
+
+A rule is (tangent, result, *operands) -> its operand's share of the result's tangent. Where the
+derivative does not exist, or is not finite, the numbers are JAX's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.primitives.derivatives import nonzero
+from transpile.primitives.rules import is_scalar_constant
+
+
+def not_infinite(x: Any) -> Any:
+    """The value, or 0 where it is +inf: the difference of two of them is a number."""
+    return np.where(np.equal(x, np.inf), 0, x)
+
+
+def hypot(t: Any, out: Any, x: Any) -> Any:
+    """x / out; 1/2 at the origin and 0 at infinity."""
+    special = np.logical_or(np.equal(out, 0), np.equal(out, np.inf))
+    numerator = np.where(np.equal(out, 0), 0.5, np.where(np.equal(out, np.inf), 0.0, x))
+    return t * (numerator / np.where(special, 1.0, out))
+
+
+def circle(x: Any) -> Any:
+    """sqrt(1 - x**2), exact to rounding near -1 and 1, too."""
+    return np.sqrt((1 - x) * (1 + x))
+
+
+def hyperbola(x: Any) -> Any:
+    """sqrt(x**2 - 1); for complex numbers the branch that belongs to arccosh."""
+    if x.dtype.kind == "c":
+        return np.sqrt(x - 1) * np.sqrt(x + 1)
+    return np.sqrt((x - 1) * (x + 1))
+
+
+def power_base(t: Any, out: Any, x: Any, y: Any) -> Any:
+    """y x**(y - 1). Where y is known to be 0 the power is flat, at 0 and NaN, too."""
+    if is_scalar_constant(y):
+        exponent = y.item().real if y.imag == 0 else y.item()
+        if exponent == 0:
+            return None
+        return t if exponent == 1 else t * (exponent * x ** (exponent - 1))
+    below = np.where(y == 0, 1, y - 1) if isinstance(y, np.ndarray) else y - 1
+    return t * (y * np.power(x, below))
+
+
+def power_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
+    """log(x) x**y, and 0 where x is 0."""
+    return t * (np.log(nonzero(x)) * out)

@@ -1,0 +1,119 @@
+"""Elementary functions: roots, exponentials, logarithms, powers, trigonometric and hyperbolic
+functions.
+
+Derivatives that need more than a line stand in `derivatives.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from transpile.primitives.elementary import derivatives as d
+from transpile.primitives.kinds import elementwise, transcendental
+
+sqrt = elementwise(
+    "sqrt",
+    np.sqrt,
+    "sqrt(x)",
+    dtypes="fc",
+    transcendental=True,
+    domain=(0, 1e6),
+    jvp=lambda t, out, x: t * (0.5 / out),
+)
+cbrt = transcendental(
+    "cbrt",
+    np.cbrt,
+    dtypes="f",
+    # Not t / (3 out**2): at 0 its own derivative would be inf * 0.
+    jvp=lambda t, out, x: t * (np.square(np.reciprocal(out)) / 3),
+)
+exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * out)
+exp2 = transcendental(
+    "exp2", np.exp2, domain=(-20, 20), jvp=lambda t, out, x: t * (out * math.log(2))
+)
+expm1 = transcendental("expm1", np.expm1, domain=(-20, 20), jvp=lambda t, out, x: t * (out + 1))
+log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x)
+log2 = transcendental(
+    "log2", np.log2, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(2))
+)
+log10 = transcendental(
+    "log10", np.log10, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / (x * math.log(10))
+)
+log1p = transcendental("log1p", np.log1p, domain=(-0.99, 1e6), jvp=lambda t, out, x: t / (x + 1))
+logistic = elementwise(
+    "logistic",
+    lambda x: np.reciprocal(1 + np.exp(-x)),
+    "1 / (1 + exp(-x))",
+    dtypes="f",
+    transcendental=True,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * (out * (1 - out)),
+)
+sin = transcendental("sin", np.sin, domain=(-20, 20), jvp=lambda t, out, x: t * np.cos(x))
+cos = transcendental("cos", np.cos, domain=(-20, 20), jvp=lambda t, out, x: t * -np.sin(x))
+tan = transcendental(
+    "tan", np.tan, domain=(-1.5, 1.5), jvp=lambda t, out, x: t * (1 + np.square(out))
+)
+arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1), jvp=lambda t, out, x: t / d.circle(x))
+arccos = transcendental("arccos", np.arccos, domain=(-1, 1), jvp=lambda t, out, x: -t / d.circle(x))
+arctan = transcendental("arctan", np.arctan, jvp=lambda t, out, x: t / (1 + np.square(x)))
+sinh = transcendental("sinh", np.sinh, domain=(-20, 20), jvp=lambda t, out, x: t * np.cosh(x))
+cosh = transcendental("cosh", np.cosh, domain=(-20, 20), jvp=lambda t, out, x: t * np.sinh(x))
+tanh = transcendental("tanh", np.tanh, jvp=lambda t, out, x: t * ((1 - out) * (1 + out)))
+arcsinh = transcendental("arcsinh", np.arcsinh, jvp=lambda t, out, x: t / np.sqrt(np.square(x) + 1))
+arccosh = transcendental(
+    "arccosh", np.arccosh, domain=(1, 1e6), jvp=lambda t, out, x: t / d.hyperbola(x)
+)
+arctanh = transcendental(
+    "arctanh", np.arctanh, domain=(-0.99, 0.99), jvp=lambda t, out, x: t / ((1 - x) * (1 + x))
+)
+power = elementwise(
+    "power",
+    np.power,
+    "power(x, y)",
+    dtypes="iufc",
+    transcendental=True,
+    domain=(0.01, 20),
+    jvp=(d.power_base, d.power_exponent),
+)
+arctan2 = transcendental(
+    "arctan2",
+    np.arctan2,
+    dtypes="f",
+    arity=2,
+    jvp=(
+        lambda t, out, x, y: t * (y / (np.square(x) + np.square(y))),
+        lambda t, out, x, y: t * -(x / (np.square(x) + np.square(y))),
+    ),
+)
+hypot = transcendental(
+    "hypot",
+    np.hypot,
+    dtypes="f",
+    arity=2,
+    jvp=(lambda t, out, x, y: d.hypot(t, out, x), lambda t, out, x, y: d.hypot(t, out, y)),
+)
+logaddexp = transcendental(
+    "logaddexp",
+    np.logaddexp,
+    dtypes="f",
+    arity=2,
+    domain=(-20, 20),
+    jvp=(
+        lambda t, out, x, y: t * np.exp(d.not_infinite(x) - d.not_infinite(out)),
+        lambda t, out, x, y: t * np.exp(d.not_infinite(y) - d.not_infinite(out)),
+    ),
+)
+logaddexp2 = transcendental(
+    "logaddexp2",
+    np.logaddexp2,
+    dtypes="f",
+    arity=2,
+    domain=(-20, 20),
+    jvp=(
+        lambda t, out, x, y: t * np.exp2(d.not_infinite(x) - d.not_infinite(out)),
+        lambda t, out, x, y: t * np.exp2(d.not_infinite(y) - d.not_infinite(out)),
+    ),
+)
