@@ -139,3 +139,16 @@ def test_names_that_are_not_there():
         return x
 
     transpile.make_jaxpr(f)(np.ones(3))
+
+
+def test_usual_functions_take_jaxs_keywords_without_further_modules():
+    run("""
+        def f(x):
+            counts = x[0].astype(int)
+            return jnp.repeat(x[0], counts, total_repeat_length=3), jnp.where(x > 2, size=3)
+
+        repeated, (rows, columns) = transpile.jit(f)(X)
+        assert repeated.tolist() == [3, 3, 3] and columns.tolist() == [0, 1, 0]
+        assert jnp.repeat(X[0], [2, 1], total_repeat_length=2).tolist() == [3, 3]
+        assert jnp.where(X > 2, size=1)[1].tolist() == [0]
+    """)

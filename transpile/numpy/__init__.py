@@ -26,6 +26,7 @@ _USUAL = (
     "core.joins",
     "core.reductions",
     "core.shapes",
+    "core.transposes",
     "core.ufuncs",
     "math.contraction",
     "math.products",

@@ -69,7 +69,7 @@ def _scale(norm: Any, n: int, dtype: Any, kind: str) -> float:
 
 
 def _resized(x: Any, n: int, axis: int) -> Any:
-    """The array cut, or filled up with zeros, to n elements along an axis."""
+    """The array cropped, or zero-padded, to n elements along an axis."""
     size = x.shape[axis]
     if n <= size:
         return slice_axis(x, axis, 0, n)
@@ -108,16 +108,44 @@ def _along(kind: str, a: Array, n: Any, axis: Any, norm: Any, out: Any) -> Any:
     return convert(result, dtype) if kind == "irfft" else result
 
 
-def _make(kind: str) -> Callable[..., Any]:
+def _make(kind: str, meaning: str) -> Callable[..., Any]:
     def function(a: Array, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
         return _along(kind, a, n, axis, norm, out)
 
     function.__name__ = function.__qualname__ = kind
-    function.__doc__ = f"`numpy.fft.{kind}`."
+    function.__doc__ = meaning
     return implements(getattr(np.fft, kind))(function)
 
 
-fft, ifft, rfft, irfft = map(_make, ("fft", "ifft", "rfft", "irfft"))
+fft = _make(
+    "fft",
+    """The discrete Fourier transform X[k] = sum of x[j] exp(-2 pi i j k / n) along an axis.
+
+    Complex. `n` crops or zero-pads, and must be known while tracing; `norm` is "backward" (the
+    default, no factor), "ortho" or "forward". float32 and halves are computed in single precision.
+    Mixed radix after T. Stockham (1966), in four steps for long axes (D. Bailey, 1990), and as a
+    convolution with a chirp for large prime factors (L. Bluestein, 1970). Raises ValueError for n
+    below 1 and an unknown `norm`, and UnsupportedError for an axis of a runtime size.
+    """,
+)
+ifft = _make(
+    "ifft",
+    "The inverse discrete Fourier transform along an axis, complex, scaled by 1 / n unless `norm` "
+    "says otherwise; see `fft`.",
+)
+rfft = _make(
+    "rfft",
+    """The discrete Fourier transform of real numbers along an axis: the n // 2 + 1 frequencies that
+    are not negative; see `fft`.
+
+    Raises TypeError for complex numbers.
+    """,
+)
+irfft = _make(
+    "irfft",
+    "The real inverse of `rfft` along an axis: of m frequencies 2 (m - 1) numbers, unless `n` says "
+    "otherwise; see `fft`.",
+)
 
 
 def _opposite(norm: Any) -> Any:
@@ -130,7 +158,8 @@ def _opposite(norm: Any) -> Any:
 
 @implements(np.fft.hfft)
 def hfft(a: Array, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
-    """`numpy.fft.hfft`: of a signal that is Hermitian, so that its spectrum is real."""
+    """The real spectrum of a Hermitian signal, of which the non-negative half is given: n = 2 (m -
+    1) numbers by default."""
     x = as_array(a)
     conjugate = call(np.conjugate, x) if x.dtype.kind == "c" else x
     return irfft(conjugate, n, axis, _opposite(norm), out)
@@ -138,7 +167,8 @@ def hfft(a: Array, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = N
 
 @implements(np.fft.ihfft)
 def ihfft(a: Array, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
-    """`numpy.fft.ihfft`."""
+    """The non-negative half of the Hermitian signal with a real spectrum, the inverse of `hfft`: n
+    // 2 + 1 complex numbers."""
     return call(np.conjugate, rfft(a, n, axis, _opposite(norm), out))
 
 
@@ -207,19 +237,28 @@ def _complex_transform(kind: str, a: Array, s: Any, axes: Any, norm: Any, out: A
 
 @implements(np.fft.fftn)
 def fftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
-    """`numpy.fft.fftn`."""
+    """The Fourier transform along axes, all by default, of lengths `s`, which crop or zero-pad;
+    otherwise as `fft`.
+
+    Raises ValueError where `s` and `axes` differ in length.
+    """
     return _complex_transform("fft", a, s, axes, norm, out)
 
 
 @implements(np.fft.ifftn)
 def ifftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
-    """`numpy.fft.ifftn`."""
+    """The inverse Fourier transform along axes; as `fftn`, scaled by 1 / n unless `norm` says
+    otherwise."""
     return _complex_transform("ifft", a, s, axes, norm, out)
 
 
 @implements(np.fft.rfftn)
 def rfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
-    """`numpy.fft.rfftn`: real along the last axis."""
+    """The Fourier transform of real numbers along axes: the non-negative frequencies of the last of
+    them only.
+
+    Raises TypeError for complex numbers.
+    """
     refuse("fft.rfftn", out=out)
     x, _ = _operand(a, "rfft")
     sizes, places = _sizes_and_axes(x, s, axes)
@@ -231,7 +270,8 @@ def rfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any 
 
 @implements(np.fft.irfftn)
 def irfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
-    """`numpy.fft.irfftn`: real along the last axis."""
+    """The real inverse of `rfftn`: of m frequencies along the last axis 2 (m - 1) numbers, unless
+    `s` says otherwise."""
     refuse("fft.irfftn", out=out)
     x = as_array(a)
     sizes, places = _sizes_and_axes(x, s, axes, from_half=True)
@@ -245,13 +285,15 @@ def irfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any
 
 
 def _plane(function: Callable[..., Any], of: Callable[..., Any]) -> Callable[..., Any]:
+    """A transform along two axes, the last ones by default."""
+
     def plane(
         a: Array, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None
     ) -> Any:
         return of(a, s, axes, norm, out)
 
     plane.__name__ = plane.__qualname__ = function.__name__
-    plane.__doc__ = f"`numpy.fft.{function.__name__}`."
+    plane.__doc__ = f"`{of.__name__}` over two axes, the last ones by default."
     return implements(function)(plane)
 
 
@@ -274,13 +316,13 @@ def _shift(x: Array, axes: Any, half: Callable[[int], int]) -> Any:
 
 @implements(np.fft.fftshift)
 def fftshift(x: Array, axes: Any = None) -> Any:
-    """`numpy.fft.fftshift`: the frequency 0 moves to the middle."""
+    """The frequency 0 moved to the middle: the halves of axes exchanged."""
     return _shift(x, axes, lambda n: n // 2)
 
 
 @implements(np.fft.ifftshift)
 def ifftshift(x: Array, axes: Any = None) -> Any:
-    """`numpy.fft.ifftshift`."""
+    """The inverse of `fftshift`, which differs from it for odd sizes."""
     return _shift(x, axes, lambda n: -(n // 2))
 
 
@@ -290,7 +332,8 @@ def _frequencies(numbers: Any, n: Any, d: Any) -> Any:
 
 @implements(np.fft.fftfreq)
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
-    """`numpy.fft.fftfreq`, for a traced distance of samples."""
+    """The frequencies of `fft` in its order, for n samples at a distance d, which may be traced;
+    raises ValueError unless n is an int."""
     if not isinstance(n, int | np.integer):
         raise located(ValueError, "n should be an integer")
     numbers = np.arange(n)
@@ -299,7 +342,8 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
 
 @implements(np.fft.rfftfreq)
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
-    """`numpy.fft.rfftfreq`, for a traced distance of samples."""
+    """The non-negative frequencies of `rfft`, for n samples at a distance d, which may be traced;
+    raises ValueError unless n is an int."""
     if not isinstance(n, int | np.integer):
         raise located(ValueError, "n should be an integer")
     return _frequencies(np.arange(n // 2 + 1), n, d)

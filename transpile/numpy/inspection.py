@@ -1,4 +1,4 @@
-"""What arrays are, not what they hold: dtypes, shapes, devices, and the array API's namespace."""
+"""Functions that ask for dtypes and shapes, text forms, devices, and the array API's namespace."""
 
 from __future__ import annotations
 
@@ -56,7 +56,11 @@ for _function in (
 
 @implements(np.can_cast)
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """`numpy.can_cast`."""
+    """Whether a dtype can be cast to another under a rule, a Python bool; of a traced array its
+    dtype decides.
+
+    Raises TypeError for Python numbers, as NumPy does.
+    """
     if isinstance(from_, Tracer) and from_.type.weak:
         raise located(
             TypeError,
@@ -70,13 +74,14 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 @implements(np.min_scalar_type)
 def min_scalar_type(a: Array, /) -> Any:
-    """`numpy.min_scalar_type`: of a scalar the value decides, which must be known."""
+    """The dtype of an array, or for a scalar the smallest dtype that holds it; raises a TracerError
+    for a traced scalar."""
     x = as_array(a)
     return x.dtype if x.ndim or not isinstance(x, Tracer) else np.min_scalar_type(x.item())
 
 
 def _text(a: Array, *_: Any, **__: Any) -> str:
-    """The shape and dtype of a traced array: it has no values to print."""
+    """The shape and dtype of a traced array, as it has no values to print."""
     return repr(a)
 
 
@@ -84,7 +89,7 @@ implements(np.array_repr, np.array_str, np.array2string)(_text)
 
 
 def _enumerated(a: Array) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """`numpy.ndenumerate`: every index and element."""
+    """The pairs of index and element of an array, in row-major order."""
     x = as_array(a)
     return ((index, x[index]) for index in np.ndindex(*x.shape))
 
@@ -95,7 +100,8 @@ ndenumerate = EXPORTS["ndenumerate"] = dispatching(np.ndenumerate, _enumerated)
 
 @implements(np.array_equiv)
 def array_equiv(a1: Array, a2: Array) -> Any:
-    """`numpy.array_equiv`: a traced bool, or False where the shapes do not broadcast."""
+    """Whether two arrays are equal after broadcasting: a traced bool, or the Python False where
+    they do not broadcast."""
     x, y = as_array(a1), as_array(a2)
     try:
         common_shape(x, y)
@@ -106,7 +112,8 @@ def array_equiv(a1: Array, a2: Array) -> Any:
 
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Array, val: Array, wrap: bool = False) -> None:
-    """`numpy.fill_diagonal`, which changes its argument."""
+    """Assign a value, or values repeated cyclically, to the diagonal of an array in place; with
+    `wrap` the diagonal starts again below in a tall matrix."""
     shape = tuple(index_of(d) for d in shape_of(a))
     marks = np.zeros(shape, np.bool_)
     np.fill_diagonal(marks, True, wrap)
@@ -121,7 +128,7 @@ def fill_diagonal(a: Array, val: Array, wrap: bool = False) -> None:
 
 
 def _to_device(x: Tracer, device: Any, /, *, stream: Any = None) -> Tracer:
-    """`ndarray.to_device`: there is one device."""
+    """The array itself, as there is one device; raises ValueError for another one than "cpu"."""
     if stream is not None:
         raise located(ValueError, "The stream argument in to_device() is not supported")
     if device != "cpu":
@@ -135,7 +142,7 @@ def _dlpack(x: Tracer, **kwargs: Any) -> Any:
 
 
 def _from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
-    """`numpy.from_dlpack`: a traced array is an array of this namespace already."""
+    """The array that offers the DLPack protocol as an array; a traced one is one already."""
     device_argument(device)
     return as_array(x)
 

@@ -1,5 +1,5 @@
-"""What `jax.numpy` has beyond NumPy: further arguments, functions that give new arrays where NumPy
-changes one, and `frompyfunc` as functions of traced values.
+"""What `jax.numpy` has beyond NumPy: further arguments, copies in place of assignment, and
+`frompyfunc` as functions of traced values.
 
 Arguments that choose between algorithms, or that promise something about values, change nothing.
 """
@@ -15,10 +15,12 @@ import numpy as np
 from transpile.ir.types import broadcast_shapes
 from transpile.numpy.core.promotion import EXPORTS, Array, axis_of
 from transpile.numpy.core.promotion import error as located
+from transpile.numpy.core.ufuncs import SPECIAL
 from transpile.numpy.subscripts.at import at
 from transpile.trace.tracer import Tracer
 
 Function = Callable[..., Any]
+_EXCEPT_DOC = tuple(name for name in functools.WRAPPER_ASSIGNMENTS if name != "__doc__")
 
 
 def _array(value: Any) -> Any:
@@ -45,6 +47,12 @@ def _numpys(name: str) -> Any:
     return EXPORTS.get(name) or getattr(np, name)
 
 
+def _documented(function: Function, addition: str) -> Function:
+    """The function, whose docstring says more than that of the one that it wraps."""
+    function.__doc__ = f"{(function.__doc__ or '').rstrip()}\n\n    {addition}\n    "
+    return function
+
+
 def _with_precision(name: str) -> Function:
     """A product that takes `precision`, which changes nothing, and `preferred_element_type`, the
     dtype that it is computed in."""
@@ -63,7 +71,10 @@ def _with_precision(name: str) -> Function:
             )
         return _numpys(name)(*args, **kwargs)
 
-    return product
+    rule = SPECIAL.get(getattr(np, name))  # a ufunc's docstring is NumPy's
+    product.__doc__ = product.__doc__ if rule is None else rule.__doc__
+    text = "Arrays are cast to `preferred_element_type` first; `precision` changes nothing."
+    return _documented(product, text)
 
 
 def _is_array(value: Any) -> bool:
@@ -78,25 +89,25 @@ def _without(name: str, ignored: Sequence[str]) -> Function:
         kept = {k: v for k, v in kwargs.items() if k not in ignored}
         return _numpys(name)(*args, **kept)
 
-    return function
+    return _documented(function, f"`{ignored[0]}` is an argument of JAX's and changes nothing.")
 
 
 def _with_dtype(name: str) -> Function:
-    """A function whose result has the `dtype` that is asked for."""
+    """A function whose result is cast to `dtype`."""
 
     @functools.wraps(_numpys(name))
     def function(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
         found = _numpys(name)(*args, **kwargs)
         return found if dtype is None else found.astype(dtype)
 
-    return function
+    return _documented(function, "The result is cast to `dtype` where it is given, as in JAX.")
 
 
 _WITH_DTYPE = ("argsort", "dstack", "ravel_multi_index")
 _IN_PLACE = ("fill_diagonal", "place", "put", "put_along_axis")
 
 
-@functools.wraps(np.take)
+@functools.wraps(np.take, assigned=_EXCEPT_DOC)
 def take(
     a: Array,
     indices: Array,
@@ -107,8 +118,14 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: Any = None,
 ) -> Any:
-    """`numpy.take`, in JAX's modes too: `fill` gives `fill_value` for what is not there, by default
-    NaN or the extreme integer, and `promise_in_bounds` says that all is."""
+    """The elements at indices along an axis, or of the flattened array, with JAX's modes for
+    indices out of range.
+
+    `fill` (the default once `fill_value` is given) reads `fill_value`, NaN or the extreme integer
+    by default; `promise_in_bounds` says that there are none; `clip` and `wrap` are NumPy's. Without
+    a mode, and in the mode `raise`, known indices out of range raise IndexError, and traced ones
+    read the nearest element. `unique_indices` and `indices_are_sorted` change nothing.
+    """
     if mode is None and fill_value is None:
         return _numpys("take")(a, indices, axis, out)
     if mode in ("raise", "clip", "wrap"):
@@ -120,7 +137,7 @@ def take(
     return at(x)[key].get(mode="fill" if mode is None else mode, fill_value=fill_value)
 
 
-@functools.wraps(np.take_along_axis)
+@functools.wraps(np.take_along_axis, assigned=_EXCEPT_DOC)
 def take_along_axis(
     arr: Array,
     indices: Array,
@@ -130,7 +147,11 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool = True,
 ) -> Any:
-    """`numpy.take_along_axis`, in the modes of `take`."""
+    """The elements at indices along one axis, which broadcast with the array along the others;
+    modes and `fill_value` as those of `take`.
+
+    With `wrap_negative_indices=False` negative indices are out of range.
+    """
     if mode is None and fill_value is None:
         return _numpys("take_along_axis")(arr, indices, axis)
     x, places = _array(arr), _array(indices)
@@ -164,14 +185,15 @@ def _new(name: str) -> Function:
         _numpys(name)(changed, *args, **kwargs)
         return changed
 
-    return function
+    return _documented(function, "With inplace=False, as in JAX, a changed copy is returned.")
 
 
 # ---------------------------------------------------------------------------- functions of scalars
 
 
 class ufunc:  # the name is JAX's
-    """A function of scalars as one of arrays, whose shapes broadcast: what `frompyfunc` gives."""
+    """A function of scalars as one of arrays, which broadcasts and has the methods of a ufunc; see
+    `frompyfunc`."""
 
     def __init__(
         self, func: Function, nin: int, nout: int, *, identity: Any = None, name: str | None = None
@@ -187,7 +209,7 @@ class ufunc:  # the name is JAX's
         return f"<transpile.numpy.ufunc {self.__name__!r}>"
 
     def __call__(self, *args: Array) -> Any:
-        """The function of each element."""
+        """The function of each element; raises TypeError for another number of arguments."""
         if len(args) != self.nin:
             raise located(
                 TypeError,
@@ -212,7 +234,12 @@ class ufunc:  # the name is JAX's
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        """The elements along an axis, combined from the first on; where `where` holds."""
+        """The elements along an axis, or all for None, combined from the first on, where the mask
+        holds; `initial`, by default the identity, comes first.
+
+        One call for each position along the axis. Raises ValueError for a function that is not
+        binary, for no elements without identity, and for a mask without initial value.
+        """
         self._check_binary("reduce")
         x = _array(a) if dtype is None else _array(a).astype(dtype)
         if axis is None:
@@ -240,7 +267,8 @@ class ufunc:  # the name is JAX's
         return np.expand_dims(total, number) if keepdims else total
 
     def accumulate(self, a: Array, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """For each element along an axis what those up to it combine to."""
+        """The results of combining the elements along an axis up to each; one call for each
+        position."""
         self._check_binary("accumulate")
         x = _array(a) if dtype is None else _array(a).astype(dtype)
         number = axis_of(axis, x.ndim)
@@ -250,14 +278,17 @@ class ufunc:  # the name is JAX's
         return np.stack(parts, number) if parts else x
 
     def outer(self, A: Array, B: Array, /) -> Any:
-        """The function of every pair of elements."""
+        """The function of all pairs of elements of two arrays."""
         self._check_binary("outer")
         x, y = _array(A), _array(B)
         return self(x.reshape(*x.shape, *[1] * y.ndim), y)
 
     def at(self, a: Array, indices: Any, b: Array | None = None, /, *, inplace: bool = True) -> Any:
-        """The array with the function applied to the elements at indices; `inplace` must be False.
-        Of indices that are there twice only one counts."""
+        """The array with the function applied to the elements at indices, a copy: raises
+        NotImplementedError unless inplace=False.
+
+        Of indices that occur twice only one counts.
+        """
         if inplace:
             raise located(NotImplementedError, "ufunc.at: only inplace=False is supported")
         chosen = _array(a)[indices]
@@ -266,8 +297,11 @@ class ufunc:  # the name is JAX's
 
 
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A function of scalars as one of arrays, with the methods of a ufunc. It is traced, so that it
-    runs on all elements at once."""
+    """A function of scalars as one of arrays, with the methods of a ufunc.
+
+    The function is traced once for scalars and batched; NumPy's `frompyfunc` calls it for each
+    element.
+    """
     return ufunc(func, nin, nout, identity=identity)
 
 

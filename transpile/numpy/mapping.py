@@ -1,7 +1,8 @@
 """Functions of functions: apply_along_axis, apply_over_axes, vectorize.
 
-The function is traced once, for one slice or one element, and its graph is batched: it runs on all
-of them at once, in the loops that it would have had if it had been written for arrays.
+The function is traced once, for one slice or one element, and its graph is batched
+(`transforms/batch.py`): it runs on all of them at once, in the loops that it would have if it had
+been written for arrays.
 """
 
 from __future__ import annotations
@@ -67,7 +68,12 @@ def _repeated(x: Any, size: Any) -> Any:
 def apply_along_axis(
     func1d: Callable[..., Any], axis: Any, arr: Array, *args: Any, **kwargs: Any
 ) -> Any:
-    """`numpy.apply_along_axis`, of a function that can be traced."""
+    """The results of a function of vectors for each vector along an axis; the axes of a result
+    replace that axis.
+
+    The function is traced once and batched, so it must be free of side effects and of branches on
+    values. Raises ValueError where the other axes are empty.
+    """
     x = as_array(arr)
     number = axis_of(axis, x.ndim)
     others = [a for a in range(x.ndim) if a != number]
@@ -86,7 +92,11 @@ def apply_along_axis(
 
 @implements(np.apply_over_axes)
 def apply_over_axes(func: Callable[..., Any], a: Array, axes: Any) -> Any:
-    """`numpy.apply_over_axes`."""
+    """The array after a reduction over each of several axes, one after the other, which stay with
+    size 1.
+
+    Raises ValueError for a function whose result has another number of axes.
+    """
     value = as_array(a)
     ndim = value.ndim
     for axis in axes if isinstance(axes, Iterable) else (axes,):
@@ -106,10 +116,11 @@ Core = list[tuple[str, ...]]  # the named axes of each operand, or of each resul
 
 
 class vectorize:
-    """`numpy.vectorize`: a function of elements, or by its signature of arrays, made to broadcast.
+    """A function of scalars, or by its `signature` of arrays, made to broadcast over its arguments.
 
-    On traced values the function is traced once; elsewhere this is NumPy's own. `otypes` convert
-    results, `excluded` names arguments that are passed on as they are.
+    On traced values the function is traced once and batched, so side effects happen once; on others
+    this is NumPy's own. `otypes` cast results, `excluded` names arguments that are passed on as
+    they are. Raises TypeError and ValueError for arguments that do not fit the signature.
     """
 
     __wrapped__: Any = np.vectorize  # whose name this has in the namespace

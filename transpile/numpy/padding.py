@@ -24,7 +24,8 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import max, mean, min
-from transpile.numpy.core.shapes import flip, squeeze
+from transpile.numpy.core.shapes import squeeze
+from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.mapping import apply_along_axis
 from transpile.primitives import axes as rows
@@ -48,8 +49,13 @@ _ARGUMENTS = {
 
 @implements(np.pad)
 def pad(array: Array, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """`numpy.pad`. The mode "empty" gives zeros; a function of a mode's own gets traced vectors and
-    may change them in place, as NumPy's may."""
+    """The array with elements added in front of and behind each axis, as NumPy's mode says:
+    constant, edge, reflect, wrap, ...
+
+    "empty" gives zeros. A function of the user's is traced with the padded vectors along each axis,
+    which it changes in place or returns. Widths must be known while tracing. Raises ValueError for
+    negative widths, for an unknown mode, and for arguments of another mode.
+    """
     x = as_array(array)
     widths = _widths(pad_width, x.ndim)
     if callable(mode):
@@ -180,7 +186,7 @@ def _edge(x: Any, axis: int, widths: Widths, _: Pair) -> Pair:
 
 
 def _wrap(x: Any, axis: int, widths: Widths, _: Pair) -> Pair:
-    """The array again and again, at both ends."""
+    """The array repeated periodically at both ends."""
     size = x.shape[axis]
     copies = [concatenate_along([x] * -(-w // size), axis) if w else x for w in widths]
     length = copies[0].shape[axis]

@@ -33,7 +33,8 @@ from transpile.numpy.core.promotion import (
     warn_if_imaginary_is_lost,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.shapes import broadcast_to_shape, diagonal, moveaxis, shape_argument
+from transpile.numpy.core.shapes import broadcast_to_shape, diagonal, shape_argument
+from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import apply, call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise
@@ -66,25 +67,35 @@ def _makes(function: Any, in_trace: bool = False) -> Callable[[Function], Functi
 
 @_makes(np.zeros, in_trace=True)
 def zeros(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
-    """`numpy.zeros`."""
+    """An array of zeros, float64 by default.
+
+    A size may be a runtime size. `order` changes nothing, as programs store arrays row-major. In a
+    traced function the result is traced, so that elements can be assigned to it. Raises
+    UnsupportedError for a dtype that C has no arithmetic for.
+    """
     return fill(0, shape_argument(shape), dtype_argument(dtype))
 
 
 @_makes(np.ones, in_trace=True)
 def ones(shape: Any, dtype: Any = None, order: str = "C", **kwargs: Any) -> Any:
-    """`numpy.ones`."""
+    """An array of ones, float64 by default; sizes, `order` and errors as for `zeros`."""
     return fill(1, shape_argument(shape), dtype_argument(dtype or FLOAT64))
 
 
 @_makes(np.empty, in_trace=True)
 def empty(shape: Any, dtype: Any = float, order: str = "C", **kwargs: Any) -> Any:
-    """`numpy.empty`, of zeros: a traced program has no undefined values."""
+    """An array whose elements are to be assigned later: zeros, as a program has no undefined
+    values."""
     return zeros(shape, dtype)
 
 
 @_makes(np.full, in_trace=True)
 def full(shape: Any, fill_value: Array, dtype: Any = None, order: str = "C", **kwargs: Any) -> Any:
-    """`numpy.full`."""
+    """An array of which every element is `fill_value`, broadcast to `shape`, in its dtype by
+    default.
+
+    `order` changes nothing. Raises ValueError where the value does not broadcast to the shape.
+    """
     value = as_array(fill_value)
     dtype = value.dtype if dtype is None else dtype_argument(dtype)
     return broadcast_to_shape(_constant(convert(value, dtype)), shape_argument(shape))
@@ -115,7 +126,7 @@ def _like(a: Array, dtype: Any, shape: Any) -> tuple[Any, Any]:
 def zeros_like(
     a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
 ) -> Any:
-    """`numpy.zeros_like`."""
+    """Zeros in the shape and dtype of `a`, or in those that are given; `order` changes nothing."""
     device_argument(kw.pop("device", None))
     return fill(0, *_like(a, dtype, shape))
 
@@ -124,7 +135,7 @@ def zeros_like(
 def ones_like(
     a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **kw: Any
 ) -> Any:
-    """`numpy.ones_like`."""
+    """Ones in the shape and dtype of `a`, or in those that are given; `order` changes nothing."""
     device_argument(kw.pop("device", None))
     return fill(1, *_like(a, dtype, shape))
 
@@ -138,7 +149,7 @@ def empty_like(
     shape: Any = None,
     **kw: Any,
 ) -> Any:
-    """`numpy.empty_like`, of zeros: a traced program has no undefined values."""
+    """An array like `prototype`, of zeros, as a program has no undefined values."""
     device_argument(kw.pop("device", None))
     return fill(0, *_like(prototype, dtype, shape))
 
@@ -153,7 +164,8 @@ def full_like(
     shape: Any = None,
     **kw: Any,
 ) -> Any:
-    """`numpy.full_like`."""
+    """`fill_value` broadcast to the shape of `a` and cast to its dtype, or to those that are
+    given."""
     device_argument(kw.pop("device", None))
     wanted, found = _like(a, dtype, shape)
     return broadcast_to_shape(_constant(convert(as_array(fill_value), found)), wanted)
@@ -164,7 +176,13 @@ def full_like(
 
 @_makes(np.asarray, in_trace=True)
 def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> Any:
-    """`numpy.asarray`; lists may have traced values in them."""
+    """The argument as a traced array: an array, a scalar, or nested lists, which may hold traced
+    values.
+
+    The dtype of lists is the one that their elements promote to. `order` and `copy` change nothing.
+    Warns with ComplexWarning where `dtype` loses an imaginary part. Raises ValueError for lists of
+    uneven lengths, and UnsupportedError for strings, objects and other dtypes that C has not.
+    """
     x = as_array(a)
     if not isinstance(x, Tracer):  # known, but an array of our namespace in a traced function
         return bind(elementwise.copy, x if dtype is None else cast(x, dtype_argument(dtype)))
@@ -177,7 +195,11 @@ def asarray(a: Array, dtype: Any = None, order: Any = None, **kwargs: Any) -> An
 
 @_makes(np.array, in_trace=True)
 def array(object: Array, dtype: Any = None, *, ndmin: int = 0, **kwargs: Any) -> Any:
-    """`numpy.array`; lists may have traced values in them."""
+    """A new array of an array, a scalar, or nested lists, which may hold traced values.
+
+    As `asarray`, but a copy unless `copy=False`, and with axes of size 1 in front up to `ndmin`
+    axes.
+    """
     x = asarray(object, dtype)
     if isinstance(object, Tracer) and kwargs.get("copy", True):
         x = bind(elementwise.copy, x)
@@ -193,7 +215,8 @@ for _function in (np.asanyarray, np.ascontiguousarray, np.asfortranarray, np.req
 
 @_makes(np.asarray_chkfinite)
 def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
-    """`numpy.asarray_chkfinite`, without the check: values are not known while tracing."""
+    """The array as by `asarray`, unchecked: what is infinite or NaN is only known at run time, and
+    raises no error."""
     return asarray(a, dtype)
 
 
@@ -202,7 +225,11 @@ def asarray_chkfinite(a: Array, dtype: Any = None, order: Any = None) -> Any:
 
 @_makes(np.arange, in_trace=True)
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwargs: Any) -> Any:
-    """`numpy.arange` up to a runtime size; a traced bound would decide a shape and is an error."""
+    """start, start + step, ... below stop.
+
+    The bounds decide a shape, so they are numbers known while tracing, or runtime sizes, of which
+    the result is int64 by default. Raises a TracerError for traced bounds.
+    """
     if stop is None:
         start, stop = 0, start
     if not all(isinstance(v, Dim) for v in (start, stop, step)):
@@ -237,7 +264,12 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """`numpy.linspace` between traced bounds."""
+    """`num` samples with equal distances from start to stop, whose bounds may be traced arrays that
+    broadcast; computed in the floating-point dtype that they promote to.
+
+    An integer `dtype` rounds the samples down. With `retstep` also the distance, NaN of one sample.
+    `num` must be known while tracing. Raises ValueError where it is negative.
+    """
     number = index_of(num)
     if number < 0:
         raise located(ValueError, f"Number of samples, {number}, must be non-negative.")
@@ -300,14 +332,16 @@ def _triangle(shape: Any, k: int) -> Any:
 
 @_makes(np.tri, in_trace=True)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
-    """`numpy.tri`."""
+    """An (N, M) matrix of ones on and below the k-th diagonal and zeros above, float64 by
+    default."""
     triangle = _triangle((N, N if M is None else M), index_of(k))
     return bind(elementwise.convert, triangle, dtype=dtype_argument(dtype))
 
 
 @_makes(np.eye, in_trace=True)
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) -> Any:
-    """`numpy.eye`."""
+    """An (N, M) matrix of zeros with ones on the k-th diagonal, float64 by default; N and M may be
+    runtime sizes."""
     shape = (N, N if M is None else M)
     i, j = (bind(rows.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
     return convert(call(np.equal, call(np.add, i, k) if k else i, j), dtype_argument(dtype))
@@ -315,7 +349,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
 
 @_makes(np.identity, in_trace=True)
 def identity(n: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """`numpy.identity`."""
+    """The n by n identity matrix, float64 by default."""
     return eye(n, dtype=dtype or float)
 
 
@@ -333,19 +367,27 @@ def _masked_triangle(m: Array, k: Any, lower: bool) -> Any:
 
 @implements(np.tril)
 def tril(m: Array, k: Any = 0) -> Any:
-    """`numpy.tril`."""
+    """The lower triangle of each matrix of a stack: zeros above the k-th diagonal.
+
+    A vector is first broadcast to the rows of a square matrix, as in NumPy. Raises IndexError for a
+    scalar.
+    """
     return _masked_triangle(m, k, True)
 
 
 @implements(np.triu)
 def triu(m: Array, k: Any = 0) -> Any:
-    """`numpy.triu`."""
+    """The upper triangle of each matrix of a stack: zeros below the k-th diagonal; otherwise as
+    `tril`."""
     return _masked_triangle(m, k, False)
 
 
 @implements(np.diag)
 def diag(v: Array, k: Any = 0) -> Any:
-    """`numpy.diag`: a diagonal matrix of a vector, or the diagonal of a matrix."""
+    """The square matrix with a vector on its k-th diagonal, or the k-th diagonal of a matrix.
+
+    Raises ValueError for other numbers of axes.
+    """
     x = as_array(v)
     if x.ndim == 2:
         return diagonal(x, k)
@@ -365,13 +407,18 @@ def diag(v: Array, k: Any = 0) -> Any:
 
 @implements(np.diagflat)
 def diagflat(v: Array, k: Any = 0) -> Any:
-    """`numpy.diagflat`."""
+    """The square matrix with the flattened array on its k-th diagonal."""
     return diag(np.ravel(v), k)
 
 
 @implements(np.vander)
 def vander(x: Array, N: Any = None, increasing: bool = False) -> Any:
-    """`numpy.vander`: the powers of a vector as columns, by repeated multiplication."""
+    """The Vandermonde matrix of a vector: column j holds its powers N - 1 - j, or j if
+    `increasing`.
+
+    Powers come from repeated multiplication, in the dtype promoted with int64. Raises ValueError
+    unless x has one axis.
+    """
     value = as_array(x)
     if value.ndim != 1:
         raise located(ValueError, "x must be a one-dimensional array or sequence.")

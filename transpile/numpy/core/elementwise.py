@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, is_bfloat16, kind_letter
+from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     NOTHING,
     Array,
@@ -34,17 +35,35 @@ from transpile.numpy.core.shapes import imag, real
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import elementwise as rows
 from transpile.trace.trace import bind
-from transpile.trace.tracer import Tracer, add_method
+from transpile.trace.tracer import FUNCTIONS, Tracer, add_method
 
 
+@accepts_more("size", "fill_value")
 @implements(np.where)
-def where(condition: Array, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
-    """`numpy.where` with three arguments."""
+def where(
+    condition: Array,
+    x: Any = NOTHING,
+    y: Any = NOTHING,
+    /,
+    *,
+    size: Any = None,
+    fill_value: Any = None,
+) -> Any:
+    """Elements of x where the condition holds, else of y, in the dtype that x and y promote to; all
+    three broadcast.
+
+    Both are computed, and a derivative flows into the one that is chosen only. The condition alone
+    gives the indices of its true elements, as `nonzero`, which needs `size`: raises
+    UnsupportedError without it.
+    """
     if x is NOTHING and y is NOTHING:
-        raise unsupported(
-            "numpy.where with one argument is not supported on traced arrays: the "
-            "shape of its result depends on the values. Give all three arguments."
-        )
+        if size is None:
+            raise unsupported(
+                "the length of the result of numpy.where with one argument depends on the values "
+                "of a traced array. Give all three arguments, or say how long it is to be: "
+                "transpile.numpy.where(condition, size=n)"
+            )
+        return FUNCTIONS[np.nonzero](condition, size=size, fill_value=fill_value)
     if x is NOTHING or y is NOTHING:
         raise located(ValueError, "either both or neither of x and y should be given")
     operands = [as_array(condition), as_operand(x), as_operand(y)]
@@ -55,7 +74,7 @@ def where(condition: Array, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
 
 
 def _wrapped(value: Any, dtype: DType) -> Any:
-    """A Python int as `where` takes it, and `select` its default: one that the dtype cannot hold
+    """A Python int as `where` reads it, and `select` its default: one that the dtype cannot hold
     wraps around."""
     if type(value) is not int or dtype.kind not in "iu":
         return value
@@ -75,7 +94,12 @@ def clip(
     dtype: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """`numpy.clip`: the maximum with a_min, then the minimum with a_max."""
+    """Each element limited to [a_min, a_max]: the maximum with a_min, then the minimum with a_max;
+    None is no limit.
+
+    So a_max wins where a_min is larger. NaN stays NaN. The dtype is promoted with the limits,
+    Python ints beyond the dtype limit nothing.
+    """
     refuse("clip", out=out, **kwargs)
     if a_min is NOTHING and a_max is NOTHING:
         low, high = (None if v is NOTHING else v for v in (min, max))
@@ -109,7 +133,12 @@ def _clip_method(
 
 @implements(np.round, np.around)
 def round(a: Array, decimals: Any = 0, out: Any = None) -> Any:
-    """`numpy.round`: to the nearest even, scaled by a power of ten."""
+    """Each element rounded to `decimals` decimal places, halves to even.
+
+    As NumPy: scaled by a power of ten, rounded, scaled back, so that a product that overflows gives
+    infinity. `decimals` must be known while tracing. Integers are rounded for negative `decimals`
+    only. Raises TypeError for bools with decimals.
+    """
     refuse("round", out=out)
     x = as_array(a)
     with NumpyErrors():
@@ -133,7 +162,7 @@ def round(a: Array, decimals: Any = 0, out: Any = None) -> Any:
 
 @implements(np.fix)
 def fix(x: Array, out: Any = None) -> Any:
-    """`numpy.fix`: rounded towards zero."""
+    """Each element rounded towards zero; integers keep their dtype."""
     refuse("fix", out=out)
     return call(np.trunc, x)
 
@@ -142,7 +171,8 @@ def fix(x: Array, out: Any = None) -> Any:
 def nan_to_num(
     x: Array, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    """`numpy.nan_to_num`."""
+    """Each NaN replaced by `nan`, and infinities by the largest and least numbers of the dtype or
+    by those given; complex numbers part by part."""
     value = as_array(x)
     if value.dtype.kind not in "fc":
         return strengthen(value)
@@ -159,7 +189,11 @@ def nan_to_num(
 
 @implements(np.isclose)
 def isclose(a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """`numpy.isclose`: |a - b| <= atol + rtol |b|, or equal."""
+    """Whether |a - b| <= atol + rtol |b| element by element, or a equals b; not symmetric in a and
+    b.
+
+    NaN is close to nothing, and to NaN with `equal_nan`.
+    """
     x, y = as_array(a), as_operand(b)
     if not is_weak(y):
         y = convert(as_array(y), result_dtype(as_array(y), 1.0))
@@ -186,13 +220,15 @@ def _traced_first(x: Any, y: Any) -> tuple[Any, Any]:
 def allclose(
     a: Array, b: Array, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Any:
-    """`numpy.allclose`, as a traced bool."""
+    """Whether all elements are close as `isclose` says: a traced bool, which cannot be the test of
+    an `if`."""
     return all_of(isclose(a, b, rtol, atol, equal_nan))
 
 
 @implements(np.array_equal)
 def array_equal(a1: Array, a2: Array, equal_nan: bool = False) -> Any:
-    """`numpy.array_equal`: a traced bool, or False where the shapes differ."""
+    """Whether all elements are equal: a traced bool, or the Python False where the shapes
+    differ."""
     x, y = as_array(a1), as_array(a2)
     if tuple(x.shape) != tuple(y.shape):
         return False
@@ -205,7 +241,7 @@ def array_equal(a1: Array, a2: Array, equal_nan: bool = False) -> Any:
 
 @implements(np.sinc)
 def sinc(x: Array) -> Any:
-    """`numpy.sinc`: sin(pi x) / (pi x), and 1 at 0."""
+    """The normalised sinc function sin(pi x) / (pi x), 1 at 0."""
     scaled = call(np.multiply, np.pi, as_array(x))
     # Small enough for a quotient of 1. A float16 is 0 where float64 is still 1e-20.
     small = np.finfo(scaled.dtype).eps if scaled.dtype.kind == "f" else 1.0e-20
@@ -215,7 +251,7 @@ def sinc(x: Array) -> Any:
 
 @implements(np.angle)
 def angle(z: Array, deg: bool = False) -> Any:
-    """`numpy.angle`."""
+    """The argument of each complex number in (-pi, pi], by atan2; in degrees with `deg`."""
     value = as_array(z)
     if value.dtype.kind != "c":
         result = call(np.arctan2, 0, value)
@@ -226,13 +262,13 @@ def angle(z: Array, deg: bool = False) -> Any:
 
 @implements(np.isreal)
 def isreal(x: Array) -> Any:
-    """`numpy.isreal`: where the imaginary part is zero."""
+    """Whether the imaginary part of each element is zero."""
     return call(np.equal, imag(x), 0)
 
 
 @implements(np.iscomplex)
 def iscomplex(x: Array) -> Any:
-    """`numpy.iscomplex`: where the imaginary part is not zero."""
+    """Whether the imaginary part of each element is not zero; False for real dtypes."""
     value = as_array(x)
     if value.dtype.kind != "c":
         return fill(False, value.shape, BOOL)
@@ -254,21 +290,26 @@ def _is_infinite(x: Array, negative: bool) -> Any:
 
 @implements(np.isposinf)
 def isposinf(x: Array, out: Any = None) -> Any:
-    """`numpy.isposinf`."""
+    """Whether each element is plus infinity; raises TypeError for complex dtypes."""
     refuse("isposinf", out=out)
     return _is_infinite(x, False)
 
 
 @implements(np.isneginf)
 def isneginf(x: Array, out: Any = None) -> Any:
-    """`numpy.isneginf`."""
+    """Whether each element is minus infinity; raises TypeError for complex dtypes."""
     refuse("isneginf", out=out)
     return _is_infinite(x, True)
 
 
 @implements(np.select)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """`numpy.select`: the choice of the first condition that holds."""
+    """Each element from the first choice whose condition holds, else from `default`; all broadcast,
+    and the dtype is what choices and default promote to.
+
+    All choices are computed. Raises TypeError for conditions that are not bools, and ValueError for
+    no conditions or unequal lengths of the lists.
+    """
     if len(condlist) != len(choicelist):
         raise located(ValueError, "list of cases must be same length as list of conditions")
     if len(condlist) == 0:

@@ -1,4 +1,4 @@
-"""Functions that put arrays together and take them apart: concatenate, stack, split, roll."""
+"""Functions that join arrays, split them, and repeat their elements."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import INT64
+from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
     add_methods,
@@ -51,7 +52,12 @@ def concatenate(
     dtype: Any = None,
     casting: str = "same_kind",
 ) -> Any:
-    """`numpy.concatenate`."""
+    """The arrays joined along an existing axis, in the dtype that they promote to; None flattens
+    them first.
+
+    `casting` changes nothing. Raises ValueError for no arrays, for scalars, and for shapes that
+    differ in another axis.
+    """
     refuse("concatenate", out=out)
     parts = [as_array(a) for a in arrays]
     if not parts:
@@ -100,7 +106,10 @@ def stack(
     dtype: Any = None,
     casting: str = "same_kind",
 ) -> Any:
-    """`numpy.stack`."""
+    """Arrays of one shape joined along a new axis, in the dtype that they promote to.
+
+    Raises ValueError for no arrays or for unequal shapes.
+    """
     refuse("stack", out=out)
     parts = [as_array(a) for a in arrays]
     if not parts:
@@ -115,38 +124,43 @@ def stack(
 
 
 def _several(result: Any) -> list[Any]:
+    """The results of a function that gives one array for one argument, as a list."""
     return list(result) if isinstance(result, tuple) else [result]
 
 
 @implements(np.vstack, getattr(np, "row_stack", None))  # deprecated since NumPy 2.0
 def vstack(tup: Sequence[Array], *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """`numpy.vstack`."""
+    """The arrays joined along their first axis, vectors as rows of a matrix."""
     return concatenate(_several(atleast_2d(*tup)), 0, dtype=dtype)
 
 
 @implements(np.hstack)
 def hstack(tup: Sequence[Array], *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """`numpy.hstack`."""
+    """The arrays joined along their second axis, vectors along their only one."""
     parts = _several(atleast_1d(*tup))
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype)
 
 
 @implements(np.dstack)
 def dstack(tup: Sequence[Array]) -> Any:
-    """`numpy.dstack`."""
+    """The arrays joined along their third axis, which vectors and matrices get with size 1."""
     return concatenate(_several(atleast_3d(*tup)), 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Sequence[Array]) -> Any:
-    """`numpy.column_stack`."""
+    """Vectors as the columns of a matrix, between matrices of as many rows."""
     parts = [as_array(a) for a in tup]
     return concatenate([reshape_to(p, (p.size, 1)) if p.ndim < 2 else p for p in parts], 1)
 
 
 @implements(np.block)
 def block(arrays: Any) -> Any:
-    """`numpy.block`: nested lists, the innermost along the last axis."""
+    """An array assembled of nested lists of blocks: the innermost lists along the last axis, the
+    next ones along the axis before it.
+
+    Raises ValueError for empty lists and for lists of unequal depth.
+    """
     depth, inner = 0, arrays
     while isinstance(inner, list) and inner:
         depth, inner = depth + 1, inner[0]
@@ -174,7 +188,7 @@ def _block(nested: Any, depth: int, ndim: int) -> Any:
 
 @implements(np.append)
 def append(arr: Array, values: Array, axis: Any = None) -> Any:
-    """`numpy.append`."""
+    """`values` joined behind `arr` along an axis; with axis=None both are flattened."""
     return concatenate([as_array(arr), as_array(values)], axis)
 
 
@@ -183,7 +197,10 @@ def append(arr: Array, values: Array, axis: Any = None) -> Any:
 
 @implements(np.array_split)
 def array_split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any]:
-    """`numpy.array_split`."""
+    """A list of pieces along an axis: so many of nearly equal size, or cut at the given indices.
+
+    Indices and counts must be known while tracing. Raises ValueError for a count below 1.
+    """
     x = as_array(ary)
     number = axis_of(axis, x.ndim)
     total = x.shape[number]
@@ -204,7 +221,10 @@ def array_split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any
 
 @implements(np.split)
 def split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any]:
-    """`numpy.split`."""
+    """A list of pieces along an axis: so many of equal size, or cut at the given indices.
+
+    Raises ValueError where the count does not divide the size.
+    """
     x = as_array(ary)
     if not isinstance(indices_or_sections, list | tuple | np.ndarray):
         sections = index_of(indices_or_sections)
@@ -213,24 +233,42 @@ def split(ary: Array, indices_or_sections: Any, axis: Any = 0) -> list[Any]:
     return array_split(x, indices_or_sections, axis)
 
 
-def _split_along(name: str, least: int, axis_for: Callable[[int], int]) -> Callable[..., Any]:
+def _split_along(
+    name: str, least: int, axis_for: Callable[[int], int], meaning: str
+) -> Callable[..., Any]:
     def along(ary: Array, indices_or_sections: Any) -> list[Any]:
         x = as_array(ary)
         if x.ndim < least:
             raise located(ValueError, f"{name} only works on arrays of {least} or more dimensions")
         return split(x, indices_or_sections, axis_for(x.ndim))
 
+    axes = "axis" if least == 1 else "axes"
+    along.__name__ = along.__qualname__ = name
+    along.__doc__ = f"""A list of pieces {meaning}; see `split`.
+
+    Raises ValueError for fewer than {least} {axes}.
+    """
     return along
 
 
-hsplit = implements(np.hsplit)(_split_along("hsplit", 1, lambda ndim: 1 if ndim > 1 else 0))
-vsplit = implements(np.vsplit)(_split_along("vsplit", 2, lambda ndim: 0))
-dsplit = implements(np.dsplit)(_split_along("dsplit", 3, lambda ndim: 2))
+hsplit = implements(np.hsplit)(
+    _split_along(
+        "hsplit", 1, lambda ndim: int(ndim > 1), "along the second axis, or a vector's only"
+    )
+)
+vsplit = implements(np.vsplit)(
+    _split_along("vsplit", 2, lambda ndim: 0, "along the first axis of at least two")
+)
+dsplit = implements(np.dsplit)(_split_along("dsplit", 3, lambda ndim: 2, "along the third axis"))
 
 
 @implements(getattr(np, "unstack", None))  # since NumPy 2.1
 def unstack(x: Array, /, *, axis: Any = 0) -> Any:
-    """`numpy.unstack`."""
+    """The slices along an axis, which they lose, as a tuple; the size of the axis must be known
+    while tracing.
+
+    Raises ValueError for a scalar.
+    """
     x = as_array(x)
     if x.ndim == 0:
         raise located(ValueError, "Input array must be at least 1-d.")
@@ -244,7 +282,11 @@ def unstack(x: Array, /, *, axis: Any = 0) -> Any:
 
 @implements(np.roll)
 def roll(a: Array, shift: Any, axis: Any = None) -> Any:
-    """`numpy.roll`: two slices, joined the other way round."""
+    """The elements shifted cyclically along axes, or along the flattened array; by a concatenation
+    of two slices for each axis.
+
+    Shifts must be known while tracing: a traced one raises a TracerError.
+    """
     x = as_array(a)
     if axis is None:
         return reshape_to(roll(ravel(x), shift, 0), x.shape)
@@ -263,11 +305,16 @@ def roll(a: Array, shift: Any, axis: Any = None) -> Any:
     return x
 
 
+@accepts_more("total_repeat_length")
 @implements(np.repeat)
 def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any = None) -> Any:
-    """`numpy.repeat`: a broadcast for one count; slices, joined, for a count an element. Traced
-    counts need `total_repeat_length`, as in JAX: what comes after it is cut off, and what is
-    missing are repeats of the last element."""
+    """Each element several times along an axis, or along the flattened array: a broadcast for one
+    count, joined slices for a count for each element.
+
+    `total_repeat_length`, as in JAX, is the size of the result: more is cut off, and what is
+    missing is the last element. Counts that are a traced array need it: raises UnsupportedError
+    without. Raises ValueError for known counts that are negative or do not broadcast.
+    """
     x = as_array(a)
     if axis is None:
         x, axis = ravel(x), 0
@@ -275,8 +322,8 @@ def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any
         x = ravel(x)
     number = axis_of(axis, x.ndim)
     shape = x.shape
-    if isinstance(repeats, Tracer) and (repeats.ndim or total_repeat_length is not None):
-        return _repeat_by_value(x, repeats, number, total_repeat_length)
+    if total_repeat_length is not None or (isinstance(repeats, Tracer) and repeats.ndim):
+        return _repeat_by_value(x, as_array(repeats), number, total_repeat_length)
     counts = shape_argument(repeats)
     if len(counts) not in (1, shape[number]):
         raise located(
@@ -298,6 +345,8 @@ def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any
 
 
 def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
+    """Counts that are values: an element of the result comes from the first input whose cumulative
+    count exceeds its index."""
     if length is None:
         raise unsupported(
             "the length of the result of numpy.repeat depends on the values of a traced array. Say "
@@ -315,7 +364,7 @@ def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
 
 @implements(np.tile)
 def tile(A: Array, reps: Any) -> Any:
-    """`numpy.tile`: a broadcast and a reshape."""
+    """The whole array several times along each axis, by a broadcast and a reshape."""
     x = as_array(A)
     counts = shape_argument(reps)
     ndim = builtins.max(x.ndim, len(counts))
@@ -336,7 +385,12 @@ def tile(A: Array, reps: Any) -> Any:
 def meshgrid(
     *xi: Array, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Any, ...]:
-    """`numpy.meshgrid`."""
+    """Coordinate arrays of a grid, one for each vector: broadcast to the whole grid, or with
+    `sparse` of size 1 along the others' axes.
+
+    With indexing="xy" the first two axes are exchanged, as for matrices of an image. Raises
+    ValueError for another indexing than "xy" and "ij".
+    """
     if indexing not in ("xy", "ij"):
         raise located(ValueError, "Valid values for `indexing` are 'xy' and 'ij'.")
     vectors = [ravel(as_array(x)) for x in xi]

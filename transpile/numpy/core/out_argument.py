@@ -1,4 +1,5 @@
-"""Methods that change an array: fill, sort, partition; and its elements in one row, `flat`."""
+"""Methods that change an array in place: fill, put, sort, partition; and its flattened view,
+`flat`."""
 
 from __future__ import annotations
 
@@ -12,26 +13,27 @@ from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
 
 
 def _fill(x: Tracer, value: Array) -> None:
-    """`ndarray.fill`."""
+    """Assign one value to every element, cast to the array's dtype."""
     x[...] = value
 
 
 def _sort(
     x: Tracer, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> None:
-    """`ndarray.sort`, which gives nothing."""
+    """Sort the array in place along an axis; returns None, unlike `numpy.sort`."""
     x[...] = np.sort(x, axis, kind, order, stable=stable)
 
 
 def _partition(
     x: Tracer, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
 ) -> None:
-    """`ndarray.partition`, which gives nothing."""
+    """Sort the array in place along an axis, which is also a partition at any `kth`; returns
+    None."""
     x[...] = np.partition(x, kth, axis, kind, order)
 
 
 def _put(x: Tracer, indices: Array, values: Array, mode: str = "raise") -> None:
-    """`ndarray.put`."""
+    """Assign values to the elements at positions of the flattened array; see `numpy.put`."""
     FUNCTIONS[np.put](x, indices, values, mode)
 
 

@@ -127,6 +127,7 @@ def dispatching(
             return named(implementation(*args, **kwargs))
         return function(*args, **kwargs)
 
+    public.__doc__ = implementation.__doc__  # it says what differs from NumPy
     return public
 
 

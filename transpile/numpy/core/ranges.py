@@ -21,7 +21,8 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.shapes import expand_dims, moveaxis
+from transpile.numpy.core.shapes import expand_dims
+from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import call
 from transpile.trace.tracer import Tracer
 
@@ -36,7 +37,8 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """`numpy.logspace`: powers of the base."""
+    """Samples `base ** linspace(start, stop, num)`; an array of bases broadcasts against the
+    bounds, and the new axis stands at `axis`."""
     base = base if isinstance(base, float | int) else as_array(base)
     if getattr(base, "ndim", 0):
         values = [as_array(v) for v in (start, stop, base)]
@@ -59,8 +61,11 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """`numpy.geomspace`: numbers with equal quotients. A traced bound that is zero gives NaN, where
-    NumPy raises."""
+    """A geometric sequence from start to stop: `num` samples with equal ratios, both ends exact.
+
+    Computed through base-10 logarithms. Raises ValueError for a known bound that is zero; a traced
+    one gives NaN.
+    """
     number = index_of(num)
     first, last = as_array(start), as_array(stop)
     for bound in (first, last):
@@ -101,14 +106,19 @@ def _behind(x: Any, ndim: int) -> range:
 
 
 class Joined:
-    """`numpy.r_` and `numpy.c_`: slices, numbers and arrays in brackets, joined along an axis."""
+    """The object behind `r_` and `c_`: slices, numbers and arrays in brackets, joined along an
+    axis.
+
+    A slice `a:b:s` is a range, and `a:b:nj` has n samples up to b, as in NumPy; a first string
+    "axis,ndmin,first" overrides the defaults. Raises ValueError for other strings.
+    """
 
     def __init__(self, plain: Any, axis: int, ndmin: int, moved: int) -> None:
         self.plain = plain
         self.axis, self.ndmin, self.moved = axis, ndmin, moved
 
     def __getitem__(self, key: Any) -> Any:
-        """What the brackets hold, joined."""
+        """The parts in the brackets, concatenated in the dtype that they promote to."""
         if not has_tracer(key):
             return self.plain[key]
         parts = list(key) if isinstance(key, tuple) else [key]

@@ -1,4 +1,8 @@
-"""Reductions, scans and statistics along axes."""
+"""Reductions and statistics along axes.
+
+All take `axis` (None, an int, or a tuple), `keepdims`, and where they have it a mask `where`. What
+NumPy decides by dtypes alone (dtype and kind of error) the installed NumPy is asked for.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ from transpile.trace.trace import bind
 
 @lru_cache(maxsize=256)
 def _accumulator(function: Any, dtype: DType, asked: Any) -> DType:
-    """The dtype in which NumPy sums (and so on) an array of a dtype: it is asked."""
+    """The dtype in which NumPy accumulates the elements of an array of a dtype: it is asked."""
     found: DType = function(np.ones(1, dtype), dtype=asked).dtype
     return found
 
@@ -78,7 +82,7 @@ def keep_dimensions(result: Any, shape: Shape, axes: tuple[int, ...], keepdims: 
 
 
 def reduce_axes(row: Primitive, x: Any, axes: tuple[int, ...]) -> Any:
-    """Apply a reduction's row; over no axes it is the array itself."""
+    """Apply a reduction primitive; over no axes it is the array itself."""
     return bind(row, x, axes=tuple(sorted(axes))) if axes else x
 
 
@@ -145,7 +149,12 @@ def sum(
     initial: Any = NOTHING,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.sum`."""
+    """The sum of elements along axes, in the accumulator's dtype.
+
+    As NumPy's: bools and small integers accumulate in 64 bits, floats in their own dtype, float16
+    in float32 with one rounding at the end. Floats are added in another order than NumPy's, so the
+    last bits may differ. `where` masks elements out, and `initial` is added.
+    """
     refuse("sum", out=out)
     x = as_array(a)
     found = accumulator(np.sum, x.dtype, dtype)
@@ -162,7 +171,7 @@ def prod(
     initial: Any = NOTHING,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.prod`."""
+    """The product of elements along axes; dtypes and arguments as those of `sum`."""
     refuse("prod", out=out)
     x = as_array(a)
     found = accumulator(np.prod, x.dtype, dtype)
@@ -178,7 +187,8 @@ def any(
     *,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.any`."""
+    """Whether an element along axes is true (not zero; NaN is true), as bools; False for no
+    elements."""
     refuse("any", out=out)
     return _fold(np.any, a, axis, BOOL, keepdims, None, where)
 
@@ -192,14 +202,15 @@ def all(
     *,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.all`."""
+    """Whether all elements along axes are true (not zero; NaN is true), as bools; True for no
+    elements."""
     refuse("all", out=out)
     return _fold(np.all, a, axis, BOOL, keepdims, None, where)
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Array, axis: Any = None, *, keepdims: Any = False) -> Any:
-    """`numpy.count_nonzero`."""
+    """The number of elements along axes that are not zero, as int64."""
     return sum(convert(as_array(a), BOOL), axis, keepdims=keepdims)
 
 
@@ -245,7 +256,11 @@ def max(
     initial: Any = NOTHING,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.max`."""
+    """The largest element along axes; NaN where there is one.
+
+    Complex numbers compare by real, then imaginary part. Raises ValueError for no elements without
+    `initial`, and for a `where` without `initial`.
+    """
     refuse("max", out=out)
     return _extreme("maximum", a, axis, keepdims, initial, where)
 
@@ -259,14 +274,14 @@ def min(
     initial: Any = NOTHING,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.min`."""
+    """The smallest element along axes; NaN where there is one; otherwise as `max`."""
     refuse("min", out=out)
     return _extreme("minimum", a, axis, keepdims, initial, where)
 
 
 @implements(np.ptp)
 def ptp(a: Array, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> Any:
-    """`numpy.ptp`."""
+    """The largest element minus the smallest along axes; integers wrap around in their dtype."""
     refuse("ptp", out=out)
     return call(np.subtract, max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
@@ -290,13 +305,21 @@ def _position(row: Primitive, a: Array, axis: Any, out: Any, keepdims: Any) -> A
 
 @implements(np.argmax)
 def argmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
-    """`numpy.argmax`: of the first maximum, or of the first NaN."""
+    """The index of the first maximum along an axis, or in the flattened array, as int64; a NaN
+    counts as the maximum.
+
+    Raises ValueError for an axis without elements.
+    """
     return _position(rows.argmax, a, axis, out, keepdims)
 
 
 @implements(np.argmin)
 def argmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
-    """`numpy.argmin`: of the first minimum, or of the first NaN."""
+    """The index of the first minimum along an axis, or in the flattened array, as int64; a NaN
+    counts as the minimum.
+
+    Raises ValueError for an axis without elements.
+    """
     return _position(rows.argmin, a, axis, out, keepdims)
 
 
@@ -316,9 +339,9 @@ def _count(shape: Shape, axes: tuple[int, ...], where: Any) -> Any:
 
 
 def divided(total: Any, count: Any) -> Any:
-    """The total by a number of elements, in the total's dtype. NumPy divides by an int64, which is
-    more exact than a number that the dtype does not hold; where it holds it the bits are the same.
-    """
+    """The total divided by a number of elements, in the total's dtype. NumPy divides by an int64,
+    which is more exact than a number that the dtype does not hold; where it holds it the bits are
+    the same."""
     if type(count) is int and np.real(cast(count, total.dtype)).item() == count:
         return convert(call(np.divide, total, count), total.dtype)
     return convert(call(np.divide, total, strengthen(count)), total.dtype)
@@ -340,7 +363,11 @@ def mean(
     *,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.mean`."""
+    """The arithmetic mean along axes: float64 for integers and bools, else in the dtype of the
+    array.
+
+    float16 accumulates in float32. The mean of no elements is NaN, without NumPy's warning.
+    """
     refuse("mean", out=out)
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
@@ -365,7 +392,12 @@ def var(
     mean: Any = NOTHING,
     correction: Any = NOTHING,
 ) -> Any:
-    """`numpy.var`, in two passes as NumPy computes it."""
+    """The mean squared deviation along axes, divided by the number of elements less `ddof`.
+
+    Two passes: the mean first, which `mean` can supply, then the squares of the deviations; complex
+    numbers give real variances. Too few elements give NaN or infinity, without NumPy's warning.
+    Raises ValueError where both `ddof` and `correction` are given.
+    """
     refuse("var", out=out)
     if correction is not NOTHING:
         if ddof != 0:
@@ -408,7 +440,7 @@ def std(
     mean: Any = NOTHING,
     correction: Any = NOTHING,
 ) -> Any:
-    """`numpy.std`: the square root of the variance."""
+    """The standard deviation along axes: the square root of `var`, with its arguments."""
     refuse("std", out=out)
     variance = var(
         a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction

@@ -1,4 +1,4 @@
-"""Scans: cumsum, cumprod, and those of the array API."""
+"""Cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from transpile.trace.trace import bind
 
 
 def scan(row: Primitive, x: Any, axis: Any) -> Any:
-    """Apply a scan's row along an axis; None flattens first."""
+    """Apply a cumulative primitive along an axis; None flattens first."""
     if axis is None:
         x, axis = reshape_to(x, (product(x.shape),)), 0
     elif x.ndim == 0:
@@ -40,7 +40,12 @@ def scan(row: Primitive, x: Any, axis: Any) -> Any:
 
 @implements(np.cumsum)
 def cumsum(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """`numpy.cumsum`."""
+    """Cumulative sums along an axis, or of the flattened array.
+
+    Accumulates in the result's dtype, as NumPy does: small integers and bools in 64 bits, floats in
+    their own dtype. Long sums are computed in blocks, so the last bits of floats may differ from
+    NumPy's.
+    """
     refuse("cumsum", out=out)
     x = as_array(a)
     return scan(rows.cumsum, convert(x, accumulator(np.cumsum, x.dtype, dtype)), axis)
@@ -48,14 +53,15 @@ def cumsum(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> An
 
 @implements(np.cumprod)
 def cumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """`numpy.cumprod`."""
+    """Cumulative products along an axis, or of the flattened array, in the dtype that `cumsum`
+    would have."""
     refuse("cumprod", out=out)
     x = as_array(a)
     return scan(rows.cumprod, convert(x, accumulator(np.cumprod, x.dtype, dtype)), axis)
 
 
 def _cumulative(function: Any, x: Array, axis: Any, dtype: Any, initial: bool) -> Any:
-    """The scan of the array API: of several axes one must be named."""
+    """The cumulative function of the array API standard: of several axes one must be named."""
     value = as_array(x)
     if value.ndim == 0:
         value = reshape_to(value, (1,))
@@ -80,7 +86,11 @@ def cumulative_sum(
     out: Any = None,
     include_initial: bool = False,
 ) -> Any:
-    """`numpy.cumulative_sum`."""
+    """Cumulative sums along an axis, as the array API standard has them; with `include_initial` a 0
+    in front.
+
+    Raises ValueError if `axis` is missing for more than one axis.
+    """
     refuse("cumulative_sum", out=out)
     return _cumulative(cumsum, x, axis, dtype, include_initial)
 
@@ -95,7 +105,11 @@ def cumulative_prod(
     out: Any = None,
     include_initial: bool = False,
 ) -> Any:
-    """`numpy.cumulative_prod`."""
+    """Cumulative products along an axis, as the array API standard has them; with `include_initial`
+    a 1 in front.
+
+    Raises ValueError if `axis` is missing for more than one axis.
+    """
     refuse("cumulative_prod", out=out)
     return _cumulative(cumprod, x, axis, dtype, include_initial)
 

@@ -1,4 +1,5 @@
-"""Functions that change shape or dtype and leave the elements as they are: views, and astype."""
+"""Functions that change shape or dtype and no values: reshape, broadcasts, diagonals, astype,
+copy."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
 
 
 def shape_argument(shape: Any) -> Shape:
-    """The shape that a user gives: an int, or a sequence of them."""
+    """The shape that a user gives: an int, a runtime size, or a sequence of them."""
     given = (
         shape
         if isinstance(shape, tuple | list)
@@ -59,7 +60,12 @@ def shape_text(shape: Sequence[Any]) -> str:
 
 @implements(np.reshape)
 def reshape(a: Array, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
-    """`numpy.reshape`, in row-major (`C`) or column-major (`F`) order."""
+    """The elements in another shape, read and written in row-major (`C`) or column-major (`F`)
+    order.
+
+    One size may be -1. `A` and `K` mean `C`, as programs store arrays row-major; `copy` changes
+    nothing. Raises ValueError where the sizes do not match.
+    """
     x = as_array(a)
     wanted = _infer(shape_argument(shape), x.size)
     if order in ("F", "f") and max(x.ndim, len(wanted)) > 1:
@@ -72,7 +78,7 @@ def reshape(a: Array, /, shape: Any, order: str = "C", *, copy: Any = None) -> A
 
 
 def _infer(wanted: Shape, size: Any) -> Shape:
-    """The wanted shape with its -1 worked out."""
+    """The wanted shape with its -1 computed."""
     unknown = [axis for axis, d in enumerate(wanted) if isinstance(d, int) and d < 0]
     refusal = f"cannot reshape array of size {size} into shape {shape_text(wanted)}"
     if len(unknown) > 1:
@@ -92,14 +98,17 @@ def _infer(wanted: Shape, size: Any) -> Shape:
 
 @implements(np.ravel)
 def ravel(a: Array, order: str = "C") -> Any:
-    """`numpy.ravel`."""
+    """The elements as a vector, in row-major order, or column-major for order="F"."""
     x = as_array(a)
     return reshape(x, (x.size,), order)
 
 
 @implements(np.expand_dims)
 def expand_dims(a: Array, axis: Any) -> Any:
-    """`numpy.expand_dims`."""
+    """The array with axes of size 1 at these positions of the result.
+
+    Raises AxisError for positions out of range, and ValueError for one given twice.
+    """
     x = as_array(a)
     given = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = x.ndim + len(given)
@@ -111,7 +120,11 @@ def expand_dims(a: Array, axis: Any) -> Any:
 
 @implements(np.squeeze)
 def squeeze(a: Array, axis: Any = None) -> Any:
-    """`numpy.squeeze`."""
+    """The array without these axes of size 1, or without all axes of size 1.
+
+    Without `axis` a runtime size is kept, whatever it turns out to be. Raises ValueError for an
+    axis of another size.
+    """
     x = as_array(a)
     if axis is None:
         return strengthen(reshape_to(x, [d for d in x.shape if d != 1]))
@@ -136,21 +149,22 @@ def _at_least(ndim: int, a: Array) -> Any:
 
 @implements(np.atleast_1d)
 def atleast_1d(*arrays: Array) -> Any:
-    """`numpy.atleast_1d`."""
+    """Each array with at least one axis; several arrays give a tuple."""
     results = tuple(_at_least(1, a) for a in arrays)
     return results[0] if len(results) == 1 else results
 
 
 @implements(np.atleast_2d)
 def atleast_2d(*arrays: Array) -> Any:
-    """`numpy.atleast_2d`."""
+    """Each array with at least two axes, new ones in front; several arrays give a tuple."""
     results = tuple(_at_least(2, a) for a in arrays)
     return results[0] if len(results) == 1 else results
 
 
 @implements(np.atleast_3d)
 def atleast_3d(*arrays: Array) -> Any:
-    """`numpy.atleast_3d`."""
+    """Each array with at least three axes, (n,) as (1, n, 1) and (m, n) as (m, n, 1); several
+    arrays give a tuple."""
     results = tuple(_at_least(3, a) for a in arrays)
     return results[0] if len(results) == 1 else results
 
@@ -160,7 +174,10 @@ def atleast_3d(*arrays: Array) -> Any:
 
 @implements(np.broadcast_to)
 def broadcast_to_shape(array: Array, shape: Any, subok: bool = False) -> Any:
-    """`numpy.broadcast_to`."""
+    """The array broadcast to a shape, axes aligned at the end; a view.
+
+    Raises ValueError where it does not broadcast.
+    """
     x = as_array(array)
     wanted = shape_argument(shape)
     if len(wanted) < x.ndim:
@@ -180,129 +197,10 @@ def broadcast_to_shape(array: Array, shape: Any, subok: bool = False) -> Any:
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*arrays: Array, subok: bool = False) -> Any:
-    """`numpy.broadcast_arrays`."""
+    """The arrays broadcast to their common shape, as a tuple."""
     values = [as_array(a) for a in arrays]
     shape = common_shape(*values)
     return tuple(broadcast_to(v, shape) for v in values)
-
-
-# -------------------------------------------------------------------------------------- transpose
-
-
-@implements(np.transpose, np.permute_dims)
-def transpose(a: Array, axes: Any = None) -> Any:
-    """`numpy.transpose`."""
-    x = as_array(a)
-    if axes is None:
-        return transpose_to(x, range(x.ndim)[::-1])
-    given = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
-    if len(given) != x.ndim:
-        raise located(ValueError, "axes don't match array")
-    return transpose_to(x, axes_of(given, x.ndim, "repeated axis in transpose"))
-
-
-@implements(np.swapaxes)
-def swapaxes(a: Array, axis1: Any, axis2: Any) -> Any:
-    """`numpy.swapaxes`."""
-    x = as_array(a)
-    i, j = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
-    order = list(range(x.ndim))
-    order[i], order[j] = j, i
-    return transpose_to(x, order)
-
-
-@implements(np.moveaxis)
-def moveaxis(a: Array, source: Any, destination: Any) -> Any:
-    """`numpy.moveaxis`."""
-    x = as_array(a)
-    sources = axes_of(_sequence(source), x.ndim, "repeated axis in `source` argument")
-    targets = axes_of(_sequence(destination), x.ndim, "repeated axis in `destination` argument")
-    if len(sources) != len(targets):
-        raise located(
-            ValueError, "`source` and `destination` arguments must have the same number of elements"
-        )
-    order = [i for i in range(x.ndim) if i not in sources]
-    for target, axis in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, axis)
-    return transpose_to(x, order)
-
-
-def _sequence(axis: Any) -> tuple[Any, ...]:
-    return tuple(axis) if isinstance(axis, tuple | list | range) else (axis,)
-
-
-@implements(np.rollaxis)
-def rollaxis(a: Array, axis: Any, start: int = 0) -> Any:
-    """`numpy.rollaxis`."""
-    x = as_array(a)
-    i = axis_of(axis, x.ndim)
-    begin = index_of(start)
-    if not -x.ndim <= begin <= x.ndim:
-        raise located(
-            np.exceptions.AxisError,
-            f"'start' arg requires {-x.ndim} <= start < {x.ndim + 1}, but {begin} was passed in",
-        )
-    begin += x.ndim if begin < 0 else 0
-    order = [j for j in range(x.ndim) if j != i]
-    order.insert(begin - (1 if i < begin else 0), i)
-    return transpose_to(x, order)
-
-
-@implements(np.matrix_transpose)
-def matrix_transpose(x: Array, /) -> Any:
-    """`numpy.matrix_transpose`: the last two axes swapped."""
-    x = as_array(x)
-    if x.ndim < 2:
-        raise located(ValueError, f"Input array must be at least 2-dimensional, but it is {x.ndim}")
-    return swapaxes(x, -1, -2)
-
-
-# --------------------------------------------------------------------------------------- reversal
-
-
-@implements(np.flip)
-def flip(m: Array, axis: Any = None) -> Any:
-    """`numpy.flip`."""
-    x = as_array(m)
-    axes = axes_of(tuple(axis) if isinstance(axis, list) else axis, x.ndim, "repeated axis")
-    return bind(rows.rev, x, dimensions=tuple(sorted(axes))) if axes else x
-
-
-@implements(np.flipud)
-def flipud(m: Array) -> Any:
-    """`numpy.flipud`."""
-    x = as_array(m)
-    if x.ndim < 1:
-        raise located(ValueError, "Input must be >= 1-d.")
-    return flip(x, 0)
-
-
-@implements(np.fliplr)
-def fliplr(m: Array) -> Any:
-    """`numpy.fliplr`."""
-    x = as_array(m)
-    if x.ndim < 2:
-        raise located(ValueError, "Input must be >= 2-d.")
-    return flip(x, 1)
-
-
-@implements(np.rot90)
-def rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Any:
-    """`numpy.rot90`."""
-    x = as_array(m)
-    if len(axes) != 2:
-        raise located(ValueError, "len(axes) must be 2.")
-    first, second = (axis_of(a, x.ndim) for a in axes)
-    if first == second:
-        raise located(ValueError, "Axes must be different.")
-    turns = index_of(k) % 4
-    if turns == 0:
-        return x
-    if turns == 2:
-        return flip(x, (first, second))
-    if turns == 1:
-        return swapaxes(flip(x, second), first, second)
-    return flip(swapaxes(x, first, second), second)
 
 
 # ---------------------------------------------------------------------------- questions of shape
@@ -310,26 +208,27 @@ def rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 @implements(np.shape)
 def shape(a: Array) -> Shape:
-    """`numpy.shape`."""
+    """The shape of an array: a tuple of ints and runtime sizes, not traced."""
     return tuple(as_array(a).shape)
 
 
 @implements(np.ndim)
 def ndim(a: Array) -> int:
-    """`numpy.ndim`."""
+    """The number of axes, a Python int."""
     return len(as_array(a).shape)
 
 
 @implements(np.size)
 def size(a: Array, axis: Any = None) -> Any:
-    """`numpy.size`."""
+    """The number of elements, or along axes: a Python int, or a runtime size."""
     x = as_array(a)
     return x.size if axis is None else product(x.shape[i] for i in axes_of(axis, x.ndim))
 
 
 @implements(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """`numpy.result_type`."""
+    """The dtype that the arguments promote to by NEP 50, known while tracing; a traced Python
+    number is weak."""
     return np.result_type(
         *[_promoted(v) if isinstance(v, Tracer) else v for v in arrays_and_dtypes]
     )
@@ -343,13 +242,13 @@ def _promoted(x: Tracer) -> Any:
 
 @implements(np.iscomplexobj)
 def iscomplexobj(x: Array) -> bool:
-    """`numpy.iscomplexobj`."""
+    """Whether the dtype is complex: a Python bool, known while tracing."""
     return bool(as_array(x).dtype.kind == "c")
 
 
 @implements(np.isrealobj)
 def isrealobj(x: Array) -> bool:
-    """`numpy.isrealobj`."""
+    """Whether the dtype is not complex: a Python bool, known while tracing."""
     return not iscomplexobj(x)
 
 
@@ -358,7 +257,10 @@ def isrealobj(x: Array) -> bool:
 
 @implements(np.diagonal)
 def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """`numpy.diagonal`: a strided view of the flattened last two axes."""
+    """The diagonals over two axes, along a new last axis: one strided slice of the two axes as one.
+
+    Raises ValueError for fewer than two axes. Both axes need sizes known while tracing.
+    """
     x = as_array(a)
     if x.ndim < 2:
         raise located(ValueError, "diag requires an array of at least two dimensions")
@@ -388,7 +290,12 @@ def astype(
     subok: bool = True,
     copy: bool = True,
 ) -> Any:
-    """`ndarray.astype`."""
+    """The array cast to a dtype: floats to integers towards zero, without a check that they fit.
+
+    `order` and `subok` change nothing. Warns with ComplexWarning where the imaginary part is lost.
+    Raises TypeError for a cast that `casting` forbids, and UnsupportedError for a dtype that C has
+    not.
+    """
     value = as_array(x)
     wanted = dtype_argument(dtype)
     if not np.can_cast(value.dtype, wanted, casting):  # type: ignore[arg-type]
@@ -404,27 +311,27 @@ def astype(
 
 @implements(getattr(np, "astype", None))  # since NumPy 2.1
 def astype_function(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """`numpy.astype`."""
+    """The array cast to a dtype; see the method `astype`."""
     return astype(x, dtype)
 
 
 @implements(np.copy)
 def copy(a: Array, order: str = "K", subok: bool = False) -> Any:
-    """`numpy.copy`."""
+    """A new array of the same values, which can be assigned to without changing the first."""
     value = strengthen(as_array(a))
     return bind(elementwise.copy, value) if isinstance(value, Tracer) else value.copy()
 
 
 @implements(np.real)
 def real(val: Array) -> Any:
-    """`numpy.real`."""
+    """The real part, a view; an array that is not complex is returned as it is."""
     x = as_array(val)
     return bind(elementwise.real, x) if x.dtype.kind == "c" else x
 
 
 @implements(np.imag)
 def imag(val: Array) -> Any:
-    """`numpy.imag`."""
+    """The imaginary part, a view; zeros of the same dtype for an array that is not complex."""
     x = as_array(val)
     if x.dtype.kind == "c":
         return bind(elementwise.imag, x)
@@ -443,20 +350,8 @@ def _reshape_method(x: Tracer, *shape: Any, order: str = "C", copy: Any = None) 
     return FUNCTIONS[np.reshape](x, shape[0] if len(shape) == 1 else shape, order)
 
 
-def _transpose_method(x: Tracer, *axes: Any) -> Any:
-    if not axes or axes == (None,):
-        return transpose(x)
-    return FUNCTIONS[np.transpose](x, axes[0] if len(axes) == 1 else axes)
-
-
 def _flatten(x: Tracer, order: str = "C") -> Any:
     return bind(elementwise.copy, ravel(x, order))
-
-
-def _matrix_transpose_property(x: Tracer) -> Any:
-    if x.ndim < 2:
-        raise located(ValueError, "matrix transpose with ndim < 2 is undefined")
-    return swapaxes(x, -1, -2)
 
 
 def _no_out(x: Tracer, *, out: Any = None) -> Any:
@@ -464,17 +359,14 @@ def _no_out(x: Tracer, *, out: Any = None) -> Any:
     return np.conjugate(x) if x.dtype.kind == "c" else bind(elementwise.copy, x)
 
 
-add_methods(np.ravel, np.squeeze, np.swapaxes, np.diagonal)
+add_methods(np.ravel, np.squeeze, np.diagonal)
 add_method("astype", astype)
 add_method("copy", copy)
 add_method("reshape", _reshape_method)
-add_method("transpose", _transpose_method)
 add_method("flatten", _flatten)
 add_method("conj", _no_out)
 add_method("conjugate", _no_out)
 add_method("__copy__", copy)
 add_method("__deepcopy__", lambda x, memo: copy(x))
-add_property("T", transpose)
-add_property("mT", _matrix_transpose_property)
 add_property("real", real)
 add_property("imag", imag)

@@ -63,7 +63,7 @@ def inexact(x: Any) -> np.dtype[Any]:
 
 
 def common_operands(*arrays: Array) -> list[Any]:
-    """The arrays in the dtype in which they are computed with."""
+    """The arrays in the dtype of the computation."""
     values = [as_array(a) for a in arrays]
     dtype = np.result_type(*map(inexact, values))
     return [convert(v, dtype) for v in values]
@@ -96,7 +96,7 @@ def check_2d(*arrays: Any) -> None:
 
 
 def matrices(a: Array, square: bool = False) -> Any:
-    """A stack of matrices in the dtype in which they are decomposed."""
+    """A stack of matrices in the dtype of the computation."""
     x = as_array(a)
     (check_square if square else check_stacked)(x)
     return convert(x, inexact(x))

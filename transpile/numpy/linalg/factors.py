@@ -32,7 +32,12 @@ SVDResult: Any = type(np.linalg.svd(np.eye(1)))
 
 @implements_linalg(np.linalg.cholesky)
 def cholesky(a: Array, /, *, upper: bool = False) -> Any:
-    """`numpy.linalg.cholesky`: only one triangle of the matrices is read."""
+    """The Cholesky factors L of Hermitian positive definite matrices A = L L^H, or U of A = U^H U
+    with `upper` (LAPACK's potrf).
+
+    Reads one triangle. A matrix that is not positive definite gives NaN, where NumPy raises
+    LinAlgError. Raises LinAlgError for what is not square.
+    """
     x = matrices(a, square=True)
     if is_empty(x):
         return x
@@ -43,7 +48,13 @@ def cholesky(a: Array, /, *, upper: bool = False) -> Any:
 
 @implements_linalg(np.linalg.qr)
 def qr(a: Array, mode: str = "reduced") -> Any:
-    """`numpy.linalg.qr`, in the modes reduced, complete, r and raw."""
+    """The QR factors of a stack of matrices by Householder reflections (LAPACK's geqrf), as a named
+    tuple.
+
+    Modes: "reduced" (m, k) and (k, n) with k = min(m, n), "complete" (m, m) and (m, n), "r" the
+    second one only, "raw" the reflectors and their factors, which have no derivative. Raises
+    ValueError for other modes.
+    """
     if mode not in ("reduced", "complete", "r", "raw"):
         mode = _deprecated_mode(mode)
     x = matrices(a)
@@ -94,7 +105,13 @@ def _no_values(x: Any, dtype: Any) -> Any:
 
 @implements_linalg(np.linalg.eigh)
 def eigh(a: Array, UPLO: str = "L") -> Any:
-    """`numpy.linalg.eigh`: only one triangle of the matrices is read."""
+    """The eigenvalues, in ascending order, and orthonormal eigenvectors (columns) of Hermitian
+    matrices, as a named tuple (LAPACK's syevd).
+
+    Reads the triangle `UPLO` only. NaN where the iteration does not converge, where NumPy raises
+    LinAlgError. Equal eigenvalues have no derivatives of vectors. Raises ValueError for another
+    `UPLO`.
+    """
     lower = _is_lower(UPLO)
     x = matrices(a, square=True)
     if is_empty(x):
@@ -104,7 +121,7 @@ def eigh(a: Array, UPLO: str = "L") -> Any:
 
 @implements_linalg(np.linalg.eigvalsh)
 def eigvalsh(a: Array, UPLO: str = "L") -> Any:
-    """`numpy.linalg.eigvalsh`."""
+    """The eigenvalues of Hermitian matrices in ascending order; see `eigh`."""
     lower = _is_lower(UPLO)
     x = matrices(a, square=True)
     if is_empty(x):
@@ -114,7 +131,12 @@ def eigvalsh(a: Array, UPLO: str = "L") -> Any:
 
 @implements_linalg(np.linalg.eig)
 def eig(a: Array) -> Any:
-    """`numpy.linalg.eig`, with complex results always: NumPy's are real where all values are."""
+    """The eigenvalues and right eigenvectors (columns of length 1) of square matrices, as a named
+    tuple (LAPACK's geev).
+
+    Always complex: NumPy's results are real where all eigenvalues are, which depends on values. NaN
+    where the iteration does not converge.
+    """
     x = matrices(a, square=True)
     if is_empty(x):
         dtype = np.result_type(x.dtype, np.complex64)
@@ -124,8 +146,7 @@ def eig(a: Array) -> Any:
 
 @implements_linalg(np.linalg.eigvals)
 def eigvals(a: Array) -> Any:
-    """`numpy.linalg.eigvals`, with complex results always: NumPy's are real where all values
-    are."""
+    """The eigenvalues of square matrices, always complex; see `eig`."""
     x = matrices(a, square=True)
     if is_empty(x):
         return _no_values(x, np.result_type(x.dtype, np.complex64))
@@ -139,7 +160,12 @@ def eigvals(a: Array) -> Any:
 def svd(
     a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
-    """`numpy.linalg.svd`."""
+    """The singular value decomposition U diag(s) V^H of a stack of matrices, s in descending order,
+    as a named tuple (LAPACK's gesdd).
+
+    `full_matrices` makes U and V square, `hermitian` uses eigenvalues instead. NaN where the
+    iteration does not converge, where NumPy raises LinAlgError.
+    """
     x = matrices(a, square=hermitian)
     *head, m, n = x.shape
     if is_empty(x):
@@ -171,5 +197,5 @@ def _hermitian_svd(x: Any, vectors: bool) -> Any:
 
 @implements_linalg(getattr(np.linalg, "svdvals", None))
 def svdvals(x: Array, /) -> Any:
-    """`numpy.linalg.svdvals`."""
+    """The singular values of a stack of matrices in descending order; see `svd`."""
     return svd(x, compute_uv=False)

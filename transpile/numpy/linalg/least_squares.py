@@ -1,4 +1,4 @@
-"""What singular values decide: least squares, pseudo-inverses, ranks and condition numbers."""
+"""Functions of the singular values: least squares, pseudo-inverses, ranks and condition numbers."""
 
 from __future__ import annotations
 
@@ -80,8 +80,12 @@ def pseudo_inverse(a: Any, cutoff: Any, hermitian: bool = False) -> Any:
 
 @implements_linalg(np.linalg.pinv)
 def pinv(a: Array, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NOTHING) -> Any:
-    """`numpy.linalg.pinv`. The cutoff of 1e-15 that NumPy has by default is, for numbers of single
-    precision, what these can tell from zero."""
+    """The Moore-Penrose pseudo-inverses of a stack of matrices, by singular values; those up to
+    `rcond` times the largest count as zero.
+
+    The default of 1e-15 is for single precision max(m, n) eps. The derivative is that at constant
+    rank (G. Golub and V. Pereyra, 1973). Raises ValueError where both `rcond` and `rtol` are given.
+    """
     x = matrices(a, square=hermitian)
     if rcond is None:
         if rtol is NOTHING:
@@ -120,15 +124,20 @@ def _nearest_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
 
 
 def nearest(a: Any, b: Any, cutoff: Any) -> Any:
-    """The shortest x for which a x is next to b."""
+    """The x of smallest norm that minimises the norm of a x - b."""
     (x,) = with_derivative("lstsq", _nearest, _nearest_rule, a, b, cutoff)
     return x
 
 
 @implements_linalg(np.linalg.lstsq)
 def lstsq(a: Array, b: Array, rcond: Any = None) -> Any:
-    """`numpy.linalg.lstsq`. Where a has more rows than columns the sums of squared residuals are
-    always given: that NumPy's are empty when the rank is too low depends on the values."""
+    """The solution of smallest norm of the least-squares problem a x = b, with residuals, rank
+    (int32) and singular values.
+
+    Singular values up to `rcond` times the largest count as zero, max(m, n) eps by default. Where a
+    has more rows than columns the residuals are always given: NumPy's are empty for a low rank,
+    which depends on values. Raises LinAlgError for shapes that do not match.
+    """
     x, y = as_array(a), as_array(b)
     is_vector = y.ndim == 1
     if is_vector:
@@ -159,7 +168,11 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> Any:
 
 @implements_linalg(np.linalg.matrix_rank)
 def matrix_rank(A: Array, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """`numpy.linalg.matrix_rank`."""
+    """The number of singular values above a tolerance, by default the largest times max(m, n) eps;
+    for a vector whether it is not zero.
+
+    Raises ValueError where both `tol` and `rtol` are given.
+    """
     if rtol is not None and tol is not None:
         raise located(ValueError, "`tol` and `rtol` can't be both set.")
     x = as_array(A)
@@ -178,7 +191,11 @@ def matrix_rank(A: Array, tol: Any = None, hermitian: bool = False, *, rtol: Any
 
 @implements_linalg(np.linalg.cond)
 def cond(x: Array, p: Any = None) -> Any:
-    """`numpy.linalg.cond`; infinite for a singular matrix."""
+    """The condition numbers of a stack of matrices, in the 2-norm by singular values, in others by
+    the inverse; infinite for singular ones.
+
+    Raises LinAlgError for empty matrices.
+    """
     a = as_array(x)
     if a.ndim >= 2 and is_empty(a):
         raise located(LinAlgError, "cond is not defined on empty arrays")

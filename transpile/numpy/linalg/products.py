@@ -16,19 +16,19 @@ from transpile.numpy.math.norms import norm
 
 @implements_linalg(getattr(np.linalg, "matmul", None))
 def matmul(x1: Array, x2: Array, /) -> Any:
-    """`numpy.linalg.matmul`."""
+    """The matrix product of stacks of matrices; see `numpy.matmul`."""
     return np.matmul(x1, x2)
 
 
 @implements_linalg(getattr(np.linalg, "tensordot", None))
 def tensordot(x1: Array, x2: Array, /, *, axes: Any = 2) -> Any:
-    """`numpy.linalg.tensordot`."""
+    """The sum of products over axes of both arrays; see `numpy.tensordot`."""
     return np.tensordot(x1, x2, axes=axes)
 
 
 @implements_linalg(getattr(np.linalg, "vecdot", None))
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Any:
-    """`numpy.linalg.vecdot`."""
+    """The inner products of vectors along an axis, the first operand conjugated."""
     if axis == -1:
         return np.vecdot(x1, x2)
     x, y = as_array(x1), as_array(x2)
@@ -37,25 +37,26 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Any:
 
 @implements_linalg(getattr(np.linalg, "matrix_transpose", None))
 def matrix_transpose(x: Array, /) -> Any:
-    """`numpy.linalg.matrix_transpose`."""
+    """The matrices of a stack transposed: the last two axes exchanged."""
     return np.matrix_transpose(x)
 
 
 @implements_linalg(getattr(np.linalg, "diagonal", None))
 def diagonal(x: Array, /, *, offset: int = 0) -> Any:
-    """`numpy.linalg.diagonal`: of the last two axes."""
+    """The diagonals of the matrices of a stack, along a new last axis."""
     return np.diagonal(x, offset, axis1=-2, axis2=-1)
 
 
 @implements_linalg(getattr(np.linalg, "trace", None))
 def trace(x: Array, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """`numpy.linalg.trace`: of the last two axes."""
+    """The sums of the diagonals of the matrices of a stack."""
     return np.trace(x, offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
 @implements_linalg(getattr(np.linalg, "cross", None))
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Any:
-    """`numpy.linalg.cross` of vectors with three components."""
+    """The vector product of vectors with three components along an axis; raises ValueError for
+    others."""
     x, y = as_array(x1), as_array(x2)
     sizes = [a.shape[axis_of(axis, a.ndim)] for a in (x, y)]
     if sizes != [3, 3]:
@@ -69,7 +70,7 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Any:
 
 @implements_linalg(getattr(np.linalg, "outer", None))
 def outer(x1: Array, x2: Array, /) -> Any:
-    """`numpy.linalg.outer` of vectors."""
+    """The products of all pairs of elements of two vectors; raises ValueError for other shapes."""
     x, y = as_array(x1), as_array(x2)
     if x.ndim != 1 or y.ndim != 1:
         raise located(
@@ -82,13 +83,14 @@ def outer(x1: Array, x2: Array, /) -> Any:
 
 @implements_linalg(getattr(np.linalg, "matrix_norm", None))
 def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """`numpy.linalg.matrix_norm`: over the last two axes."""
+    """A norm of each matrix of a stack, the Frobenius norm by default; see `norm`."""
     return norm(x, ord, (-2, -1), keepdims)
 
 
 @implements_linalg(getattr(np.linalg, "vector_norm", None))
 def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """`numpy.linalg.vector_norm`: several axes together are one vector."""
+    """A norm of the vectors along axes, which are one vector together where there are several; the
+    2-norm by default."""
     values = as_array(x)
     if axis is not None and not isinstance(axis, tuple):
         return norm(values, ord, axis, keepdims)
@@ -108,7 +110,13 @@ def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: A
 
 @implements_linalg(np.linalg.multi_dot)
 def multi_dot(arrays: Sequence[Array], *, out: Any = None) -> Any:
-    """`numpy.linalg.multi_dot`: in the order that takes the fewest multiplications."""
+    """The product of a chain of matrices, the first and last of which may be vectors, in the order
+    of the fewest multiplications.
+
+    That order is found by dynamic programming while tracing (T. Cormen et al., Introduction to
+    Algorithms, section 15.2). Raises ValueError for fewer than two arrays, LinAlgError for other
+    shapes.
+    """
     refuse("linalg.multi_dot", out=out)
     if len(arrays) < 2:
         raise located(ValueError, "Expecting at least two arrays.")
@@ -128,8 +136,8 @@ def multi_dot(arrays: Sequence[Array], *, out: Any = None) -> Any:
 
 
 def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Where the product of the factors i to j is taken apart, sizes[i] and sizes[i + 1] being those
-    of factor i."""
+    """Where the product of the factors i to j is split, sizes[i] and sizes[i + 1] being those of
+    factor i."""
     count = len(sizes) - 1
     costs = {(i, i): 0 for i in range(count)}
     splits: dict[tuple[int, int], int] = {}

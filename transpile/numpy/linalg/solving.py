@@ -54,7 +54,7 @@ def _solution(a: Any, b: Any) -> list[Any]:
 
 
 def _solution_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
-    """a x = b moves by a dx = db - da x."""
+    """The tangent of a x = b: a dx = db - da x."""
     (a, b), (ta, tb) = operands, tangents
     x = solved(a, b)
     rest = tb
@@ -81,7 +81,13 @@ def solved(a: Any, b: Any) -> Any:
 
 @implements_linalg(np.linalg.solve)
 def solve(a: Array, b: Array) -> Any:
-    """`numpy.linalg.solve`: b is one vector, or a stack of matrices."""
+    """The solution x of a x = b by LU factors with partial pivoting (LAPACK's getrf), for a vector
+    b or stacks of matrices that broadcast.
+
+    A singular matrix gives infinities and NaN, where NumPy raises LinAlgError. float32 is computed
+    in single precision. Differentiable in both. Raises LinAlgError for what is not square, and
+    ValueError for sizes that do not match.
+    """
     x, y = as_array(a), as_array(b)
     check_square(x)
     if y.ndim == 0 or y.shape[0 if y.ndim == 1 else -2] != x.shape[-1]:
@@ -112,13 +118,21 @@ def inverse(a: Any) -> Any:
 
 @implements_linalg(np.linalg.inv)
 def inv(a: Array) -> Any:
-    """`numpy.linalg.inv`."""
+    """The inverses of a stack of square matrices, by LU factors; infinities and NaN for singular
+    ones.
+
+    Raises LinAlgError for what is not square.
+    """
     return inverse(matrices(a, square=True))
 
 
 @implements_linalg(np.linalg.tensorsolve)
 def tensorsolve(a: Array, b: Array, axes: Any = None) -> Any:
-    """`numpy.linalg.tensorsolve`."""
+    """The solution x of tensordot(a, x, x.ndim) = b: a linear system whose unknowns have several
+    axes.
+
+    Raises LinAlgError unless the sizes make a square matrix.
+    """
     x, y = as_array(a), as_array(b)
     if axes is not None:
         order = list(range(x.ndim))
@@ -140,7 +154,8 @@ def tensorsolve(a: Array, b: Array, axes: Any = None) -> Any:
 
 @implements_linalg(np.linalg.tensorinv)
 def tensorinv(a: Array, ind: int = 2) -> Any:
-    """`numpy.linalg.tensorinv`."""
+    """The inverse of a tensor as a linear map between its first `ind` axes and the others; raises
+    ValueError unless `ind` is positive."""
     x = as_array(a)
     if ind <= 0:
         raise located(ValueError, "Invalid ind argument.")
@@ -151,7 +166,11 @@ def tensorinv(a: Array, ind: int = 2) -> Any:
 
 @implements_linalg(np.linalg.matrix_power)
 def matrix_power(a: Array, n: int) -> Any:
-    """`numpy.linalg.matrix_power`, by squaring."""
+    """The n-th powers of a stack of square matrices, by repeated squaring; of the inverses for
+    negative n.
+
+    n must be known while tracing. Raises LinAlgError for what is not square.
+    """
     x = as_array(a)
     check_square(x)
     exponent = index_of(n)
@@ -216,7 +235,10 @@ def _determinant_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any
 
 @implements_linalg(np.linalg.det)
 def det(a: Array) -> Any:
-    """`numpy.linalg.det`, differentiable at singular matrices too."""
+    """The determinants of a stack of square matrices: the products of the pivots of LU factors.
+
+    Differentiable at singular matrices too. Raises LinAlgError for what is not square.
+    """
     x = matrices(a, square=True)
     if is_empty(x):
         return fill(1, tuple(x.shape[:-2]), x.dtype)
@@ -246,7 +268,11 @@ def _of_logarithm(a: Any) -> list[Any]:
 
 @implements_linalg(np.linalg.slogdet)
 def slogdet(a: Array) -> Any:
-    """`numpy.linalg.slogdet`."""
+    """The sign of each determinant and the logarithm of its absolute value, which neither overflow
+    nor underflow, as a named tuple.
+
+    0 and -inf for singular matrices. Raises LinAlgError for what is not square.
+    """
     x = matrices(a, square=True)
     if is_empty(x):
         shape = tuple(x.shape[:-2])

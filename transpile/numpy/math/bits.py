@@ -30,7 +30,7 @@ _ORDERS = {"big": np.arange(7, -1, -1, dtype=UINT8), "little": np.arange(8, dtyp
 
 
 def _shifts(bitorder: str) -> Any:
-    """By how many places each of eight bits is shifted."""
+    """The shift of each of eight bits of a byte."""
     if bitorder not in _ORDERS:
         raise located(ValueError, "'order' must be either 'little' or 'big'")
     return _ORDERS[bitorder]
@@ -38,7 +38,11 @@ def _shifts(bitorder: str) -> Any:
 
 @implements(np.packbits)
 def packbits(a: Array, /, axis: Any = None, bitorder: str = "big") -> Any:
-    """`numpy.packbits`: eight truth values make a byte, zeros fill up the last one."""
+    """Eight truth values of an axis, or of the flattened array, as the bits of a uint8; zeros pad
+    the last byte.
+
+    Raises TypeError for floats, and ValueError for a bit order other than "big" and "little".
+    """
     x = as_array(a)
     shifts = _shifts(bitorder)
     if x.dtype.kind not in "biu":
@@ -61,7 +65,11 @@ def packbits(a: Array, /, axis: Any = None, bitorder: str = "big") -> Any:
 
 @implements(np.unpackbits)
 def unpackbits(a: Array, /, axis: Any = None, count: Any = None, bitorder: str = "big") -> Any:
-    """`numpy.unpackbits`; `count` cuts off, or appends zeros."""
+    """The bits of uint8 elements along an axis, or of the flattened array, as uint8 zeros and ones.
+
+    `count` limits their number, or pads with zeros; negative, it drops that many. Raises TypeError
+    for another dtype.
+    """
     x = as_array(a)
     shifts = _shifts(bitorder)
     if x.dtype != UINT8:

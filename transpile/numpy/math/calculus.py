@@ -32,7 +32,10 @@ from transpile.trace.tracer import Tracer
 def diff(
     a: Array, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING
 ) -> Any:
-    """`numpy.diff`: the differences of neighbours, n times."""
+    """The n-th differences of neighbours along an axis; of bools whether they differ.
+
+    Unsigned integers wrap around. Raises ValueError for negative n and for scalars.
+    """
     x = as_array(a)
     if n == 0:
         return x
@@ -75,8 +78,13 @@ def _middle(x: Any, axis: int, start: int, stop: int) -> Any:
 
 @implements(np.gradient)
 def gradient(f: Array, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
-    """`numpy.gradient`: central differences, one-sided at the ends; steps are numbers, or the
-    positions along an axis."""
+    """The derivative along each axis: second-order central differences, one-sided at the ends of
+    order `edge_order` (1 or 2).
+
+    Distances are one number, or the coordinates along an axis, which weigh three neighbours by the
+    parabola through them. Integers are computed in float64; several axes give a tuple. Raises
+    ValueError for axes of fewer than edge_order + 1 elements.
+    """
     x = as_array(f)
     axes = axes_of(axis, x.ndim)
     if len(varargs) not in (0, 1, len(axes)):
@@ -188,7 +196,8 @@ def _edge_weights(steps: Any, side: int) -> list[Any]:
 
 @implements(np.trapezoid)
 def trapezoid(y: Array, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """`numpy.trapezoid`."""
+    """The integral along an axis by the trapezoidal rule, over distances `dx` or coordinates
+    `x`."""
     values = as_array(y)
     number = axis_of(axis, values.ndim)
     if x is None:
@@ -209,7 +218,8 @@ def trapezoid(y: Array, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 @implements(np.ediff1d)
 def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Any:
-    """`numpy.ediff1d`."""
+    """The differences of neighbours of the flattened array, between `to_begin` and `to_end`, which
+    are cast to its dtype."""
     flat = np.ravel(ary)
     differences = call(np.subtract, flat[1:], flat[:-1])
     ends = [None if e is None else np.ravel(e) for e in (to_begin, to_end)]

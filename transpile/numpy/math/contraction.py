@@ -80,7 +80,15 @@ def einsum(
     order: str = "K",
     casting: str = "safe",
 ) -> Any:
-    """`numpy.einsum`, with letters or with lists of labels; several operands go pair by pair."""
+    """The sum of products that subscripts describe, as letters in a string or as lists of numbers
+    after each operand.
+
+    Repeated labels of an operand are diagonals, `...` are broadcast axes, and without an arrow
+    labels that occur once are kept, in alphabetical order. Several operands are contracted in
+    pairs, the one with the smallest product first; `optimize` changes nothing. A pair is a matrix
+    product where a label is summed. The dtype is the promoted one. Raises ValueError for malformed
+    subscripts and sizes that differ.
+    """
     refuse("einsum", out=out)
     arrays, inputs, output = _parse(operands)
     found = result_dtype(*arrays) if dtype is None else dtype_argument(dtype)

@@ -1,4 +1,4 @@
-"""`numpy.convolve` and `numpy.correlate`."""
+"""Discrete convolution and correlation of vectors: `numpy.convolve` and `numpy.correlate`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from transpile.numpy.core.promotion import (
     slice_axis,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.numpy.core.shapes import flip
+from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import axes as rows
 from transpile.primitives import elementwise, reductions
@@ -65,7 +65,12 @@ def _vectors(a: Array, v: Array) -> tuple[Any, Any]:
 
 @implements(np.convolve)
 def convolve(a: Array, v: Array, mode: Any = "full") -> Any:
-    """`numpy.convolve`."""
+    """The discrete convolution of two vectors: in mode "full" of n + m - 1 elements, "same" of
+    max(n, m), or "valid" where they overlap completely.
+
+    Computed directly, without Fourier transforms, in the promoted dtype; float16 accumulates in
+    float32. Raises ValueError for empty operands and more than one axis.
+    """
     x, y = _vectors(a, v)
     if y.shape[0] > x.shape[0]:
         x, y = y, x
@@ -74,7 +79,11 @@ def convolve(a: Array, v: Array, mode: Any = "full") -> Any:
 
 @implements(np.correlate)
 def correlate(a: Array, v: Array, mode: Any = "valid") -> Any:
-    """`numpy.correlate`: the second argument conjugated."""
+    """The cross-correlation of two vectors, the second conjugated: c[k] = sum over n of a[n + k]
+    conj(v[n]).
+
+    Modes, dtypes and errors as those of `convolve`; "valid" by default.
+    """
     x, y = _vectors(a, v)
     y = call(np.conjugate, y) if y.dtype.kind == "c" else y
     if y.shape[0] > x.shape[0]:

@@ -1,4 +1,4 @@
-"""Reductions and scans that leave NaN out: nansum, nanmean, nanmax and their kin."""
+"""Reductions and cumulative sums that ignore NaN: nansum, nanmean, nanmax and their kin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from transpile.trace.tracer import UFUNC_METHODS
 
 
 def _without_nan(a: Array, other: Any) -> Any:
-    """The array with another value in the place of NaN."""
+    """The array with another value in place of each NaN."""
     x = as_array(a)
     if x.dtype.kind not in "fc":
         return x
@@ -57,7 +57,8 @@ def nansum(
     initial: Any = NOTHING,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.nansum`: NaN counts as 0."""
+    """The sum of the elements along axes that are not NaN; dtypes as those of `sum`, and 0 for
+    none."""
     refuse("nansum", out=out)
     return sum(_without_nan(a, 0), axis, dtype, None, keepdims, initial, where)
 
@@ -72,21 +73,22 @@ def nanprod(
     initial: Any = NOTHING,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.nanprod`: NaN counts as 1."""
+    """The product of the elements along axes that are not NaN; dtypes as those of `sum`, and 1 for
+    none."""
     refuse("nanprod", out=out)
     return prod(_without_nan(a, 1), axis, dtype, None, keepdims, initial, where)
 
 
 @implements(np.nancumsum)
 def nancumsum(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """`numpy.nancumsum`: NaN counts as 0."""
+    """Cumulative sums along an axis, or of the flattened array, in which NaN counts as 0."""
     refuse("nancumsum", out=out)
     return cumsum(_without_nan(a, 0), axis, dtype)
 
 
 @implements(np.nancumprod)
 def nancumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """`numpy.nancumprod`: NaN counts as 1."""
+    """Cumulative products along an axis, or of the flattened array, in which NaN counts as 1."""
     refuse("nancumprod", out=out)
     return cumprod(_without_nan(a, 1), axis, dtype)
 
@@ -108,7 +110,8 @@ def nanmean(
     *,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.nanmean`: over the elements that are not NaN."""
+    """The mean of the elements along axes that are not NaN; NaN for none, without NumPy's
+    warning."""
     refuse("nanmean", out=out)
     x = as_array(a)
     if x.dtype.kind not in "fc":
@@ -124,7 +127,7 @@ def nanmean(
 def _extreme(
     ufunc: Any, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any, worst: float
 ) -> Any:
-    """The extreme of what is not NaN; NaN where nothing else is."""
+    """The extreme of the elements that are not NaN; NaN where there is none."""
     x = as_array(a)
     if x.dtype.kind != "f":
         axes = axes_of(axis, x.ndim)
@@ -158,7 +161,10 @@ def nanmax(
     initial: Any = NOTHING,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.nanmax`."""
+    """The largest element along axes that is not NaN; NaN where all are, without NumPy's warning.
+
+    Raises ValueError for no elements without `initial`, and for a `where` without `initial`.
+    """
     refuse("nanmax", out=out)
     return _extreme(np.fmax, a, axis, keepdims, initial, where, -np.inf)
 
@@ -172,7 +178,8 @@ def nanmin(
     initial: Any = NOTHING,
     where: Any = NOTHING,
 ) -> Any:
-    """`numpy.nanmin`."""
+    """The smallest element along axes that is not NaN; NaN where all are, without NumPy's warning;
+    errors as for `nanmax`."""
     refuse("nanmin", out=out)
     return _extreme(np.fmin, a, axis, keepdims, initial, where, np.inf)
 
@@ -189,14 +196,16 @@ def _position(function: Any, a: Array, axis: Any, keepdims: Any, worst: float) -
 
 @implements(np.nanargmax)
 def nanargmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
-    """`numpy.nanargmax`; -1 where all are NaN: NumPy raises, which a traced program cannot."""
+    """The index of the first maximum along an axis, or in the flattened array, among the elements
+    that are not NaN; -1 where all are, where NumPy raises ValueError."""
     refuse("nanargmax", out=out)
     return _position(argmax, a, axis, keepdims, -np.inf)
 
 
 @implements(np.nanargmin)
 def nanargmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
-    """`numpy.nanargmin`; -1 where all are NaN: NumPy raises, which a traced program cannot."""
+    """The index of the first minimum along an axis, or in the flattened array, among the elements
+    that are not NaN; -1 where all are, where NumPy raises ValueError."""
     refuse("nanargmin", out=out)
     return _position(argmin, a, axis, keepdims, np.inf)
 
@@ -217,7 +226,11 @@ def nanvar(
     mean: Any = NOTHING,
     correction: Any = NOTHING,
 ) -> Any:
-    """`numpy.nanvar`; NaN where no degree of freedom is left."""
+    """The variance along axes of the elements that are not NaN, divided by their number less
+    `ddof`; NaN where that is not positive.
+
+    Two passes, as `var`. Raises ValueError where both `ddof` and `correction` are given.
+    """
     refuse("nanvar", out=out)
     x = as_array(a)
     if x.dtype.kind not in "fc":
@@ -251,5 +264,6 @@ def nanstd(
     keepdims: Any = NOTHING,
     **kwargs: Any,
 ) -> Any:
-    """`numpy.nanstd`: the square root of `nanvar`."""
+    """The standard deviation along axes of the elements that are not NaN: the square root of
+    `nanvar`."""
     return call(np.sqrt, nanvar(a, axis, dtype, out, ddof, keepdims, **kwargs))

@@ -25,7 +25,13 @@ from transpile.trace.trace import bind
 
 @implements(np.linalg.norm)
 def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """`numpy.linalg.norm`."""
+    """A norm of the vectors along one axis, of the matrices along two, or of all elements.
+
+    For vectors any number `ord` (2 by default; 0 counts what is not zero; inf and -inf are
+    extremes), for matrices "fro" (the default), "nuc", 1, -1, 2, -2, inf, -inf, of which 2, -2 and
+    "nuc" need singular values. Not scaled: squares may overflow. float64 for integers, real for
+    complex dtypes. Raises ValueError for other orders and more than two axes.
+    """
     values = as_array(x)
     if values.dtype.kind not in "fc":
         values = convert(values, FLOAT64)

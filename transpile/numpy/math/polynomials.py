@@ -1,4 +1,4 @@
-"""Polynomials as arrays of coefficients, the highest power first: polyadd, polymul, polyfit, ...
+"""Polynomials as vectors of coefficients, the highest power first: polyadd, polymul, polyfit, ...
 
 NumPy drops leading zeros of some results; how many there are is not known while tracing, so those
 of traced coefficients stay.
@@ -30,7 +30,8 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.shapes import atleast_1d, transpose
+from transpile.numpy.core.shapes import atleast_1d
+from transpile.numpy.core.transposes import transpose
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.math.convolutions import convolve
 from transpile.primitives import axes as rows
@@ -40,7 +41,7 @@ from transpile.trace.tracer import Tracer
 
 @implements(np.polyval)
 def polyval(p: Array, x: Array) -> Any:
-    """`numpy.polyval`, by Horner's rule."""
+    """The values of a polynomial at x, by Horner's rule."""
     coefficients, value = as_array(p), as_operand(x)
     shape = () if is_weak(value) else value.shape
     result = fill(0, shape, as_array(x).dtype)
@@ -72,19 +73,23 @@ def _aligned(a1: Array, a2: Array) -> tuple[Any, Any]:
 
 @implements(np.polyadd)
 def polyadd(a1: Array, a2: Array) -> Any:
-    """`numpy.polyadd`."""
+    """The sum of two polynomials; leading zeros stay."""
     return call(np.add, *_aligned(a1, a2))
 
 
 @implements(np.polysub)
 def polysub(a1: Array, a2: Array) -> Any:
-    """`numpy.polysub`."""
+    """The difference of two polynomials; leading zeros stay."""
     return call(np.subtract, *_aligned(a1, a2))
 
 
 @implements(np.polymul)
 def polymul(a1: Array, a2: Array) -> Any:
-    """`numpy.polymul`, with the leading zeros of traced coefficients."""
+    """The product of two polynomials: the convolution of their coefficients.
+
+    Leading zeros of traced coefficients stay, NumPy drops them. Raises ValueError for more than one
+    axis.
+    """
     factors = []
     for given in (a1, a2):
         x = _coefficients(given)
@@ -97,7 +102,11 @@ def polymul(a1: Array, a2: Array) -> Any:
 
 @implements(np.polydiv)
 def polydiv(u: Array, v: Array) -> tuple[Any, Any]:
-    """`numpy.polydiv`: the quotient, and the remainder with its leading zeros."""
+    """The quotient and the remainder of two polynomials, by long division in floating point.
+
+    The remainder keeps leading zeros, which NumPy drops; a leading coefficient of the divisor that
+    is zero gives infinities and NaN.
+    """
     x, y = (call(np.add, atleast_1d(p), 0.0) for p in (u, v))
     dtype = result_dtype(x, y)
     rest = convert(x, dtype)
@@ -119,7 +128,8 @@ def polydiv(u: Array, v: Array) -> tuple[Any, Any]:
 
 @implements(np.polyder)
 def polyder(p: Array, m: Any = 1) -> Any:
-    """`numpy.polyder`."""
+    """The m-th derivative of a polynomial; m must be known while tracing, and ValueError if
+    negative."""
     order = int(m)
     if order < 0:
         raise located(ValueError, "Order of derivative must be positive (see polyint)")
@@ -132,7 +142,10 @@ def polyder(p: Array, m: Any = 1) -> Any:
 
 @implements(np.polyint)
 def polyint(p: Array, m: Any = 1, k: Any = None) -> Any:
-    """`numpy.polyint`, with the constants of integration `k`."""
+    """The m-th antiderivative of a polynomial, with the constants of integration `k`, 0 by default.
+
+    m must be known while tracing. Raises ValueError if it is negative and for too few constants.
+    """
     order = int(m)
     if order < 0:
         raise located(ValueError, "Order of integral must be positive (see polyder)")
@@ -152,8 +165,12 @@ def polyint(p: Array, m: Any = 1, k: Any = None) -> Any:
 
 @implements(np.poly)
 def poly(seq_of_zeros: Array) -> Any:
-    """`numpy.poly`: the coefficients of the polynomial with these zeros, or the characteristic
-    polynomial of a matrix. Those of complex zeros stay complex, also where all come in pairs."""
+    """The monic polynomial with the given zeros, or the characteristic polynomial of a square
+    matrix.
+
+    Complex zeros give complex coefficients, though they come in conjugate pairs; so does a matrix,
+    whose eigenvalues are complex here. Raises ValueError for other shapes.
+    """
     x = atleast_1d(seq_of_zeros)
     if x.ndim == 2 and x.shape[0] == x.shape[1] and x.shape[0] != 0:
         x = np.linalg.eigvals(x)
@@ -177,9 +194,10 @@ def poly(seq_of_zeros: Array) -> Any:
 
 @implements(np.roots)
 def roots(p: Array) -> Any:
-    """`numpy.roots`: the eigenvalues of the companion matrix, always complex.
+    """The zeros of a polynomial, always complex: the eigenvalues of its companion matrix.
 
-    The first coefficient must not be zero: how many leading zeros there are would decide the shape.
+    The first coefficient must not be zero, else the result is NaN: NumPy strips zeros at both ends,
+    which would decide the shape. Raises ValueError for more than one axis.
     """
     x = atleast_1d(p)
     if x.ndim != 1:
@@ -206,7 +224,13 @@ def polyfit(
     w: Any = None,
     cov: Any = False,
 ) -> Any:
-    """`numpy.polyfit`: least squares, with scaled columns."""
+    """The polynomial of degree `deg` that fits points in the least-squares sense, by singular
+    values of the Vandermonde matrix with columns scaled to length 1.
+
+    `w` weighs the residuals. `full` adds residuals, rank, singular values and rcond; `cov` the
+    covariance of the coefficients. A fit of low rank gives no RankWarning. Raises TypeError for
+    shapes and ValueError for a degree that do not fit.
+    """
     degree = index_of(deg)
     points, values = (call(np.add, as_array(v), 0.0) for v in (x, y))
     _check_fit(points, values, degree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,8 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import sum
-from transpile.numpy.core.shapes import diagonal, expand_dims, moveaxis, ravel
+from transpile.numpy.core.shapes import diagonal, expand_dims, ravel
+from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import SPECIAL, call, resolve
 from transpile.primitives import dot as linalg
 from transpile.trace.trace import bind
@@ -76,7 +78,13 @@ for _name, _core in (("matvec", (2, 1)), ("vecmat", (1, 2))):  # since NumPy 2.2
 
 
 def matmul(x: Array, y: Array, dtype: Any = None) -> Any:
-    """`numpy.matmul`: the last axis with the second to last, the others broadcast."""
+    """The matrix product: the last axis of x contracted with the second to last of y, the axes
+    before them broadcast.
+
+    A vector is a row on the left and a column on the right, and its axis is dropped. Operands are
+    promoted first, and the sum has that dtype: integers wrap around, float16 accumulates in
+    float32. `axes` as in NumPy. Raises ValueError for scalars and for sizes that do not match.
+    """
     a, b = _operands(np.matmul, x, y, dtype)
     inner = 0 if b.ndim == 1 else b.ndim - 2
     if a.shape[-1] != b.shape[inner]:
@@ -100,7 +108,11 @@ def _batch_shape(ufunc: Any, x: Any, y: Any, x_core: int, y_core: int) -> Shape:
 
 
 def vecdot(x: Array, y: Array, dtype: Any = None) -> Any:
-    """`numpy.vecdot`: the first argument conjugated, over the last axes."""
+    """The inner products of vectors along the last axes, the first operand conjugated; the other
+    axes broadcast.
+
+    Raises ValueError for scalars and for lengths that differ.
+    """
     a, b = _operands(np.vecdot, x, y, dtype)
     if a.shape[-1] != b.shape[-1]:
         raise _mismatch(np.vecdot, a, b)
@@ -112,7 +124,7 @@ def _conjugate(x: Any) -> Any:
 
 
 def _batched_dot(a: Any, b: Any) -> Any:
-    """Over the last axes, the others broadcast."""
+    """Inner products over the last axes, the others broadcast."""
     batch = _batch_shape(np.vecdot, a, b, 1, 1)
     a = broadcast_to(a, (*batch, a.shape[-1]))
     b = broadcast_to(b, (*batch, b.shape[-1]))
@@ -121,6 +133,7 @@ def _batched_dot(a: Any, b: Any) -> Any:
 
 
 def _matvec(x: Array, y: Array, dtype: Any = None) -> Any:
+    """The product of each matrix of a stack with a vector; the other axes broadcast."""
     a, b = _operands(np.matvec, x, y, dtype)
     if a.shape[-1] != b.shape[-1]:
         raise _mismatch(np.matvec, a, b)
@@ -133,6 +146,7 @@ def _matvec(x: Array, y: Array, dtype: Any = None) -> Any:
 
 
 def _vecmat(x: Array, y: Array, dtype: Any = None) -> Any:
+    """The product of each conjugated vector with a matrix of a stack; the other axes broadcast."""
     a, b = _operands(np.vecmat, x, y, dtype)
     if a.shape[-1] != b.shape[-2]:
         raise _mismatch(np.vecmat, a, b)
@@ -150,6 +164,7 @@ def _with_axes(ufunc: Any, function: Any, cores: tuple[int, int, int]) -> None:
     """Register a generalized ufunc. `cores` says how many axes of the operands and of the result it
     takes; `axes=` and `axis=` say which, where they are not the last."""
 
+    @functools.wraps(function)
     def on_axes(
         x: Array,
         y: Array,
@@ -228,7 +243,12 @@ def _scaled(x: Any, y: Any) -> Any:
 
 @implements(np.dot)
 def dot(a: Array, b: Array, out: Any = None) -> Any:
-    """`numpy.dot`: the last axis of a with the second to last of b; scalars multiply."""
+    """The sum of products over the last axis of a and the second to last of b, or its only one;
+    scalars multiply.
+
+    Stacks are not broadcast but combined, each of a with each of b, unlike `matmul`. Dtypes as
+    those of `matmul`. Raises ValueError for sizes that do not match.
+    """
     refuse("dot", out=out)
     x, y = _pair(a, b)
     if x.ndim == 0 or y.ndim == 0:
@@ -241,7 +261,8 @@ def dot(a: Array, b: Array, out: Any = None) -> Any:
 
 @implements(np.vdot)
 def vdot(a: Array, b: Array, /) -> Any:
-    """`numpy.vdot`: of the flattened arrays, the first conjugated."""
+    """The inner product of two flattened arrays, the first conjugated; raises ValueError for sizes
+    that differ."""
     x, y = _pair(a, b)
     if x.size != y.size:
         raise _mismatch(np.vdot, x, y)
@@ -250,7 +271,10 @@ def vdot(a: Array, b: Array, /) -> Any:
 
 @implements(np.inner)
 def inner(a: Array, b: Array, /) -> Any:
-    """`numpy.inner`: over the last axes."""
+    """The sum of products over the last axes of both, none conjugated; scalars multiply.
+
+    Raises ValueError for sizes that differ.
+    """
     x, y = _pair(a, b)
     if x.ndim == 0 or y.ndim == 0:
         return _scaled(x, y)
@@ -261,7 +285,7 @@ def inner(a: Array, b: Array, /) -> Any:
 
 @implements(np.outer)
 def outer(a: Array, b: Array, out: Any = None) -> Any:
-    """`numpy.outer`: of the flattened arrays."""
+    """The products of all pairs of elements of two flattened arrays, as a matrix."""
     refuse("outer", out=out)
     x, y = ravel(a), ravel(b)
     return call(np.multiply, broadcast_in_dim(x, (x.shape[0], 1), (0,)), y)
@@ -269,7 +293,12 @@ def outer(a: Array, b: Array, out: Any = None) -> Any:
 
 @implements(np.tensordot)
 def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
-    """`numpy.tensordot`: over a number of axes, or over pairs of axes."""
+    """The sum of products over a number of axes, the last of a and the first of b, or over pairs of
+    axes.
+
+    The result has the other axes of a, then those of b. Raises ValueError for sizes that differ,
+    IndexError for an axis out of range.
+    """
     x, y = _pair(a, b)
     if isinstance(axes, tuple | list):
         first, second = axes
@@ -289,7 +318,8 @@ def tensordot(a: Array, b: Array, axes: Any = 2) -> Any:
 
 @implements(np.kron)
 def kron(a: Array, b: Array) -> Any:
-    """`numpy.kron`."""
+    """The Kronecker product: blocks that are b times each element of a; the shorter shape gets axes
+    of size 1 in front."""
     x, y = _pair(a, b)
     ndim = max(x.ndim, y.ndim)
     left = (*[1] * (ndim - x.ndim), *x.shape)
@@ -304,7 +334,7 @@ def kron(a: Array, b: Array) -> Any:
 def trace(
     a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
-    """`numpy.trace`: the sum of a diagonal."""
+    """The sum of each diagonal over two axes, in the dtype in which `sum` accumulates."""
     refuse("trace", out=out)
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype)
 
@@ -313,7 +343,11 @@ def trace(
 def cross(
     a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
 ) -> Any:
-    """`numpy.cross` of vectors with three components; NumPy still takes two, the third being 0."""
+    """The vector product of three components along an axis; two vectors of two components give the
+    third component alone.
+
+    Raises ValueError for other numbers of components, and for scalars.
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = as_array(a), as_array(b)

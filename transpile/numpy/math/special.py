@@ -28,7 +28,11 @@ from transpile.numpy.math.calculus import diff
 
 @implements(np.unwrap)
 def unwrap(p: Array, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
-    """`numpy.unwrap`: jumps of more than half a period are taken out."""
+    """The phases along an axis with multiples of the period added, so that neighbours differ by at
+    most half a period.
+
+    A difference smaller than `discont` stays as it is. Raises ValueError for scalars.
+    """
     x = as_array(p)
     if x.ndim == 0:
         raise located(ValueError, "diff requires input that is at least one dimensional")
@@ -60,8 +64,8 @@ def unwrap(p: Array, discont: Any = None, axis: Any = -1, *, period: Any = 2 * n
 
 @implements(np.real_if_close)
 def real_if_close(a: Array, tol: Any = 100) -> Any:
-    """`numpy.real_if_close`: real arrays stay, and complex ones stay complex, because whether they
-    are close to real ones would decide the dtype."""
+    """The array itself, whose dtype stays complex: that all imaginary parts are small is only known
+    at run time."""
     return strengthen(as_array(a))
 
 
@@ -70,7 +74,12 @@ def real_if_close(a: Array, tol: Any = 100) -> Any:
 
 @implements(np.i0)
 def i0(x: Array) -> Any:
-    """`numpy.i0`: the modified Bessel function of the first kind, order 0."""
+    """The modified Bessel function of the first kind of order 0, in the dtype of floats and float64
+    for integers.
+
+    Chebyshev series up to 8 and beyond, summed by C. Clenshaw's recurrence (A Note on the Summation
+    of Chebyshev Series, 1955). Raises TypeError for complex numbers.
+    """
     value = as_array(x)
     if value.dtype.kind == "c":
         raise located(TypeError, "i0 not supported for complex values")

@@ -26,7 +26,8 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import mean, sum
-from transpile.numpy.core.shapes import diagonal, imag, real, squeeze, transpose
+from transpile.numpy.core.shapes import diagonal, imag, real, squeeze
+from transpile.numpy.core.transposes import transpose
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.math.products import dot
 from transpile.primitives import elementwise
@@ -43,8 +44,12 @@ def average(
     *,
     keepdims: Any = NOTHING,
 ) -> Any:
-    """`numpy.average`. Where the sum of the weights is zero the result is NaN or infinite: NumPy
-    raises, which a traced program cannot."""
+    """The weighted mean along axes, with weights for all elements or for the positions along the
+    axes; float64 for integers.
+
+    Weights whose sum is zero give NaN or infinities, where NumPy raises ZeroDivisionError. Raises
+    TypeError and ValueError for weights of another shape.
+    """
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
     if weights is None:
@@ -94,7 +99,13 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Any:
-    """`numpy.cov`."""
+    """The covariance matrix of variables in rows (`rowvar`) over observations in columns, in at
+    least float64.
+
+    Normalised by N - ddof, N - 1 by default, N with `bias`. With `fweights` and `aweights` N is the
+    sum of weights, reduced as NumPy does. Known weights are checked; of traced ones the shape only.
+    Raises ValueError for more than two axes, RuntimeError for weights of another length.
+    """
     if ddof is not None and ddof != int(ddof):
         raise located(ValueError, "ddof must be integer")
     x = as_array(m)
@@ -172,7 +183,8 @@ def _freedom(total: Any, weights: Any, reliabilities: Any, ddof: int) -> Any:
 
 @implements(np.corrcoef)
 def corrcoef(x: Array, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    """`numpy.corrcoef`: real and imaginary parts are clipped to -1 and 1."""
+    """The matrix of Pearson correlation coefficients of variables in rows: covariances over
+    standard deviations, clipped to [-1, 1] part by part."""
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return call(np.divide, c, c)

@@ -1,7 +1,7 @@
 """The methods of ufuncs on traced arrays: reduce, accumulate, reduceat and outer.
 
-Sums, products, extremes and logic have rows. Other ufuncs that are associative combine halves,
-which takes log2(n) equations; those that are not combine one element after the other.
+Sums, products, extremes and logic have primitives. Other ufuncs that are associative combine
+halves, which takes log2(n) equations; those that are not combine one element after the other.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _REORDERABLE = {
 
 
 def _combined(ufunc: Any, x: Any, y: Any, dtype: DType) -> Any:
-    """One step of a fold: the result again has the fold's dtype."""
+    """One iteration of a fold: the result again has the fold's dtype."""
     return convert(call(ufunc, x, y), dtype)
 
 
@@ -106,7 +106,7 @@ def _reduce(
     initial: Any = NOTHING,
     where: Any = True,
 ) -> Any:
-    """`ufunc.reduce`."""
+    """The elements along axes combined by a ufunc of two operands, as `numpy.ufunc.reduce` does."""
     x = as_array(array)
     found = accumulator(ufunc.reduce, x.dtype, dtype)
     axes = () if x.ndim == 0 and axis in (0, -1) else axes_of(axis, x.ndim)
@@ -123,7 +123,7 @@ def _reduce(
 
 
 def _fold(ufunc: Any, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -> Any:
-    """The reduction of a ufunc that has no row of its own."""
+    """The reduction of a ufunc that has no primitive of its own."""
     if len(axes) > 1 and ufunc not in _REORDERABLE:
         raise located(
             ValueError,
@@ -179,7 +179,7 @@ def _identity(ufunc: Any, dtype: DType) -> Any:
 
 
 def _last(x: Any, axes: tuple[int, ...]) -> Any:
-    """The array with these axes behind the others, as one."""
+    """The array with these axes moved last and merged."""
     kept = [a for a in range(x.ndim) if a not in axes]
     x = transpose_to(x, [*kept, *axes])
     return reshape_to(x, (*x.shape[: len(kept)], product(x.shape[len(kept) :])))
@@ -199,7 +199,7 @@ def _size(x: Any, axis: int, method: str) -> int:
 
 
 def _chain(ufunc: Any, x: Any, start: Any, mask: Any) -> Any:
-    """One element after the other, along the last axis."""
+    """A sequential fold along the last axis."""
     size = _size(x, x.ndim - 1, f"numpy.{ufunc.__name__}.reduce")
     if mask is None and start is not None and ufunc in _REORDERABLE:
         return _combined(ufunc, start, _halves(ufunc, x), x.dtype) if size else start
@@ -270,7 +270,8 @@ def _running_chain(ufunc: Any, x: Any, axis: int, size: int) -> Any:
 def _reduceat(
     ufunc: Any, array: Array, indices: Array, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
-    """`ufunc.reduceat`: for known indices slices, and for traced ones masks."""
+    """Reductions of the segments between indices, as `numpy.ufunc.reduceat` does: slices for known
+    indices, masks for traced ones."""
     x, places = as_array(array), as_array(indices)
     if x.ndim == 0:
         raise located(TypeError, "cannot reduceat on a scalar")
@@ -325,7 +326,7 @@ def _reduceat_traced(ufunc: Any, x: Any, places: Any, axis: int, dtype: DType) -
 
 
 def _neutral(ufunc: Any, dtype: DType) -> Any:
-    """The value that changes nothing."""
+    """The neutral element of a ufunc."""
     if ufunc in _EXTREMES:
         constant: Const = rows.identity(ufunc.__name__, dtype)
         return constant.value[()]
@@ -342,7 +343,7 @@ def _neutral(ufunc: Any, dtype: DType) -> Any:
 
 
 def _outer(ufunc: Any, a: Array, b: Array, /, **kwargs: Any) -> Any:
-    """`ufunc.outer`."""
+    """The ufunc of all pairs of elements of two arrays."""
     x, y = as_array(a), as_array(b)
     shape = (*x.shape, *(1 for _ in y.shape))
     return call(ufunc, broadcast_in_dim(x, shape, range(x.ndim)), y, **kwargs)

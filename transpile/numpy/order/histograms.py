@@ -1,4 +1,4 @@
-"""Counting: bincount and histograms."""
+"""Counts and histograms."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from transpile.ir.dims import product
 from transpile.ir.types import COMPLEX128, FLOAT32, FLOAT64, INT64
+from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -25,7 +26,6 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.order.searching import searchsorted, take
-from transpile.numpy.order.sorting import accepts_more
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, scatter
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
@@ -48,8 +48,13 @@ def added_at(places: Any, values: Any, count: int, dtype: Any, mode: str = FILL)
 @accepts_more("length")
 @implements(np.bincount)
 def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: Any = None) -> Any:
-    """`numpy.bincount`. With `length`, which a traced x needs, larger numbers are left out and
-    negative ones count as 0, as in JAX."""
+    """The number of occurrences of each value 0, 1, ... in a vector of integers, as int64; or the
+    sum of its weights, as float64.
+
+    Traced values need `length`, the number of bins: larger values are ignored, negative ones count
+    as 0, as in JAX. Raises UnsupportedError without it, ValueError for known negative values, and
+    TypeError for weights that float64 does not hold.
+    """
     numbers = as_array(x)
     minlength = index_of(minlength)
     if numbers.ndim != 1 or not np.can_cast(numbers.dtype, INT64) or minlength < 0:
@@ -154,7 +159,7 @@ def _bin_edges(x: Any, bins: Any, range: Any, weights: Any) -> tuple[Any, Any]:
 
 @implements(np.histogram_bin_edges)
 def histogram_bin_edges(a: Array, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """`numpy.histogram_bin_edges`; a strategy such as "auto" needs known data."""
+    """The edges of the bins that `histogram` uses with the same arguments."""
     x, weights = _flat(a, weights)
     return _bin_edges(x, bins, range, weights)[0]
 
@@ -228,7 +233,14 @@ def _accumulator(weights: Any) -> Any:
 def histogram(
     a: Array, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    """`numpy.histogram`; a strategy such as "auto" needs known data."""
+    """The number of elements in each bin, and the edges of the bins; the last bin includes its
+    right edge.
+
+    Bins are a number of equally wide ones over `range`, by default from the least to the largest
+    element, or edges in ascending order, which traced ones are not checked for. Counts are int64,
+    weighted ones of the weights' dtype, and densities float64. Raises UnsupportedError for a rule
+    such as "auto" on traced values, and ValueError for edges out of order and no bins.
+    """
     x, weights = _flat(a, weights)
     edges, uniform = _bin_edges(x, bins, range, weights)
     count = int(edges.shape[0]) - 1
@@ -285,7 +297,12 @@ def _edges_of(column: Any, bins: Any, range: Any, number: int) -> Any:
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    """`numpy.histogramdd`."""
+    """The number of points in each cell of a grid over D coordinates, as float64, and the edges
+    along each of them.
+
+    `sample` is an (N, D) array or D vectors. Otherwise as `histogram`, without rules for the number
+    of bins.
+    """
     columns = _columns(sample)
     rank = len(columns)
     if any(c.ndim != 1 or c.shape != columns[0].shape for c in columns):
@@ -331,6 +348,7 @@ def _length(bins: Any) -> int | None:
 
 
 def _naturals(count: int) -> list[int]:
+    """The numbers 0 ... count - 1 (`range` is an argument here)."""
     return list(map(int, np.arange(count)))
 
 
@@ -343,7 +361,8 @@ def histogram2d(
     density: Any = None,
     weights: Any = None,
 ) -> Any:
-    """`numpy.histogram2d`."""
+    """The number of points (x, y) in each cell of a grid, as float64, and the edges along both; as
+    `histogramdd`."""
     columns = [as_array(x), as_array(y)]
     if columns[0].shape[:1] != columns[1].shape[:1]:
         raise located(ValueError, "x and y must have the same length.")

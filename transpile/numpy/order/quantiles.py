@@ -1,4 +1,4 @@
-"""Order statistics: median, quantile, percentile, and those that leave NaN out."""
+"""Order statistics: median, quantile, percentile, and those that ignore NaN."""
 
 from __future__ import annotations
 
@@ -102,7 +102,11 @@ def median(
     overwrite_input: bool = False,
     keepdims: Any = False,
 ) -> Any:
-    """`numpy.median`: of an even number of elements the mean of the two in the middle."""
+    """The median along axes, in float64 for integers: of an even number of elements the mean of the
+    two in the middle.
+
+    By a sort. NaN where an element is NaN, and for no elements; without NumPy's warnings.
+    """
     refuse("median", out=out)
     rows = _Rows(a, axis)
     half = rows.count // 2
@@ -125,7 +129,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: Any = NOTHING,
 ) -> Any:
-    """`numpy.nanmedian`: NaN where a row has nothing else."""
+    """The median along axes of the elements that are not NaN; NaN where none is left."""
     refuse("nanmedian", out=out)
     rows = _Rows(a, axis)
     if is_empty(rows.whole.shape):
@@ -188,7 +192,7 @@ def _weight(index: Any, below: Any, method: str) -> Any:
 
 
 def _between(a: Any, b: Any, t: Any) -> Any:
-    """From a to b by t, computed from the nearer end."""
+    """Linear interpolation from a to b at t, computed from the nearer end."""
     step = b - a
     return np.where(t >= 0.5, b - step * (1 - t), a + step * t)
 
@@ -323,7 +327,13 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """`numpy.quantile`, by all its methods. That a traced q is within 0 and 1 is not checked."""
+    """The q-quantiles along axes, one for each element of q, along new axes in front; by a sort.
+
+    All methods of NumPy, numbered in R. Hyndman and Y. Fan, Sample Quantiles in Statistical
+    Packages, 1996; "linear" is type 7. Weights need the method "inverted_cdf". NaN where an element
+    is NaN. Raises ValueError for a known q outside [0, 1], which a traced one is not checked for,
+    and for an unknown method; TypeError for complex numbers; IndexError for no elements.
+    """
     refuse("quantile", out=out)
     return _quantile(a, q, axis, method, keepdims, weights, percent=False, skip=False)
 
@@ -340,7 +350,7 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Any:
-    """`numpy.percentile`."""
+    """The q-th percentiles along axes; as `quantile` with q / 100."""
     refuse("percentile", out=out)
     return _quantile(a, q, axis, method, keepdims, weights, percent=True, skip=False)
 
@@ -357,7 +367,8 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """`numpy.nanquantile`."""
+    """The q-quantiles along axes of the elements that are not NaN; NaN where none is left;
+    otherwise as `quantile`."""
     refuse("nanquantile", out=out)
     if is_empty(as_array(a).shape):
         return np.nanmean(a, axis, keepdims=keepdims)
@@ -376,7 +387,8 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Any:
-    """`numpy.nanpercentile`."""
+    """The q-th percentiles along axes of the elements that are not NaN; as `nanquantile` with q /
+    100."""
     refuse("nanpercentile", out=out)
     if is_empty(as_array(a).shape):
         return np.nanmean(a, axis, keepdims=keepdims)

@@ -1,4 +1,4 @@
-"""Places in sorted arrays: searchsorted, digitize, interp."""
+"""Searches in sorted arrays: searchsorted, digitize, interp."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def take(x: Any, indices: Any, mode: str = PROMISED) -> Any:
 
 
 def sorts_before(x: Any, y: Any) -> Any:
-    """Where x stands before y in sorted arrays, of one dtype: NaN is after all numbers."""
+    """Whether x precedes y in sorted arrays of one dtype: NaN follows all numbers."""
     kind = kind_letter(x.dtype)
     if kind == "f":
         return (x < y) | (np.isnan(y) & ~np.isnan(x))
@@ -46,7 +46,13 @@ def sorts_before(x: Any, y: Any) -> Any:
 
 @implements(np.searchsorted)
 def searchsorted(a: Array, v: Array, side: Any = "left", sorter: Any = None) -> Any:
-    """`numpy.searchsorted`: by halves, which are known; what is read depends on the values."""
+    """The positions at which values would be inserted into a sorted vector, in front of equal
+    elements, or behind them for side="right".
+
+    A binary search whose number of steps is known while tracing; int64. NaN follows all numbers.
+    With traced `sorter`, indices out of range are clipped. Raises ValueError unless `a` is a
+    vector.
+    """
     x, values = as_array(a), as_array(v)
     _check_search(x, side, sorter)
     (n,) = x.shape
@@ -72,8 +78,8 @@ def _check_search(x: Any, side: Any, sorter: Any) -> None:
 
 
 def count_before(x: Any, values: Any, inclusive: bool) -> Any:
-    """How many elements of a sorted array of at least one element stand before each value, those
-    that are equal to it included or not."""
+    """The number of elements of a sorted, non-empty array that precede each value, those equal to
+    it included or not."""
 
     def is_before(place: Any) -> Any:
         element = take(x, place)
@@ -97,7 +103,12 @@ add_method("searchsorted", _searchsorted_method)
 
 @implements(np.digitize)
 def digitize(x: Array, bins: Array, right: Any = False) -> Any:
-    """`numpy.digitize`. That traced bins increase or decrease is not checked."""
+    """The number of the bin of each value: i with bins[i-1] <= x < bins[i], or with the right edge
+    included.
+
+    Bins may increase or decrease; that traced ones do is not checked. Raises ValueError for known
+    bins that do neither, and TypeError for complex numbers.
+    """
     values, edges = as_array(x), as_array(bins)
     if values.dtype.kind == "c":
         raise located(TypeError, "x may not be complex")
@@ -129,7 +140,13 @@ def digitize(x: Array, bins: Array, right: Any = False) -> Any:
 def interp(
     x: Array, xp: Array, fp: Array, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
-    """`numpy.interp`: piecewise linear through the points (xp, fp), xp increasing."""
+    """The piecewise linear interpolant of the points (xp, fp), evaluated at x: float64, or
+    complex128 for complex fp.
+
+    xp must increase, which is not checked. Beyond the ends the result is `left` and `right`, by
+    default the first and last fp; `period` makes the function periodic. Raises ValueError for no
+    points and for unequal lengths.
+    """
     dtype = COMPLEX128 if as_array(fp).dtype.kind == "c" else FLOAT64
     for complex_ in (v.dtype for v in map(as_array, (x, xp)) if v.dtype.kind == "c"):
         raise located(
@@ -169,7 +186,7 @@ def _check_interp(xp: Any, fp: Any, period: Any) -> None:
 
 
 def _periodic(x: Any, points: Any, heights: Any, period: Any) -> tuple[Any, Any, Any]:
-    """The points of one period in order, with a neighbour at each end."""
+    """The points of one period in ascending order, with a neighbour at each end."""
     x, points = x % period, points % period
     order = argsort_along(0, points)
     points, heights = take(points, order), take(heights, order)
@@ -178,7 +195,7 @@ def _periodic(x: Any, points: Any, heights: Any, period: Any) -> tuple[Any, Any,
 
 
 def _interpolate(x: Any, points: Any, heights: Any) -> Any:
-    """On the line through the two points around x, which is at the upper one at the end only."""
+    """On the line through the two points around x; at the last point its height."""
     place = count_before(points, x, inclusive=True) - 1
     place = np.clip(place, 0, points.shape[0] - 2)
     ends = take(points, place), take(points, place + 1)
@@ -190,9 +207,9 @@ def _interpolate(x: Any, points: Any, heights: Any) -> Any:
 
 
 def _on_line(x: Any, ends: tuple[Any, Any], start: Any, end: Any) -> Any:
-    """Computed from the start; where that gives NaN, as it does beside infinities, from the end,
-    and between two equal heights these. At a point it is its height, and the slope that of the
-    line."""
+    """Computed from the left point; where that gives NaN, as it does beside infinities, from the
+    right one, and between two equal heights these. At a point it is its height, with the slope of
+    the line."""
     low, high = ends
     is_step = low == high
     slope = np.where(is_step, 0.0, (end - start) / np.where(is_step, 1.0, high - low))

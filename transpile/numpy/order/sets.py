@@ -1,7 +1,7 @@
 """Sets: unique and its kin, unions, intersections, differences, membership.
 
-How many elements such a result has depends on values. Where these are traced, `size=` says how many
-there are to be, as in JAX: the first ones, or after the last one fill values.
+How many elements such a result has depends on values. Where these are traced, `size=` gives the
+number, as in JAX: more are cut off, and fewer are followed by fill values.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.types import BOOL, INT64, kind_letter
+from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -28,7 +29,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import axis_of as checked_axis
 from transpile.numpy.order.searching import count_before, take
-from transpile.numpy.order.sorting import accepts_more, argsort_along, iota, sort_along
+from transpile.numpy.order.sorting import argsort_along, iota, sort_along
 from transpile.primitives.indexing import FILL, scatter
 from transpile.trace.trace import bind
 
@@ -140,8 +141,13 @@ def unique(
     size: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """`numpy.unique`; with `size`, that many elements: after the last one the fill value, or the
-    first one again, with a count of 0."""
+    """The distinct elements in ascending order, or the distinct slices along an axis; by a sort.
+
+    `size` gives their number: more are cut off, and fewer are filled with `fill_value`, by default
+    the first one, with a count of 0. Optional results are int64: the index of each one's first
+    occurrence, the inverse indices, the counts. Raises UnsupportedError for traced values without
+    `size`.
+    """
     array = as_array(ar)
     if axis is None:
         x, front = _flat(array), (array.size,)
@@ -192,7 +198,8 @@ def _values(groups: _Groups, starts: Any, length: int, fill_value: Any, rest: An
 @accepts_more("size", "fill_value")
 @implements(np.unique_all)
 def unique_all(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
-    """`numpy.unique_all`: values, indices, inverse indices, counts."""
+    """The distinct elements as by `unique`, with indices, inverse indices and counts, as a named
+    tuple; every NaN is distinct. Traced values need `size`."""
     length_of(size, "unique_all")
     found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     return type(np.unique_all(np.ones(1)))(*found)
@@ -201,7 +208,8 @@ def unique_all(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
 @accepts_more("size", "fill_value")
 @implements(np.unique_counts)
 def unique_counts(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
-    """`numpy.unique_counts`: values, counts."""
+    """The distinct elements as by `unique`, and their counts, as a named tuple; every NaN is
+    distinct. Traced values need `size`."""
     length_of(size, "unique_counts")
     found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return type(np.unique_counts(np.ones(1)))(*found)
@@ -210,7 +218,8 @@ def unique_counts(x: Array, /, *, size: Any = None, fill_value: Any = None) -> A
 @accepts_more("size", "fill_value")
 @implements(np.unique_inverse)
 def unique_inverse(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
-    """`numpy.unique_inverse`: values, inverse indices."""
+    """The distinct elements as by `unique`, and the inverse indices, as a named tuple; every NaN is
+    distinct. Traced values need `size`."""
     length_of(size, "unique_inverse")
     found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return type(np.unique_inverse(np.ones(1)))(*found)
@@ -219,7 +228,8 @@ def unique_inverse(x: Array, /, *, size: Any = None, fill_value: Any = None) -> 
 @accepts_more("size", "fill_value")
 @implements(np.unique_values)
 def unique_values(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
-    """`numpy.unique_values`, in order."""
+    """The distinct elements as by `unique`, in ascending order; every NaN is distinct. Traced
+    values need `size`."""
     length_of(size, "unique_values")
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
@@ -237,7 +247,8 @@ def _pair(x: Array, y: Array) -> tuple[Any, Any]:
 @accepts_more("size", "fill_value")
 @implements(np.union1d)
 def union1d(ar1: Array, ar2: Array, *, size: Any = None, fill_value: Any = None) -> Any:
-    """`numpy.union1d`."""
+    """The distinct elements of both arrays, flattened, in ascending order; traced values need
+    `size`, as for `unique`."""
     length_of(size, "union1d")
     return unique(concatenate_along(_pair(ar1, ar2), 0), size=size, fill_value=fill_value)
 
@@ -261,7 +272,12 @@ def intersect1d(
     size: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """`numpy.intersect1d`; beyond the last index there is the length of the array."""
+    """The distinct elements that are in both arrays, flattened, in ascending order; optionally
+    their indices in each.
+
+    Traced values need `size`: what is missing is `fill_value`, by default the first element, and an
+    index one beyond the array.
+    """
     length = length_of(size, "intersect1d")
     x, y = _pair(ar1, ar2)
     left, (mask, order) = _known_distinct(x, assume_unique)
@@ -292,7 +308,11 @@ def setdiff1d(
     size: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """`numpy.setdiff1d`; the default of the fill value is 0, as in JAX."""
+    """The distinct elements of the first array, flattened, that are not in the second, in ascending
+    order.
+
+    Traced values need `size`: what is missing is `fill_value`, 0 by default.
+    """
     length = length_of(size, "setdiff1d")
     x = _flat(ar1)
     if not x.size:
@@ -313,7 +333,8 @@ def setxor1d(
     size: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """`numpy.setxor1d`."""
+    """The distinct elements that are in one of the arrays only, flattened, in ascending order;
+    traced values need `size`, as for `unique`."""
     length = length_of(size, "setxor1d")
     x, y = _pair(ar1, ar2)
     if not x.size + y.size:
@@ -340,7 +361,12 @@ def isin(
     *,
     kind: Any = None,
 ) -> Any:
-    """`numpy.isin`, by a search among the sorted test elements."""
+    """Whether each element of the first array is among those of the second, by a binary search in
+    these after sorting.
+
+    `kind` and `assume_unique` change nothing. NaN is in no array. Raises ValueError for an unknown
+    kind.
+    """
     if kind not in (None, "sort", "table"):
         raise error(ValueError, f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
     x, tests = as_array(element), _flat(test_elements)

@@ -1,20 +1,19 @@
 """Sorting: sort, argsort, lexsort, partition and their kin.
 
-All of them are stable sorts, whatever kind is asked for: NaN comes last, -0.0 equals 0.0.
+All of them are stable sorts, whatever kind is asked for: NaN comes last, -0.0 equals 0.0. Complex
+numbers compare by real, then imaginary part.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from transpile.ir.dims import product
 from transpile.ir.types import COMPLEX128, INT64
+from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
-    EXPORTS,
     Array,
     NumpyErrors,
     add_methods,
@@ -22,7 +21,6 @@ from transpile.numpy.core.promotion import (
     axis_of,
     convert,
     fill,
-    has_tracer,
     implements,
     index_of,
     is_empty,
@@ -32,50 +30,10 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import sorting as rows
-from transpile.trace.trace import bind, trace_function
-from transpile.trace.tracer import Tracer, named
-from transpile.transforms.interpret import interpret
+from transpile.trace.trace import bind
+from transpile.trace.tracer import Tracer
 
-# -------------------------------------------------------------------------- more than NumPy has
-
-
-def accepts_more(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The function of the namespace takes further arguments than NumPy's: with one of these it is
-    the traced implementation on plain arrays too."""
-
-    def decorate(implementation: Callable[..., Any]) -> Callable[..., Any]:
-        public = EXPORTS[implementation.__name__]
-
-        @functools.wraps(public)
-        def function(*args: Any, **kwargs: Any) -> Any:
-            if all(kwargs.get(name) is None for name in names):
-                return public(*args, **{k: v for k, v in kwargs.items() if k not in names})
-            if has_tracer(args) or has_tracer(kwargs):
-                return named(implementation(*args, **kwargs))
-            return _at_once(implementation, args, kwargs)
-
-        function.__wrapped__ = public.__wrapped__
-        EXPORTS[implementation.__name__] = function
-        return implementation
-
-    return decorate
-
-
-def _at_once(implementation: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """The result of an implementation on plain arrays."""
-
-    def traced() -> tuple[list[Any], Any]:
-        found = implementation(*args, **kwargs)
-        return (list(found), type(found)) if isinstance(found, tuple) else ([found], None)
-
-    graph, structure = trace_function(traced, [], [])
-    values = interpret(graph, [])
-    if structure is None:
-        return values[0]
-    return structure(*values) if hasattr(structure, "_fields") else tuple(values)
-
-
-# ---------------------------------------------------------------------------------- the two rows
+# ------------------------------------------------------------------------------- the two primitives
 
 
 def sort_along(x: Any, axis: int) -> Any:
@@ -113,7 +71,7 @@ def _check(kind: Any, order: Any, stable: Any) -> None:
 
 
 def _along(a: Array, axis: Any) -> tuple[Any, int]:
-    """The array and the axis to sort along; None is the array as one row."""
+    """The array and the axis to sort along; for None the flattened array."""
     x = as_array(a)
     if axis is None:
         return reshape_to(x, (product(x.shape),)), 0
@@ -131,7 +89,13 @@ def sort(
     stable: Any = None,
     descending: Any = None,
 ) -> Any:
-    """`numpy.sort`; `descending` as in the array API standard."""
+    """The elements in ascending order along an axis, or flattened for None: always a stable sort,
+    NaN last.
+
+    `kind` changes nothing. `descending` is an addition, as in the array API standard; equal
+    elements keep their order in it too. Raises ValueError for `order`, which is for structured
+    dtypes.
+    """
     _check(kind, order, stable)
     x, axis = _along(a, axis)
     if not descending:
@@ -150,7 +114,10 @@ def argsort(
     stable: Any = None,
     descending: Any = None,
 ) -> Any:
-    """`numpy.argsort`, always stable; `descending` as in the array API standard."""
+    """The indices that sort the elements along an axis, as int64; always a stable sort, NaN last.
+
+    `descending` as for `sort`.
+    """
     _check(kind, order, stable)
     if as_array(a).ndim == 0 and axis in (0, -1):
         axis = None
@@ -163,7 +130,7 @@ def argsort(
 
 @implements(np.sort_complex)
 def sort_complex(a: Array) -> Any:
-    """`numpy.sort_complex`."""
+    """The elements sorted along the last axis, as complex numbers."""
     x, axis = _along(a, -1)
     small = x.dtype.kind in "iu" and x.dtype.itemsize <= 2
     wanted = x.dtype if x.dtype.kind == "c" else np.dtype("complex64") if small else COMPLEX128
@@ -172,7 +139,11 @@ def sort_complex(a: Array) -> Any:
 
 @implements(np.lexsort)
 def lexsort(keys: Any, axis: Any = -1) -> Any:
-    """`numpy.lexsort`: the last key is the most significant one."""
+    """The indices that sort by several keys of one shape, the last of which is the most
+    significant.
+
+    Raises TypeError for no keys and ValueError for keys of unequal shapes.
+    """
     arrays = [as_array(key) for key in keys]
     if not arrays:
         raise located(TypeError, "need sequence of keys with len > 0 in lexsort")
@@ -195,7 +166,11 @@ def _check_kth(function: Any, x: Any, kth: Any, axis: int, kind: Any, order: Any
 def partition(
     a: Array, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
 ) -> Any:
-    """`numpy.partition`, by sorting: that is a partition at every position."""
+    """The elements along an axis in an order in which the one at `kth` is where sorting puts it:
+    the sorted array, a partition at every position.
+
+    `kth` must be known while tracing; ValueError where it is out of range.
+    """
     x, axis = _along(a, axis)
     _check_kth(np.partition, x, kth, axis, kind, order)
     return sort_along(x, axis)
@@ -205,7 +180,8 @@ def partition(
 def argpartition(
     a: Array, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
 ) -> Any:
-    """`numpy.argpartition`, by sorting."""
+    """The indices of a partition along an axis: those that sort, a partition at every position;
+    errors as for `partition`."""
     x, axis = _along(a, axis)
     _check_kth(np.argpartition, x, kth, axis, kind, order)
     return argsort_along(axis, x)

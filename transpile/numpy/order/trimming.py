@@ -9,7 +9,7 @@ import numpy as np
 
 from transpile.ir.types import INT64
 from transpile.numpy.core.elementwise import where
-from transpile.numpy.core.joins import repeat
+from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.promotion import (
     Array,
     as_array,
@@ -21,22 +21,22 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import any as any_of
 from transpile.numpy.core.reductions import argmax
-from transpile.numpy.core.shapes import flip
+from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.sets import length_of
-from transpile.numpy.order.sorting import accepts_more
 from transpile.primitives import axes as rows
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace.trace import bind
-
-accepts_more("total_repeat_length")(repeat)
 
 
 @accepts_more("size")
 @implements(np.trim_zeros)
 def trim_zeros(filt: Array, trim: str = "fb", axis: Any = None, *, size: Any = None) -> Any:
-    """`numpy.trim_zeros`; `size` says how long each trimmed axis is to be, one number or one for
-    each: what is missing at its end are zeros."""
+    """The array without the zeros at its front ("f") and back ("b") along axes.
+
+    `size` gives the length of each trimmed axis, one number or one for each: what is missing at the
+    end are zeros, what is too long is cut off. Raises UnsupportedError without it.
+    """
     x = as_array(filt)
     sides = trim.lower()
     if sides not in ("fb", "bf", "f", "b"):

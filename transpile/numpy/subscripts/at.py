@@ -1,7 +1,7 @@
 """Functional updates, as in JAX: `x.at[key].set(value)` is a new array, and x stays as it is.
 
-Traced arrays have `at`; `transpile.numpy.subscripts.at(x)` is the same for every array, as
-`numpy.ndarray` has no such attribute.
+Traced arrays have `at`; `transpile.numpy.at(x)` is the same for every array, as `numpy.ndarray` has
+no such attribute.
 """
 
 from __future__ import annotations
@@ -23,12 +23,18 @@ from transpile.transforms.interpret import interpret
 
 
 def at(x: Any) -> At:
-    """The functional updates of an array, traced or not: `at(x)[key].set(value)`."""
+    """The functional updates of an array, traced or not: `at(x)[key].set(value)` is an updated
+    copy.
+
+    The key is any subscript that NumPy takes: slices, integers, arrays of indices, masks, tuples of
+    them. The methods are those of JAX's `x.at[key]`: get, set, add, subtract, multiply, divide,
+    power, min, max, apply.
+    """
     return At(x)
 
 
 class At:
-    """`x.at`: takes the key of the elements to update."""
+    """The attribute `x.at`, to be subscripted by the elements to update."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -41,14 +47,16 @@ class At:
 
 
 class Places:
-    """`x.at[key]`: what can be done with the elements there.
+    """The elements `x.at[key]` of an array, which its methods read, or update in a copy of the
+    array.
 
     Every method takes `mode`, which says what becomes of indices out of range: `clip` means the
     nearest element, `fill` or `drop` none (what is read there is `fill_value`), `wrap` counts on
-    from the beginning, and `promise_in_bounds` says that there are none. By default known ones are
-    an error, and others are clipped in `get` and dropped in updates. Negative indices count from
-    the end. `unique_indices` promises that no index is there twice, and `indices_are_sorted` is
-    accepted for JAX's sake.
+    from the beginning, and `promise_in_bounds` says that there are none. By default known ones
+    raise IndexError, and traced ones are clipped in `get` and dropped in updates. Negative indices
+    count from the end. `unique_indices` promises that no index occurs twice; where one does, the
+    result is undefined. `indices_are_sorted` changes nothing. Values are cast to the dtype of the
+    array.
     """
 
     def __init__(self, array: Any, key: Any) -> None:
@@ -63,7 +71,8 @@ class Places:
         mode: str | None = None,
         fill_value: Any = None,
     ) -> Any:
-        """The elements. `fill_value` is NaN by default, or the extreme integer."""
+        """The elements; with mode "fill", NaN or the extreme integer for indices out of range,
+        unless `fill_value` says otherwise."""
         chosen = check_mode("fill" if mode is None and fill_value is not None else mode)
         return _computed(
             lambda x: get_item(x, self.key, chosen, fill_value), self.array, key=self.key
@@ -77,7 +86,8 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array with the values in their places; the last of several for one place counts."""
+        """The array with the elements replaced by values that broadcast to them; of several for one
+        element the last remains."""
         return self._updated("set", values, mode, unique_indices)
 
     def add(
@@ -88,7 +98,7 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array with the values added; several for one place are all added."""
+        """The array with values added to the elements; of several for one element all are added."""
         return self._updated("add", values, mode, unique_indices)
 
     def subtract(
@@ -99,7 +109,8 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array with the values subtracted."""
+        """The array with values subtracted from the elements; of several for one element all are
+        subtracted."""
 
         def change(x: Any, v: Any) -> Any:
             negative = call(np.negative, convert(as_operand(v), x.dtype))
@@ -115,7 +126,8 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array with the elements multiplied."""
+        """The array with the elements multiplied by values; of several for one element all multiply
+        it."""
         return self._updated("multiply", values, mode, unique_indices)
 
     mul = multiply
@@ -128,7 +140,8 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array divided by the values in their places, and by one elsewhere."""
+        """The array with the elements divided by values; an array of indices divides by the product
+        of the values for each element."""
         return self._with_factors(np.divide, values, mode, unique_indices)
 
     def power(
@@ -139,7 +152,8 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array raised to the values in their places, and to one elsewhere."""
+        """The array with the elements raised to values; an array of indices raises to the product
+        of the values for each element."""
         return self._with_factors(np.power, values, mode, unique_indices)
 
     def min(
@@ -150,7 +164,7 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array with the smaller of element and value."""
+        """The array with each element's minimum with its values."""
         return self._updated("minimum", values, mode, unique_indices)
 
     def max(
@@ -161,7 +175,7 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array with the larger of element and value."""
+        """The array with each element's maximum with its values."""
         return self._updated("maximum", values, mode, unique_indices)
 
     def apply(
@@ -172,8 +186,8 @@ class Places:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Any:
-        """The array with an elementwise function applied to the elements; once to each, however
-        often its index is there."""
+        """The array with an elementwise function applied to the elements, once to each, however
+        often its index occurs."""
 
         def change(x: Any) -> Any:
             chosen = check_mode(mode)

@@ -1,7 +1,7 @@
-"""Functions that change their argument (put, place, putmask, copyto, put_along_axis), and those
-that take elements out of an array or put some between its others (delete, insert, resize).
+"""Functions that assign to their argument (put, place, putmask, copyto, put_along_axis), and those
+that remove or insert elements (delete, insert, resize).
 
-The first are assignments: what they change must be a traced array.
+The first need a traced array to assign to.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.scans import cumsum
-from transpile.numpy.core.shapes import moveaxis, ravel
+from transpile.numpy.core.shapes import ravel
+from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.basic import content, set_item
 from transpile.numpy.subscripts.take import along, as_indices, bounded, take, traced
@@ -55,7 +56,7 @@ def _in_place(function: Any) -> Callable[[Callable[..., None]], Callable[..., No
 
 
 def _cycled(values: Any, count: int) -> Any:
-    """The values one after the other, again and again, until there are so many."""
+    """The values repeated cyclically to a vector of this length."""
     flat = ravel(traced(values))
     size = flat.shape[0]
     if size in (1, count):
@@ -65,8 +66,10 @@ def _cycled(values: Any, count: int) -> Any:
 
 @_in_place(np.put)
 def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
-    """`numpy.put`: an index that is only known at run time changes nothing when it is out of
-    range."""
+    """Assign values, repeated cyclically, to the elements at positions of the flattened array.
+
+    A traced index out of range assigns nothing in the mode `raise`, where NumPy raises IndexError.
+    """
     places = reshape_to(traced(ind), (as_array(ind).size,)) if isinstance(ind, Tracer) else None
     indices = as_indices(np.ravel(ind)) if places is None else as_indices(places)
     count = int(indices.shape[0])
@@ -79,7 +82,11 @@ def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
 
 @_in_place(np.place)
 def place(arr: Array, mask: Array, vals: Array) -> None:
-    """`numpy.place`: the n-th True of the mask gets the n-th value."""
+    """Assign the n-th value to the n-th element where the mask holds; fewer values repeat
+    cyclically.
+
+    Raises ValueError where mask and array differ in size, and for no values.
+    """
     marks = ravel(convert(traced(mask), BOOL))
     if marks.shape[0] != arr.size:
         raise located(ValueError, "place: mask and data must be the same size")
@@ -96,7 +103,11 @@ def place(arr: Array, mask: Array, vals: Array) -> None:
 
 @_in_place(np.putmask)
 def putmask(a: Array, /, mask: Array, values: Array) -> None:
-    """`numpy.putmask`: each element where the mask holds gets the value at its own position."""
+    """Assign to each element where the mask holds the value at the same position, of values
+    repeated cyclically.
+
+    Raises ValueError where mask and array differ in size.
+    """
     marks = ravel(convert(traced(mask), BOOL))
     if marks.shape[0] != a.size:
         raise located(ValueError, "putmask: mask and data must be the same size")
@@ -108,7 +119,10 @@ def putmask(a: Array, /, mask: Array, values: Array) -> None:
 
 @_in_place(np.copyto)
 def copyto(dst: Array, src: Array, casting: Any = "same_kind", where: Array = True) -> None:
-    """`numpy.copyto`."""
+    """Assign `src`, broadcast to the array, to the elements where the mask `where` holds.
+
+    Raises TypeError for a destination that is not traced, and for a cast that `casting` forbids.
+    """
     if not isinstance(dst, Tracer):
         raise located(
             TypeError,
@@ -138,7 +152,10 @@ def copyto(dst: Array, src: Array, casting: Any = "same_kind", where: Array = Tr
 
 @_in_place(np.put_along_axis)
 def put_along_axis(arr: Array, indices: Array, values: Array, axis: Any) -> None:
-    """`numpy.put_along_axis`."""
+    """Assign values to the elements at indices along one axis, the inverse of `take_along_axis`.
+
+    A traced index out of range assigns nothing.
+    """
     x, found = along(traced(arr), as_array(indices), axis)
     updates = content(values, x.dtype, shape_of(found[0]))
     params = {"mode": FILL, "combine": "set", "unique": False}
@@ -150,7 +167,7 @@ def put_along_axis(arr: Array, indices: Array, values: Array, axis: Any) -> None
 
 
 def _flat_axis(arr: Array, axis: Any) -> tuple[Any, int]:
-    """The array and the axis, of the flattened array where there is none."""
+    """The array and the axis, or the flattened array and its axis where there is none."""
     x = traced(arr)
     if axis is None:
         return (ravel(x) if x.ndim != 1 else x), 0
@@ -159,7 +176,11 @@ def _flat_axis(arr: Array, axis: Any) -> tuple[Any, int]:
 
 @implements(np.delete)
 def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
-    """`numpy.delete`; a traced `obj` is one integer."""
+    """The array without the elements at positions along an axis, or of the flattened array.
+
+    A traced `obj` is one index: how many elements several ones remove depends on their values.
+    Raises UnsupportedError for more.
+    """
     x, number = _flat_axis(arr, axis)
     size = x.shape[number]
     if isinstance(obj, Tracer):
@@ -178,7 +199,11 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
 
 @implements(np.insert)
 def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
-    """`numpy.insert`."""
+    """The array with values in front of positions along an axis, or of the flattened array, cast to
+    its dtype.
+
+    Positions refer to the array as it was. Raises IndexError for a known position out of range.
+    """
     x, number = _flat_axis(arr, axis)
     size = x.shape[number]
     added = convert(traced(values), x.dtype)
@@ -232,7 +257,7 @@ def _order_with(places: Any, size: int, count: int) -> Any:
 
 @implements(np.resize)
 def resize(a: Array, new_shape: Any) -> Any:
-    """`numpy.resize`: the elements again and again, until the new shape is full."""
+    """The elements in row-major order in a new shape, repeated cyclically until it is full."""
     given = new_shape if isinstance(new_shape, tuple | list) else (new_shape,)
     shape = tuple(index_of(d) for d in given)
     if any(d < 0 for d in shape):

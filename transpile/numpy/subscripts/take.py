@@ -1,7 +1,7 @@
-"""Functions that take elements by their positions: take, nonzero, compress, choose and their kin.
+"""Functions that read elements by their indices: take, nonzero, compress, choose and their kin.
 
-Where the length of a result depends on values, `size=` says how long it is to be, as in JAX; what
-is missing at the end is `fill_value`.
+Where the length of a result depends on values, `size=` gives it, as in JAX; what is missing at the
+end is `fill_value`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core import elementwise
+from transpile.numpy.core.extensions import accepts_more
 from transpile.numpy.core.joins import stack
 from transpile.numpy.core.promotion import (
-    NOTHING,
     Array,
     add_methods,
     as_array,
@@ -34,7 +34,6 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.shapes import ravel
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.sets import length_of, numbered
-from transpile.numpy.order.sorting import accepts_more
 from transpile.numpy.subscripts.advanced import from_start
 from transpile.numpy.subscripts.basic import get_item
 from transpile.primitives import axes as rows
@@ -51,7 +50,7 @@ def traced(value: Any) -> Any:
 
 
 def as_indices(value: Any) -> Any:
-    """Integers that are to be indices, as NumPy casts them."""
+    """Integers as int64 indices, cast as NumPy casts them; TypeError for other dtypes."""
     x = as_array(value)
     if not isinstance(x, Tracer) and not hasattr(value, "dtype"):
         return x.astype(INT64)
@@ -76,7 +75,11 @@ def bounded(indices: Any, size: Any, mode: str) -> Any:
 
 @implements(np.take)
 def take(a: Array, indices: Array, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """`numpy.take`; where values are not known, the mode `raise` takes the nearest element."""
+    """The elements at indices along an axis, or of the flattened array.
+
+    In the mode `raise` a known index out of range raises IndexError, and a traced one reads the
+    nearest element. `clip` and `wrap` are NumPy's.
+    """
     refuse("take", out=out)
     x = traced(a)
     if axis is None:
@@ -92,7 +95,8 @@ def take(a: Array, indices: Array, axis: Any = None, out: Any = None, mode: str 
 def along(
     x: Any, indices: Any, axis: Any, names: tuple[str, str] = ("arr", "indices")
 ) -> tuple[Any, list[Any]]:
-    """An array, and for each of its axes the indices of what indices along one axis take."""
+    """An array, and for each of its axes the indices of the elements that indices along one axis
+    select."""
     if axis is None:
         x, axis = ravel(x), 0
         if indices.ndim != 1:
@@ -130,7 +134,11 @@ def along(
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Any:
-    """`numpy.take_along_axis`."""
+    """The elements at indices along one axis, which broadcast with the array along the others; the
+    inverse of `argsort`.
+
+    A traced index out of range reads the nearest element.
+    """
     x, found = along(traced(arr), as_array(indices), axis)
     return bind(gather, x, *found, axes=tuple(range(x.ndim)), mode=CLIP)
 
@@ -141,7 +149,13 @@ def take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Any:
 @accepts_more("size", "fill_value")
 @implements(np.nonzero)
 def nonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
-    """`numpy.nonzero`; `size` says how many positions there are to be."""
+    """The indices of the elements that are not zero, in row-major order: an int64 vector for each
+    axis.
+
+    `size` gives their length: fewer ones are filled with `fill_value`, 0 by default (one value, or
+    one for each axis), more are cut off. Raises UnsupportedError without it, and ValueError for a
+    scalar.
+    """
     x = traced(a)
     if x.ndim == 0:
         raise located(
@@ -163,7 +177,7 @@ def nonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
 
 
 def unravelled(flat: Any, shape: Sequence[Any]) -> list[Any]:
-    """The indices of the elements at positions in row-major order."""
+    """The indices along each axis of the elements at row-major positions."""
     found: list[Any] = []
     for extent in reversed(shape):
         found.insert(0, np.remainder(flat, max(extent, 1)))
@@ -174,36 +188,21 @@ def unravelled(flat: Any, shape: Sequence[Any]) -> list[Any]:
 @accepts_more("size", "fill_value")
 @implements(np.flatnonzero)
 def flatnonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
-    """`numpy.flatnonzero`; `size` says how many positions there are to be."""
+    """The positions in the flattened array of the elements that are not zero; `size` gives their
+    number, as for `nonzero`."""
     return nonzero(ravel(traced(a)), size=length_of(size, "flatnonzero"), fill_value=fill_value)[0]
 
 
 @accepts_more("size", "fill_value")
 @implements(np.argwhere)
 def argwhere(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
-    """`numpy.argwhere`; `size` says how many positions there are to be."""
+    """The indices of the elements that are not zero as the rows of an int64 matrix; `size` gives
+    their number, as for `nonzero`."""
     count = length_of(size, "argwhere")
     x = traced(a)
     if x.ndim == 0:
         return fill(0, (count, 0), INT64)
     return stack(nonzero(x, size=count, fill_value=fill_value), 1)
-
-
-@accepts_more("size", "fill_value")
-@implements(np.where)
-def where(
-    condition: Array,
-    x: Any = NOTHING,
-    y: Any = NOTHING,
-    /,
-    *,
-    size: Any = None,
-    fill_value: Any = None,
-) -> Any:
-    """`numpy.where`; with one argument `nonzero`, whose `size` has to be given."""
-    if x is NOTHING and y is NOTHING:
-        return nonzero(condition, size=length_of(size, "where"), fill_value=fill_value)
-    return elementwise.where(condition, x, y)
 
 
 @accepts_more("size", "fill_value")
@@ -217,7 +216,12 @@ def compress(
     size: Any = None,
     fill_value: Any = 0,
 ) -> Any:
-    """`numpy.compress`; `size` says how many are taken, where the condition is traced."""
+    """The slices along an axis, or elements of the flattened array, where a vector of conditions
+    holds.
+
+    A traced condition needs `size`, the number of slices: what is missing is `fill_value`. Raises
+    UnsupportedError without it, and ValueError unless the condition is a vector.
+    """
     refuse("compress", out=out)
     x, mask = traced(a), as_array(condition)
     if mask.ndim != 1:
@@ -238,7 +242,8 @@ def compress(
 @accepts_more("size", "fill_value")
 @implements(np.extract)
 def extract(condition: Array, arr: Array, *, size: Any = None, fill_value: Any = 0) -> Any:
-    """`numpy.extract`; `size` says how many are taken, where the condition is traced."""
+    """The elements where a condition of the same size holds, as a vector; a traced condition needs
+    `size`, as for `compress`."""
     mask = as_array(condition)
     if isinstance(mask, Tracer):
         count = length_of(size, "extract")
@@ -251,7 +256,11 @@ def extract(condition: Array, arr: Array, *, size: Any = None, fill_value: Any =
 
 @implements(np.choose)
 def choose(a: Array, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """`numpy.choose`; where values are not known, the mode `raise` takes the nearest choice."""
+    """For each element of an integer array the element of the choice of that number; all broadcast.
+
+    In the mode `raise` a traced number out of range means the nearest choice. All choices are
+    computed.
+    """
     refuse("choose", out=out)
     number = as_indices(a)
     options = [as_array(c) for c in choices]
@@ -270,7 +279,13 @@ def choose(a: Array, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
 @implements(np.piecewise)
 def piecewise(x: Array, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """`numpy.piecewise`; every function is applied to the whole array."""
+    """A function for each condition, evaluated on the whole array; the last condition that holds
+    for an element decides, and 0 is for none.
+
+    One function more than conditions is for the elements where none holds. NumPy calls each
+    function with the elements of its condition alone; here they must accept all. Raises ValueError
+    for another number of functions.
+    """
     value = traced(x)
     is_one = np.isscalar(condlist) or getattr(condlist, "ndim", 1) == 0
     first = None if is_one else condlist[0]
@@ -301,7 +316,8 @@ def piecewise(x: Array, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> 
 
 @implements(np.unravel_index)
 def unravel_index(indices: Array, shape: Any, order: str = "C") -> Any:
-    """`numpy.unravel_index`; where values are not known, those out of range take the nearest."""
+    """The indices along each axis of elements at positions of the flattened array; positions out of
+    range are clipped, where NumPy raises ValueError."""
     flat = as_indices(indices)
     extents = tuple(index_of(d) for d in (shape if isinstance(shape, tuple | list) else (shape,)))
     size = int(np.prod(extents, dtype=int))
@@ -313,7 +329,10 @@ def unravel_index(indices: Array, shape: Any, order: str = "C") -> Any:
 
 @implements(np.ravel_multi_index)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    """`numpy.ravel_multi_index`; where values are not known, `raise` takes the nearest."""
+    """The positions in the flattened array of elements at indices along each axis.
+
+    In the mode `raise` indices out of range are clipped, where NumPy raises ValueError.
+    """
     extents = tuple(index_of(d) for d in (dims if isinstance(dims, tuple | list) else (dims,)))
     modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
     parts = [as_indices(i) for i in multi_index]
@@ -332,7 +351,12 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 
 @implements(np.ix_)
 def ix_(*args: Any) -> Any:
-    """`numpy.ix_`: arrays of indices along an axis each."""
+    """Vectors of indices shaped to select a product of them: the k-th along axis k, with size 1
+    elsewhere.
+
+    Known masks become their indices. Raises UnsupportedError for traced masks, and ValueError for
+    what is no vector.
+    """
     found = []
     for place, value in enumerate(args):
         x = as_array(value)
