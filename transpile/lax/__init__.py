@@ -11,6 +11,7 @@ from typing import Any
 from transpile.lax import linalg as linalg
 from transpile.lax.arrays import (
     barriers,
+    binary_operators,
     enums,
     joins,
     operators,
@@ -39,6 +40,7 @@ _MODULES: tuple[Any, ...] = (
     loops,
     rounding,
     operators,
+    binary_operators,
     products,
     reductions,
     shapes,

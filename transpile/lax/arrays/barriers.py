@@ -1,4 +1,4 @@
-"""Functions of `lax` that hand values on: what they say is for compilers, not for numbers."""
+"""Functions of `lax` that return values unchanged, and address compilers and devices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ __all__ = [
 
 @public
 def optimization_barrier(operand: Any, /) -> Any:
-    """The arrays of a pytree as they are, none of which a pass finds to be another value."""
+    """The arrays of a pytree unchanged, as values that no pass merges with others, folds or
+    simplifies."""
     return tree.map(
         lambda x: bind(elementwise.optimization_barrier, array(x, "optimization_barrier")), operand
     )
@@ -34,38 +35,41 @@ def optimization_barrier(operand: Any, /) -> Any:
 
 @public
 def stage(x: Array, /) -> Any:
-    """The value as one of the trace under way."""
+    """The value as one of the trace under way, so that what is computed of it becomes part of the
+    program."""
     return strengthen(array(x, "stage"))
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """A use of a value that changes nothing: here results alone are computed."""
+    """Nothing: in JAX a use that keeps a value alive. A program computes its results, and what is
+    used by callbacks."""
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """The arrays of a pytree as they are: there is one device."""
+    """The arrays of a pytree unchanged: there is one device."""
     return x
 
 
 class Token:
-    """What an order of effects is made of in JAX; here they keep the order of the program."""
+    """A token, by which JAX orders side effects; here these keep the order of the program."""
 
     def __repr__(self) -> str:
         return "Token()"
 
 
 def create_token(_: Any = None) -> Token:
-    """A token."""
+    """A token; the argument changes nothing."""
     return Token()
 
 
 def after_all(*operands: Token) -> Token:
-    """A token that comes after others."""
+    """A token that depends on others."""
     return Token()
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """A function under a name; its keyword arguments are static. The function itself."""
+    """A function that calls `decomposition` and has a name; keyword arguments are static. Here the
+    call is inlined."""
 
     def call(*args: Any, **attributes: Any) -> Any:
         return decomposition(*args, **attributes)

@@ -1,4 +1,4 @@
-"""What the functions of `lax` are told in words: modes, precisions, dimension numbers."""
+"""Enumerations and records that arguments of `lax` are: modes, precisions, dimension numbers."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ DotDimensionNumbers = tuple[tuple[Any, Any], tuple[Any, Any]]
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes of a gather are what; see `gather`.
+    """What the axes of a `gather` stand for.
 
-    offset_dims                   axes of the result along which a slice goes
-    collapsed_slice_dims          axes of the operand whose slices have size 1 and vanish
+    offset_dims                   axes of the result along which a slice extends
+    collapsed_slice_dims          axes of the operand along which slices have size 1, and which are
+                                  dropped
     start_index_map               the axis of the operand that each component of an index is for
-    operand_batching_dims         axes of the operand that go together with ...
+    operand_batching_dims         batch axes of the operand, paired with ...
     start_indices_batching_dims   ... these axes of the indices
     """
 
@@ -46,12 +47,12 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes of a scatter are what; see `scatter`.
+    """What the axes of a `scatter` stand for.
 
-    update_window_dims             axes of the updates along which a window goes
+    update_window_dims             axes of the updates along which a window extends
     inserted_window_dims           axes of the operand along which windows have size 1, and no axis
     scatter_dims_to_operand_dims   the axis of the operand that each component of an index is for
-    operand_batching_dims          axes of the operand that go together with ...
+    operand_batching_dims          batch axes of the operand, paired with ...
     scatter_indices_batching_dims  ... these axes of the indices
     """
 
@@ -63,11 +64,11 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of slices that do not lie inside the array.
+    """What happens to slices that do not lie inside the array.
 
     CLIP               they are moved inside
-    FILL_OR_DROP       what they read is a fill value, what they write is dropped
-    PROMISE_IN_BOUNDS  the caller's word that there are none
+    FILL_OR_DROP       reading gives a fill value, writing is dropped
+    PROMISE_IN_BOUNDS  there are none, says the caller; else the behaviour is undefined
     ONE_HOT            as FILL_OR_DROP: a hint how to compute
     """
 
@@ -78,7 +79,8 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(s: str | GatherScatterMode | None) -> GatherScatterMode:
-        """The mode of a name; None is FILL_OR_DROP."""
+        """The mode of a name ("clip", "fill", "drop", "promise_in_bounds"); None is FILL_OR_DROP,
+        another name a ValueError."""
         if isinstance(s, GatherScatterMode):
             return s
         if s == "clip":
@@ -91,14 +93,15 @@ class GatherScatterMode(enum.Enum):
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves are rounded to."""
+    """How `round` treats halves: away from zero, or to the nearest even number."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 class FftType(enum.IntEnum):
-    """The kinds of Fourier transforms."""
+    """The kinds of Fourier transforms: of complex numbers, their inverse, of real numbers, their
+    inverse."""
 
     FFT = 0
     IFFT = 1
@@ -107,7 +110,7 @@ class FftType(enum.IntEnum):
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The generators of `rng_bit_generator`."""
+    """The generators of JAX's `rng_bit_generator`: Threefry and Philox (J. Salmon et al., 2011)."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -128,7 +131,8 @@ _PRECISIONS = {
 
 
 class Precision(enum.Enum):
-    """Of matrix products on accelerators; here all are as precise as the dtype."""
+    """The precision of matrix products on accelerators; here every product has that of its
+    dtype."""
 
     DEFAULT = 0
     HIGH = 1
@@ -147,14 +151,16 @@ PrecisionLike = str | Precision | tuple[str | Precision, str | Precision] | None
 
 
 class AccuracyMode(enum.Enum):
-    """How accurate elementary functions are asked to be; here they always are."""
+    """The accuracy of elementary functions that is asked for; it changes nothing, see
+    `runtime_c/elementary/`."""
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance(NamedTuple):
-    """How accurate an elementary function is asked to be; here they always are."""
+    """The error of elementary functions that is accepted; it changes nothing, see
+    `runtime_c/elementary/`."""
 
     atol: float = 0.0
     rtol: float = 0.0
@@ -162,7 +168,7 @@ class Tolerance(NamedTuple):
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
-    """Which axes of a ragged product are what; see `ragged_dot_general`."""
+    """What the axes of a ragged product stand for; see `ragged_dot_general`."""
 
     dot_dimension_numbers: DotDimensionNumbers
     lhs_ragged_dimensions: tuple[int, ...]
@@ -170,7 +176,7 @@ class RaggedDotDimensionNumbers(NamedTuple):
 
 
 class DotAlgorithm(NamedTuple):
-    """How accelerators are asked to compute a matrix product; here it changes nothing."""
+    """How accelerators are to compute a matrix product; it changes nothing here."""
 
     lhs_precision_type: Any
     rhs_precision_type: Any
@@ -182,7 +188,7 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """How accelerators are asked to compute a matrix product, by name; it changes nothing here."""
+    """How accelerators are to compute a matrix product, by name; it changes nothing here."""
 
     DEFAULT = 1
     ANY_F8_ANY_F8_F32 = 2

@@ -1,4 +1,4 @@
-"""Functions of `lax` that join arrays, cut them, repeat them, and put a border around them."""
+"""Functions of `lax` that join, split, repeat and pad arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def _value(value: Any) -> Any:
 
 @public
 def concatenate(operands: Sequence[Array], dimension: int) -> Any:
-    """Arrays of one dtype, one after the other along an axis."""
+    """Arrays of one dtype joined along an axis, which does not count from the end.
+
+    Raises TypeError for dtypes or other sizes that differ, ValueError for no arrays.
+    """
     if hasattr(operands, "shape"):  # an array: the arrays along its first axis
         operands = list(operands)
     if len(operands) == 0:
@@ -71,7 +74,8 @@ def _check_parts(shapes: Sequence[Shape], dimension: int) -> None:
 
 @public
 def stack(operands: Sequence[Array], axis: int = 0) -> Any:
-    """Arrays of one dtype and shape along a new axis."""
+    """Arrays of one dtype and shape joined along a new axis; raises TypeError where they differ,
+    ValueError for none."""
     values = [as_value(v, "stack", k) for k, v in enumerate(operands)]
     if not values:
         raise located(ValueError, "stack requires a non-empty sequences of arrays")
@@ -88,7 +92,7 @@ def stack(operands: Sequence[Array], axis: int = 0) -> Any:
 
 @public
 def unstack(x: Array, axis: int = 0) -> tuple[Any, ...]:
-    """The arrays along an axis."""
+    """The slices along an axis, which they lose, as a tuple."""
     value = _value(as_value(x, "unstack"))
     place = axis_in(axis, value.ndim)
     rest = (*value.shape[:place], *value.shape[place + 1 :])
@@ -99,7 +103,8 @@ def unstack(x: Array, axis: int = 0) -> tuple[Any, ...]:
 
 @public
 def split(operand: Array, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """Pieces of these sizes, which make up the whole axis."""
+    """The pieces of these sizes along an axis, as a list; raises ValueError unless they add up to
+    its size."""
     value = _value(as_value(operand, "split"))
     place = axis_in(axis, value.ndim)
     parts = ints(sizes)
@@ -121,7 +126,7 @@ def split(operand: Array, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 @public
 def tile(operand: Array, reps: Sequence[int]) -> Any:
-    """The array again and again along its axes."""
+    """The array repeated along its axes; raises TypeError unless there is a number for each."""
     value = _value(as_value(operand, "tile"))
     counts = ints(reps)
     if len(counts) != value.ndim:
@@ -140,8 +145,12 @@ def tile(operand: Array, reps: Sequence[int]) -> Any:
 def pad(
     operand: Array, padding_value: Array, padding_config: Sequence[tuple[int, int, int]]
 ) -> Any:
-    """A value around and between the elements: (before, after, between) for each axis. Negative
-    numbers before and after cut elements off."""
+    """The array with a value around and between its elements: (before, after, between) for each
+    axis.
+
+    Negative numbers before and after remove elements. Raises ValueError for a negative number
+    between and for more removed than there are, TypeError for dtypes that differ.
+    """
     value, edge = as_value(operand, "pad", 0), as_value(padding_value, "pad", 1)
     config = tuple(ints(entry) for entry in padding_config)
     dtype = _pad_dtype(value, edge)

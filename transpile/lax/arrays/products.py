@@ -62,8 +62,14 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """The product of two arrays over `((contracting axes), (batch axes))` of left and right. The
-    result has the batch axes, then what is left of the left one's, then of the right one's."""
+    """The sum of products over contracting axes of two arrays, element by element over batch axes.
+
+    `dimension_numbers` are ((contracting of lhs, of rhs), (batch of lhs, of rhs)). The result has
+    the batch axes, then the other axes of lhs, then those of rhs. Operands are promoted to one
+    dtype, in which the sum accumulates (halves in float32), or cast to `preferred_element_type`;
+    `precision` changes nothing. Raises TypeError for axes that do not match, and for a narrower
+    preferred dtype.
+    """
     values = [as_value(v, "dot_general", k) for k, v in enumerate((lhs, rhs))]
     dtype = result_dtype(*values)  # here lax promotes
     x, y = (array(of_dtype(v, dtype), "dot_general") for v in values)
@@ -162,8 +168,11 @@ def dot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """The product of two matrices, of a matrix and a vector, or of two vectors; of others over
-    `dimension_numbers`, see `dot_general`."""
+    """The product of two matrices, a matrix and a vector, or two vectors; of other arrays over
+    `dimension_numbers`.
+
+    See `dot_general`. Raises ValueError for other ranks without `dimension_numbers`.
+    """
     values = [as_value(v, "dot_general", k) for k, v in enumerate((lhs, rhs))]
     left, right = map(shape_of, values)
     if dimension_numbers is None:
@@ -181,7 +190,8 @@ def dot(
 
 @public
 def batch_matmul(lhs: Array, rhs: Array, precision: PrecisionLike = None) -> Any:
-    """The products of the matrices of two stacks."""
+    """The products of the matrices of two stacks of one shape; raises ValueError for fewer than two
+    or different numbers of axes."""
     values = [as_value(v, "dot_general", k) for k, v in enumerate((lhs, rhs))]
     ranks = [len(shape_of(v)) for v in values]
     if min(ranks) < 2:
@@ -207,9 +217,13 @@ def scaled_dot(
     dimension_numbers: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """The product of two arrays, each multiplied by its scales: a scale is for a block of
-    neighbours along the contracting axis. Computed in `preferred_element_type`, bfloat16 by
-    default."""
+    """The product of two arrays, each multiplied by scales first: one for each block of neighbours
+    along the contracting axis.
+
+    By default the last axis of lhs and the second to last of rhs, with one batch axis where both
+    have three. Computed in `preferred_element_type`, bfloat16 by default. Raises TypeError for
+    scales that do not fit.
+    """
     x, y = array(lhs, "scaled_dot"), array(rhs, "scaled_dot", 1)
     if dimension_numbers is None:
         if (x.ndim, y.ndim) not in ((2, 2), (3, 3)):
@@ -263,8 +277,12 @@ def ragged_dot(
     group_offset: Array | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Rows (m, k) in groups one after the other, each group multiplied by a matrix of its own of
-    (groups, k, n); rows after the last group give zeros."""
+    """Rows (m, k) in consecutive groups, each multiplied by its matrix of (groups, k, n); zeros for
+    rows after the last group.
+
+    Computed as one product with masked copies of the rows, so the work grows with the number of
+    groups. Raises NotImplementedError for `group_offset`.
+    """
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     return ragged_dot_general(
         lhs,
@@ -287,12 +305,13 @@ def ragged_dot_general(
     group_offset: Array | None = None,
     out_sharding: Any = None,
 ) -> Any:
-    """A product in which an axis of the left array is made of groups.
+    """A product in which an axis of the left array consists of consecutive groups of the given
+    sizes.
 
-    Where the axis is left over, each group is multiplied by its own part of the right array, along
-    `rhs_group_dimensions`. Where it is contracted, each group is contracted alone: the groups are
-    the first axis of the result. Batch axes have groups of one size only. What is in no group
-    counts as zero.
+    Where that axis is free, each group is multiplied by its own part of the right array, along
+    `rhs_group_dimensions`. Where it is contracted, each group is contracted alone, and the groups
+    are the first axis of the result. Along a batch axis groups change nothing. Elements in no group
+    count as zero. Raises TypeError for dtypes that differ, NotImplementedError for `group_offset`.
     """
     if group_offset is not None:
         raise located(NotImplementedError, "Unimplemented group_offset support.")
@@ -344,7 +363,12 @@ _TRANSFORMS: dict[FftType, Any] = {
 
 @public
 def fft(x: Array, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
-    """A Fourier transform along the last axes, which have these lengths."""
+    """The Fourier transform along the last axes, of the lengths that these have: FFT, IFFT, RFFT or
+    IRFFT.
+
+    Inverse ones are scaled by 1 / n; methods as those of `numpy.fft.fft`. Raises ValueError for
+    lengths that differ from the shape, an unknown type, and complex numbers in RFFT.
+    """
     value = array(x, "fft")
     kind = _fft_kind(fft_type)
     lengths = ints(fft_lengths)

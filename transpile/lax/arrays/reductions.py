@@ -1,4 +1,4 @@
-"""Reductions and running reductions of `lax`, along axes, by any computation."""
+"""Reductions and cumulative reductions of `lax`: by a primitive, or by any associative function."""
 
 from __future__ import annotations
 
@@ -90,14 +90,20 @@ def reduced(x: Any, row: Primitive, axes: tuple[int, ...]) -> Any:
     return bind(row, x, axes=axes)
 
 
+# What every reduction says of its axes.
+_AXES = "Axes do not count from the end; raises ValueError for repeated ones."
+
+
 def _reduction(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
+    """A reduction by a primitive; its identity is the result over no elements."""
+
     def function(operand: Array, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
         x = array(operand, name)
         check_kind(name, x, accepted)
         return reduced(x, row, _checked_axes(x, axes))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{meaning} along axes."
+    function.__doc__ = f"{meaning}\n\n    {_AXES}\n    "
     return public(function)
 
 
@@ -113,22 +119,51 @@ def _logical(name: str, of_bools: Primitive, of_integers: Primitive, meaning: st
         return reduced(x, row, _checked_axes(x, axes))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{meaning} along axes."
+    function.__doc__ = f"{meaning}\n\n    {_AXES} TypeError for floats.\n    "
     return public(function)
 
 
-reduce_sum = _reduction("reduce_sum", rows.reduce_sum, "N", "The sum")
-reduce_prod = _reduction("reduce_prod", rows.reduce_prod, "N", "The product")
-reduce_max = _reduction("reduce_max", rows.reduce_max, "nfcb", "The largest element")
-reduce_min = _reduction("reduce_min", rows.reduce_min, "nfcb", "The smallest element")
+reduce_sum = _reduction(
+    "reduce_sum",
+    rows.reduce_sum,
+    "N",
+    "The sum along axes, in the dtype of the operand; 0 of no elements.",
+)
+reduce_prod = _reduction(
+    "reduce_prod",
+    rows.reduce_prod,
+    "N",
+    "The product along axes, in the dtype of the operand; 1 of no elements.",
+)
+reduce_max = _reduction(
+    "reduce_max",
+    rows.reduce_max,
+    "nfcb",
+    "The largest element along axes, NaN where there is one; -inf or the least of no elements.",
+)
+reduce_min = _reduction(
+    "reduce_min",
+    rows.reduce_min,
+    "nfcb",
+    "The smallest element along axes, NaN where there is one; inf or the largest of no elements.",
+)
 reduce_and = _logical(
-    "reduce_and", rows.reduce_and, rows.reduce_bitwise_and, "The bits that all elements have"
+    "reduce_and",
+    rows.reduce_and,
+    rows.reduce_bitwise_and,
+    "The bitwise conjunction along axes; of bools whether all are true.",
 )
 reduce_or = _logical(
-    "reduce_or", rows.reduce_or, rows.reduce_bitwise_or, "The bits that any element has"
+    "reduce_or",
+    rows.reduce_or,
+    rows.reduce_bitwise_or,
+    "The bitwise disjunction along axes; of bools whether any is true.",
 )
 reduce_xor = _logical(
-    "reduce_xor", rows.reduce_xor, rows.reduce_xor, "The bits that an odd number of elements has"
+    "reduce_xor",
+    rows.reduce_xor,
+    rows.reduce_xor,
+    "The bitwise exclusive disjunction along axes: the parity of each bit.",
 )
 
 # --------------------------------------------------------------------------- by any computation
@@ -149,7 +184,8 @@ _OF_BOOLS = {rows.reduce_bitwise_and: rows.reduce_and, rows.reduce_bitwise_or: r
 
 
 def combination(graph: Graph) -> Primitive | None:
-    """The row of two operands that a computation of two scalars is, if it is one."""
+    """The primitive of two operands that a computation of two scalars applies, if it is a single
+    one."""
     if len(graph.equations) != 1 or len(graph.inputs) != 2:
         return None
     (equation,) = graph.equations
@@ -167,14 +203,16 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: Any = None,
 ) -> Any:
-    """Arrays of one shape reduced along axes by a computation of scalars, which is associative.
+    """Arrays of one shape reduced along axes by an associative function of scalars.
 
     operands     an array, or a pytree of them
     init_values  scalars, in the same structure: what the reduction starts from
     computation  (values, values) -> values, in the same structure
 
-    Sums, products, extremes and bitwise operations are loops; other computations combine
-    neighbours, then pairs of them, and so on.
+    Sums, products, extremes and bitwise operations are primitives; other functions combine
+    neighbours, then pairs of them, and so on, in log2(n) passes over the data. Raises ValueError
+    for structures or shapes that differ, TypeError for a computation whose results have other
+    dtypes, and UnsupportedError for such a one along axes of a runtime size.
     """
     leaves, structure = flatten(operands)
     starts, other = flatten(init_values)
@@ -211,7 +249,7 @@ def _start(value: Any, x: Any) -> Any:
 
 
 class _Computation:
-    """What combines two tuples of values into one."""
+    """The function that combines two tuples of values into one, traced for scalars."""
 
     def __init__(self, function: Callable[[Any, Any], Any], structure: Any, arrays: Any) -> None:
         self.function, self.structure = function, structure
@@ -301,10 +339,10 @@ class _Computation:
         return arrays
 
 
-# ----------------------------------------------------------------------------- running reductions
+# -------------------------------------------------------------------------- cumulative reductions
 
 
-def _running(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
+def _cumulative(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
     def function(operand: Array, axis: int = 0, reverse: bool = False) -> Any:
         x = array(operand, name)
         check_kind(name, x, accepted)
@@ -320,7 +358,10 @@ def _running(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
         return bind(row, x, axis=place, reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{meaning} of each element and those before it, or after it with `reverse`."
+    function.__doc__ = (
+        f"{meaning} along an axis, up to each element; from the end with `reverse`.\n\n"
+        "    The axis does not count from the end: raises ValueError for a negative one.\n    "
+    )
     return public(function)
 
 
@@ -333,8 +374,8 @@ def _logaddexp(x: Any, y: Any) -> Any:
 
 
 def _by_steps(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
-    """A running reduction of complex numbers for which there is no row: each step combines elements
-    twice as far apart as the one before (Hillis and Steele, 1986)."""
+    """A cumulative reduction of complex numbers, which have no primitive for it: each pass combines
+    elements twice as far apart as the one before (D. Hillis and G. Steele, 1986)."""
     combine: Callable[[Any, Any], Any] = {
         rows.cumlogsumexp: _logaddexp,
         rows.cummax: lambda a, b: bind(elementwise.maximum, a, b),
@@ -352,10 +393,10 @@ def _by_steps(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
     return strengthen(x)
 
 
-cumsum = _running("cumsum", rows.cumsum, "N", "The sum")
-cumprod = _running("cumprod", rows.cumprod, "N", "The product")
-cummax = _running("cummax", rows.cummax, "N", "The largest")
-cummin = _running("cummin", rows.cummin, "N", "The smallest")
-cumlogsumexp = _running(
-    "cumlogsumexp", rows.cumlogsumexp, "fc", "The logarithm of the sum of the exponentials"
+cumsum = _cumulative("cumsum", rows.cumsum, "N", "Cumulative sums")
+cumprod = _cumulative("cumprod", rows.cumprod, "N", "Cumulative products")
+cummax = _cumulative("cummax", rows.cummax, "N", "Cumulative maxima")
+cummin = _cumulative("cummin", rows.cummin, "N", "Cumulative minima")
+cumlogsumexp = _cumulative(
+    "cumlogsumexp", rows.cumlogsumexp, "fc", "Logarithms of cumulative sums of exponentials"
 )

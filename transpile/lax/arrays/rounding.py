@@ -1,4 +1,5 @@
-"""Functions of `lax` that choose between numbers, round them, and see them as bits."""
+"""Functions of `lax` that select, clamp and round numbers, convert them, and reinterpret their
+bits."""
 
 from __future__ import annotations
 
@@ -77,14 +78,17 @@ def _check_which(which: Any, cases: Sequence[Any]) -> None:
 
 
 def _chosen(test: Any, x: Any, y: Any) -> Any:
-    """x where a test holds, which may be a scalar."""
+    """x where a test holds, which may be a scalar, else y."""
     return bind(rows.select, *aligned("select", [test, x, y], None))
 
 
 @public
 def select(pred: Array, on_true: Array, on_false: Array) -> Any:
-    """`on_true` where `pred` holds, which is a bool (or an integer, which holds unless it is 0), of
-    the shape of the other two or a scalar."""
+    """Elements of `on_true` where `pred` holds, else of `on_false`, which have one dtype and shape.
+
+    `pred` is a bool of that shape or a scalar; an integer holds unless it is 0. Raises TypeError
+    for other dtypes and shapes.
+    """
     test = as_value(pred, "select")
     if dtype_of(test) != BOOL:
         test = _unequal_to_zero(test)
@@ -110,8 +114,12 @@ def _refuse_which(which: Any) -> None:
 
 @public
 def select_n(which: Array, *cases: Array) -> Any:
-    """`cases[which]`: by a bool between at most two, by an integer between any number of arrays of
-    one shape. `which` has that shape or is a scalar; numbers out of range mean the nearest case."""
+    """The element of the case that `which` numbers: a bool between at most two cases, an integer
+    between any number.
+
+    `which` has the shape of the cases or is a scalar; numbers out of range mean the nearest case.
+    Raises ValueError for no cases, and TypeError for cases that differ in dtype or shape.
+    """
     if not cases:
         raise located(ValueError, "select_n() must have at least one case")
     number = as_value(which, "select_n")
@@ -135,8 +143,11 @@ def select_n(which: Array, *cases: Array) -> Any:
 
 @public
 def clamp(min: Array, x: Array, max: Array) -> Any:
-    """`x` where it lies between `min` and `max`, else the nearer one of them; `max` where they are
-    in the wrong order. They have the shape of x or are scalars."""
+    """Each element limited to [min, max], max where min is larger; the limits have the shape of x
+    or are scalars.
+
+    Raises TypeError for dtypes that differ, for complex numbers, and for other shapes.
+    """
     values = [as_value(v, "clamp", k) for k, v in enumerate((min, x, max))]
     for position, value in enumerate(values):
         check_kind("clamp", value, "nfb", position)
@@ -159,7 +170,11 @@ def clamp(min: Array, x: Array, max: Array) -> Any:
 
 @public
 def round(x: Array, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
-    """The nearest whole number; halves go away from zero, or to the even one."""
+    """The nearest whole number of floats; halves away from zero, or to even for
+    `RoundingMethod.TO_NEAREST_EVEN`.
+
+    Raises TypeError for other dtypes than floats.
+    """
     value = as_value(x, "round")
     check_kind("round", value, "f")
     method = RoundingMethod(rounding_method)
@@ -179,8 +194,13 @@ def round(x: Array, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_Z
 
 @public
 def reduce_precision(operand: Array, exponent_bits: int, mantissa_bits: int) -> Any:
-    """The nearest number that has an exponent and a mantissa of so many bits: infinite where it is
-    too large, and 0 where it is too small to be normal. Halfway to even."""
+    """The nearest float with so many bits of exponent and mantissa, halfway to even, in the dtype
+    of the operand.
+
+    Infinite where it is too large; 0 where it would be subnormal. Raises ValueError for fewer than
+    one bit of exponent or a negative number of mantissa bits, and TypeError for other dtypes than
+    floats.
+    """
     value = as_value(operand, "reduce_precision")
     check_kind("reduce_precision", value, "f")
     if exponent_bits < 1:
@@ -197,7 +217,7 @@ def reduce_precision(operand: Array, exponent_bits: int, mantissa_bits: int) -> 
 
 
 class _Precision:
-    """How the bits of a float become those of a number of another format."""
+    """The conversion of a float's bits to those of another format."""
 
     def __init__(self, own: DType, exponent_bits: int, mantissa_bits: int) -> None:
         info = finfo(own)
@@ -249,14 +269,18 @@ class _Precision:
 
 
 def dtype(x: Any) -> DType:
-    """The dtype of a value; of Python's numbers that of 64 bits."""
+    """The dtype of an array or a Python number, of which those have 64 bits."""
     found = getattr(x, "dtype", None)
     return dtype_of(as_value(x, "dtype")) if found is None else np.dtype(found)
 
 
 @public
 def convert_element_type(operand: Array, new_dtype: Any) -> Any:
-    """The numbers in another dtype, as `numpy.ndarray.astype` has them."""
+    """The numbers cast to another dtype, as `astype` casts them.
+
+    Warns with ComplexWarning where an imaginary part is lost. Raises UnsupportedError for a dtype
+    that C has not.
+    """
     value = as_value(operand, "convert_element_type")
     wanted = dtype_argument(new_dtype)
     if type(value) not in (bool, int, float, complex):
@@ -266,8 +290,12 @@ def convert_element_type(operand: Array, new_dtype: Any) -> Any:
 
 @public
 def bitcast_convert_type(operand: Array, new_dtype: Any) -> Any:
-    """The same bits as numbers of another dtype. Where that is narrower, a number becomes several
-    along a new last axis, the lowest bits first; where it is wider, the last axis becomes one."""
+    """The bits of the elements as numbers of another dtype.
+
+    A narrower one makes several numbers of each along a new last axis, the lowest bits first; a
+    wider one makes one number of the last axis. Raises TypeError for bools and complex numbers, and
+    ValueError for a last axis of another size.
+    """
     value = array(operand, "bitcast_convert_type")
     wanted = dtype_argument(new_dtype)
     if value.dtype == wanted:

@@ -1,4 +1,4 @@
-"""Functions of `lax` that make arrays and move their axes."""
+"""Functions of `lax` that make arrays and rearrange their axes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ __all__ = [
 
 
 def _like(result: Any, value: Any) -> Any:
-    """The result, a Python scalar's where the operand is that."""
+    """The result, weak as a Python scalar where the operand is."""
     return weaken(result) if is_weak(value) else result
 
 
@@ -81,7 +81,8 @@ def sizes(shape: Any) -> Shape:
 
 @public
 def iota(dtype: Any, size: int) -> Any:
-    """0, 1, 2 ... in a dtype."""
+    """The vector 0, 1, 2 ... of a size, in a dtype; raises TypeError for bools and for a negative
+    size."""
     return _count(dtype_argument(dtype), sizes(size), 0)
 
 
@@ -89,7 +90,10 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
 ) -> Any:
-    """Each element's index along an axis."""
+    """An array of which each element is its index along one axis.
+
+    Raises ValueError for an axis that the shape has not, TypeError for bools.
+    """
     whole = sizes(shape)
     if not 0 <= dimension < len(whole):
         raise located(
@@ -115,7 +119,11 @@ def _count(dtype: np.dtype[Any], shape: Shape, dimension: int) -> Any:
 
 @public
 def full(shape: Any, fill_value: Array, dtype: Any = None, *, sharding: Any = None) -> Any:
-    """An array of one value, whose dtype it has by default."""
+    """An array of a shape of which every element is `fill_value`, a scalar; in its dtype by
+    default.
+
+    A size may be a runtime size. Raises TypeError for an array as `fill_value`.
+    """
     return _filled(sizes(shape), fill_value, dtype)
 
 
@@ -142,7 +150,8 @@ def full_like(
     shape: Any = None,
     sharding: Any = None,
 ) -> Any:
-    """An array of one value with the shape and dtype of another."""
+    """An array of which every element is `fill_value`, in the shape and dtype of x, or in those
+    that are given."""
     whole = shape_of(x) if shape is None else sizes(shape)
     weak = dtype is None and is_weak(x)
     found = _filled(whole, fill_value, dtype_of(x) if dtype is None else dtype)
@@ -151,12 +160,12 @@ def full_like(
 
 @public
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose values do not matter; zeros."""
+    """An array whose values do not matter: zeros, as a program has no undefined values."""
     return fill(0, sizes(shape), dtype_argument(dtype))
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
-    """A shape as an array."""
+    """A shape as an int32 vector."""
     return np.array(tuple(shape), np.int32)
 
 
@@ -165,7 +174,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 @public
 def broadcast(operand: Array, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """New axes of these sizes in front."""
+    """The array repeated along new axes of the given sizes in front."""
     value = as_value(operand, "broadcast_in_dim")
     inner = shape_of(value)
     whole = (*ints(sizes), *inner)
@@ -182,7 +191,10 @@ def broadcast_in_dim(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """The array in a larger shape, its axis k standing at broadcast_dimensions[k]."""
+    """The array broadcast to a larger shape, in which its axis k is axis broadcast_dimensions[k].
+
+    Raises TypeError unless these increase and each size is 1 or that of the shape.
+    """
     value = as_value(operand, "broadcast_in_dim")
     whole, axes = sizes(shape), ints(broadcast_dimensions)
     _check_broadcast(shape_of(value), whole, axes)
@@ -217,7 +229,8 @@ def _check_broadcast(inner: Shape, whole: Shape, axes: tuple[int, ...]) -> None:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
-    """The shape that shapes broadcast to, aligned at the end."""
+    """The shape that shapes broadcast to, axes aligned at the end; raises ValueError where they do
+    not."""
 
     def incompatible(_: str) -> Exception:
         listed = ", ".join(spelled(s) for s in shapes)
@@ -228,7 +241,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
 
 @public
 def broadcast_like(arr: Array, like_arr: Array) -> Any:
-    """The array in the shape of another one, as NumPy broadcasts it."""
+    """The array broadcast to the shape of another one, axes aligned at the end; raises ValueError
+    where it does not."""
     value = as_value(arr, "broadcast_like")
     inner, whole = shape_of(value), shape_of(as_value(like_arr, "broadcast_like"))
     skipped = len(whole) - len(inner)
@@ -249,7 +263,7 @@ def _type(value: Any) -> str:
 
 @public
 def broadcast_to_rank(x: Array, rank: int) -> Any:
-    """Axes of size 1 in front, up to so many axes."""
+    """The array with axes of size 1 in front, up to `rank` axes."""
     value = as_value(x, "broadcast_to_rank")
     inner = shape_of(value)
     return _like(
@@ -270,7 +284,8 @@ def axis_in(axis: Any, ndim: int) -> int:
 
 @public
 def expand_dims(array: Array, dimensions: Sequence[int]) -> Any:
-    """New axes of size 1, which stand at these places of the result."""
+    """The array with axes of size 1 at these positions of the result; raises ValueError for
+    repeated or missing ones."""
     value = as_value(array, "expand_dims")
     inner = shape_of(value)
     ndim = len(inner) + len(set(dimensions))
@@ -291,7 +306,7 @@ def _value(value: Any) -> Any:
 
 @public
 def squeeze(array: Array, dimensions: Sequence[int]) -> Any:
-    """The array without these axes, which have size 1."""
+    """The array without these axes, which have size 1; raises ValueError for another size."""
     value = as_value(array, "squeeze")
     shape = shape_of(value)
     gone = [axis_in(d, len(shape)) for d in dimensions]
@@ -315,7 +330,11 @@ def reshape(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """The elements in another shape; with `dimensions` the axes are put in that order first."""
+    """The elements, in row-major order, in another shape; with `dimensions` the axes are permuted
+    first.
+
+    No size may be -1, unlike NumPy's. Raises TypeError where the number of elements differs.
+    """
     value = as_value(operand, "reshape")
     shape, wanted = shape_of(value), sizes(new_sizes)
     if any(isinstance(d, int) and d < 0 for d in wanted):
@@ -338,7 +357,7 @@ def reshape(
 
 @public
 def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """The axes from one up to (not including) another as one."""
+    """The array with the axes from one up to, not including, another one merged."""
     value = as_value(operand, "collapse")
     shape = shape_of(value)
     first, last, _ = slice(start_dimension, stop_dimension).indices(len(shape))
@@ -352,7 +371,8 @@ def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = 
 
 @public
 def transpose(operand: Array, permutation: Sequence[int]) -> Any:
-    """The array with axis k of the result being axis permutation[k]."""
+    """The array with its axes permuted: axis k of the result is axis permutation[k]; raises
+    TypeError for no permutation."""
     value = as_value(operand, "transpose")
     order = ints(permutation)
     if sorted(order) != list(range(len(shape_of(value)))):
@@ -366,7 +386,8 @@ def transpose(operand: Array, permutation: Sequence[int]) -> Any:
 
 @public
 def rev(operand: Array, dimensions: Sequence[int]) -> Any:
-    """The array backwards along these axes."""
+    """The array with the elements reversed along axes, which do not count from the end; raises
+    TypeError for repeated ones."""
     value = as_value(operand, "rev")
     axes, ndim = ints(dimensions), len(shape_of(value))
     if len(set(axes)) != len(axes):

@@ -1,7 +1,8 @@
-"""Functions of `lax` that take slices, and put them: at places known while tracing, and at others.
+"""Functions of `lax` that read and replace slices: static ones, whose bounds are known while
+tracing, and dynamic ones, whose start is a value.
 
-A slice whose start is a value keeps its size: a start that is too large, or too small, is moved
-until the slice lies in the array. Negative starts count from the end.
+A dynamic slice has a static size: a start from which it would leave the array is clamped, so that
+it lies inside. Negative starts count from the end.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ def slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Any:
-    """The elements from start up to (not including) limit along each axis, every stride-th."""
+    """The elements from start up to, not including, limit along each axis, with a stride.
+
+    All bounds are static, and none counts from the end. Raises TypeError for bounds outside the
+    array and strides below 1.
+    """
     x = array(operand, "slice")
     start, limit = ints(start_indices), ints(limit_indices)
     steps = (1,) * len(start) if strides is None else ints(strides)
@@ -104,7 +109,11 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Any:
-    """A slice along one axis, as Python slices: negative places count from the end."""
+    """A static slice along one axis, in which negative bounds count from the end, and None is no
+    bound.
+
+    Raises IndexError for an axis, and TypeError for bounds, out of range.
+    """
     x = array(operand, "slice")
     place = axis_of(axis, x.ndim)
     start, limit = list((0,) * x.ndim), list(x.shape)
@@ -132,7 +141,8 @@ def axis_of(axis: int, ndim: int) -> int:
 
 @public
 def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    """The element at an index along one axis, which stays as one of size 1, or does not."""
+    """The element at a static index along one axis, which stays with size 1 or is dropped; raises
+    IndexError out of range."""
     x = array(operand, "slice")
     place, number = axis_of(axis, x.ndim), int(index)
     size = x.shape[place]
@@ -155,7 +165,7 @@ def _without_axis(x: Any, axis: int) -> Any:
 def _starts(
     name: str, shape: Shape, start_indices: Any, negative: bool | Sequence[bool]
 ) -> list[Any]:
-    """The places where a slice begins, as int64 scalars that count from the front."""
+    """The starts of a slice as int64 scalars, negative ones counted from the end."""
     if isinstance(start_indices, Tracer | np.ndarray):
         count = start_indices.shape[0] if start_indices.ndim else 0
         given: list[Any] = [start_indices[k] for k in range(count)]
@@ -190,7 +200,7 @@ def _check_starts(name: str, values: Sequence[Any]) -> None:
 
 
 def _from_front(value: Any, size: Any, negative: bool) -> Any:
-    """An index as an int64 scalar; one below 0 counts from the end where it may."""
+    """An index as an int64 scalar; a negative one is counted from the end where that is allowed."""
     if not isinstance(value, Tracer):
         number = int(value)
         if number >= 0:
@@ -224,7 +234,12 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Any:
-    """The slice of these sizes that begins at a place given by values."""
+    """The slice of static sizes that starts at indices given by values, one for each axis.
+
+    A start is clamped so that the slice lies in the array, after negative ones have been counted
+    from the end. Raises TypeError for indices that are no integers of one dtype, and for sizes
+    beyond the array; ValueError for another number of them.
+    """
     x = array(operand, "dynamic_slice")
     starts = _starts("dynamic_slice", x.shape, start_indices, allow_negative_indices)
     sizes = ints(slice_sizes)
@@ -269,7 +284,8 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """A slice along one axis that begins at a place given by a value."""
+    """The slice of a static size along one axis that starts at an index given by a value; clamped
+    as in `dynamic_slice`."""
     x = array(operand, "dynamic_slice")
     place = axis_of(axis, x.ndim)
     sizes = list(x.shape)
@@ -293,7 +309,8 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """The element along one axis at an index given by a value."""
+    """The element along one axis at an index given by a value, clamped to the array; the axis stays
+    with size 1 or is dropped."""
     x = array(operand, "dynamic_slice")
     place = axis_of(axis, x.ndim)
     found = dynamic_slice_in_dim(x, index, 1, place, allow_negative_indices=allow_negative_indices)
@@ -308,7 +325,12 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Any:
-    """The array with a slice that begins at a place given by values replaced."""
+    """The array with the slice that starts at indices given by values replaced by `update`, a copy.
+
+    Starts are clamped as in `dynamic_slice`. The copy is elided where the array is not needed
+    afterwards, as in the carry of a loop. Raises TypeError for dtypes that differ and an update
+    larger than the array.
+    """
     x, new = as_value(operand, "dynamic_update_slice"), as_value(update, "dynamic_update_slice", 1)
     starts = _starts("dynamic_update_slice", shape_of(x), start_indices, allow_negative_indices)
     dtype = same_dtypes("dynamic_update_slice", [x, new])
@@ -336,7 +358,8 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """The array with a slice along one axis replaced."""
+    """The array with the slice along one axis that starts at an index given by a value replaced;
+    see `dynamic_update_slice`."""
     x = array(operand, "dynamic_update_slice")
     place = axis_of(axis, x.ndim)
     starts = _one_start(_scalar(start_index), place, x.ndim)
@@ -352,8 +375,11 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Any:
-    """The array with the element at an index along one axis replaced; that axis of the update has
-    size 1, or is not there."""
+    """The array with the element along one axis at an index given by a value replaced; see
+    `dynamic_update_slice`.
+
+    In `update` that axis has size 1, or is missing.
+    """
     x, new = array(operand, "dynamic_update_slice"), as_value(update, "dynamic_update_slice", 1)
     place = axis_of(axis, x.ndim)
     sizes = shape_of(new)
@@ -366,8 +392,8 @@ def dynamic_update_index_in_dim(
 
 @public
 def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Any:
-    """The elements at indices, one array of them for each of `axes`, which stand in front. Indices
-    out of range count on from the other end."""
+    """The elements at indices, one array of them for each of `axes`, whose axes come first in the
+    result; negative indices count from the end, and others out of range wrap around."""
     x = array(src, "index_take")
     places = [axis_of(a, x.ndim) for a in axes]
     arrays = [array(v, "index_take", 1 + k) for k, v in enumerate(idxs)]

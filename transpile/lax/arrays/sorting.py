@@ -1,4 +1,4 @@
-"""Functions of `lax` that bring elements into order, and find the first ones.
+"""Functions of `lax` that sort elements, and find the largest ones.
 
 Sorts are stable, NaN comes last, and -0.0 equals 0.0.
 """
@@ -39,8 +39,12 @@ def sort(
     is_stable: bool = True,
     num_keys: int = 1,
 ) -> Any:
-    """An array sorted along an axis; or several of one shape, sorted by the first `num_keys` of
-    them, of which the first counts most."""
+    """An array sorted along an axis, or several of one shape in the order of the first `num_keys`
+    of them.
+
+    Of these the first is the most significant. Always stable. Raises TypeError for shapes that
+    differ, ValueError for another number of keys.
+    """
     if not isinstance(operand, list | tuple):
         x = array(operand, "sort")
         return sort_along(x, axis_in(dimension, x.ndim))
@@ -66,7 +70,7 @@ def sort(
 def sort_key_val(
     keys: Array, values: Array, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Any, Any]:
-    """Keys sorted along an axis, and the values that go with them."""
+    """Keys sorted along an axis, and values in the same order; stable."""
     first, second = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
     return first, second
 
@@ -76,8 +80,11 @@ def sort_key_val(
 
 @public
 def top_k(operand: Array, k: int, *, axis: int = -1) -> tuple[Any, Any]:
-    """The k largest elements along an axis, largest first, and their positions as int32. Of equal
-    ones the first comes first, and NaN is the largest."""
+    """The k largest elements along an axis, in descending order, and their int32 indices.
+
+    NaN is the largest, and of equal elements the first comes first. By a stable sort, by a maximum
+    for k = 1. Raises ValueError for complex numbers and for k beyond the size.
+    """
     x = array(operand, "top_k")
     if x.dtype.kind == "c":
         raise located(ValueError, "top_k is not compatible with complex inputs.")
@@ -140,8 +147,12 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The k largest elements along an axis and their positions; exact, whatever the recall. With
-    `aggregate_to_topk=False` all of them, in order, as JAX gives them on a CPU."""
+    """The k largest elements along an axis, in descending order, and their int32 indices; exact,
+    whatever `recall_target` asks for.
+
+    With `aggregate_to_topk=False` all elements, sorted, as JAX gives them on a CPU. Raises
+    ValueError for other dtypes than floats and k beyond the size.
+    """
     return _approximate("approx_max_k", operand, k, reduction_dimension, aggregate_to_topk, False)
 
 
@@ -154,7 +165,8 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The k smallest elements along an axis and their positions; see `approx_max_k`."""
+    """The k smallest elements along an axis, in ascending order, and their int32 indices; as
+    `approx_max_k`."""
     return _approximate("approx_min_k", operand, k, reduction_dimension, aggregate_to_topk, True)
 
 
@@ -184,11 +196,19 @@ def _position(name: str, row: Any, operand: Any, axis: int, index_dtype: Any) ->
 
 @public
 def argmax(operand: Array, axis: int, index_dtype: Any) -> Any:
-    """The first position along an axis of the largest element, or of a NaN."""
+    """The index of the first maximum along an axis, in a dtype of integers; a NaN counts as the
+    maximum.
+
+    Raises TypeError for complex numbers, ValueError for an empty or negative axis.
+    """
     return _position("argmax", reductions.argmax, operand, axis, index_dtype)
 
 
 @public
 def argmin(operand: Array, axis: int, index_dtype: Any) -> Any:
-    """The first position along an axis of the smallest element, or of a NaN."""
+    """The index of the first minimum along an axis, in a dtype of integers; a NaN counts as the
+    minimum.
+
+    Raises TypeError for complex numbers, ValueError for an empty or negative axis.
+    """
     return _position("argmin", reductions.argmin, operand, axis, index_dtype)

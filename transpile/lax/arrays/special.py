@@ -1,4 +1,7 @@
-"""Special functions of `lax`: of floating-point numbers, as strict as the other functions."""
+"""Special functions of `lax`: of floats of one dtype, which are not promoted.
+
+Methods and errors measured are in `runtime_c/special/`, a file for each function.
+"""
 
 from __future__ import annotations
 
@@ -52,56 +55,99 @@ def _of_one(name: str, row: Primitive, meaning: str) -> Callable[[Array], Any]:
         return _applied(row, name, [x])
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = meaning
+    function.__doc__ = f"{meaning}\n\n    Raises TypeError for other dtypes than floats.\n    "
     return public(function)
 
 
-erf = _of_one("erf", rows.erf, "The error function.")
-erfc = _of_one("erfc", rows.erfc, "1 - erf(x), exact where that is small.")
-erf_inv = _of_one("erf_inv", rows.erf_inv, "The inverse of the error function.")
-lgamma = _of_one("lgamma", rows.lgamma, "The logarithm of |gamma(x)|.")
-digamma = _of_one("digamma", rows.digamma, "The derivative of `lgamma`.")
-bessel_i0e = _of_one("bessel_i0e", rows.bessel_i0e, "exp(-|x|) I0(x), by the Bessel function I0.")
-bessel_i1e = _of_one("bessel_i1e", rows.bessel_i1e, "exp(-|x|) I1(x), by the Bessel function I1.")
+erf = _of_one(
+    "erf",
+    rows.erf,
+    "The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x.",
+)
+erfc = _of_one(
+    "erfc", rows.erfc, "The complementary error function 1 - erf(x), without cancellation."
+)
+erf_inv = _of_one(
+    "erf_inv", rows.erf_inv, "The inverse error function: infinite at -1 and 1, NaN beyond."
+)
+lgamma = _of_one(
+    "lgamma", rows.lgamma, "The logarithm of |gamma(x)|; inf at the poles 0, -1, -2, ..."
+)
+digamma = _of_one(
+    "digamma",
+    rows.digamma,
+    "The digamma function, the derivative of `lgamma`; NaN at the poles 0, -1, -2, ...",
+)
+bessel_i0e = _of_one(
+    "bessel_i0e",
+    rows.bessel_i0e,
+    "The scaled modified Bessel function of the first kind of order 0, exp(-|x|) I0(x).",
+)
+bessel_i1e = _of_one(
+    "bessel_i1e",
+    rows.bessel_i1e,
+    "The scaled modified Bessel function of the first kind of order 1, exp(-|x|) I1(x).",
+)
 
 
 @public
 def polygamma(m: Array, x: Array) -> Any:
-    """The m-th derivative of `digamma`, where m is a whole number; NaN where it is not."""
+    """The polygamma function: the m-th derivative of `digamma` at x; NaN where m is not a whole
+    number from 0 on.
+
+    By zeta(m + 1, x). Raises TypeError for dtypes that differ.
+    """
     return _applied(rows.polygamma, "polygamma", [m, x])
 
 
 @public
 def zeta(x: Array, q: Array) -> Any:
-    """Hurwitz' zeta function: the sum of 1 / (k + q)**x."""
+    """Hurwitz' zeta function, the sum of (k + q)**-x over k = 0, 1, ...: inf at x = 1, NaN below.
+
+    By the formula of Euler and Maclaurin (DLMF 25.11.5). Raises TypeError for dtypes that differ.
+    """
     return _applied(rows.zeta, "zeta", [x, q])
 
 
 @public
 def igamma(a: Array, x: Array) -> Any:
-    """The regularized lower incomplete gamma function."""
+    """The regularised lower incomplete gamma function P(a, x); NaN for negative a or x.
+
+    By series, continued fraction, and for large a the expansion of N. Temme (1979). Raises
+    TypeError for dtypes that differ.
+    """
     return _applied(rows.igamma, "igamma", [a, x])
 
 
 @public
 def igammac(a: Array, x: Array) -> Any:
-    """The regularized upper incomplete gamma function."""
+    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), without cancellation;
+    methods as those of `igamma`."""
     return _applied(rows.igammac, "igammac", [a, x])
 
 
 @public
 def igamma_grad_a(a: Array, x: Array) -> Any:
-    """The derivative of `igamma` in a."""
+    """The derivative of `igamma` with respect to a."""
     return _applied(rows.igamma_grad_a, "igamma_grad_a", [a, x])
 
 
 @public
 def random_gamma_grad(a: Array, sample: Array) -> Any:
-    """The derivative in a of a sample of the gamma distribution."""
+    """The derivative with respect to a of a sample of the gamma distribution of shape a, at equal
+    probability.
+
+    Implicit: -(dP/da) / (dP/dx) at the sample (M. Figurnov, S. Mohamed and A. Mnih, Implicit
+    Reparameterization Gradients, 2018).
+    """
     return _applied(rows.random_gamma_grad, "random_gamma_grad", [a, sample])
 
 
 @public
 def betainc(a: Array, b: Array, x: Array) -> Any:
-    """The regularized incomplete beta function."""
+    """The regularised incomplete beta function I_x(a, b), by a continued fraction (DLMF 8.17.22);
+    NaN outside a, b > 0 and 0 <= x <= 1.
+
+    Raises TypeError for dtypes that differ.
+    """
     return _applied(rows.betainc, "regularized_incomplete_beta", [a, b, x])

@@ -1,4 +1,4 @@
-"""associative_scan: what a binary operation makes of all elements up to each, by halves."""
+"""associative_scan: the prefix sums of any associative operation, by recursive halving."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ Combine = Callable[[list[Any], list[Any]], list[Any]]
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """For each place along an axis what `fn` makes of the elements up to there.
+    """The prefix combinations a, fn(a, b), fn(fn(a, b), c), ... of elements along an axis, by an
+    associative function.
 
-    fn       (a, b) -> their combination, for slices of many elements at once: pytrees like `elems`.
-             It must be associative: neighbours are combined first, then pairs, and so on
+    fn       (a, b) -> their combination, for slices of many elements at once: pytrees like `elems`
     elems    a pytree of arrays with one size along the axis
     reverse  from the last element to the first
 
-    The results are like `elems`: a, fn(a, b), fn(fn(a, b), c), ... Raises ValueError for arrays of
-    different sizes.
-
-    Blelloch, Prefix sums and their applications, CMU-CS-90-190, 1990.
+    By recursive halving (G. Blelloch, Prefix Sums and Their Applications, CMU-CS-90-190, 1990):
+    about 2 log2(n) calls of `fn` on whole slices. That `fn` is associative is not checked. Raises
+    ValueError for arrays of different sizes.
     """
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
@@ -74,8 +73,8 @@ def _checked_axis(leaves: Sequence[Any], axis: int) -> int:
 
 
 def _scanned(combine: Combine, elems: list[Any], axis: int) -> list[Any]:
-    """Pairs of neighbours are combined and scanned: these are the results at odd places. Those at
-    even places are each one of them, combined with the element that follows."""
+    """Pairs of neighbours are combined and scanned: these are the results at odd positions. Those
+    at even positions are each one of them, combined with the element that follows."""
     count = elems[0].shape[axis]
     if count < 2:
         return elems
@@ -98,7 +97,7 @@ def _part(x: Any, axis: int, start: int, stop: int, step: int) -> Any:
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """The elements in turn; `even` has as many as `odd`, or one more."""
+    """The elements alternately; `even` has as many as `odd`, or one more."""
     count = odd.shape[axis]
     pairs = np.stack([_part(even, axis, 0, count, 1), odd], axis + 1)
     shape = (*odd.shape[:axis], 2 * count, *odd.shape[axis + 1 :])

@@ -1,4 +1,4 @@
-"""Bodies: the functions that control flow is given, traced into graphs that capture nothing.
+"""Bodies: the functions that control flow takes, traced into graphs that capture nothing.
 
 What a body reads of outer traces, and the arrays that it closes over, become operands of the
 equation. So the graph in its params stays the same when these change.
@@ -36,7 +36,7 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """A pytree taken apart: its values and their types."""
+    """A flattened pytree: its values, their types, and its structure."""
 
     values: list[Any]
     types: list[ArrayType]

@@ -49,8 +49,9 @@ def cond(
                          both are traced, one of them runs
     operand              the only operand, by keyword
 
-    The older form `cond(pred, x_true, f_true, x_false, f_false)` works as well. Raises TypeError
-    for a `pred` that is no scalar, and where the results differ in structure or type.
+    Under `vmap` with a batched predicate both run, and results are selected. The older form
+    `cond(pred, x_true, f_true, x_false, f_false)` works as well. Raises TypeError for a `pred` that
+    is no scalar, and where the results differ in structure or type.
     """
     if not (callable(true_fun) and callable(false_fun)):
         if not (callable(false_fun) and len(operands) == 2 and callable(operands[1])):
@@ -84,7 +85,7 @@ def _with_operand(operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
 
 
 def _predicate(pred: Any) -> Any:
-    """The predicate as a bool, or the TypeError that it deserves."""
+    """The predicate as a bool, or JAX's TypeError about it."""
     if pred is None:
         raise TypeError("cond predicate is None")
     if isinstance(pred, Sequence) or np.ndim(pred) != 0:
@@ -110,15 +111,15 @@ def _dtype(value: Any) -> np.dtype[Any] | None:
 def switch(
     index: Any, branches: Sequence[Function], *operands: Any, operand: Any = _NO_OPERAND
 ) -> Any:
-    """The result of `branches[index](*operands)`.
+    """The result of `branches[index](*operands)`, with the index clamped to the branches.
 
-    index     an integer; one that is out of bounds is the first or the last branch
+    index     an integer
     branches  functions of pytrees of arrays, with results of one structure and types; all are
               traced, one of them runs
     operand   the only operand, by keyword
 
-    Raises TypeError for an index that is no integer, and where the results differ in structure or
-    type; ValueError where there are no branches.
+    Raises TypeError for an index that is no scalar integer, and where the results differ in
+    structure or type; ValueError where there are no branches.
     """
     if not all(callable(branch) for branch in branches):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
@@ -185,7 +186,7 @@ def _choose(
 
 
 def _bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> list[Any]:
-    """The results of a choice. A result that is the same operand in all branches is that one."""
+    """The results of a choice. A result that is the same operand in all branches is forwarded."""
     graphs, captured = merged(bodies)
     operands = [*captured, *map(as_atom, values)]
     forwarded = [_places(graph) for graph in graphs]
@@ -216,7 +217,8 @@ def _places(graph: Graph) -> list[int | None]:
 def platform_dependent(
     *args: Any, default: Function | None = None, **per_platform: Function
 ) -> Any:
-    """The result of the function for the platform that the program runs on: `cpu`.
+    """The result of the function for the platform that the program runs on, `cpu`, chosen while
+    tracing.
 
     per_platform  functions of `args` by the names of platforms: cpu, tpu, cuda, rocm
     default       the function for other platforms

@@ -1,4 +1,4 @@
-"""What JAX says where the carry of a loop, or the results of branches, do not fit."""
+"""JAX's errors about a carry that a loop changes, and about branches whose results differ."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def check_carry(
     before: tuple[TreeDef, Kinds],
     after: tuple[TreeDef, Kinds],
 ) -> None:
-    """Raise JAX's TypeError unless the carry that a body gives is like the one that it takes.
+    """Raise JAX's TypeError unless the carry that a body returns is like the one that it takes.
 
     what       the loop, for the message: `scan body`
-    component  how a part of the carry is called, by its path
+    component  the name of a part of the carry, by its path
     """
     differing = list(structure_differences(before[0], after[0]))
     if before[0] != after[0] and differing:
@@ -54,7 +54,7 @@ def check_carry(
 
 
 def component_of(function: Callable[..., Any]) -> Callable[[KeyPath], str]:
-    """How the parts of the carry of a body are called: by its first parameter."""
+    """The name of a part of a body's carry in messages: its first parameter."""
     try:
         names = list(inspect.signature(function).parameters)
     except (ValueError, TypeError):

@@ -1,6 +1,5 @@
-"""custom_root and custom_linear_solve: solutions whose derivatives are those of the equations that
-they solve, whatever the solver does. Names, arguments and errors are JAX's.
-"""
+"""custom_root and custom_linear_solve: solutions with the derivatives of the equations that they
+solve, whatever the solver does. Names, arguments and errors are JAX's."""
 
 from __future__ import annotations
 
@@ -80,11 +79,11 @@ def custom_root(
     tangent_solve: Solve,
     has_aux: bool = False,
 ) -> Any:
-    """A root of `f`, as `solve` finds it, with the derivative that the implicit function theorem
-    gives it by what `f` closes over.
+    """A root of `f`, computed by `solve`, with the derivative by the implicit function theorem with
+    respect to what `f` closes over.
 
     f              a pytree of arrays -> one like it
-    initial_guess  a guess of the root
+    initial_guess  a guess of the root, which has no derivative
     solve          (f, initial_guess) -> the root; with `has_aux` a pair, the root and anything else
     tangent_solve  (g, y) -> the solution x of g(x) = y, for a linear function g: for numbers
                    `lambda g, y: y / g(1.0)`. It must be differentiable
@@ -167,14 +166,14 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """The solution x of matvec(x) = b, as `solve` finds it, with the derivative of that equation by
-    `b` and by what `matvec` closes over.
+    """The solution x of matvec(x) = b, computed by `solve`, with the derivative of that equation
+    with respect to `b` and to what `matvec` closes over.
 
     matvec           a linear function of pytrees of arrays, with a derivative
-    b                the right side
+    b                the right-hand side
     solve            (matvec, b) -> the solution; with `has_aux` a pair, the solution and anything
                      else
-    transpose_solve  (vecmat, b) -> the solution of the transposed system, for reverse mode
+    transpose_solve  (vecmat, b) -> the solution of the transposed system, needed for reverse mode
     symmetric        `matvec` is its own transpose: `solve` serves for both
 
     Raises TypeError or ValueError for functions whose results are not like `b`.

@@ -50,15 +50,16 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> Any:
-    """Apply `body_fun` to a carry for each integer from `lower` up to, not including, `upper`.
+    """A counted loop that applies `body_fun` to an index and a carry, for each integer from `lower`
+    up to, not including, `upper`.
 
     body_fun  (i, carry) -> carry: a pytree of arrays that keeps its structure and types
     init_val  the first carry; a Python number takes the dtype that `body_fun` gives it
-    unroll    accepted for compatibility, and checked: the C compiler unrolls
+    unroll    checked, and without effect: the C compiler unrolls
 
-    Gives the last carry. With bounds that are known while tracing it can be differentiated in both
-    modes, otherwise in forward mode only. Raises TypeError where the carry changes its type, and
-    for bounds of different types.
+    Returns the last carry. With bounds known while tracing differentiable in both modes, else in
+    forward mode only. Raises TypeError where the carry changes its structure or type and for bounds
+    of different types, ValueError for `unroll` with traced bounds.
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
@@ -91,7 +92,7 @@ def _known(value: Any) -> Any:
 
 
 def _bounds_type(types: Sequence[ArrayType]) -> ArrayType:
-    """The type of an iteration's number: a Python integer takes the type of the other bound."""
+    """The type of the loop counter: a Python integer takes the type of the other bound."""
     lower, upper = types
     if lower.shape or upper.shape:
         raise TypeError(
@@ -208,12 +209,13 @@ def _fori(
 
 
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
-    """Apply a function to each slice along the leading axis, and stack the results.
+    """The results of a function for each slice along the leading axis, stacked: a sequential loop,
+    see `vmap` for a batched one.
 
     f           of one slice: pytrees of arrays
     xs          a pytree of arrays whose first axes have one size
-    batch_size  compute so many slices at once, by `vmap`; what is left over is a batch of its own.
-                0: all at once
+    batch_size  slices that `vmap` computes at once; the remainder is a batch of its own, and 0
+                means all
     """
     if batch_size is None:
         return scan(under_name(getattr(f, "__name__", "f"), lambda _, x: ((), f(x))), (), xs)[1]

@@ -48,17 +48,19 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """Go over the leading axis of arrays with a state that is carried along.
+    """A loop over the leading axis of arrays that carries a state: (carry, x) -> (carry, y) for
+    each x.
 
     f        (carry, x) -> (carry, y): pytrees of arrays; the carry keeps its structure and types
     init     the first carry; a Python number takes the dtype that `f` gives it
     xs       a pytree of arrays whose first axes have one size; None, or without leaves, where
              `length` is given
-    reverse  go from the last x to the first; each y stands at the place of its x
-    unroll   accepted for compatibility, and checked: the C compiler unrolls
+    reverse  from the last x to the first; each y stands at the index of its x
+    unroll   checked, and without effect: the C compiler unrolls
 
-    Gives the last carry and the ys, stacked along a new first axis. Raises TypeError where the
-    carry changes its type, ValueError where the sizes do not fit.
+    Returns the last carry and the ys, stacked along a new first axis. `f` is traced once;
+    differentiable in both modes. Raises TypeError where the carry changes its structure or type,
+    ValueError where sizes differ or there is no length.
     """
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
@@ -88,7 +90,7 @@ def is_traced(*values: Any) -> bool:
 
 
 def _scan_length(xs: Sequence[Any], length: Any) -> int:
-    """The number of iterations, or the error that the arguments deserve."""
+    """The number of iterations, or the error about the arguments."""
     if any(not np.shape(x) for x in xs):
         listed = ", ".join(str(x) for x in xs if not np.shape(x))
         raise ValueError(
@@ -123,7 +125,7 @@ def _scan_length(xs: Sequence[Any], length: Any) -> int:
 
 
 def check_unroll(unroll: Any) -> None:
-    """Raise JAX's ValueError for a number of iterations that is none."""
+    """Raise JAX's ValueError for an invalid number of iterations to unroll."""
     if not isinstance(unroll, bool) and operator.index(unroll) < 0:
         raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
 
@@ -143,7 +145,7 @@ def _scan_in_python(f: Function, init: Any, xs: Any, length: int, reverse: bool)
 
 
 def own_copy(x: Any) -> Any:
-    """The array, copied: the body may assign to it."""
+    """A copy of the array, as the body may assign to it."""
     return np.array(x)
 
 
@@ -179,7 +181,8 @@ def _scan(f: Function, init: Leaves, xs: Leaves, length: int, reverse: bool) -> 
 def promoted_carry(
     what: str, component: Component, init: Leaves, carry_tree: tree.TreeDef, body: Body
 ) -> Leaves | None:
-    """The initial carry as the body wants it, where Python numbers in it take other dtypes."""
+    """The initial carry in the dtypes that the body gives to Python numbers in it; None if none
+    changes."""
     types = body.types[: carry_tree.num_leaves]
     if carry_tree.num_leaves != len(init.types):
         check_carry(what, component, (init.tree, init.types), (carry_tree, types))
@@ -194,8 +197,8 @@ def bind_scan(
     length: int,
     reverse: bool,
 ) -> list[Any]:
-    """The results of a scan. A carry that the body hands on unchanged is a const, and a y that is
-    an x is that one."""
+    """The results of a scan. A carry that the body returns unchanged becomes a constant, and a y
+    that is an x is forwarded."""
     count, first_x = len(carry), len(consts) + len(carry)
     is_fixed = [graph.outputs[k] is graph.inputs[len(consts) + k] for k in range(count)]
     forwarded: dict[Atom, Any] = dict(zip(graph.inputs[first_x:], xs, strict=True))
@@ -239,14 +242,15 @@ def bind_scan(
 
 
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
-    """Apply `body_fun` to a carry as long as `cond_fun` of it is true.
+    """A loop that applies `body_fun` to a carry as long as `cond_fun` of it is true.
 
     cond_fun  carry -> a bool
     body_fun  carry -> carry: a pytree of arrays that keeps its structure and types
     init_val  the first carry; a Python number takes the dtype that `body_fun` gives it
 
-    Gives the last carry. It can be differentiated in forward mode only. Raises TypeError where the
-    carry changes its type, and for a condition that is no bool.
+    Returns the last carry. Differentiable in forward mode only, as the number of iterations is not
+    known. Both functions are traced once. Raises TypeError where the carry changes its structure or
+    type, and for a condition that is no scalar bool.
     """
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")

@@ -1,4 +1,4 @@
-"""The convolutions of `lax`: the general one, and those that are special kinds of it."""
+"""The convolutions of `lax`: the general one, and its special cases."""
 
 from __future__ import annotations
 
@@ -64,17 +64,22 @@ def conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """The convolution (strictly, the correlation) of an operand with weights.
+    """The convolution of neural networks, which is a cross-correlation: of an operand (batch,
+    features, space) with weights (output features, input features, space).
 
-    window_strides        how far windows are apart along each axis of space
-    padding               'SAME', 'SAME_LOWER', 'VALID', or (before, after) for each axis; what is
-                          negative is cut off
-    lhs_dilation          how far elements of the operand are moved apart, zeros coming between
-    rhs_dilation          the same for the weights
-    dimension_numbers     see `conv_dimension_numbers`
-    feature_group_count   features in so many groups, each of which sees its own
-    batch_group_count     the batch in so many groups, each of which makes its own features
-    preferred_element_type  the dtype of the result, in which it is computed
+    window_strides        the distances of windows along each axis of space
+    padding               'SAME', 'SAME_LOWER', 'VALID', or (before, after) for each axis; negative
+                          numbers crop
+    lhs_dilation          the distances of elements of the operand, with zeros between
+    rhs_dilation          the distances of the taps of the weights
+    dimension_numbers     other orders of axes, see `conv_dimension_numbers`
+    feature_group_count   features in so many groups, each of which is convolved alone
+    batch_group_count     the batch in so many groups, each of which makes its own output features
+    preferred_element_type  the dtype of the result, in which products accumulate
+
+    Operands have one dtype; `precision` changes nothing. As matrix products over an indirection (M.
+    Dukhan, The Indirect Convolution Algorithm, arXiv:1907.02129, 2019). Raises TypeError and
+    ValueError for dtypes, shapes, groups and parameters that do not fit.
     """
     values = [as_value(v, "conv_general_dilated", k) for k, v in enumerate((lhs, rhs))]
     left, right = map(shape_of, values)
@@ -272,8 +277,11 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """A convolution of (batch, features, space) with weights (features of the result, of the
-    operand, space)."""
+    """The convolution of (batch, features, space) with weights (output features, input features,
+    space), without dilation.
+
+    See `conv_general_dilated`.
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -295,7 +303,7 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """As `conv`, with dilations and any padding."""
+    """The convolution as `conv` has it, with dilations and explicit padding."""
     return conv_general_dilated(
         lhs,
         rhs,
@@ -329,11 +337,13 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Any:
-    """A convolution whose strides make the result larger, as the gradient of a strided one.
+    """The transposed convolution, whose strides enlarge the result: a convolution of the operand
+    dilated by them.
 
-    With `transpose_kernel` it is that gradient: the weights are those of the forward convolution.
-    Padding in pairs is that of the dilated operand, or with `use_consistent_padding` that of the
-    forward convolution.
+    With `transpose_kernel` it is the gradient of a forward convolution with the same weights.
+    Explicit padding is that of the dilated operand, or with `use_consistent_padding` that of the
+    forward convolution. By default channels are last (NHWC, HWIO). Raises ValueError for more than
+    three axes of space without dimension numbers.
     """
     x, w = (array(v, "conv_transpose", k) for k, v in enumerate((lhs, rhs)))
     if dimension_numbers is None:
@@ -377,8 +387,12 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """The windows that a convolution sees, with their elements as features: for each feature of the
-    operand all taps in row-major order."""
+    """The windows of a convolution, with their elements as features: for each feature of the
+    operand all taps in row-major order.
+
+    Computed as a convolution with unit weights. Parameters and errors as those of
+    `conv_general_dilated`.
+    """
     x = array(lhs, "conv_general_dilated_patches")
     filters = tuple(map(int, filter_shape))
     given: Any = dimension_numbers
@@ -416,8 +430,11 @@ def conv_general_dilated_local(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
 ) -> Any:
-    """A convolution with weights of its own for each place of the result: the weights have the
-    result's space, and (features of the operand) * (taps) input features."""
+    """A convolution with its own weights for each position of the result: the weights have the
+    space of the result, and (features of the operand) * (taps) input features.
+
+    Parameters and errors as those of `conv_general_dilated`.
+    """
     w = array(rhs, "conv_general_dilated_local", 1)
     patches = conv_general_dilated_patches(
         lhs,

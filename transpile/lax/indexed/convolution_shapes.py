@@ -1,4 +1,4 @@
-"""What says how the convolutions of `lax` go: padding and dimension numbers; and their shapes."""
+"""The padding, dimension numbers and shapes of convolutions of `lax`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = [
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which axes of a convolution are what.
+    """The axes of operand, weights and result of a convolution.
 
     lhs_spec  of the operand: batch, features, space
-    rhs_spec  of the weights: features of the result, features of the operand, space
+    rhs_spec  of the weights: output features, input features, space
     out_spec  of the result: batch, features, space
     """
 
@@ -42,9 +42,11 @@ ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str]
 def conv_dimension_numbers(
     lhs_shape: Sequence[Index], rhs_shape: Sequence[Index], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """Dimension numbers as `ConvDimensionNumbers`: of None, which is batch, features, space (and
-    features of the result before those of the operand); or of three strings such as `NHWC`, `HWIO`,
-    `NHWC`."""
+    """Dimension numbers as `ConvDimensionNumbers`: of three strings such as `NHWC`, `HWIO`, `NHWC`,
+    or of None, which means `NCHW`, `OIHW`, `NCHW`.
+
+    Raises TypeError for what is neither, and for strings whose letters do not match.
+    """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     if len(lhs_shape) != len(rhs_shape):
@@ -86,8 +88,8 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """For each of three strings the axes in the order of `ConvDimensionNumbers`; space is in the
-    order of the second string."""
+    """For each of three strings the axes in the order of `ConvDimensionNumbers`, space in the order
+    of the second string; raises TypeError for letters that do not match."""
     lhs, rhs, out = dimension_numbers
     for k, (part, a, b) in enumerate(zip((lhs, rhs, out), "NON", "CIC", strict=True)):
         if part.count(a) != 1 or part.count(b) != 1:
@@ -123,8 +125,12 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: Any,
 ) -> list[tuple[int, int]]:
-    """The padding before and after each axis that 'VALID' (none), 'SAME' or 'SAME_LOWER' mean: as
-    many results as elements, divided by the stride; what is odd goes after or before."""
+    """The (before, after) pairs that 'VALID', 'SAME' or 'SAME_LOWER' mean: no padding, or as much
+    as gives ceil(size / stride) results.
+
+    An odd number goes after ('SAME') or before ('SAME_LOWER'). Raises RuntimeError for another
+    name, TypeError for no string.
+    """
     if not isinstance(padding, str):
         raise located(TypeError, f"Unknown padding type: {padding}.")
     name = padding.upper()
@@ -177,7 +183,8 @@ def conv_shape_tuple(
     pads: Any,
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
-    """The shape of a convolution of (batch, features, space)."""
+    """The shape of a convolution of (batch, features, space); raises TypeError for another number
+    of pads."""
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     if len(pads) != len(lhs_shape) - 2:
@@ -205,7 +212,7 @@ def conv_general_shape_tuple(
     padding: Any,
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of a convolution, axes as `dimension_numbers` say."""
+    """The shape of a convolution whose axes are as `dimension_numbers` say."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     found = conv_shape_tuple(
         [lhs_shape[a] for a in lhs], [rhs_shape[a] for a in rhs], window_strides, padding
@@ -220,7 +227,7 @@ def conv_transpose_shape_tuple(
     padding: Any,
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of a `conv_transpose`, axes as `dimension_numbers` say."""
+    """The shape of a `conv_transpose` whose axes are as `dimension_numbers` say."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     size, window = ([s[a] for a in spec] for s, spec in ((lhs_shape, lhs), (rhs_shape, rhs)))
     pads = padding

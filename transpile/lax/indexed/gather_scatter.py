@@ -1,8 +1,8 @@
-"""gather and scatter in XLA's generality: slices at many places, read or written.
+"""gather and scatter in XLA's generality: slices at many indices, read or written.
 
-An index is a row of the last axis of the indices: where a slice begins along the axes of
-`start_index_map`. Here that becomes an array of indices for each axis along which slices begin
-anywhere, and the rows `gather` and `scatter` do the rest: axes that slices span whole stay slices.
+An index is a row of the last axis of the indices: the start of a slice along the axes of
+`start_index_map`. Here that becomes an array of indices for each axis along which slices do not
+span all, for the primitives `gather` and `scatter`: axes that slices span whole stay slices.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Windows:
 
     @property
     def layout(self) -> Axes:
-        """The axes of the operand in the order in which the rows have a slice's: those that are
-        indexed, and after them the whole ones."""
+        """The axes of the operand in the order in which the primitives have a slice's: those that
+        are indexed, and after them the whole ones."""
         return (*self.inner, *(a for a in self.window if a not in self.inner))
 
     def starts(self, indices: Any) -> dict[int, Any]:
@@ -193,11 +193,13 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """A slice of `slice_sizes` at each of the `start_indices`.
+    """The slices of static sizes that start at the given indices, stacked.
 
     The axes `offset_dims` of the result are those of a slice without `collapsed_slice_dims` and
-    `operand_batching_dims`, the others those of the indices without the last. `mode` is `clip` by
-    default. `fill_value` is NaN by default, or the extreme integer.
+    `operand_batching_dims`; the others are those of the indices without the last, which holds the
+    start of a slice. By default `mode` is `clip`: slices are moved into the array. In `fill` those
+    outside are `fill_value`, by default NaN or the extreme integer. Raises TypeError for dimension
+    numbers and sizes that do not fit, ValueError for indices that are no integers.
     """
     x, indices = array(operand, "gather"), _indices(start_indices, "gather")
     chosen = CLIP if mode is None else GatherScatterMode.from_any(mode)
@@ -246,7 +248,7 @@ def _gathered(
 
 
 def _placed(found: Any, windows: Windows, offset_dims: Axes) -> Any:
-    """The result with a slice's axes, in the operand's order, at their places."""
+    """The result with a slice's axes, in the operand's order, at `offset_dims`."""
     rank = len(windows.batch)
     ndim = rank + len(windows.window)
     of_batch = iter(range(rank))
@@ -280,18 +282,20 @@ def _scattering(
         return place.written(x, new if change is None else change(new), combine, unique_indices)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"{meaning}, at each of the indices.\n\n"
-        "    The axes `update_window_dims` of the updates are those of a slice, without\n"
-        "    `inserted_window_dims` and `operand_batching_dims`, the others those of the indices\n"
-        "    without the last. Slices that do not lie in the array are dropped, unless `mode` is\n"
-        "    `clip`. `unique_indices` promises that no element is written twice.\n    "
-    )
+    function.__doc__ = f"""{meaning}; slices start at the given indices, and the array is copied.
+
+    The axes `update_window_dims` of the updates are those of a slice, without
+    `inserted_window_dims` and `operand_batching_dims`; the others are those of the indices without
+    the last, which holds the start of a slice. Slices that do not lie in the array are dropped,
+    unless `mode` is `clip`. `unique_indices` promises that no element is written twice, else the
+    result is undefined. Raises TypeError for dtypes that differ and dimension numbers that do not
+    fit, ValueError for indices that are no integers.
+    """
     return public(function)
 
 
 class _Places:
-    """Where a scatter writes."""
+    """The slices that a scatter writes."""
 
     def __init__(
         self,
@@ -321,7 +325,7 @@ class _Places:
         self.starts = self.windows.starts(indices)
 
     def arrays(self) -> tuple[list[Any], str]:
-        """The arrays of indices, and the mode in which the row takes them."""
+        """The arrays of indices, and the mode in which the primitive takes them."""
         windows, starts = self.windows, self.starts
         if self.mode is PROMISED or not starts:
             return windows.arrays(starts), rows.PROMISED
@@ -343,7 +347,7 @@ class _Places:
         return transpose_to(updates, [*batch, *inside])
 
     def written(self, x: Any, updates: Any, combine: str, unique: bool) -> Any:
-        """The array with the updates in their places."""
+        """The array with the updates written to its slices."""
         if is_empty(tuple(updates.shape)) or is_empty(x.shape):
             return x
         new = self.ordered(updates)
@@ -362,7 +366,7 @@ class _Places:
         )
 
     def _whole(self, x: Any, new: Any, combine: str) -> Any:
-        """By a new axis of size 1 in front of the operand, at whose only place all updates are."""
+        """By a new axis of size 1 in front of the operand, at whose only index all updates are."""
         wide = bind(axis_rows.reshape, x, shape=(1, *x.shape))
         nowhere = [fill(0, self.windows.batch, INT64)]
         if self.mode is FILL and self.starts:
@@ -379,17 +383,25 @@ class _Places:
         return bind(rows.gather, x, *arrays, axes=self.windows.indexed, mode=rows.PROMISED)
 
 
-scatter = _scattering("scatter", "set", "The array with slices replaced; the last one counts")
-scatter_add = _scattering("scatter_add", "add", "The array with slices added")
+scatter = _scattering(
+    "scatter", "set", "The array with slices replaced, of several for one element by the last"
+)
+scatter_add = _scattering("scatter_add", "add", "The array with updates added to its slices")
 scatter_sub = _scattering(
     "scatter_sub",
     "add",
-    "The array with slices subtracted",
+    "The array with updates subtracted from its slices",
     lambda v: bind(elementwise.negative, v),
 )
-scatter_mul = _scattering("scatter_mul", "multiply", "The array multiplied by slices")
-scatter_min = _scattering("scatter_min", "minimum", "The smaller ones of the array and slices")
-scatter_max = _scattering("scatter_max", "maximum", "The larger ones of the array and slices")
+scatter_mul = _scattering(
+    "scatter_mul", "multiply", "The array with its slices multiplied by updates"
+)
+scatter_min = _scattering(
+    "scatter_min", "minimum", "The array with the minima of its slices and updates"
+)
+scatter_max = _scattering(
+    "scatter_max", "maximum", "The array with the maxima of its slices and updates"
+)
 
 
 @public
@@ -404,8 +416,12 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Any:
-    """The array with an elementwise function applied to the elements of slices, whose shape is that
-    of updates of `update_shape`. An element in several slices is taken through it once."""
+    """The array with an elementwise function applied to the elements of slices of the shape of
+    updates of `update_shape`; once to an element in several slices.
+
+    The function is applied to the whole array, and its results are selected. Other arguments and
+    errors as those of `scatter`.
+    """
     x = array(operand, "scatter_apply")
     place = _Places(
         "scatter_apply", x, scatter_indices, ints(update_shape), dimension_numbers, mode

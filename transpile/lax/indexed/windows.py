@@ -1,4 +1,4 @@
-"""`reduce_window`: arrays reduced over the windows of a shape that slides over them."""
+"""`reduce_window`: arrays reduced over sliding windows."""
 
 from __future__ import annotations
 
@@ -62,16 +62,21 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """An array, or a pytree of arrays of one shape, reduced over windows.
+    """An array, or a pytree of arrays of one shape, reduced over sliding windows by an associative
+    function.
 
     init_value         what each window starts from, in the structure of the operand
-    computation        (values, values) -> values, in that structure, of scalars; associative
+    computation        (values, values) -> values, in that structure, of scalars
     window_dimensions  the shape of a window
-    window_strides     how far windows are apart
-    padding            'VALID', 'SAME', 'SAME_LOWER' or (before, after) for each axis: places that
-                       windows reach, but that hold no element
-    base_dilation      how far elements are apart, with such places between them
-    window_dilation    how far the taps of a window are apart
+    window_strides     the distances of windows
+    padding            'VALID', 'SAME', 'SAME_LOWER' or (before, after) for each axis: positions
+                       without an element, which windows skip
+    base_dilation      the distances of elements, with such positions between them
+    window_dilation    the distances of the taps of a window
+
+    Sums, extremes, products and logic are primitives; other functions combine tap by tap, in a loop
+    beyond 64 taps. Raises ValueError for structures that differ, TypeError for shapes, dtypes and
+    parameters that do not fit.
     """
     leaves, structure = flatten(operand)
     starts, other = flatten(init_value)
@@ -199,7 +204,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of a `reduce_window`."""
+    """The shape of the result of a `reduce_window`."""
     params = _params(
         tuple(operand_shape),
         window_dimensions,

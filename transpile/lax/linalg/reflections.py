@@ -1,4 +1,4 @@
-"""Reflections of Householder and rotations of Givens: what LAPACK's rows do not do, as loops.
+"""Householder reflections and Givens rotations: what the LAPACK primitives do not do, as loops.
 
 A reflection is I - tau v v^H with v = (0 ... 0, 1, ...); several of them, v in the columns of a
 matrix, are the product of I - tau_1 v_1 v_1^H, I - tau_2 v_2 v_2^H, ... All functions are of single
@@ -46,7 +46,7 @@ def _tuple(found: Any) -> tuple[Any, ...]:
 
 
 def places(n: int) -> Any:
-    """0 ... n - 1, made where it is used."""
+    """The vector 0 ... n - 1, as a value of the trace."""
     return apply("iota", shape=(n,), dimension=0, dtype=INT64)
 
 
@@ -91,12 +91,12 @@ def multiplied(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> Any:
 
 def only(x: Any, where: Any) -> Any:
     """The elements where a test holds, which may be repeated, and zeros elsewhere. A product, as
-    gcc 12 gets chains of choices between complex numbers wrong."""
+    gcc 12 miscompiles chains of selections between complex numbers."""
     return x * where.astype(x.dtype)
 
 
 def reflection(x: Any, first: Any) -> tuple[Any, Any, Any]:
-    """(v, tau, beta) of the reflection that takes the elements of x from the place `first` on to
+    """(v, tau, beta) of the reflection that maps the elements of x from the index `first` on to
     (beta, 0, ...), as LAPACK's larfg has it."""
     place = places(x.shape[0])
     at_first = np.equal(place, first)
@@ -141,8 +141,8 @@ def column(x: Any, k: Any) -> Any:
 
 
 def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
-    """LAPACK's geqp3: R with the vectors of the reflections below it, tau, and which column stands
-    where: at each step the one with the largest rest comes next."""
+    """LAPACK's geqp3: R with the vectors of the reflections below it, tau, and the permutation of
+    columns: at each position the one with the largest rest comes next."""
     m, n = a.shape
     count = min(m, n)
     rows, columns = places(m), places(n)
@@ -170,7 +170,7 @@ def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
 
 
 def updated_factor(r: Any, w: Any) -> Any:
-    """The upper triangular factor of R^T R + w w^T, by rotations that take w into R."""
+    """The upper triangular factor of R^T R + w w^T, by rotations that annihilate w."""
     n = r.shape[0]
     place = places(n)
 
