@@ -1,8 +1,13 @@
 """`jax.random`: keys, and samples that are the same as JAX's for the same key.
 
-Every function takes a key first and gives the same samples for the same key, in a jitted function
-or outside one. New keys come from `split` and `fold_in`. docs/random.md says what is equal to JAX's
-results, and how far.
+Every function takes a key first and returns the same samples for the same key, in a jitted function
+or outside one, on any number of threads. New keys come from `split` and `fold_in`; a key that is
+used twice gives the same samples twice. docs/random.md says what is equal to JAX's results, and how
+far.
+
+All samplers raise TypeError for what is no key, and ValueError for an array of keys (use `vmap`)
+and for a dtype of another kind. Floats are float64 unless `dtype` says otherwise; `out_sharding`
+changes nothing.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def bits_of(key: Any, shape: Shape, width: int) -> Any:
 
 
 def _of_each(generator: Primitive, key: Any, shape: Shape) -> Any:
-    """What a generator makes of the key and the number of each element."""
+    """The generator's bits for the key and the number of each element."""
     if not shape:
         return bind(generator, key, np.zeros((), UINT64))
     scalar = key if isinstance(key, Tracer) else Const(np.asarray(key))

@@ -1,4 +1,4 @@
-"""Samples of given elements: permutations, choices, categories."""
+"""Samples from given elements: permutations, choices, categories."""
 
 from __future__ import annotations
 
@@ -45,9 +45,12 @@ def permutation(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.permutation`: the elements along an axis in random order, or 0, ..., x - 1.
+    """The elements along an axis in random order, or a permutation of 0, ..., x - 1 for an integer.
 
-    independent  each row along the axis has an order of its own
+    independent  each slice along the axis has an order of its own
+
+    Sorts by 32-bit keys, in as many rounds as make equal keys unlikely. Raises TypeError for a
+    scalar that is no integer, ValueError for an axis out of range.
     """
     if has_extended((x,)):
         return moved(lambda keys: permutation(key, keys, axis, independent), (x,), {})
@@ -94,11 +97,16 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Any:
-    """`jax.random.choice`: elements of `a` along an axis, or integers below it.
+    """Elements of `a` along an axis, or integers below it, drawn with or without replacement.
 
     replace  an element may be drawn several times
     p        the probability of each element; by default they are equal
-    mode     as in `gumbel`, which finds elements that are drawn by p once at most
+    mode     as in `gumbel`, by which elements are drawn by p without replacement
+
+    With p a search in cumulative sums, or the largest Gumbel-perturbed logarithms (T. Vieira,
+    Gumbel-Max Trick and Weighted Reservoir Sampling, 2014). Raises ValueError for more draws
+    without replacement than elements and for p of another shape; TypeError for a shape that is no
+    sequence.
     """
     if has_extended((a,)):
         return moved(lambda keys: choice(key, keys, shape, replace, p, axis, mode), (a,), {})
@@ -140,7 +148,7 @@ def _with(shape: Shape, axis: int, sizes: Shape) -> Shape:
 def _places(
     key: Any, data: Any, count: int, sizes: Shape, replace: bool, p: Any, mode: str | None
 ) -> Any:
-    """Which elements are drawn."""
+    """The indices of the elements that are drawn."""
     if p is None:
         return randint(key, sizes, 0, count)
     (chances,) = inexact(p)
@@ -156,7 +164,7 @@ def _places(
 
 
 def _by_sums(key: Any, p: Any, shape: Shape) -> Any:
-    """Where uniform numbers fall among the running sums of the probabilities."""
+    """A search for uniform numbers in the cumulative sums of the probabilities."""
     sums = np.cumsum(p)
     return np.searchsorted(sums, sums[-1] * (1 - unit_floats(key, shape, p.dtype)))
 
@@ -182,12 +190,14 @@ def categorical(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.categorical`: integers with these logarithms of probabilities along an axis, up
-    to a constant.
+    """Integers with the given logarithms of unnormalised probabilities along an axis.
 
     shape    that of the samples: one that ends in that of the logits without the axis
     replace  False: the samples along the leading axes of `shape` are all different
     mode     as in `gumbel`
+
+    The maximum of logits plus Gumbel samples (E. Gumbel, 1954). Raises ValueError for logits that
+    are no floats and for more different samples than categories.
     """
     data, _ = key_bits("categorical", key)
     array = as_array(logits)

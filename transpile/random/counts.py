@@ -29,8 +29,13 @@ from transpile.random.keys import key_bits
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.poisson`: how many events happen of which `lam` are expected. The rate is rounded
-    to float32."""
+    """Samples of the Poisson distribution with rates `lam`, as integers, int64 by default.
+
+    By exponential gaps below a rate of 10 (D. Knuth, The Art of Computer Programming, volume 2,
+    3.4.1), by transformed rejection beyond (W. Hörmann, algorithm PTRS, 1993). Rates are rounded to
+    float32. Raises ValueError for other dtypes than integers and rates that do not broadcast to
+    `shape`.
+    """
     data, _ = key_bits("poisson", key)
     chosen = own_dtype("poisson", dtype, int, "iu")
     sizes = sample_shape("poisson", shape, lam)
@@ -121,8 +126,12 @@ def _all(value: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """`jax.random.binomial`: how many of n trials succeed, each with probability p. NaN where n is
-    negative or p is no probability."""
+    """Samples of the binomial distribution: the successes in n trials of probability p, as floats.
+
+    By geometric gaps where fewer than 10 successes are expected (L. Devroye, Non-Uniform Random
+    Variate Generation, 1986), by transformed rejection otherwise (W. Hörmann, algorithm BTRS,
+    1993). NaN where n is negative or p is no probability.
+    """
     data, _ = key_bits("binomial", key)
     chosen = own_dtype("binomial", dtype, float)
     sizes = sample_shape("binomial", shape, n, p)
@@ -233,8 +242,12 @@ def multinomial(
     dtype: Any = None,
     unroll: int | bool = 1,
 ) -> Any:
-    """`jax.random.multinomial`: how often each of several outcomes happens in n trials. The last
-    axis of p, and of the samples, is that of the outcomes."""
+    """Samples of the multinomial distribution: the numbers of occurrences, in n trials, of outcomes
+    with probabilities p along the last axis.
+
+    One binomial sample of the remaining trials after the other. `unroll` changes nothing. Raises
+    TypeError for lists, ValueError for shapes that do not broadcast.
+    """
     data, _ = key_bits("multinomial", key)
     for place, x in enumerate((n, p)):
         if isinstance(x, list | tuple):

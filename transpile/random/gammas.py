@@ -31,9 +31,10 @@ from transpile.trace.trace import bind
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.gamma`: the density is x^(a - 1) exp(-x) / Gamma(a).
+    """Samples of the gamma distribution of shape a, with density x^(a - 1) exp(-x) / Gamma(a).
 
-    Samples have a derivative by a: that of the sample of the same quantile.
+    G. Marsaglia and W. Tsang, A Simple Method for Generating Gamma Variables, 2000. Differentiable
+    in a, implicitly, at equal probability. Raises ValueError where a does not broadcast to `shape`.
     """
     return _gamma("gamma", False, key, a, shape, dtype)
 
@@ -41,7 +42,7 @@ def gamma(
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.loggamma`: the logarithms of samples of `gamma`, also where those are zero."""
+    """Logarithms of samples of `gamma`, which stay finite where those underflow for small a."""
     return _gamma("loggamma", True, key, a, shape, dtype)
 
 
@@ -65,7 +66,12 @@ def drawn(key: Any, a: Any, shape: Shape, is_log: bool = False) -> Any:
 def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.beta`: the density is x^(a - 1) (1 - x)^(b - 1), up to a factor."""
+    """Samples of the beta distribution of shapes a and b: x / (x + y) for two gamma samples, from
+    their logarithms.
+
+    Raises ValueError for parameters that do not broadcast to `shape`, TypePromotionError where they
+    lose precision in the dtype; so do `t`, `chisquare` and `f`.
+    """
     return _safely("beta", _beta, key, (a, b), shape, dtype)
 
 
@@ -90,7 +96,8 @@ def _beta(key: Any, a: Any, b: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.t`: Student's distribution with `df` degrees of freedom."""
+    """Samples of Student's t distribution with `df` degrees of freedom: a normal one over the root
+    of a gamma one."""
     return _safely("t", _t, key, (df,), shape, dtype)
 
 
@@ -103,7 +110,8 @@ def _t(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.chisquare`: the sum of the squares of `df` normal samples."""
+    """Samples of the chi-squared distribution with `df` degrees of freedom: twice a gamma one of
+    shape df / 2."""
     return _safely("chisquare", _chisquare, key, (df,), shape, dtype)
 
 
@@ -121,7 +129,8 @@ def f(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.f`: the ratio of two samples of `chisquare`, each over its degrees of freedom."""
+    """Samples of the F distribution: the ratio of two samples of `chisquare`, each divided by its
+    degrees of freedom."""
     return _safely("f", _f, key, (dfnum, dfden), shape, dtype)
 
 
@@ -137,8 +146,12 @@ def _f(key: Any, dfnum: Any, dfden: Any, shape: Shape, dtype: DType) -> Any:
 def dirichlet(
     key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.dirichlet`: vectors of positive numbers with sum 1; the last axis of alpha is
-    that of the vectors."""
+    """Samples of the Dirichlet distribution: positive vectors with sum 1, along the last axis,
+    which is that of `alpha`.
+
+    Gamma samples divided by their sum, from their logarithms. Raises ValueError for a scalar
+    `alpha`.
+    """
     data, _ = key_bits("dirichlet", key)
     chosen = own_dtype("dirichlet", dtype, float)
     if np.ndim(alpha) < 1:
@@ -160,7 +173,7 @@ def _dirichlet(key: Any, alpha: Any, shape: Shape) -> Any:
 def generalized_normal(
     key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.generalized_normal`: the density is exp(-|x|^p), up to a factor."""
+    """Samples with the density exp(-|x|^p), up to a factor: signed powers of gamma samples."""
     sizes = canonical_shape(shape)
     data, _ = key_bits("generalized_normal", key)
     chosen = own_dtype("gamma", dtype, float)
@@ -183,8 +196,11 @@ def ball(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.ball`: points of the unit ball of the p-norm in d dimensions (Barthe, Guedon,
-    Mendelson, Naor, "A probabilistic approach to the geometry of the l_p^n ball", 2005)."""
+    """Uniform points of the unit ball of the p-norm in d dimensions, along a new last axis.
+
+    F. Barthe, O. Guédon, S. Mendelson and A. Naor, A Probabilistic Approach to the Geometry of the
+    l_p^n-Ball, 2005.
+    """
     sizes = canonical_shape(shape)
     data, _ = key_bits("ball", key)
     chosen = own_dtype("gamma", dtype, float)

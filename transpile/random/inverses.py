@@ -1,4 +1,5 @@
-"""Samples by the inverse of a distribution function, each from one uniform number."""
+"""Samples by the inverse of a distribution function, each from one uniform number (or two, for
+`gumbel`)."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def _with_parameters(
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.exponential`: the density is exp(-x)."""
+    """Samples of the exponential distribution of rate 1: -log1p(-u) for a uniform u."""
     return _without_parameters("exponential", waiting, key, shape, dtype)
 
 
@@ -62,7 +63,7 @@ def waiting(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.cauchy`: the density is 1 / (pi (1 + x^2))."""
+    """Samples of the standard Cauchy distribution: tan(pi (u - 1/2)) for a uniform u."""
     return _without_parameters("cauchy", _cauchy, key, shape, dtype)
 
 
@@ -72,7 +73,7 @@ def _cauchy(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.laplace`: the density is exp(-|x|) / 2."""
+    """Samples of the standard Laplace distribution, with density exp(-|x|) / 2."""
     return _without_parameters("laplace", _laplace, key, shape, dtype)
 
 
@@ -82,7 +83,7 @@ def _laplace(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.logistic`: the distribution function is 1 / (1 + exp(-x))."""
+    """Samples of the standard logistic distribution: log(u / (1 - u)) for a uniform u."""
     return _without_parameters("logistic", _logistic, key, shape, dtype)
 
 
@@ -102,10 +103,13 @@ def gumbel(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.gumbel`: the distribution function is exp(-exp(-x)).
+    """Samples of the standard Gumbel distribution, with distribution function exp(-exp(-x)):
+    -log(-log(u)).
 
     mode  "low", the default, takes the bits of one number. "high" takes twice as many, which
           matters for large samples; "highest" is the same but for float32, where it takes 64 bits
+
+    Raises ValueError for another mode.
     """
     data, _ = key_bits("gumbel", key)
     chosen = own_dtype("gumbel", dtype, float)
@@ -158,7 +162,11 @@ def _fraction_float(fraction: Any) -> Any:
 def pareto(
     key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.pareto`: the density is b / x^(b + 1) for x >= 1."""
+    """Samples of the Pareto distribution of shape b, with density b / x^(b + 1) for x >= 1.
+
+    Raises ValueError for parameters that do not broadcast to `shape`, TypePromotionError where they
+    lose precision in the dtype; so do `rayleigh` and `triangular`.
+    """
     return _with_parameters("pareto", _pareto, key, (b,), shape, dtype)
 
 
@@ -169,7 +177,8 @@ def _pareto(key: Any, b: Any, shape: Shape, dtype: DType) -> Any:
 def rayleigh(
     key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.rayleigh`: the length of a vector of two normal samples, times `scale`."""
+    """Samples of the Rayleigh distribution: the length of a vector of two standard normal
+    components, times `scale`."""
     return _with_parameters("rayleigh", _rayleigh, key, (scale,), shape, dtype)
 
 
@@ -187,7 +196,8 @@ def triangular(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.triangular`: the density rises from `left` to `mode` and falls to `right`."""
+    """Samples of the triangular distribution, whose density rises from `left` to `mode` and falls
+    to `right`."""
     return _with_parameters("triangular", _triangular, key, (left, mode, right), shape, dtype)
 
 
@@ -201,9 +211,10 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape, dtype:
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
 ) -> Any:
-    """`jax.random.weibull_min`: the distribution function is 1 - exp(-(x / scale)^concentration).
+    """Samples of the Weibull distribution, with distribution function 1 - exp(-(x /
+    scale)^concentration).
 
-    The parameters are broadcast with the samples, and may make them of a larger shape or dtype.
+    The parameters broadcast with the samples, and may make them of a larger shape or dtype.
     """
     data, _ = key_bits("weibull_min", key)
     chosen = own_dtype("weibull_min", dtype, float)
@@ -218,7 +229,11 @@ def _weibull(key: Any, scale: Any, concentration: Any, shape: Shape, dtype: DTyp
 def geometric(
     key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.geometric`: the number of trials up to the first success, of probability p."""
+    """Samples of the geometric distribution: the number of trials up to the first success, of
+    probability p; int64 by default.
+
+    Raises ValueError for other dtypes than integers.
+    """
     data, _ = key_bits("geometric", key)
     chosen = own_dtype("geometric", dtype, int, "iu")
     sizes = sample_shape("geometric", shape, p)

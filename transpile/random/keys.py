@@ -1,8 +1,8 @@
-"""Keys of random numbers: where they come from, and arrays of them.
+"""Keys of random numbers: how they are made and derived, and arrays of them.
 
 A key is 64 bits, in the literature two words. `KeyArray` is an array of keys with the dtype
-`key<fry>`; it holds one number of 64 bits a key, whose upper half is the first word. A raw key, the
-older form, is an array of the two words.
+`key<fry>`; it holds one number of 64 bits for each key, whose upper half is the first word. A raw
+key, the older form, is an array of the two words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _WORD = np.uint64(32)
 
 
 class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array of keys: indexed, iterated over and reshaped like any array; no numbers.
+    """An array of keys, which is indexed, iterated over and reshaped like any array, but has no
+    arithmetic.
 
     Made by `key`, `split`, `fold_in` and `wrap_key_data`.
     """
@@ -44,7 +45,7 @@ class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape: that of one key is ()."""
+        """The shape, () for a single key."""
         return tuple(self._data.shape)
 
     @property
@@ -79,7 +80,7 @@ class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def at(self) -> _Places:
-        """`keys.at[index].set(key)` is a copy with other keys there."""
+        """The functional updates of the array: `keys.at[index].set(key)` is an updated copy."""
         return _Places(self)
 
     def __len__(self) -> int:
@@ -104,15 +105,15 @@ class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
         return KeyArray(self._data.reshape(*shape, order=order))
 
     def flatten(self, order: str = "C") -> KeyArray:
-        """The keys in one row."""
+        """The keys as a vector, a copy."""
         return KeyArray(self._data.flatten(order))
 
     def ravel(self, order: str = "C") -> KeyArray:
-        """The keys in one row."""
+        """The keys as a vector."""
         return KeyArray(self._data.ravel(order))
 
     def squeeze(self, axis: Any = None) -> KeyArray:
-        """The keys without axes of one key."""
+        """The keys without axes of size 1."""
         return KeyArray(_whole(self._data.squeeze(axis)))
 
     def swapaxes(self, axis1: int, axis2: int) -> KeyArray:
@@ -120,20 +121,20 @@ class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
         return KeyArray(self._data.swapaxes(axis1, axis2))
 
     def transpose(self, *axes: Any) -> KeyArray:
-        """The keys with the axes in another order."""
+        """The keys with the axes permuted, or reversed."""
         return KeyArray(self._data.transpose(*axes))
 
     def take(self, indices: Any, axis: Any = None, mode: str | None = None) -> KeyArray:
-        """The keys at indices along an axis, or in the row of all keys."""
+        """The keys at indices along an axis, or in the flattened array."""
         take = EXPORTS["take"]
         return KeyArray(_whole(take(self._data, indices, axis, mode=mode or "raise")))
 
     def copy(self) -> KeyArray:
-        """The same keys."""
+        """A copy of the keys."""
         return KeyArray(self._data.copy())
 
     def block_until_ready(self) -> KeyArray:
-        """The keys themselves: they are there."""
+        """The keys themselves, as calls are synchronous."""
         return self
 
     def __bool__(self) -> bool:
@@ -189,7 +190,8 @@ def _whole(data: Any) -> Any:
 
 
 def _holding(data: Any) -> Any:
-    """What a tree has in the place of keys: the keys, and what holds no keys as it is."""
+    """What a pytree has in place of keys: the keys themselves; what holds no keys stays as it
+    is."""
     is_array = isinstance(data, np.ndarray | np.generic)
     if (is_array and data.dtype != UINT64) or not hasattr(data, "shape"):
         return data
@@ -202,7 +204,7 @@ KeyType.abstract = lambda _, shape: KeyArray(ShapeDtypeStruct(shape, UINT64))
 
 
 class _Places:
-    """`keys.at`, and with an index what can be done there."""
+    """`keys.at`, and with an index the elements to read or to replace."""
 
     def __init__(self, keys: KeyArray, index: Any = ...) -> None:
         self._keys = keys
@@ -212,11 +214,11 @@ class _Places:
         return _Places(self._keys, index)
 
     def get(self, **kwargs: Any) -> KeyArray:
-        """The keys there."""
+        """The keys at the index."""
         return KeyArray(_whole(updates_of(self._keys._data)[self._index].get(**kwargs)))
 
     def set(self, values: KeyArray, **kwargs: Any) -> KeyArray:
-        """All keys, with others there."""
+        """A copy of the keys with others at the index."""
         found = updates_of(self._keys._data)[self._index].set(values._data, **kwargs)
         return KeyArray(_whole(found))
 
@@ -272,7 +274,7 @@ def key_bits(name: str, key: Any, batched: bool = False) -> tuple[Any, bool]:
 
 
 def as_given(data: Any, is_raw: bool) -> Any:
-    """Keys in the form that the function was given: raw, or with the dtype of keys."""
+    """Keys in the form in which the function got them: raw, or with the dtype of keys."""
     return words(data) if is_raw else KeyArray(_whole(data))
 
 
@@ -301,7 +303,7 @@ def _implementation(name: str, impl: Any, dtype: Any) -> None:
 
 
 def _from_seed(name: str, seed: Any) -> Any:
-    """The bits of the key that a seed makes: those of the integer, after zeros if it is short."""
+    """The bits of the key of a seed: those of the integer, zero-extended if it is short."""
     if isinstance(seed, KeyArray):
         raise located(TypeError, f"{name} accepts a scalar seed, but was given a PRNG key.")
     if np.ndim(seed):
@@ -320,58 +322,70 @@ def _from_seed(name: str, seed: Any) -> Any:
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
-    """`jax.random.key`: a key from an integer of up to 64 bits.
+    """A key from an integer seed of up to 64 bits, for Threefry-2x32 with 20 rounds (J. Salmon et
+    al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011).
 
-    Raises TypeError for what is no integer, or an array; OverflowError for a longer one.
+    The seed may be traced. Raises TypeError for what is no scalar integer, OverflowError for a
+    longer one, and ValueError for another generator than "threefry2x32".
     """
     _implementation("key", impl, dtype)
     return KeyArray(_from_seed("key", seed))
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
-    """`jax.random.PRNGKey`: as `key`, in the older form: an array of two words of 32 bits."""
+    """A raw key, the older form of `key`: uint32[2], the upper and the lower half of its 64
+    bits."""
     _implementation("PRNGKey", impl, None)
     return words(_from_seed("PRNGKey", seed))
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
-    """`jax.random.wrap_key_data`: keys from their words, uint32[..., 2]."""
+    """Keys from their words, uint32[..., 2]; raises TypeError for another shape or dtype."""
     _implementation("wrap_key_data", impl, dtype)
     _check_words(key_bits_array)
     return KeyArray(from_words(key_bits_array))
 
 
 def key_data(keys: Any) -> Any:
-    """`jax.random.key_data`: the words of keys, uint32[..., 2]."""
+    """The words of keys, uint32[..., 2]."""
     return words(key_bits("key_data", keys, batched=True)[0])
 
 
 def key_impl(keys: Any) -> str:
-    """`jax.random.key_impl`: the name of the generator."""
+    """The name of the generator of keys: always "threefry2x32"."""
     key_bits("key_impl", keys, batched=True)
     return IMPLEMENTATION
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:
-    """`jax.random.key_dtype`: the dtype of keys."""
+    """The dtype of keys, `key<fry>`; raises ValueError for another generator."""
     _implementation("key_dtype", impl_spec, None)
     return KEY
 
 
 def clone(key: Any) -> Any:
-    """`jax.random.clone`: the same key, to be used again."""
+    """A copy of a key, which JAX's check of reuse takes for a new one; that check does not exist
+    here."""
     return key.copy() if isinstance(key, KeyArray) else as_array(key)
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Any:
-    """`jax.random.split`: new keys, as many as `num` says, or an array of that shape."""
+    """New keys derived from one: two, as many as `num` says, or an array of that shape.
+
+    The n-th one is Threefry's of the key and n, as JAX has it with `jax_threefry_partitionable`.
+    Raises ValueError for an array of keys: use `vmap`.
+    """
     data, is_raw = key_bits("split", key)
     shape = tuple(num) if isinstance(num, Sequence) and not isinstance(num, str) else (num,)
     return as_given(split_keys(data, canonical_shape(shape)), is_raw)
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """`jax.random.fold_in`: a new key from a key and an integer of 32 bits."""
+    """A new key derived from a key and an integer of 32 bits, by Threefry of both.
+
+    Arrays of wider integers are truncated. Raises OverflowError for a longer Python integer,
+    TypeError for an array of integers, and ValueError for an array of keys: use `vmap`.
+    """
     found, is_raw = key_bits("fold_in", key)
     if np.ndim(data):
         raise located(

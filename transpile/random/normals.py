@@ -1,4 +1,4 @@
-"""Normal samples, and what is made of them without rejection."""
+"""Normal samples, and the distributions that are made of them without rejection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ ONE = np.float32(1)
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.normal`: mean 0, variance 1; of complex numbers in the whole."""
+    """Standard normal samples: mean 0, variance 1; complex ones have variance 1/2 in each part.
+
+    sqrt(2) erf_inv of uniform floats from (-1, 1). Raises ValueError for other dtypes than floats
+    and complex numbers.
+    """
     data, _ = key_bits("normal", key)
     sizes = canonical_shape(shape)
     return sampled(standard, data, shape=sizes, dtype=own_dtype("normal", dtype, float, "fc"))
@@ -60,7 +64,11 @@ def lognormal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.lognormal`: exp of a normal sample times sigma."""
+    """Log-normal samples: exp(sigma z) for a standard normal z.
+
+    Raises ValueError where sigma does not broadcast to `shape`, TypePromotionError where it loses
+    precision in the dtype.
+    """
     data, _ = key_bits("lognormal", key)
     chosen = own_dtype("lognormal", dtype, float, "fc")
     sizes = sample_shape("lognormal", shape, sigma)
@@ -81,7 +89,11 @@ def truncated_normal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.truncated_normal`: normal samples that lie between bounds."""
+    """Standard normal samples conditioned to lie in (lower, upper), which broadcast to `shape`.
+
+    By the inverse of the distribution function, so far in the tails, where that is flat, the
+    samples are coarse.
+    """
     sizes = None if shape is None else canonical_shape(shape)
     data, _ = key_bits("truncated_normal", key)
     chosen = own_dtype("truncated_normal", dtype, float)
@@ -122,8 +134,13 @@ def multivariate_normal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.multivariate_normal`: vectors with this mean and covariance, whose square root is
-    found by the method: cholesky, eigh or svd."""
+    """Normal vectors with a mean (..., n) and covariance (..., n, n): mean + R z for a root R R^T
+    of the covariance.
+
+    R is by `method` the Cholesky factor, or comes from eigenvalues ("eigh") or singular values
+    ("svd"). A covariance that is not positive definite gives NaN. Raises ValueError for another
+    method and for shapes that do not fit.
+    """
     data, _ = key_bits("multivariate_normal", key)
     center, matrix = inexact(mean, cov)
     if method not in ("svd", "eigh", "cholesky"):
@@ -178,8 +195,12 @@ def orthogonal(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.orthogonal`: orthogonal n x n matrices, uniform among all; with m, n x m matrices
-    with orthonormal rows or columns, whichever are shorter in number."""
+    """Orthogonal n x n matrices, uniform by Haar's measure; with m, n x m matrices with orthonormal
+    rows or columns.
+
+    Q of the QR factors of normal matrices, with R's diagonal made positive (F. Mezzadri, How to
+    Generate Random Matrices from the Classical Compact Groups, 2007). Unitary for complex dtypes.
+    """
     sizes = canonical_shape(shape)
     data, _ = key_bits("orthogonal", key)
     chosen = own_dtype("normal", dtype, float, "fc")
@@ -197,7 +218,8 @@ def _orthogonal(key: Any, rows: int, columns: int, shape: Shape, dtype: DType) -
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.maxwell`: the lengths of normal vectors in space."""
+    """Samples of the Maxwell distribution: the lengths of standard normal vectors in three
+    dimensions."""
     data, _ = key_bits("maxwell", key)
     chosen = own_dtype("maxwell", dtype, float)
     return sampled(lengths, data, shape=canonical_shape(shape), dtype=chosen)
@@ -209,8 +231,8 @@ def lengths(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """`jax.random.double_sided_maxwell`: Maxwell's samples with random signs, times `scale`, plus
-    `loc`. The shapes of these two come after `shape`."""
+    """Samples of `maxwell` with random signs, times `scale`, plus `loc`, whose shape comes after
+    `shape`."""
     data, _ = key_bits("double_sided_maxwell", key)
     chosen = own_dtype("double_sided_maxwell", dtype, float)
     own = joint_shape(tuple(np.shape(loc)), tuple(np.shape(scale)))
@@ -227,7 +249,11 @@ def _double_sided(key: Any, loc: Any, scale: Any, shape: Shape, dtype: DType) ->
 def wald(
     key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Any:
-    """`jax.random.wald`: the inverse normal distribution with this mean and scale 1."""
+    """Samples of the inverse Gaussian distribution with a mean and scale 1.
+
+    A transformation with two roots (J. Michael, W. Schucany and R. Haas, 1976). Errors as those of
+    `lognormal`.
+    """
     data, _ = key_bits("wald", key)
     chosen = own_dtype("wald", dtype, float)
     sizes = sample_shape("wald", shape, mean)

@@ -1,4 +1,4 @@
-"""Samples that are uniform, and those that are a comparison or a remainder away."""
+"""Uniform samples, and those that a comparison or a remainder makes of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INT32 = np.dtype("int32")
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.bits`: unsigned integers of random bits, of 64 by default."""
+    """Unsigned integers of uniformly distributed bits, uint64 by default."""
     data, _ = key_bits("bits", key)
     chosen = own_dtype("bits", np.uint64 if dtype is None else dtype, int, "u")
     return sampled(bits_of, data, shape=canonical_shape(shape), width=8 * chosen.itemsize)
@@ -38,7 +38,12 @@ def uniform(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.uniform`: floats from [minval, maxval)."""
+    """Uniform floats from [minval, maxval), which broadcast to `shape`.
+
+    m random bits beside the exponent of 1, for floats with an m-bit mantissa: multiples of 2**-m
+    before scaling. Where rounding would reach maxval it may be returned. Raises ValueError for
+    other dtypes than floats, and TypeError for bounds that do not broadcast.
+    """
     data, _ = key_bits("uniform", key)
     chosen = own_dtype("uniform", dtype, float)
     sizes = canonical_shape(shape)
@@ -90,7 +95,13 @@ def randint(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.randint`: integers from [minval, maxval), and minval where that is empty."""
+    """Uniform integers from [minval, maxval), which broadcast to `shape`; minval where that is
+    empty.
+
+    Twice as many bits as the dtype has, modulo the size of the range, so that the bias is below
+    2**-width. int64 by default; bounds beyond the dtype are clipped. Raises TypeError for other
+    dtypes than integers.
+    """
     data, _ = key_bits("randint", key)
     chosen = np.dtype(int) if dtype is None else _int_dtype(dtype)
     sizes = canonical_shape(shape)
@@ -169,8 +180,11 @@ def bernoulli(
     *,
     out_sharding: Any = None,
 ) -> Any:
-    """`jax.random.bernoulli`: True with probability p. `mode="high"` takes twice as many bits, for
-    small p."""
+    """True with probability p, as bools of the shape of p by default.
+
+    Uniform floats below p. `mode="high"` takes twice as many bits, for small p. Raises TypeError
+    unless p is a float, ValueError for another mode.
+    """
     sizes = None if shape is None else canonical_shape(shape)
     if mode not in ("high", "low"):
         raise located(ValueError, f"got {mode=}, expected 'high' or 'low'")
@@ -193,7 +207,7 @@ def _bernoulli(key: Any, p: Any, shape: Shape, is_fine: bool) -> Any:
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """`jax.random.rademacher`: 1 or -1 with equal chances."""
+    """1 or -1 with equal probability, int64 by default."""
     data, _ = key_bits("rademacher", key)
     chosen = own_dtype("rademacher", dtype, int, "biufc")
     return sampled(signs, data, shape=canonical_shape(shape), dtype=chosen)
