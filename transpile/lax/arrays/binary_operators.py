@@ -322,7 +322,9 @@ def _pow(x: Array, y: Array) -> Any:
         dtype = dtype_of(base)
     else:
         dtype = _power_dtype(base, exponent)
-    return weak_like(bind(elementary.power, *aligned("pow", [base, exponent], dtype)), base, exponent)
+    return weak_like(
+        bind(elementary.power, *aligned("pow", [base, exponent], dtype)), base, exponent
+    )
 
 
 def _power_dtype(base: Any, exponent: Any) -> DType:
