@@ -5,12 +5,13 @@ import pytest
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import InternalError
+from transpile.intrinsics.products import Matmul
+from transpile.ir.calls import Strided
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
-    Call,
     Declare,
     For,
     If,
@@ -148,11 +149,10 @@ def test_products_are_calls():
     def at(name, rank=2):
         return Load(name, (0,) * rank, FLOAT64)
 
-    call = Call(
-        "matmul_f64",
-        (2, 2, 3, at("a"), 3, 1, at("b"), 2, 1, at("c"), 2, at("s", 1)),
-        ("c", "s"),
+    left, right, result = (
+        Strided(at(n), s) for n, s in (("a", (3, 1)), ("b", (2, 1)), ("c", (2, 1)))
     )
+    call = Matmul(2, 2, 3, left, right, result, Strided(at("s", 1)))
     whole = Program("f", (a, b), (c,), (Kernel("k", (call,)),), (scratch,))
     check(whole)
     left, right = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(3, 2)

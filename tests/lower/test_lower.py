@@ -6,7 +6,8 @@ from graphs import GraphMaker, loops_of, lowered, statements_of
 from helpers import ordinary, trace_to_graph
 
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.ir.loop_ir import Call, Declare, Update
+from transpile.ir.calls import Call
+from transpile.ir.loop_ir import Declare, Update
 from transpile.lower.kernels import lower
 from transpile.passes import optimise
 

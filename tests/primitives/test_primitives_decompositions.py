@@ -8,9 +8,9 @@ import transpile
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Symbol
-from transpile.ir.lapack_calls import routine_of
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType, type_of
+from transpile.library.lapack import as_decomposition
 from transpile.lower.kernels import lower
 from transpile.numpy.core.promotion import has_tracer
 from transpile.passes import optimise
@@ -363,7 +363,7 @@ def test_the_loops_of_a_decomposition_run_in_the_interpreter():
     lu, _, order = rows.lu.numpy(x)
     for found, want in zip(got, (v * np.exp(w)[:, None], np.triu(lu), order + 1), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
-    assert "call eigh_f64(3, 1," in str(program) and "eigh" in "".join(program.placements)
+    assert "call eigh(n=3, x=&" in str(program) and "eigh" in "".join(program.placements)
 
 
 def test_nothing_that_is_not_read_is_decomposed():
@@ -386,7 +386,7 @@ def test_matrices_of_runtime_sizes_are_refused():
     kind = ArrayType((size, size), np.dtype("f8"))
     graph, _ = trace_function(lambda x: ([bind(rows.cholesky, x)], None), [kind], ["x"])
     with pytest.raises(UnsupportedError, match="runtime size"):
-        routine_of(graph.equations[0])
+        as_decomposition(graph.equations[0])
 
 
 @pytest.mark.parametrize(

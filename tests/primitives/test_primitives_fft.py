@@ -11,8 +11,8 @@ from programs import run_main, run_sanitized
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import UnsupportedError
+from transpile.ir.calls import Call
 from transpile.ir.dims import Dim
-from transpile.ir.loop_ir import Call
 from transpile.ir.loop_rewrite import walk
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType

@@ -20,7 +20,7 @@ DATA_FLOW = """
     util errors options
     ir pytree tree tree_util trace
     transforms primitives dtypes numpy
-    passes library analysis symbols fusion lower schedule codegen
+    passes intrinsics library analysis symbols fusion lower schedule codegen
     disk_cache build runtime
     stages dispatch typing
     functional lax random nn scipy

@@ -15,7 +15,7 @@ import transpile as tp
 from transpile import debug, lax
 from transpile import numpy as jnp
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.ir.loop_ir import Call
+from transpile.ir.calls import Call
 from transpile.ir.loop_rewrite import walk
 from transpile.lower.kernels import lower
 from transpile.passes import optimise

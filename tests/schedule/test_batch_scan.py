@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transpile import grad, jit, lax
-from transpile.ir.loop_ir import Call, For
+from transpile.intrinsics.products import MatmulRows
+from transpile.ir.calls import Call
+from transpile.ir.loop_ir import For
 from transpile.ir.loop_rewrite import children
 from transpile.options import Options
 from transpile.schedule import schedule
@@ -189,8 +191,8 @@ def test_loops_whose_rows_are_independent_are_shared_out(f):
     (block,) = blocks_of(after)
     assert block.extent == 2
     calls = statements_of(after, Call)
-    assert {c.function for c in calls} == {"matmul_rows_f64"}
-    assert {c.args[0] for c in calls} == {8}
+    assert {type(c) for c in calls} == {MatmulRows}
+    assert {c.m for c in calls} == {8}
 
 
 @pytest.mark.parametrize("f", UNCHANGED, ids=lambda f: f.__name__)
@@ -202,7 +204,7 @@ def test_other_loops_stay(f):
 @pytest.mark.parametrize("f", CHANGED, ids=lambda f: f.__name__)
 def test_scratch_memory_of_the_products_goes(f):
     before = prepared(f, SQUARE, X)
-    gone = {c.writes[-1] for c in statements_of(before, Call)}
+    gone = {c.workspace.buffer for c in statements_of(before, Call)}
     left = {b.name for b in row_loops(before, Options()).temporaries}
     assert gone
     assert gone.isdisjoint(left)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from transpile import grad, jit, lax
 from transpile import numpy as tnp
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.ir.loop_ir import Alloc, Call, For
+from transpile.intrinsics.convolutions import PLANES, Axis, Images, Sizes
+from transpile.ir.calls import Call
+from transpile.ir.loop_ir import Alloc, For
 from transpile.library import convolution
-from transpile.library.convolution import Axis, Images, images_of, weight_places
 from transpile.options import Options
 from transpile.schedule import schedule
 from transpile.schedule.blocking.conv_fusion import image_rows
@@ -29,7 +30,7 @@ def small_images(monkeypatch):
     module = module_of(image_rows)
     monkeypatch.setattr(module, "LEAST_FLOPS", 1)
     monkeypatch.setattr(module, "FEWEST_IMAGES", 2)
-    monkeypatch.setattr(convolution, "_form", lambda *_: convolution.PLANES)
+    monkeypatch.setattr(convolution, "_form", lambda *_: PLANES)
     for name, value in (("WORTH_A_CALL", 1), ("FEW_FEATURES", 0)):
         monkeypatch.setattr(import_module("transpile.passes.expand.convolutions"), name, value)
 
@@ -148,7 +149,7 @@ UNMERGED = [gradient_of_weights, alone, one_image, images_moved]
 
 
 def calls_of(program):
-    return [c.function for c in statements_of(program, Call)]
+    return [c.in_c().function for c in statements_of(program, Call)]
 
 
 @pytest.mark.parametrize("name", MERGED)
@@ -288,8 +289,7 @@ def test_results_have_the_bits_of_a_convolution_alone():
 def test_what_a_plan_says_of_images():
     axes = (Axis(1, 1, 1, 1, 1, 0), Axis(5, 5, 3, 1, 1, 1), Axis(7, 7, 3, 1, 1, 1))
     steps = ((70, 0, 35, 0, 7, 1), (0, 18, 9, 0, 3, 1), (140, 0, 35, 0, 7, 1))
-    sizes = convolution.Sizes(3, 1, 4, 2, axes, *steps)
-    plan, _ = convolution.make_plan(sizes, 4)
+    sizes = Sizes(3, 1, 4, 2, axes, *steps)
+    plan = convolution.make_plan(sizes, 4)
     copy = 2 * 7 * 9 + 4 * 32
-    assert images_of(plan, 4) == Images(3, 70, 70, 140, 18, (4 + 8) * 18, copy)
-    assert sorted(weight_places(plan)) == list(range(4 * 18))
+    assert plan.images(4) == Images(3, 70, 70, 140, 18, (4 + 8) * 18, copy)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
+from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
-    Call,
     Declare,
     For,
     Kernel,

@@ -5,7 +5,8 @@ import pytest
 from graphs import assert_steps_agree, lowered, statements_of
 
 from transpile import jit, lax
-from transpile.ir.loop_ir import Call, Store
+from transpile.intrinsics.products import Matmul
+from transpile.ir.loop_ir import Store
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
 from transpile.schedule.blocking.pack_operands import turned_operands
@@ -109,8 +110,7 @@ CASES = [
 
 def turned_products(program):
     """The products whose right operand lies the other way round."""
-    calls = [c for c in statements_of(program, Call) if c.function == "matmul_f64"]
-    return [c for c in calls if c.args[8] != 1]
+    return [c for c in statements_of(program, Matmul) if c.b.strides[-1] != 1]
 
 
 @pytest.mark.parametrize(("f", "w", "count"), CASES, ids=[f.__name__ for f, _, _ in CASES])

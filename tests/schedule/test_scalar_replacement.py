@@ -6,19 +6,10 @@ from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
 from transpile.analysis.oracle.loop_interpreter import run
+from transpile.intrinsics.products import Matmul
+from transpile.ir.calls import Strided
 from transpile.ir.dims import Dim, Symbol
-from transpile.ir.loop_ir import (
-    Buffer,
-    Call,
-    Declare,
-    For,
-    Kernel,
-    Load,
-    Program,
-    Ref,
-    Store,
-    Update,
-)
+from transpile.ir.loop_ir import Buffer, Declare, For, Kernel, Load, Program, Ref, Store, Update
 from transpile.ir.loop_ir import Literal as Number
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import FLOAT64
@@ -75,8 +66,8 @@ def test_a_number_whose_address_a_call_takes_stays_in_memory():
     t, y = Buffer("t", (), FLOAT64), Buffer("y", (), FLOAT64)
     scratch = Buffer("scratch", (8,), np.dtype("uint8"))
     result, space = Load("y", (), FLOAT64), Load("scratch", (0,), scratch.dtype)
-    product = (1, 1, 1, SCALAR, 1, 1, SCALAR, 1, 1, result, 1, space)
-    call = Call("matmul_f64", product, ("y", "scratch"))
+    number = Strided(SCALAR, (1, 1))
+    call = Matmul(1, 1, 1, number, number, Strided(result, (1, 1)), Strided(space))
     body = (Store("t", (), Number(3.0, FLOAT64)), call)
     program = Program("f", (), (y,), (Kernel("k", body),), temporaries=(t, scratch))
     assert scalars(program, Options()) == program

@@ -14,7 +14,8 @@ from helpers import ordinary, trace_to_graph
 
 from transpile import jit
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.ir.loop_ir import Alloc, Call
+from transpile.ir.calls import Call
+from transpile.ir.loop_ir import Alloc
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
@@ -57,7 +58,7 @@ def test_what_is_read_along_columns_is_transposed_into_a_local_array(dtype):
     after = assert_steps_agree(lowered(lambda x, y: x + y.T, x, y), [x, y], tiles)
     (call,) = statements_of(after, Call)
     side = 24 // np.dtype(dtype).itemsize
-    assert call.function == f"transpose_tile_u{8 * np.dtype(dtype).itemsize}"
+    assert call.in_c().function == f"transpose_tile_u{8 * np.dtype(dtype).itemsize}"
     assert [b.buffer.shape for b in statements_of(after, Alloc)] == [(side, side)]
     assert_same_results(run(schedule(after, Options()), [x, y]), [x + y.T])
 

@@ -7,7 +7,7 @@ import pytest
 from programs import run_main
 
 import transpile
-from transpile.ir.loop_ir import Call
+from transpile.ir.calls import Call
 from transpile.ir.loop_rewrite import walk
 
 pytestmark = pytest.mark.full_level

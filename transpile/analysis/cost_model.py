@@ -8,10 +8,10 @@ shapes.
 
 from __future__ import annotations
 
+from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Symbol, bounds, product, symbols_of
 from transpile.ir.loop_ir import (
     Apply,
-    Call,
     Declare,
     Expr,
     For,
@@ -103,13 +103,8 @@ def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = N
                 inner = inner + Cost(flops=TABLE[op].cost)
             case Declare(constant=False):
                 inner = inner + Cost(flops=-1)
-            case Call(routine=routine) if routine is not None:
-                inner = Cost(flops=routine.flops)
-            case Call(flops=flops) if flops is not None:
-                inner = Cost(flops=count(flops))
-            case Call(args=args):
-                sizes = [a for a in args[:3] if not hasattr(a, "buffer")]
-                inner = Cost(flops=2 * count(product(sizes)))  # m, n, k
+            case Call():
+                inner = Cost(flops=count(statement.flops))
             case _:
                 inner = inner + body_cost(children(statement))
         total = total + inner
@@ -125,8 +120,7 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
         for statement in body:
             writes, reads = written(statement), list(loads(statement))
             if isinstance(statement, Call):
-                scratch = {load.buffer for load in reads} & set(writes[1:][-1:])
-                for name in {load.buffer for load in reads} - scratch:
+                for name in {load.buffer for load in reads} - statement.scratch:
                     touched[name, name in writes, ()] = count(product(buffers[name].shape))
                 continue
             for load in reads:

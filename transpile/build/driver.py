@@ -16,8 +16,9 @@ from transpile.build import toolchain
 from transpile.build.pool_linking import pool_for
 from transpile.codegen.render import Text, render
 from transpile.disk_cache.cache_entry import PROGRAM
+from transpile.ir.calls import Call
 from transpile.ir.graph import Donated, Graph
-from transpile.ir.loop_ir import Call, Program
+from transpile.ir.loop_ir import Program
 from transpile.ir.loop_rewrite import walk
 from transpile.lower.kernels import lower
 from transpile.options import Options
@@ -79,13 +80,13 @@ class Steps:
     @cached_property
     def _blas(self) -> Blas | None:
         """The library for matrix products, if there are any and the options ask for one."""
-        calls = any(call.routine is None for call in self._calls())
+        calls = any(not call.library for call in self._calls())
         return toolchain.find_blas(self.options) if calls else None
 
     @cached_property
     def _lapack(self) -> Lapack | None:
         """The library for decompositions, if there are any."""
-        calls = any(call.routine is not None for call in self._calls())
+        calls = any(call.library == "lapack" for call in self._calls())
         return toolchain.find_lapack(self.options) if calls else None
 
     def _calls(self) -> list[Call]:

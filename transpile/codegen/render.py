@@ -28,13 +28,14 @@ from transpile.codegen.line_wrapping import (
     type_text,
 )
 from transpile.errors import InternalError
+from transpile.intrinsics.callbacks import Callback
 from transpile.ir import loop_rewrite
+from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
-    Call,
     Declare,
     For,
     If,
@@ -309,17 +310,22 @@ class _Renderer:
                 return _line(f"{target} = {printer.assigned(statement.value)};")
             case Alloc():
                 return _line(printer.local_array(statement))
-            case Call(function=function, args=args, site=site):
-                texts = [
-                    printer.address(a) if isinstance(a, Load) else printer.index(a) for a in args
-                ]
-                if site is not None:
-                    return _line(call_text(self.program, site, texts))
-                if self.libraries[0] is not None and function.startswith("matmul_"):
-                    function = f"blas_{function}"
-                self.used.add(function)
-                return _line(f"{function}({', '.join(texts)});")
+            case Call():
+                return _line(self._call(statement, printer))
         raise InternalError(f"no rule prints {statement}")
+
+    def _call(self, call: Call, printer: Printer) -> str:
+        """A call in the words of the library that is there, or of C."""
+        if isinstance(call, Callback):
+            addresses = ["0" if v is None else printer.address(v.first) for v in call.values]
+            return call_text(self.program, call.site, addresses)
+        invocation = call.spelled(*(["blas"] if self.libraries[0] is not None else []), "c")
+        arguments = (
+            printer.address(a) if isinstance(a, Load) else printer.index(a)
+            for a in invocation.arguments
+        )
+        self.used.add(invocation.function)
+        return f"{invocation.function}({', '.join(arguments)});"
 
     def _body(self, body: Iterable[Statement], printer: Printer) -> list[dict[str, Any]]:
         return [node for s in body for node in self._statement(s, printer)]

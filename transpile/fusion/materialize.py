@@ -33,12 +33,12 @@ from transpile.ir.dims import (
     unravel,
 )
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var, has_effect
-from transpile.ir.lapack_calls import Routine, routine_of
 from transpile.ir.loop_ir import Expr, Literal, Load
 from transpile.ir.loop_rewrite import subexpressions
 from transpile.ir.types import BOOL, ArrayType
 from transpile.library.convolution import Convolution, as_convolution
 from transpile.library.fft import Transform, as_transform
+from transpile.library.lapack import Decompositions, as_decomposition
 from transpile.library.matmul import Product, as_product
 from transpile.library.scan import is_library_sum
 from transpile.primitives import axes as axis_rows
@@ -69,7 +69,7 @@ class Stage:
     sources: tuple[Source, ...] = ()
     bound: dict[Symbol, Expr] = field(default_factory=dict)  # subscripts read from arrays
     scatter: Scatter | None = None
-    routine: Routine | None = None
+    routine: Decompositions | None = None
     transform: Transform | None = None
     control: Control | None = None
     # Of a loop or branch: its bounds, or its index, and its first carry; of an effect: its values.
@@ -312,7 +312,7 @@ class Placement(Elements):
             )
             return Stage(var, "control", equation, [], 0, (), None, control=found, starts=starts)
         if primitive.kind == "routine":
-            called = routine_of(equation)
+            called = as_decomposition(equation)
             return Stage(var, "call", equation, [], 0, (), None, routine=called)
         if var in self.products:
             return Stage(var, "call", equation, [], 0, (), None, product=self.products[var])

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Index, Shape, Symbol, product
 from transpile.ir.graph import UNKNOWN_SOURCE, Site, Source
-from transpile.ir.lapack_calls import Routine
 from transpile.ir.number_text import number_text
 from transpile.ir.primitive import TABLE, Primitive
-from transpile.ir.types import BOOL, INT64, SHORT_NAMES
+from transpile.ir.types import BOOL, INT64, SHORT_NAMES, UINT8
 from transpile.util.frozen_records import cached_property, dataclass
 
 DType = np.dtype[Any]
@@ -235,26 +235,8 @@ class Swap:
     second: str
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call of a runtime function; an operand is an Index or the address of a buffer's element.
-
-    `writes` ends with the scratch memory. `routine` says what the call of a library means,
-    `flops` how many operations it is where the arguments do not. `site` is that of an effect, whose
-    callback is called with the arrays at these addresses; 0 is the address of none.
-    """
-
-    function: str
-    args: tuple[Index | Load, ...]
-    writes: tuple[str, ...] = ()
-    routine: Routine | None = None
-    flops: Index | None = None
-    site: Site | None = None
-
-    @property
-    def is_local(self) -> bool:
-        """Tell whether it only fills a local array, and may stand in loops that threads share."""
-        return self.function.startswith("transpose_tile_")
+# The scratch memory of a call for which none has been allocated yet.
+UNALLOCATED = Strided(Load("", (), UINT8))
 
 
 Statement = For | While | If | Declare | Update | Store | Alloc | Swap | Call
@@ -410,10 +392,15 @@ def _statement_text(statement: For | If | Declare | Update | Store | Alloc | Swa
         case Swap():
             return f"swap {statement.first}, {statement.second}"
         case Call():
-            args = ", ".join(
-                f"&{expr_text(a)}" if isinstance(a, Load) else str(a) for a in statement.args
-            )
-            return f"call {statement.function}({args})"
+            operands = (f"{n}={_operand_text(x)}" for n, x in statement.operands.items())
+            return f"call {statement.name}({', '.join(operands)})"
+
+
+def _operand_text(operand: Any) -> str:
+    if not isinstance(operand, Strided):
+        return str(operand)
+    strides = f" by ({', '.join(map(str, operand.strides))})" if operand.strides else ""
+    return f"&{expr_text(operand.first)}{strides}"
 
 
 def _element(buffer: str, index: Shape) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 from transpile.errors import InternalError
+from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Shape, Symbol, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
-    Call,
     Declare,
     Expr,
     For,
@@ -54,8 +54,8 @@ def expressions(statement: Statement) -> tuple[Expr, ...]:
             return (value,)
         case If(condition=condition) | While(condition=condition):
             return (condition,)
-        case Call(args=args):
-            return tuple(a for a in args if isinstance(a, Load))
+        case Call():
+            return tuple(array.first for array in statement.arrays.values())
         case _:
             return ()
 
@@ -157,8 +157,8 @@ def written(statement: Statement) -> tuple[str, ...]:
             return (buffer,)
         case Update(target=Load(buffer=buffer)):
             return (buffer,)
-        case Call(writes=writes):
-            return writes
+        case Call():
+            return statement.written
         case Swap(first=first, second=second):
             return (first, second)
         case Alloc(slot=Slot(home=home)):
@@ -221,14 +221,12 @@ def map_statement(
             mapped = same(index, tuple(map(on_index, index)))
             return changed(statement, index=mapped, value=expression(statement.value))
         case Call():
-            args: list[Index | Load] = []
-            for arg in statement.args:
-                if isinstance(arg, Load):
-                    element = expression(arg)
-                    args.append(element if isinstance(element, Load) else arg)
-                else:
-                    args.append(on_index(arg))
-            return changed(statement, args=same(statement.args, tuple(args)))
+
+            def address(load: Load) -> Load:
+                element = expression(load)
+                return element if isinstance(element, Load) else load
+
+            return statement.mapped(address, on_index)
         case Alloc() | Swap():
             return statement
 
@@ -290,8 +288,8 @@ def indices(statement: Statement) -> Iterator[Index]:
     match statement:
         case For(start=start, stop=stop, limit=limit):
             yield from (start, stop) if limit is None else (start, stop, limit)
-        case Call(args=args):
-            yield from (a for a in args if not isinstance(a, Load))
+        case Call():
+            yield from statement.numbers
         case _:
             pass
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from transpile.intrinsics.fourier import Plan
 from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation
-from transpile.ir.types import SHORT_NAMES, real_dtype
+from transpile.ir.types import real_dtype
 from transpile.library.matmul import strides_in
 from transpile.util.frozen_records import dataclass
 
@@ -48,15 +49,6 @@ _PADDING = 16
 
 # About what a pass costs an element, one of radix 2 being 1.
 _PASS_COST = {2: 1.0, 3: 1.3, 4: 1.2, 5: 1.7, 8: 1.6}
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What the C function needs to know: whole numbers, factors, bytes of scratch memory."""
-
-    numbers: Any
-    table: Any
-    workspace: int
 
 
 # ---------------------------------------------------------------------------------------- factors
@@ -227,7 +219,8 @@ def make_plan(
         raise ValueError(f"a plan has {FIELDS} fields, not {len(header)}")
     table = np.concatenate([np.asarray(part).astype(dtype) for part in parts])
     workspace = _workspace(kind, method, core, rows, columns, inside, slots, dtype.itemsize)
-    return Plan(np.array([*header, *radices, *width], np.int64), table, workspace)
+    numbers = np.array([*header, *radices, *width], np.int64)
+    return Plan(kind, n, scale, numbers, table, workspace)
 
 
 def _step_factors(rows: int, columns: int, block: int) -> tuple[list[Any], list[Any]]:
@@ -293,13 +286,27 @@ def as_transform(equation: Equation, base: Atom, path: Sequence[Equation]) -> Tr
     return Transform(x, 0, _row_major_strides(x.type.shape))
 
 
-def transform_calls(
+@dataclass(frozen=True)
+class AxisTransform:
+    """The transforms along one axis: `outer` times `inner` of them in each iteration of `loops`;
+    and for the operand and for the result, where their first element is, and the strides over the
+    outer, the inner and the transformed axis."""
+
+    plan: Plan
+    loops: tuple[Symbol, ...]
+    outer: Index
+    inner: Index
+    start: Index
+    strides: tuple[Index, ...]
+    out_start: Index
+    out_strides: tuple[Index, ...]
+
+
+def axis_transforms(
     equation: Equation, found: Transform, loop_name: Callable[[int], str]
-) -> Iterator[tuple[Plan, tuple[Symbol, ...], list[Index], Index, Index]]:
-    """The calls that make a transform, one for each axis, of which the first reads the operand and
-    the others the result: the plan, the loops around the call, the whole numbers of its arguments
-    (outer and inner; outer, inner and own steps of operand and result), the places in operand and
-    result that it begins at."""
+) -> Iterator[AxisTransform]:
+    """The transforms, one for each axis, of which the first reads the operand and the others the
+    result."""
     out, params = equation.output.type, equation.params
     own = list(_row_major_strides(out.shape))
     strides, offset = list(found.strides), found.offset
@@ -307,17 +314,19 @@ def transform_calls(
     for position, (axis, n) in enumerate(order):
         scale = params["scale"] if position == len(order) - 1 else 1.0
         batch = _batch(out.shape, strides, own, axis)
-        (outer, *outer_steps), (inner, *inner_steps) = batch[-2:]
+        (outer, x_outer, out_outer), (inner, x_inner, out_inner) = batch[-2:]
         sizes = [d if isinstance(d, int) else None for d in (outer, inner)]
         plan = make_plan(params["fft_type"], n, scale, real_dtype(out.dtype), *sizes)
         loops = tuple(Symbol(loop_name(k), 0, d) for k, (d, _, _) in enumerate(batch[:-2]))
-        starts: list[Index] = [offset, 0]
-        for symbol, (_, *steps) in zip(loops, batch[:-2], strict=True):
-            starts = [s + Dim.of(symbol) * t for s, t in zip(starts, steps, strict=True)]
-        numbers = [outer, inner]
-        for side, step in ((0, strides[axis]), (1, own[axis])):
-            numbers += [outer_steps[side], inner_steps[side], step]
-        yield plan, loops, numbers, starts[0], starts[1]
+        start: Index = offset
+        to: Index = 0
+        for symbol, (_, step, out_step) in zip(loops, batch[:-2], strict=True):
+            start, to = start + Dim.of(symbol) * step, to + Dim.of(symbol) * out_step
+        yield AxisTransform(
+            *(plan, loops, outer, inner),
+            *(start, (x_outer, x_inner, strides[axis])),
+            *(to, (out_outer, out_inner, own[axis])),
+        )
         strides, offset = own, 0
 
 
@@ -349,17 +358,3 @@ def _batch(
         inside = 1 in found[0][1:]
         found.insert(0 if inside else 1, (1, 0, 0))
     return [(1, 0, 0)] * (2 - len(found)) + found
-
-
-def transform_flops(plan: Plan, numbers: Sequence[Index]) -> Index:
-    """About how many operations a call is."""
-    n = int(plan.numbers[2])
-    return numbers[0] * numbers[1] * round(5 * n * max(1.0, float(np.log2(n))))
-
-
-def transform_function(equation: Equation) -> str:
-    """The C function that an equation calls."""
-    x, out = equation.inputs[0].type.dtype, equation.output.type.dtype
-    if out.kind == "f":
-        return f"fft_hermitian_{SHORT_NAMES[x]}"
-    return f"fft_{'complex' if x.kind == 'c' else 'real'}_{SHORT_NAMES[out]}"

@@ -35,9 +35,9 @@ class Operand:
 class Product:
     """For each batch index: the product of `operands[0]` (m, k) and `operands[1]` (k, n)."""
 
-    m: Index
-    n: Index
-    k: Index
+    m: int
+    n: int
+    k: int
     batch: Shape
     operands: tuple[Operand, Operand]
 
@@ -51,12 +51,20 @@ def as_product(equation: Equation, accesses: Sequence[Access]) -> Product:
     left = _operand(x, accesses[0], bx, fx, cx)
     right = _operand(y, accesses[1], by, cy, fy)
     return Product(
-        product(x.type.shape[a] for a in fx),
-        product(y.type.shape[a] for a in fy),
-        product(x.type.shape[a] for a in cx),
+        _known(x, fx),
+        _known(y, fy),
+        _known(x, cx),
         tuple(x.type.shape[a] for a in bx),
         (left, right),
     )
+
+
+def _known(atom: Atom, axes: Sequence[int]) -> int:
+    """How many elements are along axes, which a library product knows."""
+    size = product(atom.type.shape[a] for a in axes)
+    if not isinstance(size, int):
+        raise InternalError(f"a library product of {atom}, whose size is not known")
+    return size
 
 
 def _operand(
@@ -112,13 +120,6 @@ def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index 
     return strides[wide[-1]]
 
 
-def workspace_bytes(found: Product, itemsize: int) -> int:
-    """The scratch memory of one product, as matmul_workspace_F in products/matmul.h has it."""
-    m, n, k = (dim for dim in (found.m, found.n, found.k) if isinstance(dim, int))
-    panels = min(m, 1024) + min(n, 1024) + 64
-    return panels * min(k, 384) * itemsize + 128
-
-
 # Products with more multiplications than this have threads of their own; fewer than this in all of
 # a stack are not worth threads.
 LARGEST_OF_STACK = 1 << 22
@@ -144,9 +145,9 @@ class Stack:
 def stacked(found: Product) -> Stack:
     """The products of a batch that one call can make, where they are small: those along its last
     axes, as far as one step describes them."""
-    size = product((found.m, found.n, found.k))
+    size = found.m * found.n * found.k
     alone = Stack(0, 1, (0, 0))
-    if not isinstance(size, int) or size > LARGEST_OF_STACK:
+    if size > LARGEST_OF_STACK:
         return alone
     axes, count, steps = 0, 1, alone.steps
     for axis in range(len(found.batch) - 1, -1, -1):

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from transpile.errors import UnsupportedError
 from transpile.fusion.materialize import Stage
-from transpile.ir.dims import Index, Shape
+from transpile.intrinsics.callbacks import Callback
+from transpile.ir.calls import Strided
+from transpile.ir.dims import Shape
 from transpile.ir.graph import Var, site_of
-from transpile.ir.loop_ir import Call, Expr, Load, Statement
+from transpile.ir.loop_ir import Expr, Statement
 from transpile.lower.storage import Place
 from transpile.util.frozen_records import dataclass
 
 if TYPE_CHECKING:  # an Emitter writes what these are
     from transpile.lower.builder import Emitter
-
-CALL = "call_back"  # the function of such a Call
 
 
 def effect(emitter: Emitter, stage: Stage) -> Iterator[Statement]:
@@ -29,15 +29,15 @@ def effect(emitter: Emitter, stage: Stage) -> Iterator[Statement]:
     if any(not isinstance(n, int) for kind in site.types for n in kind.shape):
         source = stage.equation.source
         raise UnsupportedError(f"{source}: a callback with arrays of a runtime size")
-    arguments: list[Index | Load] = []
+    values: list[Strided | None] = []
     for part, kind in zip(stage.starts, site.types, strict=True):
         if kind.size == 0:
-            arguments.append(0)
+            values.append(None)
             continue
         place = emitter.memory.temporary(Var(kind.with_shape(kind.shape or (1,)), "shown"))
         yield from emitter.nest(part, stage, _Store(place))
-        arguments.append(place.first)
-    yield Call(CALL, tuple(arguments), flops=0, site=site)
+        values.append(Strided(place.first))
+    yield Callback(site, tuple(values))
 
 
 @dataclass(frozen=True)

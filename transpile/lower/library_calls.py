@@ -6,17 +6,21 @@ from collections.abc import Callable, Iterator
 
 from transpile.errors import InternalError
 from transpile.fusion.materialize import Stage
+from transpile.intrinsics.convolutions import Convolve
+from transpile.intrinsics.fourier import Fft
+from transpile.intrinsics.products import Matmul
+from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.graph import Atom, Const
-from transpile.ir.lapack_calls import Routine
-from transpile.ir.loop_ir import Call, For, Load, Statement
-from transpile.ir.types import SHORT_NAMES
+from transpile.ir.loop_ir import For, Statement
 from transpile.library.convolution import Convolution
-from transpile.library.fft import Transform, transform_calls, transform_flops, transform_function
-from transpile.library.matmul import Product, stacked, workspace_bytes
-from transpile.lower.scan_calls import sum_call, sum_workspace
-from transpile.lower.sort_calls import sort_calls, sort_workspace
+from transpile.library.fft import Transform, axis_transforms
+from transpile.library.lapack import Decompositions
+from transpile.library.matmul import Product, stacked
+from transpile.lower.scan_calls import sum_call
+from transpile.lower.sort_calls import sort_calls
 from transpile.lower.storage import Memory, Place
+from transpile.util.frozen_records import replace
 
 LoopName = Callable[[int], str]
 
@@ -34,114 +38,95 @@ class Calls:
     def statements(self, stage: Stage) -> Iterator[Statement]:
         """The call that a stage is, in loops over what it does not do itself."""
         if stage.routine is not None:
-            yield from self._routine(stage, stage.routine)
+            yield from self._decomposition(stage, stage.routine)
         elif stage.transform is not None:
             yield from self._transform(stage, stage.transform)
         elif stage.wholes and stage.equation.primitive.kind == "sort":
             yield from self._sort(stage)
         elif stage.wholes:
-            yield self._cumulative_sum(stage)
+            yield from self._cumulative_sum(stage)
         elif isinstance(stage.product, Convolution):
-            yield self._convolution(stage, stage.product)
+            yield from self._convolution(stage, stage.product)
         elif stage.product is not None:
             yield from self._product(stage, stage.product)
         else:
             raise InternalError(f"{stage.equation.primitive} is no library call")
 
-    def _sort(self, stage: Stage) -> Iterator[Statement]:
-        scratch = self.memory.scratch(sort_workspace(stage.equation))
-        keys = [self.stored(atom) for atom in stage.wholes]
-        yield from sort_calls(stage.equation, keys, self.stored(stage.var), scratch)
+    def _with_scratch(self, *calls: Call) -> tuple[Call, ...]:
+        """Calls, with the scratch memory that they share."""
+        scratch = self.memory.scratch(max(call.scratch_bytes for call in calls))
+        return tuple(replace(call, workspace=Strided(scratch.first)) for call in calls)
 
-    def _cumulative_sum(self, stage: Stage) -> Call:
-        scratch = self.memory.scratch(sum_workspace(stage.equation))
+    def _sort(self, stage: Stage) -> Iterator[Statement]:
+        keys = [self.stored(atom) for atom in stage.wholes]
+        yield from self._with_scratch(*sort_calls(stage.equation, keys, self.stored(stage.var)))
+
+    def _cumulative_sum(self, stage: Stage) -> Iterator[Statement]:
         (operand,) = map(self.stored, stage.wholes)
-        return sum_call(stage.equation, operand, self.stored(stage.var), scratch)
+        yield from self._with_scratch(sum_call(stage.equation, operand, self.stored(stage.var)))
 
     def _product(self, stage: Stage, found: Product) -> Iterator[Statement]:
-        """Loops over the leading axes around a product, or around a stack of small ones."""
+        """Loops over the leading axes around a product, or around a batch of small ones."""
         out = self.stored(stage.var)
         stack = stacked(found)
         loops = found.batch[: len(found.batch) - stack.axes]
         batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(loops)]
         where: list[Index] = [0 if s.extent == 1 else Dim.of(s) for s in batch]
         places = [self.stored(o.base) for o in found.operands]
-        arguments: list[Index | Load] = [found.m, found.n, found.k]
-        for operand, place, step in zip(found.operands, places, stack.steps, strict=True):
-            offset = operand.offset
-            for position, stride in zip(where, operand.batch_strides, strict=False):
-                offset = offset + position * stride
-            arguments.append(place.at(offset))
-            arguments += [step] * (stack.count > 1)
-            arguments += [operand.row_stride, operand.column_stride]
-        arguments.append(out.load((*where, *[0] * (len(out.shape) - len(where)))))
-        size = workspace_bytes(found, out.dtype.itemsize)
-        function, flops = "matmul", 2 * found.m * found.n * found.k
-        if stack.count > 1:
-            function, flops = "matmul_batch", flops * stack.count
-            arguments = [stack.count, *arguments, found.m * found.n, found.n, stack.places]
-            size = (size + 63) // 64 * 64 * stack.places
-        else:
-            arguments.append(found.n)
-        scratch = self.memory.scratch(size)
-        writes = (out.name, scratch.name)
-        call = Call(
-            f"{function}_{SHORT_NAMES[out.dtype]}",
-            (*arguments, scratch.first),
-            writes,
-            flops=flops,
-        )
-        yield from looped(batch, (call,))
+        first = [
+            place.at(sum((i * s for i, s in zip(where, o.batch_strides, strict=False)), o.offset))
+            for place, o in zip(places, found.operands, strict=True)
+        ]
+        steps = [(o.row_stride, o.column_stride) for o in found.operands]
+        a, b = map(Strided, first, steps)
+        to = out.load((*where, *[0] * (len(out.shape) - len(where))))
+        one = Matmul(found.m, found.n, found.k, a, b, Strided(to, (found.n, 1)))
+        several = stack.count > 1
+        call = one.batch(stack.count, stack.steps, stack.places) if several else one
+        yield from looped(batch, self._with_scratch(call))
 
-    def _convolution(self, stage: Stage, found: Convolution) -> Statement:
-        out, suffix = self.stored(stage.var), SHORT_NAMES[stage.var.type.dtype]
-        scratch = self.memory.scratch(found.workspace)
-        plan = self.memory.constant(Const(found.plan, name="plan"))
-        operands = (self.stored(o.base).at(o.offset) for o in found.operands)
-        arguments: tuple[Index | Load, ...]
-        arguments = (plan.first, found.flops, *operands, out.first, scratch.first)
-        writes = (out.name, scratch.name)
-        return Call(f"{found.function}_{suffix}", arguments, writes, flops=found.flops)
+    def _convolution(self, stage: Stage, found: Convolution) -> Iterator[Statement]:
+        out, layout = self.stored(stage.var), found.plan
+        plan = self.memory.constant(Const(layout.numbers, name="plan"))
+        x, w = (self.stored(o.base).at(o.offset) for o in found.operands)
+        sizes = layout.sizes
+        call = Convolve(
+            Strided(plan.first),
+            Strided(x, sizes.x),
+            Strided(w, sizes.w),
+            Strided(out.first, sizes.out),
+            layout,
+        )
+        yield from self._with_scratch(call)
 
     def _transform(self, stage: Stage, found: Transform) -> Iterator[Statement]:
         """A call for each axis; all but the first work in the memory of the result."""
         out, source = self.stored(stage.var), self.stored(found.base)
-        calls = list(transform_calls(stage.equation, found, self.loop_name))
-        scratch = self.memory.scratch(max(call[0].workspace for call in calls))
-        function = transform_function(stage.equation)
-        for plan, loops, numbers, start, to in calls:
-            constants = [
-                self.memory.constant(Const(v, name=n))
-                for n, v in (("plan", plan.numbers), ("factors", plan.table))
-            ]
-            places = ((source, start, numbers[2:5]), (out, to, numbers[5:]))
-            arguments: list[Index | Load] = [c.first for c in constants]
-            arguments += numbers[:2]
-            for place, first, steps in places:
-                arguments += [place.at(first), *steps]
-            arguments.append(scratch.first)
-            flops = transform_flops(plan, numbers)
-            body = (Call(function, tuple(arguments), (out.name, scratch.name), flops=flops),)
-            yield from looped(list(loops), body)
+        axes = list(axis_transforms(stage.equation, found, self.loop_name))
+        calls = []
+        for part in axes:
+            plan = self.memory.constant(Const(part.plan.numbers, name="plan"))
+            factors = self.memory.constant(Const(part.plan.table, name="factors"))
+            call = Fft(
+                Strided(plan.first),
+                Strided(factors.first),
+                *(part.outer, part.inner),
+                Strided(source.at(part.start), part.strides),
+                Strided(out.at(part.out_start), part.out_strides),
+                part.plan,
+            )
+            calls.append(call)
             source = out
-            if out.dtype.kind == "c":
-                function = f"fft_complex_{SHORT_NAMES[out.dtype]}"
+        for part, with_scratch in zip(axes, self._with_scratch(*calls), strict=True):
+            yield from looped(list(part.loops), (with_scratch,))
 
-    def _routine(self, stage: Stage, found: Routine) -> Iterator[Statement]:
+    def _decomposition(self, stage: Stage, found: Decompositions) -> Iterator[Statement]:
         """A loop over the leading axes around the call of a library."""
-        batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(found.batch)]
+        batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(found.axes)]
         where = tuple(0 if s.extent == 1 else Dim.of(s) for s in batch)
-        places = [self.stored(a) for a in (*stage.equation.inputs, *stage.results)]
-        scratch = self.memory.scratch(found.workspace)
-        shapes = (*found.operands, *found.results)
-        arguments: list[Index | Load] = list(found.sizes)
-        arguments += [
-            place.load((*where, *[0] * len(shape)))
-            for place, shape in zip(places, shapes, strict=True)
-        ]
-        arguments.append(scratch.first)
-        writes = (*(place.name for place in places[len(found.operands) :]), scratch.name)
-        yield from looped(batch, (Call(found.function, tuple(arguments), writes, found),))
+        places = (self.stored(a) for a in (*stage.equation.inputs, *stage.results))
+        arrays = [Strided(p.part(where).first) for p in places]
+        yield from looped(batch, self._with_scratch(found.call(arrays)))
 
 
 def looped(loops: list[Symbol], body: tuple[Statement, ...]) -> tuple[Statement, ...]:

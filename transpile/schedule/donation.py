@@ -11,19 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from transpile.ir.calls import Call
 from transpile.ir.dims import Index, Shape, sole_symbol, symbols_of
-from transpile.ir.loop_ir import (
-    Buffer,
-    Call,
-    Expr,
-    For,
-    Kernel,
-    Load,
-    Program,
-    Statement,
-    Swap,
-    While,
-)
+from transpile.ir.loop_ir import Buffer, Expr, For, Kernel, Load, Program, Statement, Swap, While
 from transpile.ir.loop_rewrite import (
     children,
     loads,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from transpile.analysis.cost_model import trips, work
-from transpile.ir.loop_ir import Alloc, Call, For, Program, Statement
+from transpile.ir.calls import Call
+from transpile.ir.loop_ir import Alloc, For, Program, Statement
 from transpile.ir.loop_rewrite import is_independent, is_sequence, map_bodies, walk, with_bodies
 from transpile.options import Options
 from transpile.util.frozen_records import replace

@@ -9,10 +9,10 @@ around when lanes are combined, as they do everywhere.
 from __future__ import annotations
 
 from transpile.analysis.cost_model import trips
+from transpile.ir.calls import Call
 from transpile.ir.dims import symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
-    Call,
     Declare,
     For,
     If,

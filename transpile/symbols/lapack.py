@@ -10,6 +10,7 @@ import functools
 import os
 
 from transpile.errors import LibraryNotFoundError
+from transpile.intrinsics.lapack import BY_NAME, DECOMPOSITIONS
 from transpile.options import Options
 from transpile.symbols.blas import (
     Blas,
@@ -93,22 +94,6 @@ def _spelling(library: str) -> tuple[str, str, str] | None:
 
 # ------------------------------------------------------------------------------------ prototypes
 
-# The routines that the helpers of runtime_c/products/lapack.h call, by the helper's name.
-_USED = {
-    "lu": ("getrf",),
-    "cholesky": ("potrf",),
-    "triangular_solve": ("trsm",),
-    "qr": ("geqrf", "orgqr"),
-    "householder": ("geqrf",),
-    "eigh": ("heevd",),
-    "eigvalsh": ("heevd",),
-    "eig": ("geev",),
-    "eigvals": ("geev",),
-    "svd": ("gesdd",),
-    "svdvals": ("gesdd",),
-    "sqrtm": ("gees",),
-    "schur": ("gees",),
-}
 # Names of routines where real and complex ones differ: (real, complex).
 _NAMES = {"heevd": ("syevd", "heevd"), "orgqr": ("orgqr", "ungqr")}
 _COMPLEX = {"f32": "c64", "f64": "c128"}
@@ -145,18 +130,6 @@ def prototypes(libraries: Libraries, used: set[str]) -> list[str]:
     return declarations(blas, used) + (_of_lapack(lapack, used) if lapack is not None else [])
 
 
-# What the results are where a routine has none, which NumPy raises LinAlgError for. A program goes
-# on, as other arithmetic does: the matrix may be one of many.
-_OUTCOMES = {
-    ("lu", "triangular_solve"): "a singular matrix: solutions are infinite or NaN",
-    ("cholesky",): "a matrix that is not positive definite: its factor is NaN",
-    ("eig", "eigvals", "svd", "svdvals", "sqrtm", "schur"): (
-        "a matrix with infinities or NaNs: what is found of it is NaN"
-    ),
-    ("eigh", "eigvalsh"): "an iteration that does not come to an end: what it finds is NaN",
-}
-
-
 def notes(libraries: Libraries, used: set[str]) -> list[str]:
     """What the comments of a program say of the library that it needs beside it, and of the
     matrices that it cannot take apart."""
@@ -164,7 +137,8 @@ def notes(libraries: Libraries, used: set[str]) -> list[str]:
     if lapack is None:
         return []
     helpers = {name.rpartition("_")[0] for name in used}
-    outcomes = [text for names, text in _OUTCOMES.items() if not helpers.isdisjoint(names)]
+    called = (d for d in DECOMPOSITIONS if d.name in helpers and d.outcome)
+    outcomes = dict.fromkeys(d.outcome for d in called)
     return [
         "needs LAPACK, which the library names with its directory; link the C file with",
         lapack.library,
@@ -179,7 +153,7 @@ def _of_lapack(lapack: Lapack, used: set[str]) -> list[str]:
         (routine, _COMPLEX.get(suffix, suffix) if helper == "sqrtm" else suffix)
         for helper, _, suffix in (name.rpartition("_") for name in used)
         if suffix in _LETTERS
-        for routine in _USED.get(helper, ())
+        for routine in (BY_NAME[helper].routines if helper in BY_NAME else ())
     }
     found = [f"typedef {lapack.integer} lapack_int;"] if wanted else []
     for routine, suffix in sorted(wanted):

@@ -8,7 +8,8 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,13 @@ import numpy as np
 from transpile.analysis.oracle.index_evaluator import Indices
 from transpile.analysis.oracle.shadow_memory import Memory, Team, Workspace
 from transpile.errors import InternalError
-from transpile.ir.dims import Index, Shape, evaluate, product
-from transpile.ir.graph import Site
-from transpile.ir.lapack_calls import Routine
+from transpile.intrinsics.callbacks import Callback
+from transpile.ir.calls import Call, Strided
+from transpile.ir.dims import Index, Shape, evaluate
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
     Buffer,
-    Call,
     Declare,
     Expr,
     For,
@@ -42,9 +42,8 @@ from transpile.ir.loop_ir import (
     Within,
 )
 from transpile.ir.loop_rewrite import seen_by
+from transpile.ir.operand_signature import parse
 from transpile.ir.primitive import TABLE
-from transpile.library.convolution import elements, one_image, weight_places
-from transpile.library.fft import KINDS
 
 # What the functions of ordinary angles give for others: anything that will be noticed.
 FUNCTIONS, LARGEST_ANGLE, FAR = ("sin", "cos", "tan"), 2.0**40, -777.0
@@ -241,211 +240,63 @@ class _KernelRun:
             self.scalars[target.name] = result
 
     def call(self, call: Call) -> None:
-        """What a call does, by the name of its function."""
-        if call.routine is not None:
-            self.library(call, call.routine)
-            return None
-        if call.site is not None:
-            self.call_back(call, call.site)
-            return None
-        meanings = {
-            "sort_": self.sort,
-            "argsort_": self.sort,
-            "cumsum_": self.cumulative_sum,
-            "conv_planes_panels_": self.image_panels,
-            "conv_planes_image_": self.image,
-            "conv_": self.convolution,
-            "fft_": self.transform,
-            "matmul_batch_": self.stack,
-            "matmul_panels_": self.panels,
-            "matmul_rows_": self.rows,
-            "matmul_": self.product,
-            "transpose_tile_": self.transpose,
-        }
-        for prefix, meaning in meanings.items():
-            if call.function.startswith(prefix):
-                return meaning(call)
-        raise InternalError(f"{call.function} has no meaning here")
+        """What a call writes, from what it reads, by the NumPy column of its row."""
+        if isinstance(call, Callback):
+            self.call_back(call)
+            return
+        call = call.mapped(lambda load: load, self.indices.value)
+        signature = parse(call.signature)
+        known = [n for n, sizes in signature.reads.items() if sizes is not None]
+        kept = [n for n, sizes in signature.writes.items() if sizes is not None]
+        results = call.numpy(*(self.array(call.arrays[n], call.shape(n)) for n in known))
+        results = results if isinstance(results, tuple | list) else (results,)
+        for name, value in zip(kept, results, strict=True):
+            self.put_array(call.arrays[name], call.shape(name), value)
+        for name in signature.writes.keys() - kept:
+            self.memories[call.arrays[name].buffer].fill(0)
+        for buffer in call.scratch:
+            self.memories[buffer].fill(0)
 
-    def product(self, call: Call) -> None:
-        """matmul_T(m, n, k, &a, row, column, &b, row, column, &c, row, &workspace)."""
-        m, n, k, a_row, a_column, b_row, b_column, c_row = map(self.index, _numbers(call))
-        a, b, c, scratch = (x for x in call.args if isinstance(x, Load))
-        left = self.matrix(a, (m, k), (a_row, a_column))
-        right = self.matrix(b, (k, n), (b_row, b_column))
-        for (i, j), value in np.ndenumerate(np.matmul(left, right)):
-            self.put(c, i * c_row + j, value)
-        self.memories[scratch.buffer].fill(0)
+    def positions(self, array: Strided, shape: tuple[int, ...]) -> Any:
+        """The positions of an array's elements in their buffer."""
+        strides = array.strides or [math.prod(shape[a + 1 :]) for a in range(len(shape))]
+        begin = self.position(array.buffer, array.first.index) if 0 not in shape else 0
+        offsets = [np.arange(n) * self.index(s) for n, s in zip(shape, strides, strict=True)]
+        positions = begin + sum(np.ix_(*offsets), np.zeros(shape, np.int64))
+        if positions.size and positions.min() < 0:
+            raise IndexError(f"{array.buffer} is used before its beginning")
+        return positions
 
-    def panels(self, call: Call) -> None:
-        """matmul_panels_T(n, k, &b, row, column, &panels): here they are the matrix, row by row."""
-        n, k, *steps = map(self.index, _numbers(call))
-        b, panels = (x for x in call.args if isinstance(x, Load))
-        matrix = self.matrix(b, (k, n), (steps[0], steps[1]))
-        for position, value in enumerate(matrix.ravel()):
-            self.put(panels, position, value)
-
-    def rows(self, call: Call) -> None:
-        """matmul_rows_T(m, n, k, &a, row, column, &b, row, &c, row); a row of 0: panels."""
-        m, n, k, *steps, b_row, c_row = map(self.index, _numbers(call))
-        a, b, c = (x for x in call.args if isinstance(x, Load))
-        left = self.matrix(a, (m, k), (steps[0], steps[1]))
-        right = self.matrix(b, (k, n), (b_row or n, 1))
-        for (i, j), value in np.ndenumerate(np.matmul(left, right)):
-            self.put(c, i * c_row + j, value)
-
-    def put(self, first: Load, offset: int, value: Any) -> None:
-        """Change the element that lies so far behind another one."""
-        memory, position = self.memories[first.buffer], self.position(first.buffer, first.index)
+    def array(self, array: Strided, shape: tuple[int, ...]) -> Any:
+        """What is in an array that a call reads."""
+        positions = self.positions(array, shape)
+        memory = self.memories[array.buffer]
         for team in self.teams:
-            team.note(memory, position + offset)
-            team.writers[memory, position + offset] = team.iteration
-        memory.write(position + offset, value)
+            for position in positions.ravel():
+                team.note(memory, int(position))
+        return memory.gather(positions)
 
-    def call_back(self, call: Call, site: Site) -> None:
+    def put_array(self, array: Strided, shape: tuple[int, ...], value: Any) -> None:
+        """Change an array that a call writes."""
+        positions = self.positions(array, shape)
+        memory = self.memories[array.buffer]
+        for team in self.teams:
+            for position in map(int, positions.ravel()):
+                team.note(memory, position)
+                team.writers[memory, position] = team.iteration
+        memory.scatter(positions, value)
+
+    def call_back(self, call: Callback) -> None:
         """The callback of a site, with copies of the arrays."""
-        values = []
-        for kind, address in zip(site.types, call.args, strict=True):
-            shape = kind.static_shape()
-            if isinstance(address, Load):
-                values.append(self.block(address, shape))
-            else:
-                values.append(np.empty(shape, kind.dtype))
-        site.callback(*values)
-
-    def reader(self, first: Load) -> Callable[[int], Any]:
-        """What reads the element that lies so far behind another one."""
-        memory, begin = self.memories[first.buffer], self.position(first.buffer, first.index)
-        return lambda offset: memory.read(begin + offset)
-
-    def convolution(self, call: Call) -> None:
-        """conv_FORM_T(&plan, operations, &x, &w, &out, &scratch)."""
-        plan, x, w, out, scratch = (a for a in call.args if isinstance(a, Load))
-        numbers = self.memories[plan.buffer].data
-        for place, value in elements(numbers, self.reader(x), self.reader(w)):
-            self.put(out, place, value)
-        self.memories[scratch.buffer].fill(0)
-
-    def image_panels(self, call: Call) -> None:
-        """conv_planes_panels_T(&plan, &w, &offsets, &panels): here they are the weights."""
-        plan, w, offsets, panels = (a for a in call.args if isinstance(a, Load))
-        self.memories[offsets.buffer].fill(0)
-        read = self.reader(w)
-        for number, place in enumerate(weight_places(self.memories[plan.buffer].data)):
-            self.put(panels, number, read(place))
-
-    def image(self, call: Call) -> None:
-        """conv_planes_image_T(&plan, &x, &offsets, &panels, &out, &copy)."""
-        plan, x, _, panels, out, _ = (a for a in call.args if isinstance(a, Load))
-        numbers = one_image(self.memories[plan.buffer].data)
-        where = {place: k for k, place in enumerate(weight_places(numbers))}
-        read = self.reader(panels)
-        for place, value in elements(numbers, self.reader(x), lambda place: read(where[place])):
-            self.put(out, place, value)
-
-    def stack(self, call: Call) -> None:
-        """matmul_batch_T(count, m, n, k, &a, step, row, column, &b, ..., &c, step, row, places,
-        &workspace)."""
-        sizes = list(map(self.index, _numbers(call)))
-        count, m, n, k = sizes[:4]
-        a_step, *a_steps, b_step, b_row, b_column, c_step, c_row, _ = sizes[4:]
-        a, b, c, scratch = (x for x in call.args if isinstance(x, Load))
-        begin = [self.position(x.buffer, x.index) for x in (a, b, c)]
-        for i in range(count):
-            left = self.matrix(a, (m, k), (a_steps[0], a_steps[1]), begin[0] + i * a_step)
-            right = self.matrix(b, (k, n), (b_row, b_column), begin[1] + i * b_step)
-            for (p, q), value in np.ndenumerate(np.matmul(left, right)):
-                self.memories[c.buffer].write(begin[2] + i * c_step + p * c_row + q, value)
-        self.memories[scratch.buffer].fill(0)
-
-    def transform(self, call: Call) -> None:
-        """fft_T(&plan, &factors, outer, inner, &x, outer, inner, own step, &out, ..., &scratch)."""
-        plan, factors, x, out, scratch = (a for a in call.args if isinstance(a, Load))
-        sizes = [self.index(a) for a in call.args if not isinstance(a, Load)]
-        numbers, scale = self.memories[plan.buffer].data, self.memories[factors.buffer].data[1]
-        first, to = self.position(x.buffer, x.index), self.position(out.buffer, out.index)
-        for i, j in np.ndindex(sizes[0], sizes[1]):
-            begin = first + i * sizes[2] + j * sizes[3]
-            kind, n = KINDS[numbers[0]], int(numbers[2])
-            count = n // 2 + 1 if kind == "irfft" else n
-            operand = self.matrix(x, (1, count), (0, sizes[4]), begin)[0]
-            params = {"fft_type": kind, "fft_lengths": (n,), "axes": (0,), "scale": scale}
-            for k, value in enumerate(TABLE["fft"].numpy(operand, **params)):
-                place = to + i * sizes[5] + j * sizes[6] + k * sizes[7]
-                self.memories[out.buffer].write(place, value)
-        self.memories[scratch.buffer].fill(0)
-
-    def sort(self, call: Call) -> None:
-        """sort_T or argsort_T(outer, n, inner, format, words, &x, &out, [again,] places, &scratch):
-        all rows of x[outer][n][inner]."""
-        sizes = [self.index(a) for a in call.args if not isinstance(a, Load)]
-        shape = tuple(sizes[:3])
-        x, out, scratch = (a for a in call.args if isinstance(a, Load))
-        if call.function.startswith("sort"):
-            found = np.sort(self.block(x, shape), axis=1, kind="stable")
-        else:
-            before = np.broadcast_to(np.arange(shape[1])[:, None], shape)
-            if sizes[5]:
-                before = self.block(out, shape)
-            keys = np.take_along_axis(self.block(x, shape), before, 1)
-            found = np.take_along_axis(before, np.argsort(keys, 1, kind="stable"), 1)
-        begin = self.position(out.buffer, out.index)
-        for position, value in enumerate(found.ravel(), begin):
-            self.memories[out.buffer].write(position, value)
-        self.memories[scratch.buffer].fill(0)
-
-    def cumulative_sum(self, call: Call) -> None:
-        """cumsum_T(rows, n, reverse, &x, &out, &scratch)."""
-        rows, n, reverse = (self.index(a) for a in call.args if not isinstance(a, Load))
-        x, out, scratch = (a for a in call.args if isinstance(a, Load))
-        along = slice(None, None, -1 if reverse else 1)
-        found = np.cumsum(self.block(x, (rows, n))[:, along], 1)[:, along]
-        begin = self.position(out.buffer, out.index)
-        for position, value in enumerate(found.ravel(), begin):
-            self.memories[out.buffer].write(position, value)
-        self.memories[scratch.buffer].fill(0)
-
-    def transpose(self, call: Call) -> None:
-        """transpose_tile_U(tile, rows, columns, &x, row, &out)."""
-        tile, rows, columns, row = (self.index(a) for a in call.args if not isinstance(a, Load))
-        x, out = (a for a in call.args if isinstance(a, Load))
-        found = self.matrix(x, (min(rows, tile), min(columns, tile)), (row, 1))
-        for (i, j), value in np.ndenumerate(found):
-            self.put(out, j * tile + i, value)
-
-    def library(self, call: Call, routine: Routine) -> None:
-        """(sizes..., &operands..., &results..., &scratch): the NumPy meaning of the row."""
-        places = [a for a in call.args if isinstance(a, Load)]
-        count = len(routine.operands)
-        operands = [self.block(a, s) for a, s in zip(places[:count], routine.operands, strict=True)]
-        meaning = TABLE[routine.row].numpy(*operands, **dict(routine.params))
-        found = [meaning] if isinstance(meaning, np.ndarray) else meaning
-        for place, value in zip(places[count:-1], found, strict=True):
-            first = self.position(place.buffer, place.index)
-            for offset, element in enumerate(np.ravel(value)):
-                self.memories[place.buffer].write(first + offset, element)
-        self.memories[places[-1].buffer].fill(0)
-
-    def block(self, first: Load, shape: Shape) -> Any:
-        """The array in row-major order that begins at an element."""
-        size = self.index(product(shape))
-        read = self.reader(first)
-        numbers = np.array([read(k) for k in range(size)], first.dtype)
-        return numbers.reshape([self.index(d) for d in shape])
-
-    def matrix(
-        self, first: Load, shape: tuple[int, int], steps: tuple[int, int], start: int | None = None
-    ) -> Any:
-        """The matrix that begins at an element, or at `start`, and steps through its buffer."""
-        memory = self.memories[first.buffer]
-        start = self.position(first.buffer, first.index) if start is None else start
-        matrix = np.empty(shape, first.dtype)
-        for i, j in np.ndindex(*shape):
-            position = start + i * steps[0] + j * steps[1]
-            if position < 0:
-                raise IndexError(f"{first.buffer} is read before its beginning")
-            matrix[i, j] = memory.read(position)
-        return matrix
+        types = call.site.types
+        call.site.callback(
+            *(
+                np.empty(kind.static_shape(), kind.dtype)
+                if value is None
+                else self.array(value, kind.static_shape())
+                for kind, value in zip(types, call.values, strict=True)
+            )
+        )
 
     # ------------------------------------------------------------------- expressions, indices
 
@@ -493,7 +344,3 @@ def _apply(op: str, dtype: np.dtype[Any], args: Sequence[Any]) -> Any:
     if op == "float_from_bits":
         return np.asarray(args[0]).view(dtype)[()]
     return np.asarray(TABLE[op].numpy(*args), dtype)[()]
-
-
-def _numbers(call: Call) -> list[Index]:
-    return [x for x in call.args if not isinstance(x, Load)]

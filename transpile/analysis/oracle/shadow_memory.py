@@ -41,6 +41,19 @@ class Memory:
             raise InternalError(f"{self.name}: element {position} is read before it is written")
         return self.data[position]
 
+    def gather(self, positions: Any) -> Any:
+        """The elements at these positions, as an array."""
+        written = (self.owners[positions] == self.mark).all(axis=-1)
+        if not written.all():
+            first = positions[~written].min()
+            raise InternalError(f"{self.name}: element {first} is read before it is written")
+        return self.data[positions]
+
+    def scatter(self, positions: Any, values: Any) -> None:
+        """Change the elements at these positions."""
+        self.data[positions] = values
+        self.owners[positions] = self.mark
+
     def write(self, position: int, value: Any) -> None:
         """Change an element."""
         self.data[position] = value

@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from transpile.analysis.cost_model import trips
+from transpile.intrinsics.products import Matmul, MatmulRows
+from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product
-from transpile.ir.loop_ir import Alloc, Buffer, Call, For, Load, Program, Statement
+from transpile.ir.loop_ir import Alloc, Buffer, For, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
     accesses,
     is_independent,
@@ -27,7 +29,6 @@ from transpile.ir.loop_rewrite import (
     walk,
     written,
 )
-from transpile.ir.types import SHORT_NAMES
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
@@ -44,8 +45,6 @@ ENOUGH_BLOCKS = 16
 MOST_FLOPS_ALONE, FEWEST_SHARED = 1 << 22, 4
 # Right operands that are read where they are have rows of whole vectors, which are this long.
 LANES = 16
-
-_FUNCTIONS = {f"matmul_{short}": f"matmul_rows_{short}" for short in SHORT_NAMES.values()}
 
 Body = tuple[Statement, ...]
 
@@ -86,7 +85,7 @@ class _Loops:
         rows = 0 if found is None else _rows(found)
         if found is None or rows == 0:
             return statement
-        self.scratch |= {p.call.writes[-1] for p in found.products}
+        self.scratch |= {p.call.workspace.buffer for p in found.products}
         block = Symbol(self.names.new("block"), 0, found.rows // rows)
         first = Dim.of(block) * rows
         parts = {id(p.call): p for p in found.products}
@@ -102,30 +101,15 @@ class _Product:
     """A product in a loop over steps: its call, and which axes of the left operand and the result
     its rows go along."""
 
-    call: Call
+    call: Matmul
     left_axis: int
     out_axis: int
 
-    @property
-    def flops(self) -> int:
-        """Additions and multiplications of one step."""
-        m, n, k = self.sizes
-        return 2 * m * n * k
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """Rows, columns and terms."""
-        m, n, k = (a if isinstance(a, int) else 0 for a in self.call.args[:3])
-        return m, n, k
-
-    def some(self, first: Index, rows: int) -> Call:
+    def some(self, first: Index, rows: int) -> MatmulRows:
         """The call for some of the rows."""
-        _, n, k, a, a_row, a_column, b, b_row, _, c, c_row, _ = self.call.args
+        a, b, c = self.call.a, self.call.b, self.call.c
         left, out = _moved(a, self.left_axis, first), _moved(c, self.out_axis, first)
-        function = _FUNCTIONS[self.call.function]
-        arguments = (rows, n, k, left, a_row, a_column, b, b_row, out, c_row)
-        flops = 2 * rows * self.sizes[1] * self.sizes[2]
-        return Call(function, arguments, self.call.writes[:1], flops=flops)
+        return MatmulRows(rows, self.call.n, self.call.k, left, b, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +121,10 @@ class _RowLoop:
     products: Sequence[_Product]
 
 
-def _moved(start: Index | Load, axis: int, first: Index) -> Index | Load:
-    if not isinstance(start, Load):
-        return start
-    index = tuple(i + first if a == axis else i for a, i in enumerate(start.index))
-    return replace(start, index=index)
+def _moved(array: Strided, axis: int, first: Index) -> Strided:
+    """An array from another one of its rows on, which go along an axis of its buffer."""
+    index = tuple(i + first if a == axis else i for a, i in enumerate(array.first.index))
+    return replace(array, first=replace(array.first, index=index))
 
 
 def _some_rows(nest: For, first: Index, rows: int) -> For:
@@ -150,8 +133,9 @@ def _some_rows(nest: For, first: Index, rows: int) -> For:
 
 def _rows(found: _RowLoop) -> int:
     """The rows of a block; 0 where blocks do not pay."""
-    flops = sum(p.flops for p in found.products)
-    right = sum(n * k * _itemsize(p.call) for p in found.products for _, n, k in (p.sizes,))
+    calls = [p.call for p in found.products]
+    flops = sum(call.flops for call in calls)
+    right = sum(call.n * call.k * call.b.dtype.itemsize for call in calls)
     if flops * trips(found.loop) < LEAST_FLOPS or right > LARGEST_RIGHT:
         return 0
     divisors = [d for d in range(FEWEST_ROWS, found.rows) if found.rows % d == 0]
@@ -163,26 +147,20 @@ def _rows(found: _RowLoop) -> int:
     return rows
 
 
-def _itemsize(call: Call) -> int:
-    return next(a.dtype.itemsize for a in call.args if isinstance(a, Load))
-
-
 # --------------------------------------------------------------------------- what such a loop is
 
 
 def _as_row_loop(loop: For, buffers: Mapping[str, Buffer]) -> _RowLoop | None:
     """A loop as one over steps and rows: each statement is a product or a nest over the rows, which
     touches of what the loop changes only its own row."""
-    calls = [s for s in loop.body if isinstance(s, Call)]
+    calls = [s for s in loop.body if isinstance(s, Matmul)]
     nests = [s for s in loop.body if isinstance(s, For)]
     if not calls or len(calls) + len(nests) != len(loop.body):
         return None
-    if any(call.function not in _FUNCTIONS for call in calls):
+    rows = calls[0].m
+    if not all(_is_over_rows(nest, rows) for nest in nests):
         return None
-    rows = calls[0].args[0]
-    if not isinstance(rows, int) or not all(_is_over_rows(nest, rows) for nest in nests):
-        return None
-    scratch = {c.writes[-1] for c in calls}
+    scratch = {call.workspace.buffer for call in calls}
     changing = {n for s in loop.body for n in _changed_by(s)} - scratch
     if any(name not in buffers for name in changing):
         return None
@@ -213,42 +191,41 @@ def _changed_by(statement: Statement) -> set[str]:
 
 
 def _as_product(
-    call: Call, rows: int, changing: set[str], buffers: Mapping[str, Buffer]
+    call: Matmul, rows: int, changing: set[str], buffers: Mapping[str, Buffer]
 ) -> _Product | None:
     """A call of a product as one of as many rows by a matrix that stays the same and whose rows are
     read where they are."""
-    m, n, k, a, a_row, a_column, b, b_row, b_column, c, c_row, _ = call.args
-    if not (isinstance(a, Load) and isinstance(b, Load) and isinstance(c, Load)):
+    a, b, c = call.a, call.b, call.c
+    (_, a_column), (b_row, b_column) = a.strides, b.strides
+    if call.m != rows or b.buffer in changing or c.buffer == a.buffer:
         return None
-    if m != rows or b.buffer in changing or c.buffer == a.buffer:
+    if call.n % LANES or b_column != 1 or b_row == 0:
         return None
-    if not isinstance(n, int) or n % LANES or b_column != 1 or b_row == 0:
+    left, out = (_row_axis(array, rows, buffers) for array in (a, c))
+    if left is None or out is None or not _is_inside(c.first, out, call.n, buffers):
         return None
-    left, out = (_row_axis(x, s, rows, buffers) for x, s in ((a, a_row), (c, c_row)))
-    if left is None or out is None or not _is_inside(c, out, n, buffers):
-        return None
-    if a.buffer in changing and not (a_column == 1 and _is_inside(a, left, k, buffers)):
+    is_own_row = a_column == 1 and _is_inside(a.first, left, call.k, buffers)
+    if a.buffer in changing and not is_own_row:
         return None
     return _Product(call, left, out)
 
 
-def _row_axis(
-    start: Load, step: Index | Load, rows: int, buffers: Mapping[str, Buffer]
-) -> int | None:
-    """The axis of a buffer that rows so many elements apart go along, all of it."""
-    shape = buffers[start.buffer].shape
+def _row_axis(array: Strided, rows: int, buffers: Mapping[str, Buffer]) -> int | None:
+    """The axis of a buffer that the rows of an array go along, all of it."""
+    shape, index = buffers[array.buffer].shape, array.first.index
+    row, _ = array.strides
     for axis, extent in enumerate(shape):
-        if extent == rows and start.index[axis] == 0 and product(shape[axis + 1 :]) == step:
+        if extent == rows and index[axis] == 0 and product(shape[axis + 1 :]) == row:
             return axis
     return None
 
 
-def _is_inside(start: Load, axis: int, count: Index | Load, buffers: Mapping[str, Buffer]) -> bool:
+def _is_inside(start: Load, axis: int, count: int, buffers: Mapping[str, Buffer]) -> bool:
     """Tell whether as many elements as this, from the first one of a row on, are in that row."""
     shape: Shape = buffers[start.buffer].shape
     size = product(shape[axis + 1 :])
     is_first = all(i == 0 for i in start.index[axis + 1 :])
-    return is_first and isinstance(size, int) and isinstance(count, int) and count <= size
+    return is_first and isinstance(size, int) and count <= size
 
 
 def _row_axes(name: str, nests: Sequence[For], products: Sequence[_Product]) -> Iterator[set[int]]:
@@ -260,7 +237,6 @@ def _row_axes(name: str, nests: Sequence[For], products: Sequence[_Product]) -> 
                 if buffer == name:
                     yield {axis for axis, i in enumerate(index) if i == row}
     for part in products:
-        a, c = part.call.args[3], part.call.args[9]
-        for start, axis in ((a, part.left_axis), (c, part.out_axis)):
-            if isinstance(start, Load) and start.buffer == name:
+        for array, axis in ((part.call.a, part.left_axis), (part.call.c, part.out_axis)):
+            if array.buffer == name:
                 yield {axis}

@@ -16,10 +16,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
+from transpile.intrinsics.convolutions import (
+    PLANES,
+    Convolve,
+    ConvolveImage,
+    ConvolvePanels,
+    Images,
+)
+from transpile.ir.calls import Strided
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
-from transpile.ir.loop_ir import Alloc, Buffer, Call, For, Kernel, Load, Program, Statement
+from transpile.ir.loop_ir import Alloc, Buffer, For, Kernel, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
     map_accesses,
     map_statement,
@@ -27,11 +33,10 @@ from transpile.ir.loop_rewrite import (
     used_buffers,
 )
 from transpile.ir.types import INT64
-from transpile.library.convolution import Images, images_of
 from transpile.options import Options
 from transpile.schedule.blocking.row_regions import RowNest, as_nest, has_rows, row_shape
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import changed, dataclass, replace, same
+from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
 
 # Operations below which convolutions are not worth it, and images that threads can share out.
 LEAST_FLOPS, FEWEST_IMAGES = 1 << 20, 8
@@ -50,29 +55,27 @@ class RowConvolution:
     """A kernel that is one convolution, of images along the first axis of its result."""
 
     kernel: Kernel
-    call: Call
-    images: Images
+    call: Convolve
+
+    @cached_property
+    def images(self) -> Images:
+        """The images of the batch."""
+        return self.call.layout.images(self.call.x.dtype.itemsize)
 
     @property
-    def places(self) -> tuple[Load, Load, Load, Load, Load]:
-        """The addresses of the plan, the operand, the weights, the result and scratch memory."""
-        plan, x, w, out, scratch = (a for a in self.call.args if isinstance(a, Load))
-        return plan, x, w, out, scratch
-
-    @property
-    def suffix(self) -> str:
-        """The end of the names of functions, for the dtype."""
-        return self.call.function[self.call.function.rindex("_") :]
+    def scratch(self) -> str:
+        """The buffer of its scratch memory."""
+        return self.call.workspace.buffer
 
     def keeps_rows(self, name: str, buffers: Buffers) -> bool:
         """Tell whether the call touches in each image only that row of a buffer."""
-        _, x, w, out, scratch = self.places
-        if name in (w.buffer, scratch.buffer):
+        x, w, out = self.call.x, self.call.w, self.call.out
+        if name in (w.buffer, self.scratch):
             return False
         if name == out.buffer:
             return name != x.buffer
         row = product(row_shape(buffers[name].shape, (self.images.count,)))
-        is_first = all(i == 0 for i in x.index)
+        is_first = all(i == 0 for i in x.first.index)
         is_dense = isinstance(row, int) and self.images.operand_reach <= row
         return is_first and is_dense and self.images.operand_step == row
 
@@ -175,19 +178,19 @@ class _Group:
 
     def copies(self) -> int:
         """The bytes of the copies of the operands."""
-        return sum(c.images.copy * c.places[1].dtype.itemsize for c in self.convolutions)
+        return sum(c.images.copy * c.call.x.dtype.itemsize for c in self.convolutions)
 
     def pays(self) -> bool:
         """Tell whether an image at a time is faster."""
         if len(self.parts) < 2 or not self.convolutions or self.count < FEWEST_IMAGES:
             return False
-        flops = sum(f for c in self.convolutions if isinstance(f := c.call.flops, int))
-        panels = sum(c.images.panels * c.places[1].dtype.itemsize for c in self.convolutions)
+        flops = sum(c.call.flops for c in self.convolutions)
+        panels = sum(c.images.panels * c.call.x.dtype.itemsize for c in self.convolutions)
         return flops >= LEAST_FLOPS and panels <= LARGEST_PANELS and self.copies() <= LARGEST_IMAGE
 
 
 def _scratch(part: Part) -> set[str]:
-    return {part.call.writes[-1]} if isinstance(part, RowConvolution) else set()
+    return {part.scratch} if isinstance(part, RowConvolution) else set()
 
 
 def _as_convolution(kernel: Kernel, buffers: Buffers) -> RowConvolution | None:
@@ -196,16 +199,16 @@ def _as_convolution(kernel: Kernel, buffers: Buffers) -> RowConvolution | None:
     if len(kernel.body) != 1 or kernel.shapes:
         return None
     (call,) = kernel.body
-    if not isinstance(call, Call) or not call.function.startswith("conv_planes_"):
+    if not isinstance(call, Convolve) or call.layout.form != PLANES:
         return None
-    plan, _, _, out, _ = (a for a in call.args if isinstance(a, Load))
-    images = images_of(np.asarray(buffers[plan.buffer].value), out.dtype.itemsize)
+    part = RowConvolution(kernel, call)
+    images, out = part.images, call.out
     shape = buffers[out.buffer].shape
     size = product(shape)
     is_dense = isinstance(size, int) and size == images.count * images.result_step
-    if not is_dense or not has_rows(shape, (images.count,)) or any(i != 0 for i in out.index):
+    if not is_dense or not has_rows(shape, (images.count,)) or any(i != 0 for i in out.first.index):
         return None
-    return RowConvolution(kernel, call, images)
+    return part
 
 
 class _Merger:
@@ -225,7 +228,7 @@ class _Merger:
         self.offsets, self.panels = {}, {}
         self.copies: dict[RowConvolution, Buffer] = {}
         for part in group.convolutions:
-            dtype, images = part.places[1].dtype, part.images
+            dtype, images = part.call.x.dtype, part.images
             self.offsets[part] = Buffer(self.names.new("offsets"), (2 * images.terms,), INT64)
             self.panels[part] = Buffer(self.names.new("panels"), (images.panels,), dtype)
             self.copies[part] = Buffer(self.names.new("copy"), (images.copy,), dtype)
@@ -242,16 +245,14 @@ class _Merger:
 
     def temporaries(self) -> tuple[Buffer, ...]:
         """The temporaries that are left, and those that the weights are rearranged into."""
-        gone = {*self.local, *(p.call.writes[-1] for p in self.group.convolutions)}
+        gone = {*self.local, *(p.scratch for p in self.group.convolutions)}
         kept = (b for b in self.group.program.temporaries if b.name not in gone)
         return (*kept, *self.offsets.values(), *self.panels.values())
 
     def _before(self, part: RowConvolution) -> Statement:
-        plan, _, w, _, _ = part.places
-        offsets, panels = self.offsets[part], self.panels[part]
-        function = f"conv_planes_panels{part.suffix}"
-        arguments = (plan, w, _start(offsets), _start(panels))
-        return Call(function, arguments, (offsets.name, panels.name), flops=0)
+        call = part.call
+        offsets, panels = _start(self.offsets[part]), _start(self.panels[part])
+        return ConvolvePanels(call.plan, call.w, Strided(offsets), Strided(panels), call.layout)
 
     def _one_image(self) -> Iterator[Statement]:
         yield from map(Alloc, self.local.values())
@@ -261,26 +262,27 @@ class _Merger:
                 (self._call(part),) if isinstance(part, RowConvolution) else self._nest(part)
             )
 
-    def _call(self, part: RowConvolution) -> Call:
-        plan, x, _, out, _ = part.places
-        copy, images = self.copies[part], part.images
-        operand = self._moved(x, images.operand_step)
-        result = self._moved(out, images.result_step)
-        weights = (_start(self.offsets[part]), _start(self.panels[part]))
-        return Call(
-            f"conv_planes_image{part.suffix}",
-            (plan, operand, *weights, result, _start(copy)),
-            (result.buffer, copy.name),
-            flops=_share(part, images.count),
+    def _call(self, part: RowConvolution) -> ConvolveImage:
+        call, images = part.call, part.images
+        return ConvolveImage(
+            call.plan,
+            self._moved(call.x, images.operand_step),
+            Strided(_start(self.offsets[part])),
+            Strided(_start(self.panels[part])),
+            self._moved(call.out, images.result_step),
+            Strided(_start(self.copies[part])),
+            call.layout,
         )
 
-    def _moved(self, first: Load, step: int) -> Load:
-        """The address of what belongs to the image."""
-        if first.buffer in self.local:
-            return _start(self.local[first.buffer])
-        shape = self.group.buffers[first.buffer].shape
+    def _moved(self, array: Strided, step: int) -> Strided:
+        """What belongs to the image."""
+        _, *strides = array.strides
+        first = array.first
+        if array.buffer in self.local:
+            return Strided(_start(self.local[array.buffer]), tuple(strides))
+        shape = self.group.buffers[array.buffer].shape
         flat = row_major(first.index, shape) + Dim.of(self.image) * step
-        return Load(first.buffer, unravel(flat, shape), first.dtype)
+        return Strided(replace(first, index=unravel(flat, shape)), tuple(strides))
 
     def _nest(self, part: RowNest) -> tuple[Statement, ...]:
         """What is done with one image, local arrays without their first axis."""
@@ -299,11 +301,6 @@ class _Merger:
             map_statement(s, lambda e: e, lambda i: substitute(i, renamed)) for s in part.body.body
         )
         return tuple(map_accesses(s, on_access) for s in inside)
-
-
-def _share(part: RowConvolution, count: int) -> Index:
-    flops = part.call.flops
-    return flops // count if isinstance(flops, int) else 0
 
 
 def _start(buffer: Buffer) -> Load:

@@ -20,11 +20,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import accumulate
 
+from transpile.intrinsics.products import MatmulPanelRows, MatmulPanels, MatmulRows
+from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, substitute
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
-    Call,
     Expr,
     For,
     Kernel,
@@ -277,7 +278,7 @@ def _merger(group: _Group) -> _Merger | None:
     flops = sum(p.flops for p in products)
     if len(group.parts) < 2 or flops < LEAST_FLOPS:
         return None
-    if any(p.n * p.k * p.c.dtype.itemsize > LARGEST_RIGHT for p in products):
+    if any(p.call.n * p.call.k * p.call.c.dtype.itemsize > LARGEST_RIGHT for p in products):
         return None
     rows = group.rows()
     if rows == 0 or (group.blocks(rows) < FEWEST_SHARED and flops > MOST_FLOPS_ALONE):
@@ -335,10 +336,8 @@ class _Merger:
             if part.stack == depth:
                 if _is_local(part, buffer):
                     yield Alloc(buffer)
-                where = part.right(self.loops, self.group.buffers)
-                steps = (part.numbers.b_row, part.numbers.b_column)
-                arguments = (part.n, part.k, where, *steps, self._panels(part))
-                yield Call(f"matmul_panels{part.suffix}", arguments, (buffer.name,), flops=0)
+                panels = Strided(self._panels(part))
+                yield MatmulPanels(part.call.n, part.call.k, self._right(part), panels)
 
     def _block(self) -> Iterator[Statement]:
         """What is done with the rows of one block."""
@@ -346,27 +345,28 @@ class _Merger:
         for part in self.group.parts:
             yield self._call(part) if isinstance(part, RowProduct) else self._nest(part)
 
+    def _right(self, part: RowProduct) -> Strided:
+        """The right operand of a product, inside the loops over the stack."""
+        _, b_row, b_column = part.call.b.strides
+        return Strided(part.right(self.loops, self.group.buffers), (b_row, b_column))
+
     def _call(self, part: RowProduct) -> Call:
         index: list[Index] = [*map(Dim.of, self.loops[:-1]), self.first]
+        n, k = part.call.n, part.call.k
+        _, _, a_column = part.call.a.strides
         buffers = self.group.buffers
         left, a_row = part.left(index, buffers), part.a_steps[-1]
-        home = self._home(part.a.buffer)
+        home = self._home(part.call.a.buffer)
         if home in self.local:
-            left, a_row = _start(self.local[home]), part.k
-        elif home != part.a.buffer:
+            left, a_row = _start(self.local[home]), k
+        elif home != part.call.a.buffer:
             left = replace(left, buffer=home)
-        home = self._home(part.c.buffer)
+        home = self._home(part.call.c.buffer)
         out = _start(self.local[home]) if home in self.local else part.out(index, buffers[home])
-        right, b_row = part.right(self.loops, buffers), part.numbers.b_row
+        a, c = Strided(left, (a_row, a_column)), Strided(out, (n, 1))
         if part in self.panels:
-            right, b_row = self._panels(part), 0
-        arguments = (self.rows, part.n, part.k, left, a_row, part.numbers.a_column)
-        return Call(
-            f"matmul_rows{part.suffix}",
-            (*arguments, right, b_row, out, part.n),
-            (out.buffer,),
-            flops=2 * self.rows * part.n * part.k,
-        )
+            return MatmulPanelRows(self.rows, n, k, a, Strided(self._panels(part)), c)
+        return MatmulRows(self.rows, n, k, a, self._right(part), c)
 
     def _panels(self, part: RowProduct) -> Load:
         """The address of a product's panels, inside the loops over the stack."""
@@ -418,7 +418,8 @@ def _start(buffer: Buffer) -> Load:
 def _needs_panels(part: RowProduct) -> bool:
     """Tell whether a right operand is rearranged: where its rows do not consist of whole vectors,
     and where all blocks read it, so often that this repays."""
-    is_in_rows = part.numbers.b_column == 1 and part.n % LANES == 0 and part.numbers.b_row != 0
+    _, b_row, b_column = part.call.b.strides
+    is_in_rows = b_column == 1 and part.call.n % LANES == 0 and b_row != 0
     rows = product(part.lead)
     is_often = not isinstance(rows, int) or rows > ROWS_IN_PLACE
     return not is_in_rows or (is_often and not part.stack)
@@ -427,8 +428,8 @@ def _needs_panels(part: RowProduct) -> bool:
 def _panels(part: RowProduct, names: Names) -> Buffer:
     """Memory for the panels of right operands, for the widest vectors: a local array for those of a
     stack, or a place for each of them."""
-    columns = -(-part.n // (2 * LANES)) * 2 * LANES
-    panels = Buffer(names.new("panels"), (columns * part.k,), part.c.dtype)
+    columns = -(-part.call.n // (2 * LANES)) * 2 * LANES
+    panels = Buffer(names.new("panels"), (columns * part.call.k,), part.call.c.dtype)
     if part.stack and not _is_local(part, panels):
         return replace(panels, shape=(*part.lead[: part.stack], *panels.shape))
     return panels

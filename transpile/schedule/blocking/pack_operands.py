@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transpile.ir.dims import Dim, Index, Symbol, symbols_of
+from transpile.intrinsics.products import Matmul
+from transpile.ir.calls import Strided
+from transpile.ir.dims import Dim, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
-    Call,
     Declare,
     For,
     Kernel,
@@ -28,14 +29,9 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import is_sequence, names_in, walk, with_bodies, written
-from transpile.ir.types import SHORT_NAMES
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
-
-# Where matmul_T(m, n, k, a, a_row, a_column, b, b_row, b_column, ...) has these.
-_N, _K, _B, _B_ROW, _B_COLUMN = 1, 2, 6, 7, 8
-_FUNCTIONS = frozenset(f"matmul_{short}" for short in SHORT_NAMES.values())
 
 
 def turned_operands(program: Program, options: Options) -> Program:
@@ -50,12 +46,11 @@ def turned_operands(program: Program, options: Options) -> Program:
 
 @dataclass(frozen=True)
 class _Turned:
-    """An operand of `rows` rows and `columns` columns that begins at `start`, where its columns lie
-    as rows."""
+    """An operand of `rows` rows and `columns` columns, whose columns lie as rows."""
 
-    start: Load
-    rows: Index
-    columns: Index
+    array: Strided
+    rows: int
+    columns: int
 
 
 class _Turner:
@@ -94,58 +89,53 @@ class _Turner:
             operand = _right_operand(statement)
             if (
                 operand is not None
-                and operand.start.buffer not in changing
-                and self._is_rows(operand, statement)
+                and operand.array.buffer not in changing
+                and self._is_rows(operand)
                 and symbols.isdisjoint(_symbols(operand))
             ):
                 yield operand
 
-    def _is_rows(self, operand: _Turned, call: Statement) -> bool:
+    def _is_rows(self, operand: _Turned) -> bool:
         """Tell whether columns of an operand begin where rows of a buffer do, and end there."""
-        buffer = self.buffers.get(operand.start.buffer)
-        if buffer is None or len(buffer.shape) < 2 or not isinstance(call, Call):
+        buffer = self.buffers.get(operand.array.buffer)
+        if buffer is None or len(buffer.shape) < 2:
             return False
         is_whole = buffer.shape[-2:] == (operand.columns, operand.rows)
-        steps = (call.args[_B_ROW], call.args[_B_COLUMN])
-        return is_whole and operand.start.index[-2:] == (0, 0) and steps == (1, operand.rows)
+        is_first = operand.array.first.index[-2:] == (0, 0)
+        return is_whole and is_first and operand.array.strides == (1, operand.rows)
 
     def _place(self, operand: _Turned) -> Buffer:
-        name = self.names.new(f"{operand.start.buffer}_turned")
-        self.made.append(Buffer(name, (operand.rows, operand.columns), operand.start.dtype))
+        name = self.names.new(f"{operand.array.buffer}_turned")
+        self.made.append(Buffer(name, (operand.rows, operand.columns), operand.array.dtype))
         return self.made[-1]
 
     def _turn(self, operand: _Turned, place: Buffer) -> Statement:
         """What puts an operand there, row by row."""
         row = Symbol(self.names.new("row"), 0, operand.rows)
         column = Symbol(self.names.new("column"), 0, operand.columns)
-        index = (*operand.start.index[:-2], Dim.of(column), Dim.of(row))
-        value = replace(operand.start, index=index)
+        index = (*operand.array.first.index[:-2], Dim.of(column), Dim.of(row))
+        value = replace(operand.array.first, index=index)
         store = Store(place.name, (Dim.of(row), Dim.of(column)), value)
         return For(row, operand.rows, (For(column, operand.columns, (store,)),))
 
 
 def _right_operand(statement: Statement) -> _Turned | None:
     """The right operand of a product."""
-    if not isinstance(statement, Call) or statement.function not in _FUNCTIONS:
+    if not isinstance(statement, Matmul):
         return None
-    rows, columns, start = statement.args[_K], statement.args[_N], statement.args[_B]
-    if not isinstance(start, Load) or isinstance(rows, Load) or isinstance(columns, Load):
-        return None
-    return _Turned(start, rows, columns)
+    return _Turned(statement.b, statement.k, statement.n)
 
 
 def _symbols(operand: _Turned) -> set[Symbol]:
     """The symbols of which an operand's place is made."""
-    indices = (*operand.start.index, operand.rows, operand.columns)
-    return {symbol for index in indices for symbol in symbols_of(index)}
+    return {symbol for index in operand.array.first.index for symbol in symbols_of(index)}
 
 
 def _with_places(statement: Statement, places: dict[_Turned, Buffer]) -> Statement:
     """The statement with products that read operands where they are turned."""
     operand = _right_operand(statement)
-    if isinstance(statement, Call) and operand in places:
+    if operand in places:
         place = places[operand]
         start = Load(place.name, (0, 0), place.dtype)
-        args = (*statement.args[:_B], start, operand.columns, 1, *statement.args[_B_COLUMN + 1 :])
-        return replace(statement, args=args)
+        return replace(statement, b=Strided(start, (operand.columns, 1)))
     return with_bodies(statement, lambda body: tuple(_with_places(s, places) for s in body))

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from transpile.intrinsics.products import Matmul, MatmulBatch
+from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
-from transpile.ir.loop_ir import Buffer, Call, For, Kernel, Load, Statement
+from transpile.ir.loop_ir import Buffer, For, Kernel, Load, Statement
 from transpile.ir.loop_rewrite import accesses, is_independent, walk
 from transpile.util.frozen_records import dataclass
 
@@ -33,71 +35,47 @@ def row_shape(shape: Shape, lead: Lead) -> Lead:
     return tuple(e for a in long_axes(shape)[len(lead) :] if isinstance(e := shape[a], int))
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """What a call of matmul or matmul_batch says about its operands."""
-
-    count: int
-    m: int
-    n: int
-    k: int
-    a_step: Index
-    a_row: Index
-    a_column: Index
-    b_step: Index
-    b_row: Index
-    b_column: Index
-
-
 @dataclass(frozen=True, eq=False)
 class RowProduct:
     """A product whose result has rows along the axes `lead`, the first `stack` of which have a
     right operand each.
 
-    a, b, c   the addresses of the operands and the result, in the loops `symbols` around the call
-    a_steps   the steps of the left operand along `lead`, b_steps of the right one along the stack,
-              apart from what the symbols say
+    call      the products that are made inside the loops `symbols`
+    a_steps   the strides of the left operand along `lead`, b_steps of the right one along the
+              stack, apart from what the symbols say
     """
 
     kernel: Kernel
+    call: MatmulBatch
     lead: Lead
     stack: int
-    numbers: _Numbers
     symbols: tuple[Symbol, ...]
-    a: Load
     a_steps: tuple[Index, ...]
-    b: Load
     b_steps: tuple[Index, ...]
-    c: Load
-    scratch: str
-    suffix: str
-
-    @property
-    def n(self) -> int:
-        """The columns of the result."""
-        return self.numbers.n
-
-    @property
-    def k(self) -> int:
-        """The terms of each sum."""
-        return self.numbers.k
 
     @property
     def flops(self) -> int:
         """Additions and multiplications."""
-        return 2 * _size(self.lead) * self.n * self.k
+        return 2 * _size(self.lead) * self.call.n * self.call.k
+
+    @property
+    def scratch(self) -> str:
+        """The buffer of its scratch memory."""
+        return self.call.workspace.buffer
 
     def keeps_rows(self, name: str, buffers: Buffers) -> bool:
         """Tell whether the call touches in each row only that row of a buffer, and all of it."""
-        if name in (self.b.buffer, self.scratch):
+        a, b, c = self.call.a, self.call.b, self.call.c
+        if name in (b.buffer, self.scratch):
             return False
-        if name == self.c.buffer:
-            return name != self.a.buffer
+        if name == c.buffer:
+            return name != a.buffer
         shape = buffers[name].shape
-        steps = _steps(self.lead, self.k)
+        steps = _steps(self.lead, self.call.k)
         depth = len(self.symbols)
-        is_dense = _size(row_shape(shape, self.lead)) == self.k and self.numbers.a_column == 1
-        begin = row_major(self.a.index, shape)
+        _, _, a_column = a.strides
+        is_dense = _size(row_shape(shape, self.lead)) == self.call.k and a_column == 1
+        begin = row_major(a.first.index, shape)
         return (
             is_dense
             and begin == _offset(map(Dim.of, self.symbols), steps)
@@ -106,15 +84,15 @@ class RowProduct:
 
     def left(self, index: Sequence[Index], buffers: Buffers) -> Load:
         """The address of a row of the left operand."""
-        return self._moved(self.a, self.a_steps, index, buffers)
+        return self._moved(self.call.a.first, self.a_steps, index, buffers)
 
     def right(self, loops: Sequence[Symbol], buffers: Buffers) -> Load:
         """The address of the right operand, inside loops over the stack."""
-        return self._moved(self.b, self.b_steps, [Dim.of(s) for s in loops], buffers)
+        return self._moved(self.call.b.first, self.b_steps, [Dim.of(s) for s in loops], buffers)
 
     def out(self, index: Sequence[Index], buffer: Buffer) -> Load:
         """The address of a row of the result in a buffer."""
-        flat = _offset(index, _steps(self.lead, self.n))
+        flat = _offset(index, _steps(self.lead, self.call.n))
         return Load(buffer.name, unravel(flat, buffer.shape), buffer.dtype)
 
     def _moved(
@@ -181,57 +159,44 @@ def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
             return None
         symbols.append(statement.symbol)
         (statement,) = statement.body
-    numbers = _numbers(statement) if isinstance(statement, Call) else None
-    if not isinstance(statement, Call) or numbers is None:
+    call = _as_batch(statement)
+    if call is None:
         return None
-    a, b, c, scratch = (x for x in statement.args if isinstance(x, Load))
-    lead, stack = _split(buffers[c.buffer].shape, numbers)
-    begin = row_major(c.index, buffers[c.buffer].shape)
-    if stack < 0 or begin != _offset(map(Dim.of, symbols), _steps(lead, numbers.n)):
+    shape = buffers[call.c.buffer].shape
+    lead, stack = _split(shape, call)
+    begin = row_major(call.c.first.index, shape)
+    if stack < 0 or begin != _offset(map(Dim.of, symbols), _steps(lead, call.n)):
         return None
-    if symbols and (numbers.count != 1 or tuple(s.extent for s in symbols) != lead[:stack]):
+    if symbols and (call.count != 1 or tuple(s.extent for s in symbols) != lead[:stack]):
         return None
-    if not symbols and _size(lead[:stack]) != numbers.count:
+    if not symbols and _size(lead[:stack]) != call.count:
         return None
     along = _steps(lead[:stack], 1)
-    return RowProduct(
-        *(kernel, lead, stack, numbers, tuple(symbols), a),
-        (
-            *(s * numbers.a_step for s in along),
-            *(s * numbers.a_row for s in _steps(lead[stack:], 1)),
-        ),
-        b,
-        tuple(s * numbers.b_step for s in along),
-        *(c, scratch.buffer, statement.function[statement.function.rindex("_") :]),
-    )
+    a_step, a_row, _ = call.a.strides
+    b_step, _, _ = call.b.strides
+    a_steps = (*(s * a_step for s in along), *(s * a_row for s in _steps(lead[stack:], 1)))
+    b_steps = tuple(s * b_step for s in along)
+    return RowProduct(kernel, call, lead, stack, tuple(symbols), a_steps, b_steps)
 
 
-def _numbers(call: Call) -> _Numbers | None:
-    """The numbers of a call; None where it is none of a product, or its result is not dense."""
-    numbers = [x for x in call.args if not isinstance(x, Load)]
-    if call.function.startswith("matmul_batch_"):
-        count, m, n, k, *steps, c_step, c_row, _ = numbers
-        a_step, a_row, a_column, b_step, b_row, b_column = steps
-    elif call.function.rpartition("_")[0] == "matmul":
-        m, n, k, a_row, a_column, b_row, b_column, c_row = numbers
-        count, a_step, b_step, c_step = 1, 0, 0, m * n
-    else:
+def _as_batch(statement: Statement) -> MatmulBatch | None:
+    """A product, or a batch of them, as a batch; None where its result is not dense."""
+    if isinstance(statement, Matmul):
+        statement = statement.batch(1, (0, 0), 1)
+    if not isinstance(statement, MatmulBatch):
         return None
-    if not (isinstance(count, int) and isinstance(m, int)):
-        return None
-    if not (isinstance(n, int) and isinstance(k, int)) or c_row != n or c_step != m * n:
-        return None
-    return _Numbers(count, m, n, k, a_step, a_row, a_column, b_step, b_row, b_column)
+    is_dense = statement.c.strides == (statement.m * statement.n, statement.n, 1)
+    return statement if is_dense else None
 
 
-def _split(shape: Shape, numbers: _Numbers) -> tuple[Lead, int]:
+def _split(shape: Shape, call: MatmulBatch) -> tuple[Lead, int]:
     """The leading axes of a result, all but those of its columns, and how many of them are of the
     stack; -1 where an axis belongs to two."""
     extents = [e for e in shape if isinstance(e, int) and e != 1]
     if len(extents) != len(long_axes(shape)):
         return (), -1
     end, sizes = len(extents), []
-    for wanted in (numbers.n, numbers.m):
+    for wanted in (call.n, call.m):
         size, last = 1, end
         while end and size < wanted:
             end -= 1

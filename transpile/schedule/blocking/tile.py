@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from transpile.intrinsics.tiles import TransposeTile
+from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, product, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
-    Call,
     Declare,
     Expr,
     For,
@@ -95,7 +96,7 @@ def _tiled(outer: For, inner: For, names: Names, buffers: Mapping[str, Buffer]) 
     for load in transposed:
         buffer = buffers[load.buffer]
         local = Buffer(names.new(f"{load.buffer}_tile"), (side, side), load.dtype)
-        fills += [Alloc(local), _fill(local, load, buffer.shape, (outer, inner), corner)]
+        fills += [Alloc(local), _fill(local, load, buffer.shape, (outer, inner), corner, side)]
         place = tuple(Dim.of(loop.symbol) - corner[loop.symbol] for loop in (outer, inner))
         inner = replace(inner, body=tuple(_reading(s, load, local.name, place) for s in inner.body))
     body = _window(inner, corner[inner.symbol], side, inner.body)
@@ -167,24 +168,20 @@ def _fill(
     shape: Shape,
     loops: tuple[For, For],
     corner: Mapping[Symbol, Index],
-) -> Call:
+    side: int,
+) -> TransposeTile:
     """The call that transposes a tile of an array into a local one."""
     outer, inner = loops
     axis = _axis(load, outer, inner)
     assert axis is not None
     first = Load(load.buffer, tuple(substitute(i, corner) for i in load.index), load.dtype)
-    left = [loop.stop - corner[loop.symbol] for loop in (inner, outer)]
-    return Call(
-        f"transpose_tile_u{8 * load.dtype.itemsize}",
-        (
-            local.shape[0],
-            *left,
-            first,
-            product(shape[axis + 1 :]),
-            Load(local.name, (0, 0), load.dtype),
-        ),
-        writes=(local.name,),
-        flops=0,
+    rows, columns = (loop.stop - corner[loop.symbol] for loop in (inner, outer))
+    return TransposeTile(
+        side,
+        rows,
+        columns,
+        Strided(first, (product(shape[axis + 1 :]), 1)),
+        Strided(Load(local.name, (0, 0), load.dtype), (side, 1)),
     )
 
 

@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
+from transpile.ir.calls import Call
 from transpile.ir.loop_ir import (
-    Call,
     Declare,
     Expr,
     For,

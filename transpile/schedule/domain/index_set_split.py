@@ -14,7 +14,6 @@ from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
-    Call,
     Declare,
     Expr,
     For,
@@ -124,8 +123,6 @@ def _renamed(
                 return Alloc(replace(buffer, name=others[buffer.name]))
             case Store(buffer=name) if name in others:
                 return replace(inner, buffer=others[name])
-            case Call(writes=writes) if not others.keys().isdisjoint(writes):
-                return replace(inner, writes=tuple(others.get(n, n) for n in writes))
             case _:
                 return inner
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 from transpile.analysis.cost_model import trips
 from transpile.fusion.loop_fusion import LARGEST_ROW
+from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
-    Call,
     Declare,
     Expr,
     For,

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import cast
 
 from transpile.analysis.cost_model import trips
+from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, product, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
     Buffer,
-    Call,
     Declare,
     Expr,
     For,

@@ -1,0 +1,495 @@
+"""Decompositions by LAPACK: the helpers of `runtime_c/products/lapack.h`.
+
+A helper takes its sizes, the operands, the results and scratch memory, in this order. LAPACK says
+in its documentation how much scratch memory is enough; what is given here suffices for its blocked
+algorithms too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from transpile.ir.calls import Call, Invocation, Strided
+from transpile.ir.loop_ir import UNALLOCATED
+from transpile.ir.operand_signature import parse
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import SHORT_NAMES, real_dtype
+from transpile.util.frozen_records import dataclass
+
+# The rows that LAPACK's blocked algorithms work on together, at most.
+BLOCK = 64
+ALIGNMENT = 64
+_INTEGER = 8  # the bytes of a library's integer, at most
+VECTORS: Mapping[str, Any] = MappingProxyType({"vectors": True})
+NO_VECTORS: Mapping[str, Any] = MappingProxyType({"vectors": False})
+
+_SINGULAR = "a singular matrix: solutions are infinite or NaN"
+_NOT_FINITE = "a matrix with infinities or NaNs: what is found of it is NaN"
+_ENDLESS = "an iteration that does not come to an end: what it finds is NaN"
+
+
+class Decomposition(Call):
+    """What decompositions have in common. The sizes `m` and `n` are those of the first operand, `k` the
+    columns of a second one; fields with the names of params of the primitive are these.
+
+    primitive  whose loop over leading axes it is
+    where      params of the primitive for which it is that
+    routines   LAPACK's, which it calls
+    outcome    what the results are where a matrix has none, which NumPy raises LinAlgError for: a
+               program goes on, as other arithmetic does, since the matrix may be one of many
+    weight     roughly how many operations it is, in multiples of m n min(m, n)
+    """
+
+    x: Strided
+
+    library = "lapack"
+    primitive: ClassVar[str]
+    where: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    routines: ClassVar[tuple[str, ...]] = ()
+    outcome: ClassVar[str] = ""
+    weight: ClassVar[int] = 1
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers that the helper takes first: its own, where it says nothing else."""
+        return tuple(int(x) for x in self.operands.values() if isinstance(x, int))
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        """The bytes of each piece of scratch memory."""
+        return ()
+
+    @property
+    def scratch_bytes(self) -> int:
+        return sum(self.pieces) + ALIGNMENT * (len(self.pieces) + 1)
+
+    def in_c(self) -> Invocation:
+        arrays = (array.first for array in self.arrays.values())
+        return Invocation(f"{self.name}_{SHORT_NAMES[self.x.dtype]}", (*self.sizes, *arrays))
+
+    def numpy(self, *arrays: Any) -> Any:
+        sizes = {size for names in parse(self.signature).reads.values() for size in names or ()}
+        fields = self.operands.keys() - self.arrays.keys() - sizes
+        params = {name: self.operands[name] for name in fields}
+        return TABLE[self.primitive].numpy(*arrays, **params, **self.where)
+
+    def _bytes(self, own: Sequence[int], real: Sequence[int] = (), whole: int = -1) -> list[int]:
+        """The bytes of pieces of numbers of the operand's dtype, of its real partner, and of
+        integers."""
+        dtype = self.x.dtype
+        pieces = [count * dtype.itemsize for count in own]
+        pieces += [count * real_dtype(dtype).itemsize for count in real]
+        return pieces + ([whole * _INTEGER] if whole >= 0 else [])
+
+
+@dataclass(frozen=True)
+class _Matrix(Decomposition):
+    """Of an m x n matrix."""
+
+    m: int
+    n: int
+    x: Strided
+
+    @property
+    def least(self) -> int:
+        """The length of the diagonal."""
+        return min(self.m, self.n)
+
+    @property
+    def flops(self) -> int:
+        return self.weight * self.m * self.n * self.least
+
+
+@dataclass(frozen=True)
+class _Square(Decomposition):
+    """Of an n x n matrix."""
+
+    n: int
+    x: Strided
+
+    @property
+    def is_complex(self) -> bool:
+        """Tell whether the numbers of the matrix are complex."""
+        return self.x.dtype.kind == "c"
+
+    @property
+    def flops(self) -> int:
+        return self.weight * self.n**3
+
+
+@dataclass(frozen=True)
+class Lu(_Matrix):
+    """The triangles of a matrix, and the exchanges of its rows."""
+
+    lu: Strided
+    pivots: Strided
+    permutation: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = primitive = "lu"
+    signature = "x(m,n) -> lu(m,n), pivots(least), permutation(m)"
+    routines = ("getrf",)
+    outcome = _SINGULAR
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        return self._bytes([self.m * self.n], whole=self.least)
+
+
+@dataclass(frozen=True)
+class Cholesky(_Square):
+    """The triangle of a positive definite matrix."""
+
+    factor: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = primitive = "cholesky"
+    signature = "x(n,n) -> factor(n,n)"
+    routines = ("potrf",)
+    outcome = "a matrix that is not positive definite: its factor is NaN"
+
+
+@dataclass(frozen=True)
+class TriangularSolve(_Square):
+    """The solutions of equations with a triangle for k right sides."""
+
+    k: int
+    lower: bool
+    unit_diagonal: bool
+    form: int
+    b: Strided
+    solution: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = primitive = "triangular_solve"
+    signature = "x(n,n), b(n,k) -> solution(n,k)"
+    routines = ("trsm",)
+    outcome = _SINGULAR
+
+    @property
+    def flops(self) -> int:
+        return self.n * self.n * self.k
+
+
+@dataclass(frozen=True)
+class Qr(_Matrix):
+    """Orthonormal columns and a triangle."""
+
+    full_matrices: bool
+    q: Strided
+    r: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = primitive = "qr"
+    signature = "x(m,n) -> q(m,columns), r(columns,n)"
+    routines = ("geqrf", "orgqr")
+    weight = 4
+
+    @property
+    def columns(self) -> int:
+        """The columns of q."""
+        return self.m if self.full_matrices else self.least
+
+    @property
+    def _length(self) -> int:
+        return max(1, self.n, self.columns) * BLOCK
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.m, self.n, self.columns, self._length
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        wide = max(self.n, self.columns)
+        return self._bytes([self.m * wide, self.least, self._length])
+
+
+@dataclass(frozen=True)
+class Householder(_Matrix):
+    """The reflectors of a QR decomposition, as LAPACK packs them."""
+
+    h: Strided
+    tau: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = primitive = "householder"
+    signature = "x(m,n) -> h(n,m), tau(least)"
+    routines = ("geqrf",)
+    weight = 2
+
+    @property
+    def _length(self) -> int:
+        return max(1, self.n) * BLOCK
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.m, self.n, self._length
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        return self._bytes([self._length])
+
+
+@dataclass(frozen=True)
+class _Hermitian(_Square):
+    """syevd and heevd: of the matrix that one triangle stands for."""
+
+    lower: bool
+
+    primitive = "eigh"
+    routines = ("heevd",)
+    outcome = _ENDLESS
+    weight = 9
+
+    @property
+    def _lengths(self) -> tuple[int, int, int]:
+        """The numbers, real numbers and integers of scratch memory."""
+        n, vectors = self.n, self.where["vectors"]
+        if self.is_complex:
+            length = 2 * n + n * n if vectors else n + 1
+            real = 1 + 5 * n + 2 * n * n if vectors else n
+        else:
+            length = 1 + 6 * n + 2 * n * n if vectors else 2 * n + 1
+            real = 0
+        return length + n * BLOCK, real, 3 + 5 * n if vectors else 1
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.n, int(self.lower), *self._lengths
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        length, real, whole = self._lengths
+        return self._bytes([self.n * self.n, length], [real], whole)
+
+
+@dataclass(frozen=True)
+class Eigh(_Hermitian):
+    """The eigenvalues and eigenvectors of a Hermitian matrix."""
+
+    w: Strided
+    v: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "eigh"
+    signature = "x(n,n) -> w(n), v(n,n)"
+    where = VECTORS
+
+
+@dataclass(frozen=True)
+class Eigvalsh(_Hermitian):
+    """The eigenvalues of a Hermitian matrix."""
+
+    w: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "eigvalsh"
+    signature = "x(n,n) -> w(n)"
+    where = NO_VECTORS
+
+
+@dataclass(frozen=True)
+class _General(_Square):
+    """geev."""
+
+    primitive = "eig"
+    routines = ("geev",)
+    outcome = _NOT_FINITE
+    weight = 25
+
+    @property
+    def _length(self) -> int:
+        return max(1, self.n) * (4 + BLOCK)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.n, self._length
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        n = self.n
+        return self._bytes([n * n, n * n, self._length], [n, n])
+
+
+@dataclass(frozen=True)
+class Eig(_General):
+    """The eigenvalues and eigenvectors of a matrix."""
+
+    w: Strided
+    v: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "eig"
+    signature = "x(n,n) -> w(n), v(n,n)"
+    where = VECTORS
+
+
+@dataclass(frozen=True)
+class Eigvals(_General):
+    """The eigenvalues of a matrix."""
+
+    w: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "eigvals"
+    signature = "x(n,n) -> w(n)"
+    where = NO_VECTORS
+
+
+@dataclass(frozen=True)
+class _SingularValues(_Matrix):
+    """gesdd."""
+
+    full_matrices: bool
+
+    primitive = "svd"
+    routines = ("gesdd",)
+    outcome = _NOT_FINITE
+    weight = 20
+
+    @property
+    def _lengths(self) -> tuple[int, int]:
+        """The numbers and real numbers of scratch memory."""
+        k, most, vectors = self.least, max(self.m, self.n), self.where["vectors"]
+        if self.x.dtype.kind == "c":
+            length = 2 * k * k + 3 * k + most if vectors else 2 * k + most
+            real = max(5 * k * k + 5 * k, 2 * most * k + 2 * k * k + k) if vectors else 7 * k
+        else:
+            length = 4 * k * k + 7 * k + most if vectors else 3 * k + max(most, 7 * k)
+            real = 0
+        return length + (self.m + self.n) * BLOCK, real
+
+
+@dataclass(frozen=True)
+class Svd(_SingularValues):
+    """The singular values and vectors."""
+
+    u: Strided
+    s: Strided
+    vh: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "svd"
+    signature = "x(m,n) -> u(m,rows), s(least), vh(columns,n)"
+    where = VECTORS
+
+    @property
+    def rows(self) -> int:
+        """The left singular vectors."""
+        return self.m if self.full_matrices else self.least
+
+    @property
+    def columns(self) -> int:
+        """The right singular vectors."""
+        return self.n if self.full_matrices else self.least
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.m, self.n, self.rows, self.columns, *self._lengths
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        length, real = self._lengths
+        m, n = self.m, self.n
+        own = [m * n, m * self.rows, n * self.columns, length]
+        return self._bytes(own, [real], 8 * self.least)
+
+
+@dataclass(frozen=True)
+class Svdvals(_SingularValues):
+    """The singular values."""
+
+    s: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "svdvals"
+    signature = "x(m,n) -> s(least)"
+    where = NO_VECTORS
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.m, self.n, *self._lengths
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        length, real = self._lengths
+        return self._bytes([self.m * self.n, self.m, self.n, length], [real], 8 * self.least)
+
+
+@dataclass(frozen=True)
+class Sqrtm(_Square):
+    """The square root of a matrix: gees of complex matrices, whatever those of the operand are."""
+
+    root: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = primitive = "sqrtm"
+    signature = "x(n,n) -> root(n,n)"
+    routines = ("gees",)
+    outcome = _NOT_FINITE
+    weight = 30
+
+    @property
+    def _length(self) -> int:
+        return max(1, self.n) * (2 + BLOCK)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.n, self._length
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        n, each = self.n, 1 if self.is_complex else 2
+        own = (each * n * n, each * n * n, each * n, each * self._length)
+        return self._bytes(own, [n])
+
+
+@dataclass(frozen=True)
+class Schur(_Square):
+    """The Schur form of a matrix and its vectors: gees."""
+
+    t: Strided
+    z: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = primitive = "schur"
+    signature = "x(n,n) -> t(n,n), z(n,n)"
+    routines = ("gees",)
+    outcome = _NOT_FINITE
+    weight = 25
+
+    @property
+    def _length(self) -> int:
+        return max(1, self.n) * (3 + BLOCK)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.n, self._length
+
+    @property
+    def pieces(self) -> Sequence[int]:
+        n = self.n
+        return self._bytes([n * n, n * n, 2 * n, self._length], [n])
+
+
+@dataclass(frozen=True)
+class PivotsToPermutation(Decomposition):
+    """The permutation that exchanges of rows, one after the other, come to."""
+
+    n: int
+    x: Strided
+    size: int
+    permutation: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = primitive = "pivots_to_permutation"
+    signature = "x(n) -> permutation(size)"
+
+
+DECOMPOSITIONS: tuple[type[Decomposition], ...] = (
+    *(Lu, TriangularSolve, PivotsToPermutation, Cholesky, Qr, Householder),
+    *(Eig, Eigvals, Svd, Svdvals, Sqrtm, Schur, Eigh, Eigvalsh),
+)
+BY_NAME: Mapping[str, type[Decomposition]] = MappingProxyType({d.name: d for d in DECOMPOSITIONS})

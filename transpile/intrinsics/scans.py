@@ -1,0 +1,52 @@
+"""Cumulative sums of long rows: `runtime_c/arrays/cumsum.h`.
+
+In a loop each addition waits for the one before, some four cycles; the routine adds up parts of a
+row at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.calls import Call, Invocation, Strided
+from transpile.ir.loop_ir import UNALLOCATED
+from transpile.ir.types import SHORT_NAMES
+from transpile.util.frozen_records import dataclass
+
+# As in the C text: this many elements have a number in the scratch memory.
+_RUN = 1008
+
+
+@dataclass(frozen=True)
+class CumulativeSum(Call):
+    """The sums along rows, from their beginnings or, in `reverse`, from their ends on."""
+
+    rows: int
+    n: int
+    reverse: int
+    x: Strided
+    out: Strided
+    workspace: Strided = UNALLOCATED
+
+    name = "cumsum"
+    signature = "x(rows,n) -> out(rows,n)"
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.rows * self.n
+
+    @property
+    def scratch_bytes(self) -> int:
+        return self.rows * -(-self.n // _RUN) * self.out.dtype.itemsize
+
+    def numpy(self, x: Any) -> Any:
+        along = slice(None, None, -1 if self.reverse else 1)
+        return np.cumsum(x[:, along], 1)[:, along]
+
+    def in_c(self) -> Invocation:
+        arrays = (self.x.first, self.out.first, self.workspace.first)
+        return Invocation(
+            f"cumsum_{SHORT_NAMES[self.out.dtype]}", (self.rows, self.n, self.reverse, *arrays)
+        )

@@ -1,0 +1,120 @@
+"""Sorts of rows along an axis: `runtime_c/arrays/sort.h`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transpile.ir.calls import Call, Invocation, Strided
+from transpile.ir.dims import Index
+from transpile.ir.loop_ir import UNALLOCATED, Load
+from transpile.ir.types import SHORT_NAMES, kind_letter, real_dtype
+from transpile.util.frozen_records import dataclass
+
+# The format of keys: the bits of the fraction of a float, or a number for integers.
+_FRACTION = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+_INTEGERS = {"b": -2, "u": -2, "i": -1}
+
+
+class _Sort(Call):
+    """What sorts of an array [outer][n][inner] along its middle axis have in common. As many rows
+    as there are `places` are sorted at a time."""
+
+    outer: int
+    n: int
+    inner: int
+    x: Strided
+    places: int
+    workspace: Strided
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.outer * self.n * self.inner
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Two words of 64 bits for each element of the rows that are sorted at a time."""
+        return 64 + 16 * self.places * self.n
+
+    def _in_c(self, helper: str, *arguments: Index | Load) -> Invocation:
+        """A helper for keys of this size, with their format and how many words an element has."""
+        dtype = self.x.dtype
+        words = 2 if dtype.kind == "c" else 1
+        kind = _INTEGERS.get(kind_letter(dtype))
+        layout = _FRACTION[SHORT_NAMES[real_dtype(dtype)]] if kind is None else kind
+        return Invocation(
+            f"{helper}_u{8 * dtype.itemsize // words}",
+            (
+                *(self.outer, self.n, self.inner, layout, words, self.x.first),
+                *(*arguments, self.places, self.workspace.first),
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Sort(_Sort):
+    """The sorted rows."""
+
+    outer: int
+    n: int
+    inner: int
+    x: Strided
+    out: Strided
+    places: int
+    workspace: Strided = UNALLOCATED
+
+    name = "sort"
+    signature = "x(outer,n,inner) -> out(outer,n,inner)"
+
+    def numpy(self, x: Any) -> Any:
+        return np.sort(x, axis=1, kind="stable")
+
+    def in_c(self) -> Invocation:
+        helper = "sort_pairs" if self.x.dtype.kind == "c" else "sort"
+        return self._in_c(helper, self.out.first)
+
+
+@dataclass(frozen=True)
+class Argsort(_Sort):
+    """The order that sorts each row."""
+
+    outer: int
+    n: int
+    inner: int
+    x: Strided
+    order: Strided
+    places: int
+    workspace: Strided = UNALLOCATED
+
+    name = "argsort"
+    signature = "x(outer,n,inner) -> order(outer,n,inner)"
+
+    def numpy(self, x: Any) -> Any:
+        return np.argsort(x, axis=1, kind="stable")
+
+    def in_c(self) -> Invocation:
+        return self._in_c("argsort", self.order.first, 0)
+
+
+@dataclass(frozen=True)
+class ArgsortFurther(_Sort):
+    """An order of each row by a less significant key, made one by this key first."""
+
+    outer: int
+    n: int
+    inner: int
+    x: Strided
+    order: Strided
+    places: int
+    workspace: Strided = UNALLOCATED
+
+    name = "argsort_further"
+    signature = "x(outer,n,inner), order(outer,n,inner) -> order(outer,n,inner)"
+
+    def numpy(self, x: Any, order: Any) -> Any:
+        keys = np.take_along_axis(x, order, 1)
+        return np.take_along_axis(order, np.argsort(keys, 1, kind="stable"), 1)
+
+    def in_c(self) -> Invocation:
+        return self._in_c("argsort", self.order.first, 1)
