@@ -31,7 +31,7 @@ _ENDLESS = "an iteration that does not come to an end: what it finds is NaN"
 
 
 class Decomposition(Call):
-    """What decompositions have in common. The sizes `m` and `n` are those of the first operand, `k` the
+    """What decompositions have in common. `m` and `n` are the sizes of the first operand, `k` the
     columns of a second one; fields with the names of params of the primitive are these.
 
     primitive  whose loop over leading axes it is
