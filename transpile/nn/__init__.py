@@ -1,4 +1,8 @@
-"""Neural networks: activations, softmax, attention and initial weights, as in `jax.nn`."""
+"""Neural networks: activations, softmax, attention and initial weights, as in `jax.nn`.
+
+Functions keep the dtype of floats and complex numbers; integers and bools become float64. They
+raise TypeError for what is no array or number.
+"""
 
 from transpile.nn import initializers
 from transpile.nn.activations import (

@@ -1,4 +1,4 @@
-"""Activations, element by element, with the derivatives that JAX gives them at their kinks."""
+"""Activation functions, elementwise, with the derivatives that JAX gives them at their kinks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from transpile.numpy.core.promotion import error as located
 
 @public
 def identity(x: Array) -> Any:
-    """The array itself."""
+    """The array itself, in its own dtype."""
     return operand("identity", x)
 
 
@@ -31,7 +31,11 @@ _relu.defjvps(lambda t, out, x: np.where(x > 0, t, 0))
 
 @public
 def relu(x: Array) -> Any:
-    """max(x, 0), whose derivative at 0 is 0."""
+    """The rectifier max(x, 0), in the dtype of x, integers too; NaN stays NaN.
+
+    Its derivative at 0 is 0. V. Nair and G. Hinton, Rectified Linear Units Improve Restricted
+    Boltzmann Machines, 2010.
+    """
     value = operand("maximum", x)
     return _relu(value) if array_dtype(value).kind not in "iub" else np.maximum(value, 0)
 
@@ -46,40 +50,51 @@ _relu6.defjvps(lambda t, out, x: np.where((x > 0) & (x < 6), t, 0))
 
 @public
 def relu6(x: Array) -> Any:
-    """min(max(x, 0), 6), whose derivative at 0 and at 6 is 0."""
+    """The rectifier clipped at 6, min(max(x, 0), 6); its derivative at 0 and at 6 is 0.
+
+    A. Krizhevsky, Convolutional Deep Belief Networks on CIFAR-10, 2010.
+    """
     return _relu6(inexact("maximum", x))
 
 
 @public
 def hard_sigmoid(x: Array) -> Any:
-    """relu6(x + 3) / 6."""
+    """The piecewise linear sigmoid relu6(x + 3) / 6."""
     return _relu6(inexact("hard_sigmoid", x) + 3.0) / 6.0
 
 
 @public
 def hard_silu(x: Array) -> Any:
-    """x relu6(x + 3) / 6; `hard_swish` is the same."""
+    """The piecewise quadratic x relu6(x + 3) / 6; `hard_swish` is the same.
+
+    A. Howard et al., Searching for MobileNetV3, 2019.
+    """
     value = inexact("hard_silu", x)
     return value * (_relu6(value + 3.0) / 6.0)
 
 
 @public
 def hard_tanh(x: Array) -> Any:
-    """x between -1 and 1, and these beyond."""
+    """x clipped to [-1, 1], in its own dtype; its derivative at -1 and 1 is 1."""
     value = operand("hard_tanh", x)
     return np.where(value > 1, 1, np.where(value < -1, -1, value))
 
 
 @public
 def leaky_relu(x: Array, negative_slope: Array = 0.01) -> Any:
-    """x where it is positive or 0, and the slope times x where it is negative."""
+    """x where it is at least 0, and `negative_slope` times x elsewhere; the derivative at 0 is 1.
+
+    A. Maas, A. Hannun and A. Ng, Rectifier Nonlinearities Improve Neural Network Acoustic Models,
+    2013.
+    """
     value = operand("leaky_relu", x)
     return np.where(value >= 0, value, negative_slope * value)
 
 
 @public
 def sparse_plus(x: Array) -> Any:
-    """0 up to -1, x from 1, and (x + 1)**2 / 4 between."""
+    """A smooth rectifier with bounded support: 0 up to -1, (x + 1)**2 / 4 between -1 and 1, x
+    beyond."""
     value = inexact("sparse_plus", x)
     between = np.square(value + 1.0) / 4
     return np.where(value <= -1.0, 0.0, np.where(value >= 1.0, value, between))
@@ -87,7 +102,7 @@ def sparse_plus(x: Array) -> Any:
 
 @public
 def sparse_sigmoid(x: Array) -> Any:
-    """0 up to -1, 1 from 1, and a line between: the derivative of `sparse_plus`."""
+    """The derivative of `sparse_plus`: 0 up to -1, (x + 1) / 2 between -1 and 1, 1 beyond."""
     return 0.5 * np.clip(inexact("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
@@ -96,7 +111,10 @@ def sparse_sigmoid(x: Array) -> Any:
 
 @public
 def sigmoid(x: Array) -> Any:
-    """1 / (1 + exp(-x))."""
+    """The logistic function 1 / (1 + exp(-x)), without overflow for real x.
+
+    Raises TypeError for integers and bools.
+    """
     return _sigmoid(floating("logistic", x))
 
 
@@ -108,7 +126,11 @@ def _sigmoid(x: Any) -> Any:
 
 @public
 def silu(x: Array) -> Any:
-    """x sigmoid(x); `swish` is the same."""
+    """The sigmoid-weighted linear unit x sigmoid(x); `swish` is the same.
+
+    D. Hendrycks and K. Gimpel, arXiv:1606.08415, 2016; S. Elfwing, E. Uchibe and K. Doya, 2018.
+    Raises TypeError for integers and bools.
+    """
     value = floating("logistic", operand("silu", x))
     return value * _sigmoid(value)
 
@@ -119,7 +141,11 @@ swish = silu
 
 @public
 def softplus(x: Array) -> Any:
-    """log(1 + exp(x))."""
+    """The smooth rectifier log(1 + exp(x)), without overflow.
+
+    C. Dugas et al., Incorporating Second-Order Functional Knowledge for Better Option Pricing,
+    2001.
+    """
     return _softplus(inexact("logaddexp", x))
 
 
@@ -132,27 +158,31 @@ def _softplus(x: Any) -> Any:
 
 @public
 def log_sigmoid(x: Array) -> Any:
-    """log(sigmoid(x))."""
+    """The logarithm of the logistic function, -softplus(-x), which does not underflow."""
     return -_softplus(-inexact("log_sigmoid", x))
 
 
 @public
 def mish(x: Array) -> Any:
-    """x tanh(softplus(x))."""
+    """x tanh(softplus(x)); D. Misra, Mish: A Self Regularized Non-Monotonic Activation Function,
+    2019."""
     value = inexact("mish", x)
     return value * np.tanh(_softplus(value))
 
 
 @public
 def soft_sign(x: Array) -> Any:
-    """x / (|x| + 1)."""
+    """The algebraic sigmoid x / (|x| + 1)."""
     value = inexact("soft_sign", x)
     return value / (np.absolute(value) + 1)
 
 
 @public
 def squareplus(x: Array, b: Array = 4) -> Any:
-    """(x + sqrt(x**2 + b)) / 2."""
+    """The algebraic smooth rectifier (x + sqrt(x**2 + b)) / 2; x**2 may overflow.
+
+    J. Barron, Squareplus: A Softplus-Like Algebraic Rectifier, arXiv:2112.11687, 2021.
+    """
     value = inexact("squareplus", x)
     return (value + np.sqrt(np.square(value) + operand("squareplus", b, 1))) / 2
 
@@ -170,28 +200,43 @@ def _elu(x: Any, alpha: Any) -> Any:
 
 @public
 def elu(x: Array, alpha: Array = 1.0) -> Any:
-    """x where it is positive, and alpha (exp(x) - 1) elsewhere."""
+    """The exponential linear unit: x where it is positive, and alpha (exp(x) - 1) elsewhere.
+
+    D. Clevert, T. Unterthiner and S. Hochreiter, arXiv:1511.07289, 2015.
+    """
     return _elu(inexact("elu", x), alpha)
 
 
 @public
 def celu(x: Array, alpha: Array = 1.0) -> Any:
-    """x where it is positive, and alpha (exp(x / alpha) - 1) elsewhere."""
+    """The continuously differentiable exponential linear unit: max(x, 0) + alpha (exp(min(x, 0) /
+    alpha) - 1).
+
+    J. Barron, arXiv:1704.07483, 2017.
+    """
     value = inexact("maximum", x)
     return np.maximum(value, 0.0) + alpha * np.expm1(np.minimum(value, 0.0) / alpha)
 
 
 @public
 def selu(x: Array) -> Any:
-    """1.0507... elu(x, 1.6732...): so that the variance stays 1 (arXiv:1706.02515)."""
+    """The scaled exponential linear unit 1.0507... elu(x, 1.6732...), with which activations keep
+    mean 0 and variance 1.
+
+    G. Klambauer, T. Unterthiner, A. Mayr and S. Hochreiter, Self-Normalizing Neural Networks,
+    arXiv:1706.02515, 2017.
+    """
     return 1.0507009873554805 * _elu(inexact("elu", x), 1.6732632423543772)
 
 
 @public
 def gelu(x: Array, approximate: bool = True) -> Any:
-    """x times the probability that a normal number is below x (arXiv:1606.08415).
+    """The Gaussian error linear unit: x times the probability that a standard normal number is
+    below x.
 
-    approximate  by x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3)))
+    approximate  by x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))), the default; else by erfc
+
+    D. Hendrycks and K. Gimpel, Gaussian Error Linear Units, arXiv:1606.08415, 2016.
     """
     value = inexact("gelu", x)
     if not approximate:
@@ -202,7 +247,11 @@ def gelu(x: Array, approximate: bool = True) -> Any:
 
 @public
 def glu(x: Array, axis: int = -1) -> Any:
-    """The first half along an axis times the sigmoid of the second half."""
+    """The gated linear unit: the first half along an axis times the sigmoid of the second half.
+
+    Raises AssertionError, as JAX does, for an odd size, and TypeError for integers. Y. Dauphin, A.
+    Fan, M. Auli and D. Grangier, arXiv:1612.08083, 2016.
+    """
     value = operand("glu", x)
     number = axis_of(axis, np.ndim(value))
     if value.shape[number] % 2 != 0:
@@ -222,6 +271,9 @@ _log1mexp.defjvps(lambda t, out, x: t / np.expm1(x))
 
 @public
 def log1mexp(x: Array) -> Any:
-    """log(1 - exp(-x)) of positive x, in the form that is exact on either side of log(2)
-    (M. Mächler, Accurately computing log(1 - exp(-|a|)), 2012)."""
+    """log(1 - exp(-x)) for positive x, by log1p or expm1, whichever is exact on that side of
+    log(2); -inf at 0, NaN below.
+
+    M. Mächler, Accurately Computing log(1 - exp(-|a|)), 2012.
+    """
     return _log1mexp(inexact("log1mexp", x))

@@ -35,23 +35,24 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """softmax(scale query key^T + bias) value, head by head.
+    """Scaled dot-product attention softmax(scale query key^T + bias) value, for each head.
 
     query                  BTNH or TNH; key and value: BSKH or SKH, where K divides N
     bias                   4 axes that broadcast to BNTS, or fewer, the missing ones in front
-    mask                   likewise, bools: True where an element takes part
+    mask                   likewise, bools: True where a key takes part
     scale                  1 / sqrt(H) by default
-    is_causal              a query takes part with keys up to its own place
+    is_causal              a query attends to keys up to its own position
     query_seq_lengths      (B,) integers: queries from there on give 0
-    key_value_seq_lengths  (B,) integers: keys from there on take no part
-    local_window_size      (left, right) or one number for both: how far keys may stand before and
+    key_value_seq_lengths  (B,) integers: keys from there on are masked
+    local_window_size      (left, right) or one number for both: how far keys may be before and
                            after a query
     implementation         None or "xla": there is one
-    return_residual        give (result, logsumexp of the logits, BTN), without derivative of that
+    return_residual        return (result, logsumexp of the logits, BTN), without derivative of that
 
-    A query that no key takes part with gives the mean of the values. The softmax is computed in
-    float32, or in float64 for operands of that dtype. Raises ValueError for operands whose shapes
-    or dtypes do not fit.
+    A query all of whose keys are masked gives the mean of the values. The softmax is computed in
+    float32, or in float64 for operands of that dtype. A. Vaswani et al., Attention Is All You Need,
+    2017; with K < N grouped queries, J. Ainslie et al., arXiv:2305.13245, 2023. Raises ValueError
+    for operands whose shapes or dtypes do not fit.
     """
     if implementation not in (None, "xla"):
         raise located(ValueError, f"Unsupported implementation option: {implementation}")

@@ -50,10 +50,10 @@ TRUNCATED_COMPLEX = 0.95311164380491208
 
 @runtime_checkable
 class Initializer(Protocol):
-    """A function that makes initial weights."""
+    """The type of initializers: functions of a key, a shape and a dtype."""
 
     def __call__(self, key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) -> Any:
-        """Weights of this shape and dtype."""
+        """Initial weights of this shape and dtype, float64 by default."""
         ...
 
 
@@ -62,17 +62,17 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def zeros(key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Zeros: an initializer itself. `out_sharding` changes nothing, here and elsewhere."""
+    """Zeros of a shape: an initializer itself; the key and `out_sharding` change nothing."""
     return np.zeros(shape, _dtype(dtype))
 
 
 def ones(key: Any, shape: Shape, dtype: Any = None, out_sharding: Any = None) -> Any:
-    """Ones: an initializer itself."""
+    """Ones of a shape: an initializer itself; the key and `out_sharding` change nothing."""
     return np.ones(shape, _dtype(dtype))
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer that gives one value, or an array that broadcasts."""
+    """An initializer that broadcasts a value to the shape; the key changes nothing."""
 
     def init(key: Any, shape: Shape, dtype: Any = dtype, out_sharding: Any = None) -> Any:
         return np.broadcast_to(np.asarray(value, _dtype(dtype)), tuple(shape)).copy()
@@ -81,7 +81,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of uniform numbers from 0 to `scale`."""
+    """An initializer of uniform numbers from [0, scale)."""
 
     def init(key: Any, shape: Shape, dtype: Any = dtype, out_sharding: Any = None) -> Any:
         kind = _dtype(dtype)
@@ -91,7 +91,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer of normal numbers with this standard deviation."""
+    """An initializer of normal numbers with mean 0 and this standard deviation."""
 
     def init(key: Any, shape: Shape, dtype: Any = dtype, out_sharding: Any = None) -> Any:
         kind = _dtype(dtype)
@@ -103,7 +103,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 def truncated_normal(
     stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
-    """An initializer of normal numbers between two bounds, both times `stddev`."""
+    """An initializer of normal numbers conditioned to lie in (lower, upper), times `stddev`."""
 
     def init(key: Any, shape: Shape, dtype: Any = dtype, out_sharding: Any = None) -> Any:
         kind = _dtype(dtype)
@@ -117,7 +117,7 @@ def truncated_normal(
 
 
 def _sizes(shape: Shape, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
-    """How many numbers each result of a layer comes from, and each operand goes to."""
+    """The number of inputs of each output of a layer, and of outputs of each input."""
     if isinstance(in_axis, int) and in_axis == -2 and len(shape) <= 1:
         raise located(
             ValueError,
@@ -141,15 +141,17 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: Any = None,
 ) -> Initializer:
-    """An initializer whose numbers have the variance scale / n.
+    """An initializer whose numbers have mean 0 and the variance scale / n, where n depends on the
+    size of the layer.
 
-    mode          n is "fan_in", the number of operands that a result comes from; "fan_out", of
-                  results that an operand goes to; "fan_avg" or "fan_geo_avg", their mean
+    mode          n is "fan_in", the number of inputs of an output; "fan_out", of outputs of an
+                  input; "fan_avg" or "fan_geo_avg", their arithmetic or geometric mean
     distribution  "truncated_normal", within two standard deviations, "normal" or "uniform"
-    in_axis, out_axis, batch_axis  the axes of operands, of results, and of layers; all others
-                  belong to both of the first
+    in_axis, out_axis, batch_axis  the axes of inputs, of outputs, and of layers; all others are a
+                                   receptive field, which counts for both of the first
 
-    The initializer raises ValueError for other words, and for less than two axes.
+    The initializer raises ValueError for other names, and for fewer than two axes with the default
+    `in_axis`.
     """
 
     def init(key: Any, shape: Shape, dtype: Any = dtype, out_sharding: Any = None) -> Any:
@@ -212,15 +214,20 @@ def _complex_truncated(key: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
 def glorot_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
 ) -> Initializer:
-    """`variance_scaling(1, "fan_avg", "uniform")` (X. Glorot, Y. Bengio, 2010); also
-    `xavier_uniform`."""
+    """An initializer of uniform numbers with the variance 2 / (fan_in + fan_out); also
+    `xavier_uniform`.
+
+    X. Glorot and Y. Bengio, Understanding the Difficulty of Training Deep Feedforward Neural
+    Networks, 2010. Axes and errors as for `variance_scaling`, as in all below.
+    """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def glorot_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
 ) -> Initializer:
-    """`variance_scaling(1, "fan_avg", "truncated_normal")`; also `xavier_normal`."""
+    """An initializer of truncated normal numbers with the variance 2 / (fan_in + fan_out); also
+    `xavier_normal`; see `glorot_uniform`."""
     return variance_scaling(
         1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
     )
@@ -229,29 +236,36 @@ def glorot_normal(
 def lecun_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
 ) -> Initializer:
-    """`variance_scaling(1, "fan_in", "uniform")` (Y. LeCun and others, 1998)."""
+    """An initializer of uniform numbers with the variance 1 / fan_in.
+
+    Y. LeCun, L. Bottou, G. Orr and K.-R. Müller, Efficient BackProp, 1998.
+    """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
 ) -> Initializer:
-    """`variance_scaling(1, "fan_in", "truncated_normal")`."""
+    """An initializer of truncated normal numbers with the variance 1 / fan_in; see
+    `lecun_uniform`."""
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
 ) -> Initializer:
-    """`variance_scaling(2, "fan_in", "uniform")` (K. He and others, 2015); also
-    `kaiming_uniform`."""
+    """An initializer of uniform numbers with the variance 2 / fan_in; also `kaiming_uniform`.
+
+    K. He, X. Zhang, S. Ren and J. Sun, Delving Deep into Rectifiers, 2015.
+    """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
 ) -> Initializer:
-    """`variance_scaling(2, "fan_in", "truncated_normal")`; also `kaiming_normal`."""
+    """An initializer of truncated normal numbers with the variance 2 / fan_in; also
+    `kaiming_normal`; see `he_uniform`."""
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -263,9 +277,13 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of matrices with orthogonal columns, or rows where these are fewer.
+    """An initializer of matrices with orthonormal columns, or rows where these are fewer, times
+    `scale`.
 
     column_axis  the axis of the columns; all others together are the rows
+
+    A. Saxe, J. McClelland and S. Ganguli, arXiv:1312.6120, 2013. The initializer raises ValueError
+    for fewer than two axes.
     """
 
     def init(key: Any, shape: Shape, dtype: Any = dtype, out_sharding: Any = None) -> Any:
@@ -284,8 +302,12 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer of convolutions: zeros, but an orthogonal matrix in the middle of the window
-    (arXiv:1806.05393). The shape is (*window, channels, features)."""
+    """An initializer of convolutions of shape (*window, channels, features): an orthogonal matrix
+    at the centre of the window, zeros elsewhere.
+
+    L. Xiao et al., Dynamical Isometry and a Mean Field Theory of CNNs, arXiv:1806.05393, 2018. The
+    initializer raises ValueError for other than 3 to 5 axes and fewer features than channels.
+    """
 
     def init(key: Any, shape: Shape, dtype: Any = dtype, out_sharding: Any = None) -> Any:
         shape, kind = tuple(shape), _dtype(dtype)

@@ -1,4 +1,5 @@
-"""Softmax and what is like it: over axes, and over the elements that a mask chooses."""
+"""Softmax and its relatives, and standardization: along axes, over the elements that a mask
+selects."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ def _axes(x: Any, axis: Any) -> tuple[int, ...]:
 
 
 def _chosen(where: Any) -> dict[str, Any]:
-    """The argument `where` of a reduction."""
+    """The argument `where` of a reduction, if there is a mask."""
     return {} if where is None else {"where": where}
 
 
 def _largest(x: Any, axes: tuple[int, ...], where: Any) -> Any:
-    """The maximum along axes, which stay with size 1; minus infinity of nothing."""
+    """The maximum along axes, which stay with size 1; -inf for no elements."""
     if where is None and not any(is_empty((x.shape[axis],)) for axis in axes):
         return np.max(x, axes, keepdims=True)
     return np.max(x, axes, keepdims=True, initial=-np.inf, **_chosen(where))
@@ -63,12 +64,14 @@ def _softmax_jvp(axes: tuple[int, ...], primals: Any, tangents: Any) -> tuple[An
 
 @public
 def softmax(x: Array, axis: Any = -1, where: Array | None = None) -> Any:
-    """exp(x), divided by its sum along axes.
+    """exp(x) divided by its sum along axes, after subtracting the maximum, so that it does not
+    overflow.
 
     axis   an axis, a tuple of axes, or None for all
     where  a mask of the elements that count; the others are 0
 
-    NaN everywhere where an infinity is among the elements.
+    NaN along axes where an element is inf or NaN, or all are -inf. The derivative is y (t - sum(y
+    t)), of the result y.
     """
     value = inexact("max", x)
     return _differentiable_softmax(value, where, _axes(value, axis))
@@ -76,7 +79,8 @@ def softmax(x: Array, axis: Any = -1, where: Array | None = None) -> Any:
 
 @public
 def log_softmax(x: Array, axis: Any = -1, where: Array | None = None) -> Any:
-    """The logarithm of `softmax`; minus infinity where the mask leaves elements out."""
+    """The logarithm of `softmax`, x - logsumexp(x), without underflow; -inf where the mask excludes
+    elements."""
     value = inexact("log_softmax", x)
     axes = _axes(value, axis)
     largest = _largest(value, axes, where)
@@ -99,12 +103,15 @@ def logsumexp(
     return_sign: bool = False,
     where: Array | None = None,
 ) -> Any:
-    """log(sum(b exp(a))) along axes, without overflow.
+    """log(sum(b exp(a))) along axes, without overflow: the maximum is subtracted first.
 
     axis         an axis, a tuple of axes, or None for all
     b            factors; a sum that is negative gives NaN, unless its sign is asked for
-    return_sign  give (log of the sum's size, its sign)
+    return_sign  return (log of the sum's absolute value, its sign)
     where        a mask of the elements that count
+
+    -inf for no elements. P. Blanchard, D. Higham and N. Higham, Accurately Computing the
+    Log-Sum-Exp and Softmax Functions, 2021.
     """
     return _logsumexp(a, axis, b, keepdims, return_sign, where)
 
@@ -135,7 +142,8 @@ def _logsumexp(a: Any, axis: Any, b: Any, keepdims: bool, return_sign: bool, whe
 def logmeanexp(
     x: Array, axis: Any = None, where: Array | None = None, keepdims: bool = False
 ) -> Any:
-    """log(mean(exp(x))) along axes, over the elements that the mask chooses."""
+    """log(mean(exp(x))) along axes, without overflow, over the elements that the mask selects; NaN
+    for none."""
     total = _logsumexp(x, axis, None, keepdims, False, where)
     shape = np.shape(x)
     counted = np.broadcast_to(True if where is None else where, shape)
@@ -157,12 +165,14 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Any:
-    """(x - mean) / sqrt(variance + epsilon), with the mean and variance along axes.
+    """x with mean 0 and variance 1 along axes: (x - mean) / sqrt(variance + epsilon).
 
-    mean, variance  to take in their place
-    where           a mask of the elements that they are taken of
-    algorithm       of the variance: "fast", mean(x**2) - mean**2, or "stable",
-                    mean((x - mean)**2)
+    mean, variance  used in place of those of x
+    where           a mask of the elements that they are computed from
+    algorithm       of the variance: "fast", mean(x**2) - mean**2, which cancels for a large mean,
+                    or "stable", mean((x - mean)**2)
+
+    Means accumulate halves in float32. Raises ValueError for another algorithm.
     """
     value = inexact("standardize", x)
     axes = _axes(value, axis)
@@ -194,11 +204,14 @@ def _mean(x: Any, axes: tuple[int, ...], where: Any) -> Any:
 
 @public
 def one_hot(x: Array, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
-    """1 at the place that each element of x names along a new axis, and 0 elsewhere; numbers that
-    name no place give zeros.
+    """1 at the index that each element of x is, along a new axis, and 0 elsewhere; zeros for
+    indices out of range.
 
     dtype  of the result, float64 by default
-    axis   where the new axis stands in the result
+    axis   the position of the new axis in the result
+
+    Raises TypeError for bools and for a `num_classes` that is no integer or traced, ValueError for
+    an axis out of range.
     """
     try:
         size = operator.index(num_classes)

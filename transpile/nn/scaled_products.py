@@ -1,4 +1,4 @@
-"""Products of matrices that are stored in blocks with a scale each."""
+"""Products of matrices that are quantised in blocks with a scale each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def scaled_matmul(
     rhs_scales: Array,
     preferred_element_type: Any = np.float32,
 ) -> Any:
-    """The products of matrices (B, M, K) and (B, N, K) along K, each block of whose rows along K is
-    first multiplied by its scale.
+    """The products of matrices (B, M, K) and (B, N, K) along K, each block of a row along K
+    multiplied by its scale first.
 
     lhs_scales, rhs_scales  (B, M, blocks) and (B, N, blocks), where the number of blocks divides K
-    preferred_element_type  dtype of the result (B, M, N)
+    preferred_element_type  dtype of the computation and of the result (B, M, N), float32 by default
 
     Raises ValueError for shapes that do not fit.
     """
@@ -63,9 +63,10 @@ def _scaled(x: Any, scales: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> NoReturn:
-    """Refuse: the modes of `jax.nn.get_scaled_dot_general_config` are floats of 4 and 8 bits.
+    """Nothing: the modes of `jax.nn.get_scaled_dot_general_config` are floats of 4 and 8 bits,
+    which C has not.
 
-    Raises ValueError for another mode, and UnsupportedError for these.
+    Raises UnsupportedError for these, and ValueError for another mode.
     """
     if mode not in ("nvfp4", "mxfp8"):
         raise located(ValueError, f"Unsupported mode: {mode}")
@@ -80,9 +81,10 @@ def scaled_dot_general(
     configs: Any = None,
     implementation: str | None = None,
 ) -> Any:
-    """`lax.dot_general` with a result of a dtype; `configs`, for floats of 4 and 8 bits, is None.
+    """`lax.dot_general` with a result of `preferred_element_type`, float32 by default.
 
-    `implementation` changes nothing. Raises UnsupportedError for configs.
+    `implementation` changes nothing. Raises UnsupportedError for `configs`, which are for floats of
+    4 and 8 bits.
     """
     if configs is not None:
         raise located(UnsupportedError, "scaled_dot_general with configs, which are for 8 bits")

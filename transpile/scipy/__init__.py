@@ -1,4 +1,5 @@
-"""Functions of SciPy that traced functions can use, with jax.scipy's names and arguments."""
+"""Functions of SciPy for traced functions, with the names and arguments of jax.scipy: linalg,
+special, stats."""
 
 from typing import TYPE_CHECKING
 

@@ -46,8 +46,12 @@ def _complex(x: Any) -> Any:
 
 @public
 def schur(a: Array, output: str = "real") -> tuple[Any, Any]:
-    """`scipy.linalg.schur`: T and Z with a = Z T Z^H. With output="complex" T is triangular of
-    real matrices too."""
+    """The Schur form a = Z T Z^H, T and Z (LAPACK's gees): triangular T, for real matrices with 2
+    by 2 blocks where eigenvalues are complex.
+
+    With output="complex" T is triangular for real matrices too. Raises ValueError for another
+    output.
+    """
     if output not in ("real", "complex"):
         raise located(
             ValueError, f"Expected 'output' to be either 'real' or 'complex', got output={output}."
@@ -59,7 +63,7 @@ def schur(a: Array, output: str = "real") -> tuple[Any, Any]:
 
 @public
 def rsf2csf(T: Array, Z: Array, check_finite: bool = True) -> tuple[Any, Any]:
-    """`scipy.linalg.rsf2csf`: the complex Schur form of a real one."""
+    """The complex Schur form T, Z of a real one: the Schur form of T, with Z multiplied."""
     t, z = (_complex(_matrix(v, "rsf2csf")) for v in (T, Z))
     form, turn = bind(rows.schur, t)
     return form, np.matmul(z, turn)
@@ -69,7 +73,8 @@ def rsf2csf(T: Array, Z: Array, check_finite: bool = True) -> tuple[Any, Any]:
 def hessenberg(
     a: Array, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """`scipy.linalg.hessenberg`: H, and with `calc_q` the Q for which a = Q H Q^H."""
+    """The upper Hessenberg form H, and with `calc_q` the unitary Q of a = Q H Q^H, by Householder
+    reflections."""
     x = _matrix(a, "hessenberg")
     packed, taus = linalg.hessenberg(x)
     h = np.triu(packed, -1)
@@ -94,8 +99,11 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple[Any, ...]:
-    """`scipy.linalg.qr_multiply`: c Q, or Q c for mode="left", and R, for a = Q R; with `pivoting`
-    also the order of columns."""
+    """The product c Q, or Q c for mode="left", and R, for a = Q R; with `pivoting` also the
+    permutation of columns.
+
+    Raises ValueError for another mode and for sizes that do not match.
+    """
     if mode not in ("left", "right"):
         raise located(ValueError, f"mode must be 'right' or 'left', got {mode!r}")
     x, y = common_operands(*(traced(as_value(v, "qr_multiply")) for v in (a, c)))
@@ -137,8 +145,12 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Any = None,
 ) -> Any:
-    """`scipy.linalg.eigh_tridiagonal`: the eigenvalues of a symmetric tridiagonal matrix, and its
-    eigenvectors; with select="i" those from one index up to another one."""
+    """The eigenvalues, in ascending order, of a real symmetric tridiagonal matrix, and its
+    eigenvectors, computed as those of a dense matrix.
+
+    With select="i" those with indices in `select_range`. Raises NotImplementedError for select="v",
+    TypeError for dtypes and ValueError for shapes that do not fit.
+    """
     x, y = (traced(as_value(v, "eigh_tridiagonal")) for v in (d, e))
     if x.dtype != y.dtype:
         raise located(
@@ -170,7 +182,8 @@ def eigh_tridiagonal(
 def expm_frechet(
     A: Array, E: Array, *, method: str | None = None, compute_expm: bool = True
 ) -> Any:
-    """`scipy.linalg.expm_frechet`: the exponential of A, and how it moves with A along E."""
+    """The exponential of A and its Fréchet derivative in the direction E, by forward
+    differentiation of `expm`; raises ValueError for shapes that differ."""
     x, t = common_operands(*(traced(as_value(v, "expm_frechet")) for v in (A, E)))
     check_square(x)
     if x.shape != t.shape:
@@ -183,8 +196,13 @@ def expm_frechet(
 
 @public
 def funm(A: Array, func: Callable[[Any], Any], disp: bool = True) -> Any:
-    """`scipy.linalg.funm`: a function of a matrix, by that of the eigenvalues and the Schur form
-    (B. Parlett, 1976); complex. With disp=False also an estimate of the relative error."""
+    """A function of a matrix, by the values of `func` at its eigenvalues and Parlett's recurrence
+    on the Schur form; complex.
+
+    B. Parlett, A Recurrence Among the Elements of Functions of Triangular Matrices, 1976. Equal
+    eigenvalues give wrong results, as in SciPy. With disp=False also an estimate of the relative
+    error. Raises ValueError for a stack.
+    """
     x = _matrix(A, "funm")
     if x.ndim != 2:
         raise located(ValueError, "expected square array_like input")
@@ -219,9 +237,12 @@ def funm(A: Array, func: Callable[[Any], Any], disp: bool = True) -> Any:
 def solve_sylvester(
     A: Array, B: Array, C: Array, *, method: str = "schur", tol: float = 1e-8
 ) -> Any:
-    """`scipy.linalg.solve_sylvester`: X with A X + X B = C, by the Schur forms of A and B, or by
-    their eigenvectors, which has a derivative. NaN where an eigenvalue of A and one of -B are
-    nearer than `tol`."""
+    """The solution X of A X + X B = C, by the Schur forms of A and B (R. Bartels and G. Stewart,
+    1972), or by eigenvectors for method="eigen", which has a derivative.
+
+    NaN where an eigenvalue of A and one of -B are nearer than `tol`. Raises ValueError for another
+    method and for shapes that do not fit.
+    """
     if method not in ("schur", "eigen"):
         raise located(
             ValueError,

@@ -1,9 +1,10 @@
 """scipy.linalg for traced functions: the functions and arguments of jax.scipy.linalg.
 
-Arrays that are not traced give arrays: the graph of the call is then computed with NumPy. The
-arguments `overwrite_a`, `overwrite_b`, `check_finite` and `lapack_driver` change nothing here. As
-in `transpile.numpy.linalg`, what SciPy finds out from the values and raises errors for becomes
-infinities and NaN.
+Leading axes are a batch. Integers are computed in float64; the rest in its own precision. The
+arguments `overwrite_a`, `overwrite_b`, `check_finite` and `lapack_driver` change nothing. What
+SciPy finds out from the values and raises LinAlgError for becomes infinities and NaN; shapes raise
+ValueError or LinAlgError. Arrays that are not traced give arrays: the graph of the call is then
+computed with NumPy.
 """
 
 from __future__ import annotations
@@ -133,7 +134,8 @@ def lu(
     check_finite: bool = True,
     p_indices: bool = False,
 ) -> Any:
-    """`scipy.linalg.lu`: P, L and U with A = P L U; P L and U; or P as the indices of rows."""
+    """The LU factors with partial pivoting A = P L U (LAPACK's getrf): P, L and U; with `permute_l`
+    P L and U; with `p_indices` P as row indices."""
     x = matrices(a)
     m, n = x.shape[-2:]
     k = min(m, n)
@@ -149,7 +151,8 @@ def lu(
 
 
 def _exchange(permutation: Any) -> Any:
-    """The matrices that put rows back: True at (i, j) where row j of the result has been row i."""
+    """The matrices that undo a permutation of rows: True at (i, j) where row j of the result has
+    been row i."""
     *head, m = permutation.shape
     shape = (*head, m, m)
     place = apply("iota", shape=shape, dimension=len(shape) - 2, dtype=INT64)
@@ -158,7 +161,8 @@ def _exchange(permutation: Any) -> Any:
 
 @_public
 def lu_factor(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """`scipy.linalg.lu_factor`: L and U in one matrix, and the pivots."""
+    """The LU factors with partial pivoting, L and U in one matrix, and the int32 pivots, for
+    `lu_solve`."""
     factors, pivots, _ = bind(rows.lu, matrices(a))
     return factors, pivots.astype(np.int32)
 
@@ -171,7 +175,11 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """`scipy.linalg.lu_solve`: with A, or for trans=1 and 2 with its transpose or adjoint."""
+    """The solution of A x = b from the factors of `lu_factor`; of A^T x = b for trans=1, A^H x = b
+    for trans=2.
+
+    Raises ValueError for another `trans`.
+    """
     pivots = as_array(lu_and_piv[1]).astype(INT64)
     factors, y, is_vector = _system(lu_and_piv[0], b)
     if trans not in (0, 1, 2):
@@ -188,7 +196,7 @@ def lu_solve(
 
 
 def _system(a: Array, b: Array) -> tuple[Any, Any, bool]:
-    """A stack of matrices, its right sides as matrices, and whether they are vectors."""
+    """A stack of matrices, its right-hand sides as matrices, and whether they are vectors."""
     x, y = as_array(a), as_array(b)
     check_square(x)
     is_vector = y.ndim == 1
@@ -209,7 +217,11 @@ def _system(a: Array, b: Array) -> tuple[Any, Any, bool]:
 def cholesky(
     a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """`scipy.linalg.cholesky`: by the triangle that the factor stands in."""
+    """The Cholesky factor U of A = U^H U, or with `lower` L of A = L L^H (LAPACK's potrf), from
+    that triangle.
+
+    NaN where A is not positive definite, where SciPy raises LinAlgError.
+    """
     return _factor(a, lower)
 
 
@@ -222,7 +234,7 @@ def _factor(a: Array, lower: bool) -> Any:
 def cho_factor(
     a: Array, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """`scipy.linalg.cho_factor`: the factor, whose other triangle is zero, and `lower`."""
+    """The factor of `cholesky`, whose other triangle is zero, and `lower`, for `cho_solve`."""
     return _factor(a, lower), lower
 
 
@@ -233,7 +245,7 @@ def cho_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """`scipy.linalg.cho_solve`."""
+    """The solution of A x = b from the factor of `cho_factor`, by two triangular systems."""
     factor, y, is_vector = _system(c_and_lower[0], b)
     lower = bool(c_and_lower[1])
     y = triangular(factor, y, lower, form=0 if lower else 2)
@@ -254,7 +266,11 @@ def solve_triangular(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """`scipy.linalg.solve_triangular`: the other triangle of a is not read."""
+    """The solution of A x = b for a triangular A, of which the other triangle is not read; of A^T
+    or A^H by `trans`.
+
+    A zero on the diagonal gives infinities and NaN. Raises ValueError for another `trans`.
+    """
     if trans not in _FORMS:
         raise located(ValueError, f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}")
     x, y, is_vector = _system(a, b)
@@ -273,8 +289,12 @@ def solve(
     assume_a: str = "gen",
     transposed: bool = False,
 ) -> Any:
-    """`scipy.linalg.solve`. Of symmetric, Hermitian and positive definite matrices one triangle is
-    read; the positive definite ones are solved by a Cholesky factor, all others by LU factors."""
+    """The solution of A x = b, for a vector or matrices b, by LU factors; by a Cholesky factor for
+    assume_a="pos".
+
+    Of symmetric ("sym") and Hermitian ("her") matrices one triangle is read, and LU factors
+    computed. A singular matrix gives infinities and NaN.
+    """
     x, y, is_vector = _system(a, b)
     if assume_a in ("pos", "positive definite"):
         factor = _factor(x, lower)
@@ -296,13 +316,13 @@ def _reflected(x: Any, lower: bool, conjugated: bool) -> Any:
 
 @_public
 def inv(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """`scipy.linalg.inv`."""
+    """The inverses of square matrices, by LU factors; infinities and NaN for singular ones."""
     return np.linalg.inv(_traced(a))
 
 
 @_public
 def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """`scipy.linalg.det`."""
+    """The determinants of square matrices: the products of the pivots of LU factors."""
     return np.linalg.det(_traced(a))
 
 
@@ -324,8 +344,12 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """`scipy.linalg.qr` in the modes full, economic and r; with `pivoting` the order of columns,
-    too."""
+    """The QR factors by Householder reflections (LAPACK's geqrf), in the modes full, economic and
+    r.
+
+    With `pivoting` also the permutation of columns. Raises UnsupportedError for mode="raw",
+    ValueError for others.
+    """
     if mode not in ("full", "qr", "r", "economic"):
         text = "Mode argument should be one of ['full', 'r', 'economic', 'raw']"
         raise unsupported("mode='raw' of qr") if mode == "raw" else located(ValueError, text)
@@ -347,7 +371,8 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """`scipy.linalg.svd`."""
+    """The singular value decomposition U, s, V^H, s in descending order (LAPACK's gesdd); or s
+    alone."""
     decompose: Any = np.linalg.svd
     found = decompose(_traced(a), full_matrices, compute_uv)
     return tuple(found) if compute_uv else found
@@ -364,7 +389,12 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Any:
-    """`scipy.linalg.eigh`; with b the values w and vectors v of a v = b v w (type 1)."""
+    """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices, from one
+    triangle (LAPACK's syevd).
+
+    With b those of a v = w b v, for positive definite b, by its Cholesky factor. Raises
+    UnsupportedError for another `type` than 1.
+    """
     if type != 1:
         raise unsupported(f"type={type} of eigh")
     x = matrices(a, square=True)
@@ -384,8 +414,8 @@ def eigh(
 
 @_public
 def polar(a: Array, side: str = "right", *, method: str = "svd") -> Any:
-    """`scipy.linalg.polar`, by singular values whatever the method: u and p with a = u p, or p u
-    for side="left"."""
+    """The polar decomposition a = u p, or a = p u for side="left", with positive semidefinite p, by
+    singular values whatever the method."""
     if side not in ("right", "left"):
         raise located(ValueError, "`side` must be either 'right' or 'left'")
     x = matrices(a)
@@ -400,15 +430,23 @@ def polar(a: Array, side: str = "right", *, method: str = "svd") -> Any:
 
 @_public
 def expm(A: Array, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
-    """`scipy.linalg.expm` of a stack of matrices. NaN where the norm is more than about
-    4 * 2**max_squarings."""
+    """The exponentials of square matrices, by scaling, squaring and Padé approximants of degree 13
+    (7 in single precision).
+
+    NaN where the 1-norm is more than about 5 * 2**max_squarings. The number of squarings depends on
+    values, so all are computed and some selected. N. Higham, The Scaling and Squaring Method for
+    the Matrix Exponential Revisited, 2005.
+    """
     return exponential(matrices(A, square=True), upper_triangular, max_squarings)
 
 
 @_public
 def sqrtm(A: Array, blocksize: int = 1) -> Any:
-    """`scipy.linalg.sqrtm`, by the Schur form; complex always, as in JAX. Its derivative is that of
-    matrices that have as many eigenvectors as rows."""
+    """The principal square roots of square matrices, by the Schur form; complex always, as in JAX.
+
+    Å. Björck and S. Hammarling, A Schur Method for the Square Root of a Matrix, 1983. Its
+    derivative is that of diagonalisable matrices. `blocksize` changes nothing.
+    """
     return bind(rows.sqrtm, matrices(A, square=True))
 
 
@@ -417,8 +455,8 @@ def sqrtm(A: Array, blocksize: int = 1) -> Any:
 
 @_public
 def toeplitz(c: Array, r: Array | None = None) -> Any:
-    """`scipy.linalg.toeplitz`: with the first column c and the first row r, whose first element
-    does not count; by default the conjugate of c. Leading axes are a batch."""
+    """The Toeplitz matrix with first column c and first row r, whose first element does not count;
+    by default the conjugate of c."""
     column = np.atleast_1d(_traced(c))
     row = np.conjugate(column) if r is None else np.atleast_1d(_traced(r))
     m, n = column.shape[-1], row.shape[-1]
@@ -437,7 +475,10 @@ def toeplitz(c: Array, r: Array | None = None) -> Any:
 
 @_public
 def block_diag(*arrs: Array) -> Any:
-    """`scipy.linalg.block_diag`; vectors are rows."""
+    """The block diagonal matrix of matrices, in the dtype that they promote to; vectors are rows.
+
+    Raises ValueError for more than two axes.
+    """
     parts = [np.atleast_2d(_traced(a)) for a in arrs] or [fill(0, (1, 0), np.dtype("float64"))]
     wide = [k for k, p in enumerate(parts) if p.ndim > 2]
     if wide:

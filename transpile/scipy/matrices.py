@@ -1,6 +1,7 @@
-"""Matrices of a known form: those of scipy.linalg that vectors or sizes say all about.
+"""Structured matrices of scipy.linalg, which vectors or sizes determine.
 
-Leading axes of vectors are a batch. Matrices of sizes alone are exact where their numbers fit.
+Leading axes of vectors are a batch. Matrices of sizes alone are exact as far as their dtype holds
+the numbers.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def _counted(function: str, n: Any) -> int:
 
 @public
 def circulant(c: Array) -> Any:
-    """`scipy.linalg.circulant`: c, and in each further column c one step down, around its end."""
+    """The circulant matrix with first column c: each further column is shifted cyclically by
+    one."""
     x = _vector("circulant", c)
     place = np.arange(x.shape[-1])
     return x[..., (place[:, None] - place) % x.shape[-1]]
@@ -45,8 +47,8 @@ def circulant(c: Array) -> Any:
 
 @public
 def hankel(c: Array, r: Array | None = None) -> Any:
-    """`scipy.linalg.hankel`: with the first column c and the last row r, whose first element does
-    not count; zeros by default."""
+    """The Hankel matrix with first column c and last row r, whose first element does not count;
+    zeros by default."""
     column = _vector("hankel", c)
     row = np.zeros_like(column) if r is None else _vector("hankel", r)
     dtype = result_dtype(column, row)
@@ -60,7 +62,11 @@ def hankel(c: Array, r: Array | None = None) -> Any:
 
 @public
 def companion(a: Array) -> Any:
-    """`scipy.linalg.companion`: the matrix whose eigenvalues are the roots of a polynomial."""
+    """The companion matrix of a polynomial with these coefficients, the highest power first: its
+    eigenvalues are the zeros.
+
+    Raises ValueError for fewer than two coefficients.
+    """
     x = _inexact(_vector("companion", a))
     n = x.shape[-1] - 1
     if n < 1:
@@ -75,7 +81,11 @@ def companion(a: Array) -> Any:
 
 @public
 def fiedler_companion(a: Array) -> Any:
-    """`scipy.linalg.fiedler_companion`: a matrix of five diagonals with these eigenvalues."""
+    """Fiedler's companion matrix of a polynomial, which has five diagonals; its eigenvalues are the
+    zeros.
+
+    M. Fiedler, A Note on Companion Matrices, 2003.
+    """
     x = _inexact(_vector("fiedler_companion", a))
     n = x.shape[-1] - 1
     if n < 1:
@@ -113,14 +123,18 @@ def _fiedler_row(i: int, n: int, c: Any, one: Any) -> list[tuple[int, Any]]:
 
 @public
 def fiedler(a: Array) -> Any:
-    """`scipy.linalg.fiedler`: |a_i - a_j|."""
+    """The symmetric Fiedler matrix |a_i - a_j|."""
     x = _vector("fiedler", a)
     return np.absolute(x[..., :, None] - x[..., None, :])
 
 
 @public
 def leslie(f: Array, s: Array) -> Any:
-    """`scipy.linalg.leslie`: births f in the first row, survivals s below the diagonal."""
+    """The Leslie matrix of a population: fertilities f in the first row, survival rates s below the
+    diagonal.
+
+    Raises ValueError unless s is shorter than f by one.
+    """
     births, survivals = _vector("leslie", f), _vector("leslie", s)
     n = births.shape[-1]
     if survivals.shape[-1] != n - 1:
@@ -143,7 +157,10 @@ def leslie(f: Array, s: Array) -> Any:
 
 @public
 def convolution_matrix(a: Array, n: int, mode: str = "full") -> Any:
-    """`scipy.linalg.convolution_matrix`: the matrix A with A v = convolve(a, v, mode), v of n."""
+    """The Toeplitz matrix A with A v = convolve(a, v, mode) for v of length n.
+
+    Raises ValueError for n below 1 and another mode than "full", "valid" and "same".
+    """
     x = _vector("convolution_matrix", a)
     count = _counted("convolution_matrix", n)
     if mode not in _MODES:
@@ -159,7 +176,11 @@ def convolution_matrix(a: Array, n: int, mode: str = "full") -> Any:
 
 @public
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
-    """`scipy.linalg.dft`: the matrix of the discrete Fourier transform."""
+    """The matrix of the discrete Fourier transform of length n, complex128; with `scale` "n" or
+    "sqrtn" divided by that.
+
+    Raises ValueError for another scale.
+    """
     if scale not in (None, "sqrtn", "n"):
         raise located(ValueError, f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     count = operator.index(n)
@@ -171,7 +192,8 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
 
 @public
 def hadamard(n: int, dtype: Any = int) -> Any:
-    """`scipy.linalg.hadamard`: a matrix of 1 and -1 with orthogonal rows."""
+    """The Hadamard matrix of 1 and -1 with orthogonal rows, by J. Sylvester's construction; raises
+    ValueError unless n is a power of 2."""
     count = operator.index(n)
     if count < 1 or count & (count - 1):
         raise located(ValueError, f"n must be a positive power of 2; got {count}.")
@@ -183,7 +205,8 @@ def hadamard(n: int, dtype: Any = int) -> Any:
 
 @public
 def helmert(n: int, full: bool = False) -> Any:
-    """`scipy.linalg.helmert`: an orthogonal matrix of contrasts; the row of equals with `full`."""
+    """The Helmert matrix of orthonormal contrasts, (n - 1, n); with `full` the row of equal
+    elements comes first."""
     count = _counted("helmert", n)
     matrix = np.tril(np.ones((count, count)), -1) - np.diag(np.arange(count))
     matrix[0] = 1
@@ -195,14 +218,15 @@ def helmert(n: int, full: bool = False) -> Any:
 
 @public
 def hilbert(n: int) -> Any:
-    """`scipy.linalg.hilbert`: 1 / (i + j + 1)."""
+    """The Hilbert matrix 1 / (i + j + 1), of float64."""
     place = np.arange(operator.index(n), dtype=np.float64)
     return 1 / (place[:, None] + place + 1)
 
 
 @public
 def invhilbert(n: int) -> Any:
-    """`scipy.linalg.invhilbert`: the inverse of hilbert(n), whose numbers are whole."""
+    """The inverse of the Hilbert matrix of size n, whose elements are integers, rounded to
+    float64."""
     count = operator.index(n)
 
     def element(i: int, j: int) -> float:
@@ -231,11 +255,12 @@ def _pascal(n: Any, kind: str | None, inverse: bool) -> Any:
 
 @public
 def pascal(n: int, kind: str | None = None) -> Any:
-    """`scipy.linalg.pascal`: binomial coefficients; kind is symmetric, lower or upper."""
+    """The Pascal matrix of binomial coefficients, as float64; `kind` is "symmetric", "lower" or
+    "upper", else ValueError."""
     return _pascal(n, kind, False)
 
 
 @public
 def invpascal(n: int, kind: str | None = None) -> Any:
-    """`scipy.linalg.invpascal`: the inverse of pascal(n, kind)."""
+    """The inverse of the Pascal matrix of that size and kind, exact as far as float64 goes."""
     return _pascal(n, kind, True)

@@ -1,6 +1,9 @@
 """scipy.special for traced functions: the functions and arguments of jax.scipy.special.
 
-Arrays that are not traced give arrays. Integers become float64; float32 gives float32.
+Operands broadcast and are promoted; integers become float64, float32 is computed in single
+precision. Arrays that are not traced give arrays. Where a function has no value the result is NaN,
+without a warning; functions of real numbers alone raise ValueError for complex ones. Methods
+without a source below, and the largest errors measured, are in `runtime_c/special/`.
 """
 
 from transpile.scipy.special.bessel import bessel_jn, i0, i0e, i1, i1e

@@ -1,4 +1,5 @@
-"""Bessel functions: modified ones of orders 0 and 1, and those of the first kind of all orders."""
+"""Bessel functions: modified ones of orders 0 and 1, and those of the first kind of all integer
+orders."""
 
 from __future__ import annotations
 
@@ -15,26 +16,30 @@ from transpile.scipy.special.operands import Array, applied, located, promoted, 
 
 @public
 def i0e(x: Array) -> Any:
-    """`scipy.special.i0e`: exp(-|x|) I0(x)."""
+    """The scaled modified Bessel function of the first kind of order 0, exp(-|x|) I0(x), which does
+    not overflow."""
     return applied("bessel_i0e", *real("i0e", x))
 
 
 @public
 def i0(x: Array) -> Any:
-    """`scipy.special.i0`: the modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0; infinite from 709.8 on, where
+    exp(x) overflows."""
     (value,) = real("i0", x)
     return np.exp(np.absolute(value)) * applied("bessel_i0e", value)
 
 
 @public
 def i1e(x: Array) -> Any:
-    """`scipy.special.i1e`: exp(-|x|) I1(x)."""
+    """The scaled modified Bessel function of the first kind of order 1, exp(-|x|) I1(x), which does
+    not overflow."""
     return applied("bessel_i1e", *real("i1e", x))
 
 
 @public
 def i1(x: Array) -> Any:
-    """`scipy.special.i1`: the modified Bessel function of the first kind of order 1."""
+    """The modified Bessel function of the first kind of order 1; infinite from 709.8 on, where
+    exp(x) overflows."""
     (value,) = real("i1", x)
     return np.exp(np.absolute(value)) * applied("bessel_i1e", value)
 
@@ -43,8 +48,11 @@ def i1(x: Array) -> Any:
 def bessel_jn(z: Array, *, v: int, n_iter: int = 50) -> Any:
     """The Bessel functions of the first kind J_0(z) ... J_v(z), along a new first axis.
 
-    z       real numbers; for |z| beyond n_iter there are no digits right
-    n_iter  the order from which the recurrence goes down (J. Miller, DLMF 3.6(iii))
+    z       real numbers; for |z| beyond n_iter no digit is right
+    n_iter  the order from which the recurrence goes down
+
+    J. Miller's backward recurrence, normalised by J_0 + 2 (J_2 + J_4 + ...) = 1 (DLMF 3.6(iii)), in
+    float64; the power series below 0.1. Raises ValueError for complex z.
     """
     (value,) = promoted("bessel_jn", z)
     if value.dtype.kind == "c":

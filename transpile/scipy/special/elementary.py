@@ -1,4 +1,4 @@
-"""Entropies, logistic functions and what else takes logarithms with care at zero."""
+"""Entropies, logistic functions and others whose logarithms need care at zero."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _logit.defjvps(lambda t, out, x: t / (x * (1 - x)))
 
 @public
 def logit(x: Array) -> Any:
-    """`scipy.special.logit`: log(x / (1 - x))."""
+    """The logit log(x / (1 - x)), infinite at 0 and 1, NaN outside; the inverse of `expit`."""
     return _logit(*promoted("logit", x))
 
 
@@ -38,7 +38,7 @@ _expit.defjvps(lambda t, out, x: t * (out * (1 - out)))
 
 @public
 def expit(x: Array) -> Any:
-    """`scipy.special.expit`: 1 / (1 + exp(-x))."""
+    """The logistic function 1 / (1 + exp(-x))."""
     return _expit(*promoted("expit", x))
 
 
@@ -57,7 +57,7 @@ _xlogy.defjvps(lambda t, out, x, y: t * np.log(y), lambda t, out, x, y: t * x / 
 
 @public
 def xlogy(x: Array, y: Array) -> Any:
-    """`scipy.special.xlogy`: x log(y), which is 0 where x is 0."""
+    """The product x log(y), 0 where x is 0, unless y is NaN."""
     return _xlogy(*np.broadcast_arrays(*promoted("xlogy", x, y)))
 
 
@@ -71,7 +71,7 @@ _xlog1py.defjvps(lambda t, out, x, y: t * np.log1p(y), lambda t, out, x, y: t * 
 
 @public
 def xlog1py(x: Array, y: Array) -> Any:
-    """`scipy.special.xlog1py`: x log(1 + y), which is 0 where x is 0."""
+    """The product x log(1 + y), 0 where x is 0, unless y is NaN."""
     return _xlog1py(*np.broadcast_arrays(*promoted("xlog1py", x, y)))
 
 
@@ -85,14 +85,15 @@ _xlogx.defjvps(lambda t, out, x: t * (np.log(x) + 1))
 
 @public
 def entr(x: Array) -> Any:
-    """`scipy.special.entr`: -x log(x), which is 0 at 0 and minus infinity below."""
+    """The entropy function -x log(x): 0 at 0, -inf for negative x."""
     (value,) = real("entr", x)
     return np.where(value < 0, -np.inf, -_xlogx(value))
 
 
 @public
 def rel_entr(p: Array, q: Array) -> Any:
-    """`scipy.special.rel_entr`: p log(p / q); 0 where p is 0, infinite outside of the domain."""
+    """The relative entropy p log(p / q): 0 where p is 0 and q at least 0, inf elsewhere outside p,
+    q > 0."""
     return _rel_entr(*real("rel_entr", p, q))
 
 
@@ -107,21 +108,26 @@ def _rel_entr(p: Any, q: Any) -> Any:
 
 @public
 def kl_div(p: Array, q: Array) -> Any:
-    """`scipy.special.kl_div`: p log(p / q) - p + q."""
+    """The Kullback-Leibler divergence p log(p / q) - p + q, with the values of `rel_entr` at the
+    edges."""
     x, y = real("kl_div", p, q)
     return _rel_entr(x, y) - x + y
 
 
 @public
 def boxcox(x: Array, lmbda: Array) -> Any:
-    """`scipy.special.boxcox`: (x^lmbda - 1) / lmbda, and log(x) for lmbda = 0."""
+    """The Box-Cox transform (x^lmbda - 1) / lmbda, log(x) for lmbda = 0; NaN for negative x.
+
+    By expm1, without cancellation for small lmbda. G. Box and D. Cox, An Analysis of
+    Transformations, 1964.
+    """
     value, power = promoted("boxcox", x, lmbda)
     return _boxcox(np.log(value), power)
 
 
 @public
 def boxcox1p(x: Array, lmbda: Array) -> Any:
-    """`scipy.special.boxcox1p`: boxcox of 1 + x."""
+    """The Box-Cox transform of 1 + x, without cancellation for small x; see `boxcox`."""
     value, power = promoted("boxcox1p", x, lmbda)
     return _boxcox(np.log1p(value), power)
 
@@ -133,10 +139,10 @@ def _boxcox(logarithm: Any, power: Any) -> Any:
 
 
 def softmax(x: Array, /, *, axis: Any = None) -> Any:
-    """`scipy.special.softmax`: exp(x), divided by its sum along axes."""
+    """exp(x) divided by its sum along axes, by default all; see `nn.softmax`."""
     return nn.softmax(x, axis=axis)
 
 
 def log_softmax(x: Array, /, *, axis: Any = None) -> Any:
-    """`scipy.special.log_softmax`: the logarithm of softmax."""
+    """The logarithm of `softmax`, along all axes by default; see `nn.log_softmax`."""
     return nn.log_softmax(x, axis=axis)

@@ -1,4 +1,4 @@
-"""Error functions, the normal distribution, Faddeeva's function and Owen's T."""
+"""Error functions, the normal distribution, Faddeeva's function and Owen's T function."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ from transpile.scipy.special.operands import (
 
 @public
 def erf(x: Array) -> Any:
-    """`scipy.special.erf`: the error function."""
+    """The error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
     return applied("erf", *real("erf", x))
 
 
 @public
 def erfc(x: Array) -> Any:
-    """`scipy.special.erfc`: 1 - erf(x)."""
+    """The complementary error function 1 - erf(x), without cancellation."""
     return applied("erfc", *real("erfc", x))
 
 
 @public
 def erfinv(x: Array) -> Any:
-    """`scipy.special.erfinv`: the inverse of erf."""
+    """The inverse error function: infinite at -1 and 1, NaN outside."""
     return applied("erf_inv", *real("erfinv", x))
 
 
 @public
 def erfcx(x: Array) -> Any:
-    """`scipy.special.erfcx`: exp(x^2) erfc(x), of real and complex numbers."""
+    """The scaled complementary error function exp(x^2) erfc(x), for real and complex numbers; inf
+    below about -26.6."""
     (z,) = promoted("erfcx", x)
     return _wofz(1j * z) if z.dtype.kind == "c" else applied("erfcx", z)
 
 
 @public
 def dawsn(x: Array) -> Any:
-    """`scipy.special.dawsn`: Dawson's integral."""
+    """Dawson's integral exp(-x^2) times the integral of exp(t^2) from 0 to x."""
     return applied("dawsn", *real("dawsn", x))
 
 
@@ -56,7 +57,11 @@ def dawsn(x: Array) -> Any:
 
 @public
 def wofz(z: Array) -> Any:
-    """`scipy.special.wofz`: Faddeeva's function exp(-z^2) erfc(-i z)."""
+    """The Faddeeva function exp(-z^2) erfc(-i z); the result is complex.
+
+    J. Weideman, Computation of the Complex Error Function, SIAM Journal on Numerical Analysis 31,
+    1994, with 44 terms; reflected for negative imaginary parts.
+    """
     (x,) = promoted("wofz", z)
     return _wofz(x if x.dtype.kind == "c" else x + 0j)
 
@@ -101,14 +106,21 @@ def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
 
 @public
 def ndtr(x: Array) -> Any:
-    """`scipy.special.ndtr`: the distribution function of the normal distribution, of a float32 or
-    float64."""
+    """The distribution function of the standard normal distribution, erfc(-x / sqrt(2)) / 2,
+    without cancellation in the lower tail.
+
+    Raises TypeError for other dtypes than float32 and float64.
+    """
     return 0.5 * applied("erfc", single_or_double("ndtr", x) * -math.sqrt(0.5))
 
 
 @public
 def ndtri(p: Array) -> Any:
-    """`scipy.special.ndtri`: the inverse of ndtr."""
+    """The quantiles of the standard normal distribution, the inverse of `ndtr`: infinite at 0 and
+    1, NaN outside.
+
+    Raises TypeError for other dtypes than float32 and float64.
+    """
     return applied("ndtri", single_or_double("ndtri", p))
 
 
@@ -130,8 +142,11 @@ _log_ndtr.defjvps(
 
 @public
 def log_ndtr(x: Array, series_order: int = 3) -> Any:
-    """`scipy.special.log_ndtr`: the logarithm of ndtr, of a float32 or float64. It needs no
-    asymptotic series, whose order is looked at as JAX looks at it."""
+    """The logarithm of `ndtr`, which does not underflow: by erfcx below -1, by log1p above.
+
+    `series_order` is checked, and without effect, as no asymptotic series is needed. Raises
+    TypeError for other dtypes than float32 and float64, ValueError for an order outside 0 ... 30.
+    """
     if not isinstance(series_order, int):
         raise located(TypeError, "series_order must be a Python integer.")
     if series_order < 0:
@@ -146,7 +161,12 @@ def log_ndtr(x: Array, series_order: int = 3) -> Any:
 
 @public
 def owens_t(h: Array, a: Array) -> Any:
-    """`scipy.special.owens_t`: Owen's T function."""
+    """Owen's T function: the integral of exp(-h^2 (1 + x^2) / 2) / (1 + x^2) from 0 to a, over 2
+    pi.
+
+    By 28-point Gauss-Legendre quadrature for |a| <= 1, and the relation of T(h, a) and T(a h, 1 /
+    a) beyond (D. Owen, A Table of Normal Integrals, 1980, 2.3).
+    """
     return _owens_t(*np.broadcast_arrays(*real("owens_t", h, a)))
 
 
@@ -180,7 +200,7 @@ def _quadrature(h: Any, a: Any) -> Any:
 
 @functools.cache
 def _gauss(count: int) -> tuple[tuple[float, float], ...]:
-    """Nodes and weights of Gauss's quadrature over [0, 1]."""
+    """Nodes and weights of Gauss-Legendre quadrature over [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return tuple(
         (0.5 + 0.5 * float(x), 0.5 * float(w)) for x, w in zip(nodes, weights, strict=True)

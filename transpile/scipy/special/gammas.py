@@ -18,14 +18,18 @@ from transpile.scipy.special.operands import Array, applied, located, promoted, 
 
 @public
 def gammaln(x: Array) -> Any:
-    """`scipy.special.gammaln`: the logarithm of |gamma(x)|."""
+    """The logarithm of |gamma(x)|; inf at the poles 0, -1, -2, ..."""
     return applied("lgamma", *real("gammaln", x))
 
 
 @public
 def loggamma(x: Array) -> Any:
-    """`scipy.special.loggamma`: the logarithm of the gamma function, NaN for real x <= 0; for
-    complex numbers the branch that is continuous off the negative numbers."""
+    """The logarithm of the gamma function: for complex numbers the branch that is continuous off
+    the negative axis, for real x <= 0 NaN.
+
+    Of complex numbers Stirling's series (DLMF 5.11.1) after ten recurrences, with reflection (D.
+    Hare, Computing the Principal Branch of Log-Gamma, 1997).
+    """
     (z,) = promoted("loggamma", x)
     if z.dtype.kind == "c":
         return complex_loggamma(z)
@@ -34,14 +38,15 @@ def loggamma(x: Array) -> Any:
 
 @public
 def gamma(x: Array) -> Any:
-    """`scipy.special.gamma`: the gamma function of real and complex numbers."""
+    """The gamma function of real and complex numbers; NaN at negative integers, and for complex
+    numbers at 0 too."""
     (z,) = promoted("gamma", x)
     return complex_gamma(z) if z.dtype.kind == "c" else applied("gamma", z)
 
 
 @public
 def gammasgn(x: Array) -> Any:
-    """`scipy.special.gammasgn`: the sign of the gamma function; NaN at negative integers."""
+    """The sign of the gamma function; NaN at negative integers."""
     return _sign(*real("gammasgn", x))
 
 
@@ -56,7 +61,7 @@ def _sign(x: Any) -> Any:
 
 @public
 def factorial(n: Array, exact: bool = False) -> Any:
-    """`scipy.special.factorial`: gamma(n + 1), and 0 for negative n."""
+    """The factorial gamma(n + 1), 0 for negative n; raises NotImplementedError for `exact`."""
     if exact:
         raise NotImplementedError("factorial with exact=True")
     (x,) = real("factorial", n)
@@ -65,7 +70,11 @@ def factorial(n: Array, exact: bool = False) -> Any:
 
 @public
 def comb(N: Array, k: Array, *, repetition: bool = False) -> Any:
-    """`scipy.special.comb`: the number of ways to choose k of N, with repetition or without."""
+    """The number of combinations of N things taken k at a time, with or without repetition, as a
+    float; 0 for k > N.
+
+    exp of a difference of `gammaln`, so large results are not exact.
+    """
     count, chosen = real("comb", N, k)
     if repetition:
         nothing = np.logical_and(np.equal(chosen, 0), count >= 0)
@@ -85,14 +94,15 @@ def _comb(count: Any, chosen: Any) -> Any:
 
 @public
 def beta(a: Array, b: Array) -> Any:
-    """`scipy.special.beta`: gamma(a) gamma(b) / gamma(a + b)."""
+    """The beta function gamma(a) gamma(b) / gamma(a + b), from the logarithms of all three."""
     x, y = real("beta", a, b)
     return _sign(x) * _sign(y) * _sign(x + y) * np.exp(_betaln(x, y))
 
 
 @public
 def betaln(a: Array, b: Array) -> Any:
-    """`scipy.special.betaln`: the logarithm of |beta(a, b)|."""
+    """The logarithm of |beta(a, b)|; from 8 on by a difference of Stirling's series, in which
+    nothing large cancels."""
     return _betaln(*real("betaln", a, b))
 
 
@@ -120,19 +130,25 @@ def _stirling_tail(y: Any) -> Any:
 
 @public
 def betainc(a: Array, b: Array, x: Array) -> Any:
-    """`scipy.special.betainc`: the regularized incomplete beta function."""
+    """The regularised incomplete beta function I_x(a, b), the distribution function of the beta
+    distribution; NaN outside 0 <= x <= 1."""
     return applied("betainc", *real("betainc", a, b, x))
 
 
 @public
 def gammainc(a: Array, x: Array) -> Any:
-    """`scipy.special.gammainc`: the regularized lower incomplete gamma function."""
+    """The regularised lower incomplete gamma function P(a, x), the distribution function of the
+    gamma distribution.
+
+    Series, continued fraction, and for large a the expansion of N. Temme (1979).
+    """
     return applied("igamma", *real("gammainc", a, x))
 
 
 @public
 def gammaincc(a: Array, x: Array) -> Any:
-    """`scipy.special.gammaincc`: the regularized upper incomplete gamma function."""
+    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), without
+    cancellation."""
     return applied("igammac", *real("gammaincc", a, x))
 
 
@@ -141,13 +157,13 @@ def gammaincc(a: Array, x: Array) -> Any:
 
 @public
 def digamma(x: Array) -> Any:
-    """`scipy.special.digamma`: the derivative of gammaln."""
+    """The digamma function, the derivative of `gammaln`; NaN at the poles 0, -1, -2, ..."""
     return applied("digamma", *real("digamma", x))
 
 
 @public
 def polygamma(n: Array, x: Array) -> Any:
-    """`scipy.special.polygamma`: the n-th derivative of digamma, n being of an integer dtype."""
+    """The n-th derivative of `digamma`; raises ValueError unless n has an integer dtype."""
     order = operand("polygamma", n)
     dtype = np.asarray(order).dtype if type(order) in PYTHON_SCALARS else order.dtype
     if kind_letter(dtype) not in "iu":
@@ -158,7 +174,11 @@ def polygamma(n: Array, x: Array) -> Any:
 
 @public
 def zeta(x: Array, q: Array | None = None) -> Any:
-    """`scipy.special.zeta`: Hurwitz' zeta function of x and q."""
+    """Hurwitz' zeta function, the sum of (k + q)^-x over k = 0, 1, ...; raises NotImplementedError
+    without q, as JAX does.
+
+    By the formula of Euler and Maclaurin (DLMF 25.11.5).
+    """
     if q is None:
         raise NotImplementedError(
             "Riemann zeta function not implemented; pass q != None to compute the Hurwitz Zeta "
@@ -169,7 +189,8 @@ def zeta(x: Array, q: Array | None = None) -> Any:
 
 @public
 def multigammaln(a: Array, d: Any) -> Any:
-    """`scipy.special.multigammaln`: the logarithm of the d-variate gamma function, d an int."""
+    """The logarithm of the d-variate gamma function, for an int d: d (d - 1) / 4 log(pi) plus the
+    `gammaln` of a - k / 2, k < d."""
     count = operator.index(d)
     (x,) = real("multigammaln", a)
     total: Any = 0.25 * count * (count - 1) * math.log(math.pi)
@@ -191,13 +212,17 @@ _poch.defjvps(
 
 @public
 def poch(z: Array, m: Array) -> Any:
-    """`scipy.special.poch`: Pochhammer's symbol gamma(z + m) / gamma(z)."""
+    """Pochhammer's symbol, the rising factorial gamma(z + m) / gamma(z)."""
     return _poch(*np.broadcast_arrays(*real("jnp.poch", z, m)))
 
 
 @public
 def bernoulli(n: int) -> Any:
-    """`scipy.special.bernoulli`: the Bernoulli numbers from 0 to n, an array of n + 1."""
+    """The Bernoulli numbers B_0 ... B_n as float64, with B_1 = -1/2; raises ValueError for negative
+    n.
+
+    Exact fractions up to B_80, asymptotic ratios beyond.
+    """
     count = operator.index(n)
     if count < 0:
         raise located(ValueError, "n must be a non-negative integer.")

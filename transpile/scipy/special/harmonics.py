@@ -21,11 +21,15 @@ def sph_harm_y(
     diff_n: int | None = None,
     n_max: int | None = None,
 ) -> Any:
-    """`scipy.special.sph_harm_y`: the spherical harmonic of degree n and order m.
+    """The spherical harmonic of degree n and order m, complex, with the sign of Condon and
+    Shortley.
 
     n, m    vectors of integers, as long as theta, |m| <= n
     theta   the polar angle, from 0 to pi; phi the azimuth
     n_max   the largest degree, which has to be known while tracing
+
+    By recurrences of normalised Legendre functions (DLMF 14.10.3, 14.30.1). Raises
+    NotImplementedError for `diff_n`.
     """
     if diff_n is not None:
         raise NotImplementedError(

@@ -1,6 +1,7 @@
 """The hypergeometric functions 1F1 and 2F1, and their derivatives in all arguments.
 
-Series are summed until no term changes a sum, by a loop whose length is known when it runs.
+Series are summed until no term changes a sum, by a loop whose length is known when it runs, at most
+100,000 terms.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ def _broadcast(*operands: Any) -> list[Any]:
 
 @public
 def hyp1f1(a: Array, b: Array, x: Array) -> Any:
-    """`scipy.special.hyp1f1`: Kummer's confluent hypergeometric function 1F1."""
+    """Kummer's confluent hypergeometric function 1F1(a; b; x), of real numbers.
+
+    Its series after Kummer's transformation (DLMF 13.2.39), and the asymptotic series from |x| =
+    100 on (DLMF 13.7.1).
+    """
     return _hyp1f1(*_broadcast(*real("hyp1f1", a, b, x)))
 
 
@@ -107,8 +112,12 @@ _hyp1f1.defjvps(
 
 @public
 def hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Any:
-    """`scipy.special.hyp2f1`: Gauss's hypergeometric function 2F1; infinite for x > 1, unless it
-    is a polynomial."""
+    """Gauss's hypergeometric function 2F1(a, b; c; x), of real numbers; inf for x > 1, unless it is
+    a polynomial.
+
+    Its series up to 0.9, series of 1 - x beyond (DLMF 15.8.4), and of x / (x - 1) for negative x
+    (DLMF 15.8.1). Near 1 convergence is slow where c - a - b is nearly an integer.
+    """
     return _hyp2f1(*_broadcast(*real("hyp2f1", a, b, c, x)))
 
 

@@ -17,26 +17,28 @@ from transpile.scipy.special.operands import (
 
 @public
 def expi(x: Array) -> Any:
-    """`scipy.special.expi`: the exponential integral Ei."""
+    """The exponential integral Ei(x), the principal value for x > 0; -inf at 0."""
     return applied("expi", *real("expi", x))
 
 
 @public
 def expn(n: Array, x: Array) -> Any:
-    """`scipy.special.expn`: the generalized exponential integral E_n(x)."""
+    """The generalised exponential integral E_n(x), n >= 0; inf at 0 for n <= 1, NaN for negative
+    x."""
     return applied("expn", *real("expn", n, x))
 
 
 @public
 def exp1(x: Array) -> Any:
-    """`scipy.special.exp1`: the exponential integral E_1."""
+    """The exponential integral E_1(x); inf at 0, NaN for negative x."""
     (value,) = real("exp1", x)
     return applied("expn", value.dtype.type(1), value)
 
 
 @public
 def sici(x: Array) -> tuple[Any, Any]:
-    """`scipy.special.sici`: the sine and the cosine integral."""
+    """The sine integral Si(x) and the cosine integral Ci(x), as a tuple; raises ValueError for
+    complex x."""
     (value,) = promoted("sici", x)
     if value.dtype.kind == "c":
         text = f"Argument `x` to sici must be real-valued. Got dtype {value.dtype.name}."
@@ -46,12 +48,15 @@ def sici(x: Array) -> tuple[Any, Any]:
 
 @public
 def fresnel(x: Array) -> tuple[Any, Any]:
-    """`scipy.special.fresnel`: Fresnel's integrals S and C."""
+    """The Fresnel integrals S(x) and C(x), of sin and cos of pi t^2 / 2, as a tuple."""
     (value,) = real("fresnel", x)
     return applied("fresnel_sine", value), applied("fresnel_cosine", value)
 
 
 @public
 def spence(x: Array) -> Any:
-    """`scipy.special.spence`: the dilogarithm of 1 - x, of a float32 or float64."""
+    """The dilogarithm of 1 - x, SciPy's Spence function; NaN for negative x.
+
+    Raises TypeError for other dtypes than float32 and float64.
+    """
     return applied("spence", single_or_double("spence", x))

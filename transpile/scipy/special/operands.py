@@ -1,4 +1,4 @@
-"""What the functions of `scipy.special` are made of: their operands, and rows applied to them."""
+"""The operands of the functions of `scipy.special`, and primitives applied to them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _as(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def real(function: str, *operands: Array) -> list[Any]:
-    """The same of a function of real numbers alone; else JAX's ValueError."""
+    """The promoted operands of a function of real numbers alone; else JAX's ValueError."""
     values = promoted(function, *operands)
     if values[0].dtype.kind == "c":
         raise located(ValueError, f"{function} does not support complex-valued inputs.")
@@ -52,7 +52,7 @@ def single_or_double(function: str, x: Array) -> Any:
 
 
 def applied(row: str, *operands: Any) -> Any:
-    """A row of the table of operands of one dtype, whose shapes broadcast: an equation, or what
+    """A primitive applied to operands of one dtype, whose shapes broadcast: an equation, or what
     NumPy computes."""
     if has_tracer(operands):
         dtype = result_dtype(*operands)

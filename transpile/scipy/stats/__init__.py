@@ -1,4 +1,8 @@
-"""Distributions, as in `jax.scipy.stats`: densities and distribution functions, a module each."""
+"""Probability distributions, as in `jax.scipy.stats`, a module each: densities and their like.
+
+Parameters broadcast and are promoted as in `scipy.special`. Invalid parameters give NaN or what the
+formula gives, without an error.
+"""
 
 from typing import TYPE_CHECKING
 

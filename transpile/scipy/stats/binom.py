@@ -12,7 +12,8 @@ from transpile.scipy.special.operands import Array, promoted, public
 
 @public
 def logpmf(k: Array, n: Array, p: Array, loc: Array = 0) -> Any:
-    """The logarithm of the probability of k of n."""
+    """The logarithm of the probability of k - loc successes in n trials of probability p each; -inf
+    outside 0 ... n."""
     count, total, chance, start = promoted("binom.logpmf", k, n, p, loc)
     y = count - start
     inside = (y >= 0) & (y < total + 1)
@@ -24,5 +25,6 @@ def logpmf(k: Array, n: Array, p: Array, loc: Array = 0) -> Any:
 
 @public
 def pmf(k: Array, n: Array, p: Array, loc: Array = 0) -> Any:
-    """The probability of k of n."""
+    """The probability of k - loc successes in n trials of probability p each, exp of `logpmf`, so
+    about as exact as `gammaln`."""
     return np.exp(logpmf(k, n, p, loc))

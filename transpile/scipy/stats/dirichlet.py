@@ -13,10 +13,13 @@ from transpile.scipy.special.operands import Array, promoted, public
 
 @public
 def logpdf(x: Array, alpha: Array) -> Any:
-    """The logarithm of the density.
+    """The logarithm of the density of the Dirichlet distribution.
 
-    x      points of the simplex along the first axis; the last coordinate may be left out
-    alpha  a vector
+    x      points of the simplex along the first axis; the last coordinate may be omitted
+    alpha  a vector of concentrations
+
+    -inf off the simplex, to 1e-6. Raises ValueError for more than one axis of alpha, and for
+    another number of coordinates.
     """
     y, weights = promoted("dirichlet.logpdf", x, alpha)
     if weights.ndim != 1:
@@ -39,5 +42,5 @@ def logpdf(x: Array, alpha: Array) -> Any:
 
 @public
 def pdf(x: Array, alpha: Array) -> Any:
-    """The density."""
+    """The density of the Dirichlet distribution, exp of `logpdf`."""
     return np.exp(logpdf(x, alpha))

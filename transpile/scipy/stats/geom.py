@@ -12,7 +12,8 @@ from transpile.scipy.special.operands import Array, promoted, public
 
 @public
 def logpmf(k: Array, p: Array, loc: Array = 0) -> Any:
-    """The logarithm of the probability of k trials."""
+    """The logarithm of the probability that the first success is in trial k - loc, for a
+    probability p; -inf for trials before the first."""
     count, chance, start = promoted("geom.logpmf", k, p, loc)
     n = count - start
     return np.where(n <= 0, -np.inf, special.xlog1py(n - 1, -chance) + np.log(chance))
@@ -20,5 +21,6 @@ def logpmf(k: Array, p: Array, loc: Array = 0) -> Any:
 
 @public
 def pmf(k: Array, p: Array, loc: Array = 0) -> Any:
-    """The probability of k trials."""
+    """The probability that the first success is in trial k - loc, for a probability p each; exp of
+    `logpmf`."""
     return np.exp(logpmf(k, p, loc))

@@ -14,10 +14,14 @@ from transpile.scipy.special.operands import Array, promoted, public
 
 @public
 def logpdf(x: Array, mean: Array, cov: Array, allow_singular: None = None) -> Any:
-    """The logarithm of the density.
+    """The logarithm of the density of the normal distribution of vectors, by a Cholesky factor of
+    the covariance.
 
     x      vectors along the last axis; mean a vector, or vectors, or one number
     cov    matrices, or one number: that times the identity
+
+    A covariance that is not positive definite gives NaN. Raises ValueError for shapes that do not
+    fit, NotImplementedError for `allow_singular`.
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
@@ -41,5 +45,5 @@ def logpdf(x: Array, mean: Array, cov: Array, allow_singular: None = None) -> An
 
 @public
 def pdf(x: Array, mean: Array, cov: Array) -> Any:
-    """The density."""
+    """The density of the normal distribution of vectors, exp of `logpdf`."""
     return np.exp(logpdf(x, mean, cov))

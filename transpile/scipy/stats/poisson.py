@@ -13,7 +13,8 @@ from transpile.scipy.special.operands import Array, promoted, public
 
 @public
 def logpmf(k: Array, mu: Array, loc: Array = 0) -> Any:
-    """The logarithm of the probability of a count."""
+    """The logarithm of the probability of the count k - loc for the mean mu; -inf for negative
+    counts and fractions."""
     count, mean, start = promoted("poisson.logpmf", k, mu, loc)
     n = count - start
     inside = (n >= 0) & np.equal(np.rint(count), count)
@@ -23,13 +24,14 @@ def logpmf(k: Array, mu: Array, loc: Array = 0) -> Any:
 
 @public
 def pmf(k: Array, mu: Array, loc: Array = 0) -> Any:
-    """The probability of a count."""
+    """The probability of the count k - loc for the mean mu, exp of `logpmf`."""
     return np.exp(logpmf(k, mu, loc))
 
 
 @public
 def cdf(k: Array, mu: Array, loc: Array = 0) -> Any:
-    """The distribution function."""
+    """The distribution function of the Poisson distribution, P(K <= k), a regularised upper
+    incomplete gamma function."""
     count, mean, start = promoted("poisson.cdf", k, mu, loc)
     n = count - start
     inside = n >= 0
@@ -39,7 +41,8 @@ def cdf(k: Array, mu: Array, loc: Array = 0) -> Any:
 
 @public
 def entropy(mu: Array, loc: Array = 0) -> Any:
-    """The entropy: the sum over counts, from a mean of 100 on the series in 1 / mu."""
+    """The entropy of the Poisson distribution in nats: summed over counts below 250 for mu < 100,
+    by the series in 1 / mu beyond."""
     mean, start = promoted("poisson.entropy", mu, loc)
     mean, _ = np.broadcast_arrays(mean, start)
     small = np.where(mean < 100, mean, 1)

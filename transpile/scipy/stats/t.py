@@ -1,4 +1,4 @@
-"""Student's distribution, as in `jax.scipy.stats.t`."""
+"""Student's t distribution, as in `jax.scipy.stats.t`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from transpile.scipy.special.operands import Array, promoted, public
 
 @public
 def logpdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
-    """The logarithm of the density with df degrees of freedom."""
+    """The logarithm of the density of Student's t distribution with df degrees of freedom, shifted
+    by loc and scaled."""
     value, degrees, mean, size = promoted("t.logpdf", x, df, loc, scale)
     y = (value - mean) / size
     half = 0.5 * degrees
@@ -24,5 +25,5 @@ def logpdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
 
 @public
 def pdf(x: Array, df: Array, loc: Array = 0, scale: Array = 1) -> Any:
-    """The density."""
+    """The density of Student's t distribution, exp of `logpdf`."""
     return np.exp(logpdf(x, df, loc, scale))
