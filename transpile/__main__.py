@@ -315,9 +315,7 @@ def _build(chosen: argparse.Namespace) -> int:
         raise UsageError(f"--name {name!r} {found}; {program_name(name)!r} would do")
 
     def work(lowered: Lowered) -> None:
-        paths = lowered.compile().save(
-            chosen.output, name, private_libraries=chosen.private_libraries
-        )
+        paths = lowered.save(chosen.output, name, private_libraries=chosen.private_libraries)
         (header,) = (path for path in paths if path.suffix == ".h")
         print(f"{_declaration(header)}\n")
         width = max(len(str(path)) for path in paths)

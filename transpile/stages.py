@@ -213,7 +213,28 @@ class Traced(_Stage):
         return dataclasses.replace(graph, inputs=inputs, equations=tuple(reversed(equations)))
 
 
-class Lowered(_Stage):
+class _ProgramStage(_Stage):
+    """What the stages with a program know."""
+
+    _lowering: Lowering
+
+    def cost_analysis(self) -> dict[str, float]:
+        """`flops`, `transcendentals` and `bytes accessed` of the fused program."""
+        return self._lowering.cost_analysis()
+
+    def save(
+        self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
+    ) -> list[Path]:
+        """Write NAME.so, NAME.h and NAME.c for use from C, and give their paths.
+
+        They replace those of an earlier `save` together, or not at all where something fails
+        (OSError). A program that is linked with a library of this installation of Python, such as
+        NumPy's own LAPACK, is refused (LibraryNotFoundError) unless `private_libraries` is given.
+        """
+        return self._lowering.save(directory, name, private_libraries=private_libraries)
+
+
+class Lowered(_ProgramStage):
     """A program ready to be compiled. Made by `jit(f).lower(...)`."""
 
     def __init__(
@@ -261,15 +282,11 @@ class Lowered(_Stage):
                 )
             return self._compiled[options]
 
-    def cost_analysis(self) -> dict[str, float]:
-        """`flops`, `transcendentals` and `bytes accessed` of the fused program."""
-        return self._lowering.cost_analysis()
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _lowered, _state(self)
 
 
-class Compiled(_Stage):
+class Compiled(_ProgramStage):
     """A loaded program for one signature. Made by `jit(f).lower(...).compile()`.
 
     Called with the arguments of the function, without static ones; dtypes and shapes must be those
@@ -299,8 +316,9 @@ class Compiled(_Stage):
         known = self._signature
         # Whether the outputs of the program are the leaves of the result, and nothing else.
         self.is_direct = not known.written and known.places == tuple(range(len(known.places)))
+        run = executable.call.run
         self.fast: Fast = (
-            executable.run if self.is_direct else writing(executable.run, known, kept, where),
+            run if self.is_direct else writing(run, known, kept, where),
             None if kept == tuple(range(every)) else kept,
             _finisher(self._out_tree),
         )
@@ -380,17 +398,13 @@ class Compiled(_Stage):
             return self._executable.assembly()
         return _text(self._lowering, dialect, ("asm",))
 
-    def cost_analysis(self) -> dict[str, float]:
-        """`flops`, `transcendentals` and `bytes accessed` of the fused program."""
-        return self._lowering.cost_analysis()
-
     def memory_analysis(self) -> MemoryAnalysis:
         """The bytes of arguments, results, workspace, aliased (donated) arguments and code."""
         return self._executable.memory_analysis()
 
     def in_process(self) -> fast_call.InProcess:
         """What calls in C have to know of it."""
-        return fast_call.InProcess(self._executable.direct(), self.fast[1], self._out_tree)
+        return fast_call.InProcess(self._executable.call, self.fast[1], self._out_tree)
 
     def runtime_executable(self) -> Executable:
         """The loaded program, which takes and gives flat lists of arrays."""
@@ -405,17 +419,6 @@ class Compiled(_Stage):
     def output_shardings(self) -> Any:
         """The result with None for each leaf: every array is whole, on the CPU."""
         return self.out_tree.unflatten([None] * len(self._out_types))
-
-    def save(
-        self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
-    ) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c for use from C, and give their paths.
-
-        They replace those of an earlier `save` together, or not at all where something fails
-        (OSError). A program that is linked with a library of this installation of Python, such as
-        NumPy's own LAPACK, is refused (LibraryNotFoundError) unless `private_libraries` is given.
-        """
-        return self._executable.save(directory, name, private_libraries=private_libraries)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The program is rebuilt (through the cache) where it is loaded.

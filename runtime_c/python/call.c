@@ -19,8 +19,6 @@
 #include <string.h>
 #include <structmember.h>
 
-enum { MOST_LEAVES = 64, MOST_RESULTS = 40, MOST_POINTERS = 41 };
-
 /* What an argument is, or a part of a result. A tree of them is a row of nodes: a container stands
    before its children. */
 enum kind { ARRAY, NUMBER, TUPLE, LIST, DICT, NONE, STATIC, KINDS };
@@ -51,6 +49,7 @@ typedef struct {
     Py_ssize_t positional;
     PyObject *names;
     int leaves;
+    size_t frame_size; /* of a call, in bytes */
     int *inputs; /* for each input of the program, which leaf it is */
     int input_count;
     Node *outputs;
@@ -62,7 +61,7 @@ typedef struct {
     Py_ssize_t guard_count;
     PyObject *changed; /* a function that is true where the rest has changed, or NULL */
     PyObject *fail;    /* raises the error for a code */
-    void *function;
+    int (*function)(void *const *);
     npy_intp workspace;
     PyObject *makers; /* a tuple: for each output and the workspace what makes its array, or None */
     PyObject *spare; /* a list of arrays: a call takes its workspace there and gives it back */
@@ -78,18 +77,71 @@ typedef struct {
     Py_ssize_t offset;  /* of the slot with the entries in an instance */
 } Caller;
 
-/* The leaves of a call, in order. */
+/* An array or a number among the arguments of a call. */
 typedef struct {
-    int count;
-    PyObject *held[MOST_LEAVES]; /* owned, NULL for numbers: arrays in lists may go meanwhile */
-    void *data[MOST_LEAVES];
+    PyObject *held; /* owned, NULL for numbers: arrays in lists may go meanwhile */
+    void *data;
     union {
         npy_bool boolean;
         npy_int64 integer;
         double real;
         Py_complex pair;
-    } numbers[MOST_LEAVES];
-} Leaves;
+    } number;
+} Leaf;
+
+enum { USUAL_FRAME = 2048 };
+
+/* What one call keeps: its leaves, its results and what the program is called with. All of it lies
+   in one block, which is the frame's own where it has room for the entry (some forty arguments),
+   and malloc's for longer ones. */
+typedef struct {
+    int count; /* of leaves so far */
+    Leaf *leaves;
+    PyObject **results;
+    void **pointers;
+    void *block; /* from malloc, or NULL */
+    size_t size;
+    _Alignas(Leaf) char usual[USUAL_FRAME];
+} Frame;
+
+static void open_frame(Frame *frame)
+{
+    frame->count = 0;
+    frame->block = NULL;
+    frame->size = USUAL_FRAME;
+}
+
+/* Make room for a call of an entry; 0 where there is no memory. */
+static int make_room(Frame *frame, const Entry *entry)
+{
+    if (entry->frame_size > frame->size) {
+        PyMem_Free(frame->block);
+        frame->block = PyMem_Malloc(entry->frame_size);
+        frame->size = frame->block == NULL ? USUAL_FRAME : entry->frame_size;
+        if (frame->block == NULL) {
+            return 0;
+        }
+    }
+    frame->leaves = frame->block == NULL ? (void *)frame->usual : frame->block;
+    frame->results = (PyObject **)(frame->leaves + entry->leaves);
+    frame->pointers = (void **)(frame->results + entry->output_count);
+    return 1;
+}
+
+/* Let go of the leaves. */
+static void release(Frame *frame)
+{
+    for (int leaf = 0; leaf < frame->count; leaf++) {
+        Py_XDECREF(frame->leaves[leaf].held);
+    }
+    frame->count = 0;
+}
+
+static void close_frame(Frame *frame)
+{
+    release(frame);
+    PyMem_Free(frame->block);
+}
 
 /* ------------------------------------------------------------------------ does an entry fit? */
 
@@ -105,26 +157,26 @@ static int is_dtype(const PyArray_Descr *found, PyObject *wanted)
 }
 
 /* NumPy's numbers stand for arrays without dimensions. */
-static int is_numpy_number(const Node *node, PyObject *value, Leaves *leaves)
+static int is_numpy_number(const Node *node, PyObject *value, Frame *frame)
 {
     const PyArray_Descr *dtype = (const PyArray_Descr *)node->object;
-    const int place = leaves->count;
+    Leaf *leaf = &frame->leaves[frame->count];
     if (node->count != 0 || Py_TYPE(value) != dtype->typeobj ||
         !PyTypeNum_ISNUMBER(dtype->type_num) ||
-        PyDataType_ELSIZE(dtype) > (npy_intp)sizeof leaves->numbers[place]) {
+        PyDataType_ELSIZE(dtype) > (npy_intp)sizeof leaf->number) {
         return 0;
     }
-    PyArray_ScalarAsCtype(value, &leaves->numbers[place]);
-    leaves->held[place] = NULL;
-    leaves->data[place] = &leaves->numbers[place];
-    leaves->count++;
+    PyArray_ScalarAsCtype(value, &leaf->number);
+    leaf->held = NULL;
+    leaf->data = &leaf->number;
+    frame->count++;
     return 1;
 }
 
-static int is_array(const Node *node, PyObject *value, Leaves *leaves)
+static int is_array(const Node *node, PyObject *value, Frame *frame)
 {
     if (Py_TYPE(value) != &PyArray_Type) {
-        return is_numpy_number(node, value, leaves);
+        return is_numpy_number(node, value, frame);
     }
     PyArrayObject *array = (PyArrayObject *)value;
     const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
@@ -138,38 +190,37 @@ static int is_array(const Node *node, PyObject *value, Leaves *leaves)
             return 0;
         }
     }
-    Py_INCREF(value);
-    leaves->held[leaves->count] = value;
-    leaves->data[leaves->count] = PyArray_DATA(array);
-    leaves->count++;
+    Leaf *leaf = &frame->leaves[frame->count++];
+    leaf->held = Py_NewRef(value);
+    leaf->data = PyArray_DATA(array);
     return 1;
 }
 
-static int is_number(const Node *node, PyObject *value, Leaves *leaves)
+static int is_number(const Node *node, PyObject *value, Frame *frame)
 {
     if ((PyObject *)Py_TYPE(value) != node->object) {
         return 0;
     }
-    const int place = leaves->count;
+    Leaf *leaf = &frame->leaves[frame->count];
     if (PyFloat_CheckExact(value)) {
-        leaves->numbers[place].real = PyFloat_AS_DOUBLE(value);
+        leaf->number.real = PyFloat_AS_DOUBLE(value);
     }
     else if (PyLong_CheckExact(value)) {
         int overflow = 0;
-        leaves->numbers[place].integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+        leaf->number.integer = PyLong_AsLongLongAndOverflow(value, &overflow);
         if (overflow) {
             return 0;
         }
     }
     else if (PyBool_Check(value)) {
-        leaves->numbers[place].boolean = value == Py_True;
+        leaf->number.boolean = value == Py_True;
     }
     else {
-        leaves->numbers[place].pair = PyComplex_AsCComplex(value);
+        leaf->number.pair = PyComplex_AsCComplex(value);
     }
-    leaves->held[place] = NULL;
-    leaves->data[place] = &leaves->numbers[place];
-    leaves->count++;
+    leaf->held = NULL;
+    leaf->data = &leaf->number;
+    frame->count++;
     return 1;
 }
 
@@ -192,18 +243,18 @@ static int is_static(const Node *node, PyObject *value)
     return equal > 0;
 }
 
-static int fits(const Node **place, PyObject *value, Leaves *leaves);
+static int fits(const Node **place, PyObject *value, Frame *frame);
 
 /* As `fits`, for an object that nothing else may hold. */
-static int fits_held(const Node **place, PyObject *value, Leaves *leaves)
+static int fits_held(const Node **place, PyObject *value, Frame *frame)
 {
     Py_INCREF(value);
-    const int found = fits(place, value, leaves);
+    const int found = fits(place, value, frame);
     Py_DECREF(value);
     return found;
 }
 
-static int is_dict(const Node **place, const Node *node, PyObject *value, Leaves *leaves)
+static int is_dict(const Node **place, const Node *node, PyObject *value, Frame *frame)
 {
     if (!PyDict_CheckExact(value) || PyDict_GET_SIZE(value) != node->count) {
         return 0;
@@ -214,7 +265,7 @@ static int is_dict(const Node **place, const Node *node, PyObject *value, Leaves
             PyErr_Clear();
             return 0;
         }
-        if (!fits_held(place, item, leaves)) {
+        if (!fits_held(place, item, frame)) {
             return 0;
         }
     }
@@ -223,20 +274,20 @@ static int is_dict(const Node **place, const Node *node, PyObject *value, Leaves
 
 /* Whether a value is what the nodes from `*place` on say; `*place` goes past them, and the leaves
    are appended. Also where it is not, they hold arrays, which are to be released. */
-static int fits(const Node **place, PyObject *value, Leaves *leaves)
+static int fits(const Node **place, PyObject *value, Frame *frame)
 {
     const Node *node = (*place)++;
     switch (node->kind) {
     case ARRAY:
-        return is_array(node, value, leaves);
+        return is_array(node, value, frame);
     case NUMBER:
-        return is_number(node, value, leaves);
+        return is_number(node, value, frame);
     case TUPLE:
         if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != node->count) {
             return 0;
         }
         for (int child = 0; child < node->count; child++) {
-            if (!fits(place, PyTuple_GET_ITEM(value, child), leaves)) {
+            if (!fits(place, PyTuple_GET_ITEM(value, child), frame)) {
                 return 0;
             }
         }
@@ -247,13 +298,13 @@ static int fits(const Node **place, PyObject *value, Leaves *leaves)
         }
         for (int child = 0; child < node->count; child++) {
             if (PyList_GET_SIZE(value) != node->count ||
-                !fits_held(place, PyList_GET_ITEM(value, child), leaves)) {
+                !fits_held(place, PyList_GET_ITEM(value, child), frame)) {
                 return 0;
             }
         }
         return 1;
     case DICT:
-        return is_dict(place, node, value, leaves);
+        return is_dict(place, node, value, frame);
     case NONE:
         return value == Py_None;
     case STATIC:
@@ -281,7 +332,7 @@ static PyObject *named(PyObject *name, PyObject *const *values, PyObject *given)
 }
 
 static int fits_call(const Entry *entry, PyObject *const *args, Py_ssize_t count, PyObject *given,
-                     Leaves *leaves)
+                     Frame *frame)
 {
     const Py_ssize_t names = PyTuple_GET_SIZE(entry->names);
     if (entry->positional != count || names != (given == NULL ? 0 : PyTuple_GET_SIZE(given))) {
@@ -289,13 +340,13 @@ static int fits_call(const Entry *entry, PyObject *const *args, Py_ssize_t count
     }
     const Node *place = entry->arguments;
     for (Py_ssize_t n = 0; n < count; n++) {
-        if (!fits(&place, args[n], leaves)) {
+        if (!fits(&place, args[n], frame)) {
             return 0;
         }
     }
     for (Py_ssize_t n = 0; n < names; n++) {
         PyObject *value = named(PyTuple_GET_ITEM(entry->names, n), args + count, given);
-        if (value == NULL || !fits(&place, value, leaves)) {
+        if (value == NULL || !fits(&place, value, frame)) {
             return 0;
         }
     }
@@ -478,29 +529,20 @@ static int is_current(const Entry *entry)
     return changed == 0;
 }
 
-static void release(Leaves *leaves)
-{
-    for (int leaf = 0; leaf < leaves->count; leaf++) {
-        Py_XDECREF(leaves->held[leaf]);
-    }
-    leaves->count = 0;
-}
-
 static PyTypeObject EntryType;
 
-/* The entry that fits a call, owned, with its leaves; NULL where there is none. It changes places
-   with the first one of the list, where the next call looks first. */
+/* The entry that fits a call, owned, with its leaves in the frame; NULL where there is none. It
+   changes places with the first one of the list, where the next call looks first. */
 static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, PyObject *given,
-                   Leaves *leaves)
+                   Frame *frame)
 {
-    leaves->count = 0;
     for (Py_ssize_t n = 0; n < PyList_GET_SIZE(entries); n++) {
         PyObject *item = PyList_GET_ITEM(entries, n);
         if (Py_TYPE(item) != &EntryType) {
             return NULL;
         }
         Entry *entry = (Entry *)Py_NewRef(item);
-        if (fits_call(entry, args, count, given, leaves)) {
+        if (make_room(frame, entry) && fits_call(entry, args, count, given, frame)) {
             if (n > 0 && n < PyList_GET_SIZE(entries) && PyList_GET_ITEM(entries, n) == item) {
                 PyList_SET_ITEM(entries, n, PyList_GET_ITEM(entries, 0));
                 PyList_SET_ITEM(entries, 0, item);
@@ -508,154 +550,17 @@ static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, P
             if (is_current(entry)) {
                 return entry;
             }
-            release(leaves);
+            release(frame);
             Py_DECREF(entry);
             return NULL;
         }
-        release(leaves);
+        release(frame);
         Py_DECREF(entry);
     }
     return NULL;
 }
 
 /* ------------------------------------------------------------------------------ the program */
-
-/* TAKE_n: n values of p. TYPE_n: the types of so many. */
-#define TAKE_1 p[0]
-#define TAKE_2 TAKE_1, p[1]
-#define TAKE_3 TAKE_2, p[2]
-#define TAKE_4 TAKE_3, p[3]
-#define TAKE_5 TAKE_4, p[4]
-#define TAKE_6 TAKE_5, p[5]
-#define TAKE_7 TAKE_6, p[6]
-#define TAKE_8 TAKE_7, p[7]
-#define TAKE_9 TAKE_8, p[8]
-#define TAKE_10 TAKE_9, p[9]
-#define TAKE_11 TAKE_10, p[10]
-#define TAKE_12 TAKE_11, p[11]
-#define TAKE_13 TAKE_12, p[12]
-#define TAKE_14 TAKE_13, p[13]
-#define TAKE_15 TAKE_14, p[14]
-#define TAKE_16 TAKE_15, p[15]
-#define TAKE_17 TAKE_16, p[16]
-#define TAKE_18 TAKE_17, p[17]
-#define TAKE_19 TAKE_18, p[18]
-#define TAKE_20 TAKE_19, p[19]
-#define TAKE_21 TAKE_20, p[20]
-#define TAKE_22 TAKE_21, p[21]
-#define TAKE_23 TAKE_22, p[22]
-#define TAKE_24 TAKE_23, p[23]
-#define TAKE_25 TAKE_24, p[24]
-#define TAKE_26 TAKE_25, p[25]
-#define TAKE_27 TAKE_26, p[26]
-#define TAKE_28 TAKE_27, p[27]
-#define TAKE_29 TAKE_28, p[28]
-#define TAKE_30 TAKE_29, p[29]
-#define TAKE_31 TAKE_30, p[30]
-#define TAKE_32 TAKE_31, p[31]
-#define TAKE_33 TAKE_32, p[32]
-#define TAKE_34 TAKE_33, p[33]
-#define TAKE_35 TAKE_34, p[34]
-#define TAKE_36 TAKE_35, p[35]
-#define TAKE_37 TAKE_36, p[36]
-#define TAKE_38 TAKE_37, p[37]
-#define TAKE_39 TAKE_38, p[38]
-#define TAKE_40 TAKE_39, p[39]
-#define TAKE_41 TAKE_40, p[40]
-#define TYPE_1 void *
-#define TYPE_2 TYPE_1, void *
-#define TYPE_3 TYPE_2, void *
-#define TYPE_4 TYPE_3, void *
-#define TYPE_5 TYPE_4, void *
-#define TYPE_6 TYPE_5, void *
-#define TYPE_7 TYPE_6, void *
-#define TYPE_8 TYPE_7, void *
-#define TYPE_9 TYPE_8, void *
-#define TYPE_10 TYPE_9, void *
-#define TYPE_11 TYPE_10, void *
-#define TYPE_12 TYPE_11, void *
-#define TYPE_13 TYPE_12, void *
-#define TYPE_14 TYPE_13, void *
-#define TYPE_15 TYPE_14, void *
-#define TYPE_16 TYPE_15, void *
-#define TYPE_17 TYPE_16, void *
-#define TYPE_18 TYPE_17, void *
-#define TYPE_19 TYPE_18, void *
-#define TYPE_20 TYPE_19, void *
-#define TYPE_21 TYPE_20, void *
-#define TYPE_22 TYPE_21, void *
-#define TYPE_23 TYPE_22, void *
-#define TYPE_24 TYPE_23, void *
-#define TYPE_25 TYPE_24, void *
-#define TYPE_26 TYPE_25, void *
-#define TYPE_27 TYPE_26, void *
-#define TYPE_28 TYPE_27, void *
-#define TYPE_29 TYPE_28, void *
-#define TYPE_30 TYPE_29, void *
-#define TYPE_31 TYPE_30, void *
-#define TYPE_32 TYPE_31, void *
-#define TYPE_33 TYPE_32, void *
-#define TYPE_34 TYPE_33, void *
-#define TYPE_35 TYPE_34, void *
-#define TYPE_36 TYPE_35, void *
-#define TYPE_37 TYPE_36, void *
-#define TYPE_38 TYPE_37, void *
-#define TYPE_39 TYPE_38, void *
-#define TYPE_40 TYPE_39, void *
-#define TYPE_41 TYPE_40, void *
-#define WITH(n) \
-    case n: \
-        return ((int (*)(TYPE_##n))function)(TAKE_##n)
-
-/* Call a function that takes so many pointers. */
-static int with_pointers(void *function, int count, void *const *p)
-{
-    switch (count) {
-        WITH(1);
-        WITH(2);
-        WITH(3);
-        WITH(4);
-        WITH(5);
-        WITH(6);
-        WITH(7);
-        WITH(8);
-        WITH(9);
-        WITH(10);
-        WITH(11);
-        WITH(12);
-        WITH(13);
-        WITH(14);
-        WITH(15);
-        WITH(16);
-        WITH(17);
-        WITH(18);
-        WITH(19);
-        WITH(20);
-        WITH(21);
-        WITH(22);
-        WITH(23);
-        WITH(24);
-        WITH(25);
-        WITH(26);
-        WITH(27);
-        WITH(28);
-        WITH(29);
-        WITH(30);
-        WITH(31);
-        WITH(32);
-        WITH(33);
-        WITH(34);
-        WITH(35);
-        WITH(36);
-        WITH(37);
-        WITH(38);
-        WITH(39);
-        WITH(40);
-        WITH(41);
-    default:
-        return -1; /* no entry has more */
-    }
-}
 
 /* A new array for an output, or, with the number after the last one's, the workspace. A maker's
    array goes where the others come from, and is checked: the program writes to it. */
@@ -683,15 +588,15 @@ static npy_intp bytes_of(const Node *node)
 }
 
 /* Whether another input of the program lies in the memory of a leaf. All are contiguous. */
-static int is_shared(const Entry *entry, const Leaves *leaves, int leaf)
+static int is_shared(const Entry *entry, const Leaf *leaves, int leaf)
 {
-    PyArrayObject *array = (PyArrayObject *)leaves->held[leaf];
+    PyArrayObject *array = (PyArrayObject *)leaves[leaf].held;
     const char *const start = PyArray_BYTES(array);
     const char *const end = start + PyArray_NBYTES(array);
     for (int n = 0; n < entry->input_count; n++) {
         const int other = entry->inputs[n];
-        if (other != leaf && leaves->held[other] != NULL) {
-            PyArrayObject *found = (PyArrayObject *)leaves->held[other];
+        if (other != leaf && leaves[other].held != NULL) {
+            PyArrayObject *found = (PyArrayObject *)leaves[other].held;
             const char *const from = PyArray_BYTES(found);
             if (from < end && start < from + PyArray_NBYTES(found)) {
                 return 1;
@@ -702,13 +607,13 @@ static int is_shared(const Entry *entry, const Leaves *leaves, int leaf)
 }
 
 /* The array for an output: a new one, or the argument whose memory it takes. */
-static PyObject *output_array(const Entry *entry, int output, const Leaves *leaves)
+static PyObject *output_array(const Entry *entry, int output, const Leaf *leaves)
 {
     const int alias = entry->aliases[output];
-    if (alias >= 0 && leaves->held[alias] != NULL &&
-        PyArray_ISWRITEABLE((PyArrayObject *)leaves->held[alias]) &&
+    if (alias >= 0 && leaves[alias].held != NULL &&
+        PyArray_ISWRITEABLE((PyArrayObject *)leaves[alias].held) &&
         !is_shared(entry, leaves, alias)) {
-        return Py_NewRef(leaves->held[alias]);
+        return Py_NewRef(leaves[alias].held);
     }
     const Node *node = &entry->outputs[output];
     if (has_maker(entry, output)) {
@@ -763,18 +668,17 @@ static PyObject *take_workspace(const Entry *entry)
 }
 
 /* Run the program; its code, or -1 where there is no memory, with an error set. */
-static int run_program(const Entry *entry, const Leaves *leaves, PyObject **results)
+static int run_program(const Entry *entry, const Frame *frame)
 {
-    void *pointers[MOST_POINTERS];
-    int count = 0;
+    void **next = frame->pointers;
     for (int n = 0; n < entry->input_count; n++) {
-        pointers[count++] = leaves->data[entry->inputs[n]];
+        *next++ = frame->leaves[entry->inputs[n]].data;
     }
     for (int n = 0; n < entry->output_count; n++) {
-        pointers[count++] = PyArray_DATA((PyArrayObject *)results[n]);
+        *next++ = PyArray_DATA((PyArrayObject *)frame->results[n]);
     }
     PyObject *workspace = NULL;
-    pointers[count++] = NULL;
+    *next = NULL;
     if (entry->workspace) {
         workspace = take_workspace(entry);
         if (workspace == NULL && may_try_again()) {
@@ -783,15 +687,15 @@ static int run_program(const Entry *entry, const Leaves *leaves, PyObject **resu
         if (workspace == NULL) {
             return -1;
         }
-        pointers[count - 1] = PyArray_DATA((PyArrayObject *)workspace);
+        *next = PyArray_DATA((PyArrayObject *)workspace);
     }
     int code;
     if (entry->is_brief) {
-        code = with_pointers(entry->function, count, pointers);
+        code = entry->function(frame->pointers);
     }
     else {
         Py_BEGIN_ALLOW_THREADS
-        code = with_pointers(entry->function, count, pointers);
+        code = entry->function(frame->pointers);
         Py_END_ALLOW_THREADS
     }
     if (workspace != NULL) {
@@ -868,15 +772,15 @@ static PyObject *finished(const Entry *entry, PyObject **results)
     return made;
 }
 
-static PyObject *run(const Entry *entry, const Leaves *leaves)
+static PyObject *run(const Entry *entry, const Frame *frame)
 {
-    PyObject *results[MOST_RESULTS];
+    PyObject **const results = frame->results;
     int made = 0;
     int code = 0;
     while (made < entry->output_count) {
-        results[made] = output_array(entry, made, leaves);
+        results[made] = output_array(entry, made, frame->leaves);
         if (results[made] == NULL && may_try_again()) {
-            results[made] = output_array(entry, made, leaves);
+            results[made] = output_array(entry, made, frame->leaves);
         }
         if (results[made] == NULL) {
             code = -1;
@@ -885,7 +789,7 @@ static PyObject *run(const Entry *entry, const Leaves *leaves)
         made++;
     }
     if (code == 0) {
-        code = run_program(entry, leaves, results);
+        code = run_program(entry, frame);
         if (code == 0) {
             return finished(entry, results);
         }
@@ -1088,7 +992,6 @@ static int read_entry(Entry *entry)
     PyObject *const outputs = PyTuple_GET_ITEM(owned, OWNED_OUTPUTS);
     PyObject *const aliases = PyTuple_GET_ITEM(owned, OWNED_ALIASES);
     PyObject *const result = PyTuple_GET_ITEM(owned, OWNED_RESULT);
-    const Py_ssize_t pointers = PyTuple_GET_SIZE(inputs) + PyTuple_GET_SIZE(outputs) + 1;
     entry->arguments = read_nodes(arguments);
     if (entry->arguments == NULL) {
         return 0;
@@ -1099,14 +1002,17 @@ static int read_entry(Entry *entry)
         return 0;
     }
     entry->guard_count = PyTuple_GET_SIZE(PyTuple_GET_ITEM(owned, OWNED_GUARDS));
-    if (entry->leaves > MOST_LEAVES || pointers > MOST_POINTERS ||
-        PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
+    if (PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
         PyTuple_GET_SIZE(entry->makers) != PyTuple_GET_SIZE(outputs) + 1) {
-        PyErr_SetString(PyExc_ValueError, "there are too many arguments or results");
+        PyErr_SetString(PyExc_ValueError, "each result has an alias and a maker");
         return 0;
     }
     entry->input_count = (int)PyTuple_GET_SIZE(inputs);
     entry->output_count = (int)PyTuple_GET_SIZE(outputs);
+    entry->frame_size = (size_t)entry->leaves * sizeof(Leaf) +
+                        (size_t)entry->output_count * sizeof(PyObject *) +
+                        ((size_t)entry->input_count + (size_t)entry->output_count + 1) *
+                            sizeof(void *);
     entry->inputs = read_numbers(inputs, 0, entry->leaves);
     entry->aliases = read_numbers(aliases, -1, entry->leaves);
     entry->outputs = read_nodes(outputs);
@@ -1153,7 +1059,8 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     entry->finish = finish;
     entry->changed = changed == Py_None ? NULL : changed;
     entry->fail = fail;
-    entry->function = PyLong_AsVoidPtr(address);
+    /* ISO C has no conversion from `void *` to function pointers; POSIX has. */
+    entry->function = (int (*)(void *const *))PyLong_AsVoidPtr(address);
     entry->workspace = workspace;
     entry->makers = makers;
     entry->spare = spare;
@@ -1223,13 +1130,14 @@ static PyObject *caller_call(PyObject *callable, PyObject *const *args, size_t f
         PyObject_TypeCheck(args[0], (PyTypeObject *)caller->owner)) {
         PyObject *entries = *(PyObject **)((char *)args[0] + caller->offset);
         if (entries != NULL && PyList_CheckExact(entries)) {
-            Leaves leaves;
+            Frame frame;
+            open_frame(&frame);
             Py_INCREF(entries);
-            Entry *entry = find(entries, args + 1, count - 1, names, &leaves);
+            Entry *entry = find(entries, args + 1, count - 1, names, &frame);
             Py_DECREF(entries);
+            PyObject *result = entry == NULL ? NULL : run(entry, &frame);
+            close_frame(&frame);
             if (entry != NULL) {
-                PyObject *result = run(entry, &leaves);
-                release(&leaves);
                 Py_DECREF(entry);
                 return result;
             }

@@ -223,7 +223,7 @@ INTERRUPTED = """
 def test_ctrl_c_during_a_compilation_ends_the_compiler_and_the_next_call_works(tmp_path):
     real = shlex.join(toolchain.find_compiler(Options()).command)
     slow, pids = tmp_path / "slow", tmp_path / "pids"
-    is_program = f'case "$*" in *program.c*) test -e {slow} && slow=1;; esac'
+    is_program = f'case "$*" in *entry.c*) test -e {slow} && slow=1;; esac'
     waits = f'test -n "$slow" && {{ sleep 60 & echo $$ $! > {pids}; wait; }}'
     compiler = script(tmp_path, f'{is_program}\n{waits}\nexec {real} "$@"')
     slow.touch()

@@ -145,7 +145,7 @@ def test_a_large_workspace_is_lent_for_the_call():
     assert compiled.memory_analysis().temp_size_in_bytes >= LARGE
     for _ in range(120):
         np.testing.assert_allclose(twice(x), expected)
-    assert compiled.runtime_executable()._spare == []
+    assert compiled.runtime_executable().call.spare == []
     assert memory_pool.RESERVE.kept() >= LARGE
     transpile.clear_caches()
     assert memory_pool.RESERVE.kept() == 0

@@ -43,8 +43,9 @@ offsetof linux i386 asm typeof errno NAN NULL fpclassify math_errhandling omp_in
 omp_get_thread_num GOMP_parallel memcpy memset malloc fwrite printf puts sincos exp exp10 gammaf y1
 main environ workspace name code values context place first last previous callback_code restrict
 register nullptr constexpr namespace template thread_local alignas wchar_t EIO SIGINT exp_f64
-maximum_f64 MATMUL_ROWS f f_1 f_2 f_kernel f_error f_workspace_size f_called f_print f_callback
-f_body f_with_callback kernel error cold _Z x_ __GNUC__ x86_64 M_PI PRId64 L_tmpnam lapack_int
+maximum_f64 MATMUL_ROWS f f_1 f_2 f_kernel f_error f_workspace_size f_called f_print f_call
+f_callback f_body f_with_callback kernel error cold _Z x_ __GNUC__ x86_64 M_PI PRId64 L_tmpnam
+lapack_int
 """)
 
 
@@ -58,7 +59,7 @@ def test_every_name_becomes_one_that_means_nothing_else_and_stays_it(hint):
     assert not (is_word(name) or is_reserved(name) or keyword.iskeyword(name))
     assert Names().new(name) == name and len(name) <= LONGEST + 2
     function = program_name(hint)
-    for ending in ("", "_error", "_workspace_size", "_with_callback", "_callback"):
+    for ending in ("", "_call", "_error", "_workspace_size", "_with_callback", "_callback"):
         assert not is_symbol(function + ending) and not is_word(function + ending)
     assert program_name(function) == function
 

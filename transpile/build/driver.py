@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.build import toolchain
 from transpile.build.pool_linking import pool_for
+from transpile.codegen.python_entry import python_entry
 from transpile.codegen.render import Text, render
 from transpile.disk_cache.cache_entry import PROGRAM
 from transpile.ir.calls import Call
@@ -101,41 +101,56 @@ class Steps:
             "bytes accessed": float(cost.bytes),
         }
 
-    def write(self, directory: Path, *, pooled: bool = True) -> None:
-        """Write and compile the program's files: to be loaded here, or by anyone (not `pooled`)."""
-        compiler = toolchain.find_compiler(self.options)
+    def write(self, directory: Path) -> None:
+        """Write and compile the program's files for Python, with the one entry that it calls and
+        the pool of threads."""
+        source = self._write_sources(directory)
+        entry = directory / "entry.c"
+        text = python_entry(self.program, "program.c", "program.h")
+        entry.write_text(text, encoding="utf-8")
+        with pool_for(toolchain.find_compiler(self.options), self.options, source) as words:
+            self._compile(entry, words)
+        meta = json.dumps(self._meta(), sort_keys=True)
+        (directory / "meta.json").write_text(meta, encoding="utf-8")
+
+    def write_standalone(self, directory: Path) -> None:
+        """Write and compile the program's files for anyone, with the functions of the header alone
+        and the OpenMP of the system."""
+        self._compile(self._write_sources(directory), ())
+
+    def _write_sources(self, directory: Path) -> Path:
+        """Write what users read; the path of the C file."""
         source = directory / "program.c"
         source.write_text(self.text.source, encoding="utf-8")
         (directory / "program.h").write_text(self.text.header, encoding="utf-8")
         if self.text.constants:
             (directory / "program.bin").write_bytes(self.text.constants)
+        return source
+
+    def _compile(self, source: Path, words: tuple[str, ...]) -> None:
+        """Make the shared object of a C file; `words` are further arguments of the linker."""
+        directory = source.parent
+        compiler = toolchain.find_compiler(self.options)
         linked = [library.link_flags for library in self.libraries]
         libraries = [word for words in dict.fromkeys(linked) for word in words]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
         flags = toolchain.flags(compiler, self.options, self.text.effort, self.text.gcc_flags)
-        threads = pool_for(compiler, self.options, source) if pooled else nullcontext(())
-        with threads as words:
-            log = toolchain.build_shared(
-                compiler, source, directory / PROGRAM, flags, [*libraries, *words]
-            )
+        log = toolchain.build_shared(
+            compiler, source, directory / PROGRAM, flags, [*libraries, *words]
+        )
         (directory / "build.log").write_text(log, encoding="utf-8")
-        meta = json.dumps(self._meta(), sort_keys=True)
-        (directory / "meta.json").write_text(meta, encoding="utf-8")
 
     def _meta(self) -> dict[str, object]:
         """What calling the program takes."""
         program = self.program
-        pointers = ", ".join(["void *"] * (len(program.inputs) + len(program.outputs) + 1))
         inputs = [b.name for b in program.inputs]
         outputs = [b.name for b in program.outputs]
-        declarations = f"int {program.name}({pointers});\n"
-        declarations += f"const char *{program.name}_error(int code);\n"
-        if program.sites:
-            further = "void (*)(void *, int, void **), void *"
-            declarations += f"int {program.name}_with_callback({pointers}, {further});\n"
         return {
-            "declarations": declarations,
+            "declarations": (
+                f"int {program.name}_call(void *const *pointers);\n"
+                f"const char *{program.name}_error(int code);\n"
+            ),
             "function": program.name,
             "workspace": program.workspace,
             "is_brief": is_brief(program),

@@ -101,7 +101,7 @@ def _environment() -> Any:
     return environment
 
 
-def _filled_in(template: str, **values: Any) -> str:
+def filled_in(template: str, **values: Any) -> str:
     """A template with these values. Jinja has locks, which a forked child must find free."""
     return importing(lambda: str(_environment().get_template(template).render(**values)))
 
@@ -159,7 +159,7 @@ class _Renderer:
         ] + [*notes(self.libraries, self.used), *compile_budget.notes(length)]
         gcc_flags = gcc_faults.flags_around_faults(program)
         types += gcc_faults.notes(gcc_flags)
-        source = _filled_in(
+        source = filled_in(
             self.dialect.template,
             title=self.title,
             description=types,
@@ -180,7 +180,7 @@ class _Renderer:
         needed = {"stddef.h"}
         needed |= {"stdint.h"} if any(d.kind in "iu" or d in HALVES for d in dtypes) else set()
         needed |= {"stdbool.h"} if BOOL in dtypes else set()
-        text = _filled_in(
+        text = filled_in(
             "program.h.j2",
             title=self.title,
             contract=types,

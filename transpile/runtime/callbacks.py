@@ -19,14 +19,15 @@ _TYPE = "void(void *, int, void **)"
 class Calls:
     """What a program's sites call.
 
-    function   the C function that it is to call
+    address    that of the C function that it is to call
     begin()    a call of the program: an object with `context` for C, and `finish` for afterwards
     """
 
     def __init__(self, ffi: Any, sites: Sequence[Site]) -> None:
         self.ffi = ffi
         self.sites = [(s.callback, _arrays(ffi, s)) for s in sites]
-        self.function = ffi.callback(_TYPE, _called(ffi))
+        self._function = ffi.callback(_TYPE, _called(ffi))
+        self.address = ffi.cast("void *", self._function)
 
     def begin(self) -> _Running:
         """The object that one call of the program calls."""

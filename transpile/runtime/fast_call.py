@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -25,8 +24,8 @@ from transpile.disk_cache.cache import Entry
 from transpile.disk_cache.cache_entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.ir.types import PYTHON_SCALARS
-from transpile.runtime.executable import Direct
 from transpile.runtime.loader import DamagedLibraryError, spelling
+from transpile.runtime.program_call import ProgramCall
 from transpile.trace.call_key import KEYWORDS
 from transpile.trace.guards import Watch
 from transpile.util.fork_safe_lock import Lock
@@ -42,10 +41,6 @@ else:
 logger = Log("transpile")
 
 _OBJECT = "call.so"
-# As in the C file.
-_MOST_LEAVES = 64
-_MOST_RESULTS = 40
-_MOST_POINTERS = 41
 # Why the module may not be had.
 _REASONS = (CompilerNotFoundError, CompilationError, DamagedError, ImportError, OSError)
 # How many signatures of a function are looked at before Python looks them up.
@@ -79,23 +74,23 @@ class InProcess:
     """A compiled function: its program, which leaves of the arguments that takes (None: all), and
     the structure of the result."""
 
-    direct: Direct | None
+    call: ProgramCall
     kept: tuple[int, ...] | None
     out_tree: tree.TreeDef
 
 
 def put(entries: list[Any], key: tuple[Any, ...], compiled: InProcess, watch: Watch | None) -> None:
     """Add the entry for a key to a function's, where calls with that key can be made in C."""
-    found, direct = module(), compiled.direct
-    if found is None or direct is None:
+    found, call = module(), compiled.call
+    if found is None or call.callbacks is not None:
         return
     parsed = _parsed(found, key)
-    if parsed is None or not _is_small(parsed[0], direct, found):
+    if parsed is None:
         return
     nodes, positional, names = parsed
     leaves = [node for node in nodes if node[0] in (found.ARRAY, found.NUMBER)]
     kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
-    if not all(map(_fits, (leaves[k] for k in kept), direct.inputs)):
+    if not all(map(_fits, (leaves[k] for k in kept), call.inputs)):
         return
     guards, rest = watch.comparisons() if watch is not None else ((), None)
     entry = found.Entry(
@@ -104,18 +99,18 @@ def put(entries: list[Any], key: tuple[Any, ...], compiled: InProcess, watch: Wa
         positional=positional,
         names=names,
         inputs=kept,
-        outputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in direct.outputs),
-        aliases=tuple(kept[k] if k >= 0 else -1 for k in direct.aliases),
+        outputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in call.outputs),
+        aliases=tuple(kept[k] if k >= 0 else -1 for k in call.aliases),
         result=_result(found, compiled.out_tree),
         finish=compiled.out_tree.unflatten,
         guards=guards,
         changed=rest.changed if rest is not None else None,
-        fail=direct.fail,
-        address=direct.address,
-        workspace=direct.workspace,
-        makers=direct.makers,
-        spare=direct.spare,
-        is_brief=direct.is_brief,
+        fail=call.fail,
+        address=call.address,
+        workspace=call.workspace,
+        makers=call.makers,
+        spare=call.spare,
+        is_brief=call.is_brief,
     )
     entries[:] = [entry, *entries][:_MOST_ENTRIES]
 
@@ -190,13 +185,6 @@ def _has_identity(value: Any) -> bool:
 
 def _hash(value: Any) -> Any:
     return type(value).__hash__
-
-
-def _is_small(nodes: Sequence[Node], direct: Direct, found: Any) -> bool:
-    leaves = sum(node[0] in (found.ARRAY, found.NUMBER) for node in nodes)
-    results = len(direct.outputs)
-    pointers = len(direct.inputs) + results + 1
-    return leaves <= _MOST_LEAVES and results <= _MOST_RESULTS and pointers <= _MOST_POINTERS
 
 
 def _fits(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]]) -> bool:

@@ -52,6 +52,8 @@ _EXPORTED = (
     "_complex128",
 )
 _INTERNAL = ("_print", "_called", "_body")
+# And in the build for Python: see templates/python_entry.c.j2.
+_FOR_PYTHON = ("_call",)
 # A file that is called by a name with an ending has at most 255 letters.
 LONGEST = 200
 
@@ -103,14 +105,15 @@ def program_name(hint: str) -> str:
 
 
 def _is_free(program: str) -> bool:
-    return not any(is_symbol(program + ending) for ending in _EXPORTED) and not any(
+    exported = (*_EXPORTED, *_FOR_PYTHON)
+    return not any(is_symbol(program + ending) for ending in exported) and not any(
         map(is_reserved, names_at_file_scope(program))
     )
 
 
 def names_at_file_scope(program: str) -> set[str]:
     """What the program of this name defines besides its kernels."""
-    return {program + ending for ending in (*_EXPORTED, *_INTERNAL)}
+    return {program + ending for ending in (*_EXPORTED, *_INTERNAL, *_FOR_PYTHON)}
 
 
 class Names:

@@ -1,0 +1,112 @@
+"""The entry that Python calls, and its call in Python; test_fast_call.py has that in C."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import transpile
+from transpile.errors import InternalError
+
+X = np.arange(12.0).reshape(3, 4)
+
+
+def executable_of(function, *args, **options):
+    return transpile.jit(function, **options).lower(*args).compile().runtime_executable()
+
+
+def symbols(library, *words):
+    """{name: (address, size and kind)} of the symbols of a library."""
+    listed = subprocess.run(["nm", *words, library], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in listed.stdout.splitlines()]
+    return {line[-1]: line[:-1] for line in lines}
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.full_level  # at -O0 nothing would be inlined
+def test_a_program_for_python_has_one_entry_and_the_code_of_the_saved_library(tmp_path):
+    compiled = transpile.jit(softmax).lower(X).compile()
+    library = compiled.runtime_executable().entry.path("program.so")
+    names = symbols(library, "-D", "--defined-only")
+    assert {n for n in names if n.startswith("softmax")} == {"softmax_call", "softmax_error"}
+    compiled.save(tmp_path)
+    ours, saved = (symbols(path, "-S") for path in (library, tmp_path / "softmax.so"))
+    assert ours["softmax"][1] == saved["softmax"][1]  # its size
+    assert "softmax_call" not in saved
+    text = (tmp_path / "softmax.c").read_text() + (tmp_path / "softmax.h").read_text()
+    assert "softmax_call" not in text and "softmax_call" not in compiled.as_text()
+
+
+def f_call(x):
+    return x + 1
+
+
+def f(x, call):
+    return transpile.named_call(f_call)(x) * call.sum()
+
+
+def test_other_things_may_be_called_as_the_entry_is():
+    for function, args in ((f, (X, X)), (f_call, (X,))):
+        np.testing.assert_array_equal(transpile.jit(function)(*args), function(*args))
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 40, 41, 500])
+def test_any_number_of_inputs_and_outputs(count):
+    arrays = [np.full(3, float(n)) for n in range(count)]
+    run = executable_of(lambda *a: (np.ones(2), *(x + 1 for x in a)), *arrays)
+    first, *others = run(arrays)
+    np.testing.assert_array_equal(first, np.ones(2))
+    assert len(others) == count
+    for n, x in enumerate(others):
+        np.testing.assert_array_equal(x, np.full(3, n + 1.0))
+
+
+def test_leaves_of_another_number_or_shape_are_refused():
+    run = executable_of(lambda x, y: x + y, X, X)
+    for leaves in ((), (X,), (X, X, X)):
+        with pytest.raises(InternalError, match=f"takes 2 arrays, not {len(leaves)}"):
+            run(leaves)
+    with pytest.raises(InternalError, match=r"takes an array of shape \(3, 4\), not \(4, 3\)"):
+        run((X, X.T))
+    np.testing.assert_array_equal(run((X, X.T.copy().T))[0], 2 * X)
+
+
+def test_outputs_take_the_memory_of_donated_inputs_that_nothing_else_uses():
+    run = executable_of(lambda x, y, z: (y * 2, x + 1, z), X, X, X, donate_argnums=(0, 1))
+    assert sorted(run.call.aliases) == [-1, 0, 1]
+    x, y = X.copy(), X.copy()
+    first, second, third = run([x, y, X])
+    assert first is y and second is x and third is not X
+    np.testing.assert_array_equal(first, 2 * X)
+    np.testing.assert_array_equal(second, X + 1)
+    x = X.copy()
+    first, second, _ = run([x, x[:], X])
+    assert not np.shares_memory(first, x) and not np.shares_memory(second, x)
+    np.testing.assert_array_equal(x, X)
+
+
+def test_a_failed_call_names_the_program_and_the_reason():
+    run = executable_of(lambda x: np.sort(np.exp(x), axis=0)[::-1], np.ones((200, 3)))
+    with pytest.raises(InternalError, match="lambda_ failed with code 1: the workspace is NUL"):
+        run.call.fail(1)
+
+
+def test_a_callback_may_call_its_own_program():
+    seen = []
+
+    def note(x):
+        seen.append(float(x))
+        if x < 3:
+            count(np.float64(x + 1))
+
+    @transpile.jit
+    def count(x):
+        transpile.debug.callback(note, x)
+        return x * 2
+
+    assert count(np.float64(0)) == 0
+    assert seen == [0.0, 1.0, 2.0, 3.0]
