@@ -23,10 +23,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from graphs import assert_same_results, random_graph, small_thresholds
+from graphs import assert_same_results, random_graph, small_machine, small_thresholds
 from loop_graphs import random_loops
 
 from transpile.build import toolchain
@@ -44,10 +45,11 @@ CACHE = 4 << 20
 def check(seed: int, options: Options) -> None:
     """Build and run the program of a seed; AssertionError where it is not what its graph means."""
     graph, values = random_loops(Random(seed)) if seed % 8 > 5 else random_graph(seed)
+    machine = small_machine(seed) if seed % 2 else options.machine
     with ExitStack() as stack:
         for patch in small_thresholds(seed) if seed % 2 else ():
             stack.enter_context(patch)
-        results = Lowering(graph, options).build()(values)
+        results = Lowering(graph, replace(options, machine=machine)).build()(values)
     assert_same_results(results, interpret(graph, values), f"C at -O{options.opt_level}")
 
 

@@ -151,7 +151,7 @@ def _add_function(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    names = ", ".join(field.name for field in fields(Options()))
+    names = ", ".join(field.name for field in fields(Options()) if field.name != "machine")
     parser.add_argument(
         "--option",
         metavar="NAME=VALUE",

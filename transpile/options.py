@@ -5,11 +5,13 @@ Every field is part of the cache key. Users write them as `compiler_options={"na
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from transpile.machine import USUAL, Machine
 from transpile.util.allowed_cflags import check_flags
 from transpile.util.frozen_records import dataclass
 
@@ -35,6 +37,8 @@ class Options:
     lapack        for decompositions: `auto` (TRANSPILE_LAPACK, the library that `blas` names, or
                   one found as for `blas`), or a shared library: its path, or the name by which the
                   dynamic loader finds it (`liblapack.so.3`)
+    machine       a `transpile.machine.Machine`: the sizes and costs that decide which
+                  transformations pay
     """
 
     opt_level: int = 3
@@ -49,11 +53,18 @@ class Options:
     extra_cflags: tuple[str, ...] = ()
     blas: str = "none"
     lapack: str = "auto"
+    machine: Machine = USUAL
 
     @property
     def threaded(self) -> bool:
         """Tell whether loops may run on several threads."""
         return self.openmp and self.num_threads != 1
+
+    def fingerprint(self) -> str:
+        """The options as a text, for cache keys; of the machine what differs from the usual one."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        changes = values.pop("machine").changes
+        return json.dumps(values | ({"machine": changes} if changes else {}), sort_keys=True)
 
     def replace(self, compiler_options: Mapping[str, Any] | None) -> Options:
         """These options with some changed; an unknown name or a bad value raises ValueError."""
@@ -85,6 +96,10 @@ def _checked(name: str, value: Any, example: Any) -> Any:
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= largest:
             return value
         wanted = "an integer from 0 to 3" if name == "opt_level" else "an integer, 0 or more"
+    elif isinstance(example, Machine):
+        if isinstance(value, Machine):
+            return value
+        wanted = "a transpile.machine.Machine"
     elif isinstance(example, str):
         wanted = "the name of a processor" if name == "march" else "a string"
         if isinstance(value, str) and (name != "march" or re.fullmatch(r"[\w.+-]*", value)):

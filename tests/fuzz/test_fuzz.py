@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from graphs import assert_same_results, random_graph, small_thresholds
+from graphs import assert_same_results, random_graph, small_machine, small_thresholds
 
 from transpile import jit
 from transpile.analysis.oracle.loop_interpreter import run
@@ -22,7 +22,7 @@ from transpile.transforms.interpret import interpret
 BUNDLE = 50
 
 
-def assert_every_step_agrees(seed):
+def assert_every_step_agrees(seed, options=Options()):
     graph, values = random_graph(seed)
     expected = interpret(graph, values)
     for transform, _ in PASSES:
@@ -33,7 +33,7 @@ def assert_every_step_agrees(seed):
     program = lower(graph, donated)
     assert_same_results(run(program, values), expected, "lower")
     for step, _ in SCHEDULE:
-        before, program = program, step(program, Options())
+        before, program = program, step(program, options)
         check(program)
         if program != before:
             assert_same_results(run(program, values), expected, step.__name__)
@@ -51,7 +51,7 @@ def test_every_step_agrees_when_small_arrays_meet_it(first):
         with ExitStack() as stack:
             for patch in small_thresholds(seed):
                 stack.enter_context(patch)
-            assert_every_step_agrees(seed)
+            assert_every_step_agrees(seed, Options(machine=small_machine(seed)))
 
 
 def assert_c_agrees(seed, options):
@@ -70,7 +70,8 @@ def test_c_agrees_with_the_graph_when_small_arrays_meet_every_step(seed):
     with ExitStack() as stack:
         for patch in small_thresholds(seed):
             stack.enter_context(patch)
-        assert_c_agrees(seed, Options(opt_level=1, num_threads=3))
+        options = Options(opt_level=1, num_threads=3, machine=small_machine(seed))
+        assert_c_agrees(seed, options)
 
 
 def test_products_of_two_dtypes_share_their_helpers():

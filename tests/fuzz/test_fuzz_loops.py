@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from random import Random
 
 import pytest
-from graphs import assert_same_results, small_thresholds
+from graphs import assert_same_results, small_machine, small_thresholds
 from loop_graphs import random_loops
 
 from transpile.analysis.oracle.loop_interpreter import run
@@ -21,7 +21,7 @@ from transpile.transforms.interpret import interpret
 BUNDLE = 50
 
 
-def assert_every_step_agrees(seed):
+def assert_every_step_agrees(seed, options=Options()):
     graph, values = random_loops(Random(seed))
     expected = interpret(graph, values)
     changed = graph
@@ -35,7 +35,7 @@ def assert_every_step_agrees(seed):
     program = lower(graph, donated)
     assert_same_results(run(program, values), expected, "lower")
     for step, _ in SCHEDULE:
-        before, program = program, step(program, Options())
+        before, program = program, step(program, options)
         check(program)
         if program != before:
             assert_same_results(run(program, values), expected, step.__name__)
@@ -53,7 +53,7 @@ def test_every_step_agrees_when_small_arrays_meet_it(first):
         with ExitStack() as stack:
             for patch in small_thresholds(seed):
                 stack.enter_context(patch)
-            assert_every_step_agrees(seed)
+            assert_every_step_agrees(seed, Options(machine=small_machine(seed)))
 
 
 @pytest.mark.parametrize("seed", range(1000, 1040))

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[2] / "transpile"
 # The packages and public modules of transpile, in the order in which data flows through them. Each
 # may import only from those before it. ARCHITECTURE.md walks through them in the same order.
 DATA_FLOW = """
-    util errors options
+    util errors machine options
     ir pytree tree tree_util trace
     transforms primitives dtypes numpy
     passes intrinsics library analysis symbols fusion lower schedule codegen
@@ -59,6 +59,14 @@ LATER = {
     ("stages", "transpile.runtime.fast_call"): "for functions that are called often",
     ("trace_cache", "transpile.runtime.fast_call"): "for functions that are called often",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
+}
+
+# Numbers that stand in modules of the schedule: what a machine decides stands in `machine.py`.
+NUMBERS = {
+    ("blocking/fixpoint", "LARGEST"): "how far a proof goes",
+    ("memory_plan", "ALIGNMENT"): "the contract of a program with its caller",
+    ("stack", "STACK"): "the contract of a program with its caller",
+    ("stack", "HELPERS"): "what the functions of runtime_c need",
 }
 
 LONGEST_FILE = 500
@@ -176,6 +184,27 @@ def test_every_later_import_has_a_reason():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Later"
     }
     assert found == set(LATER)
+
+
+def test_thresholds_of_the_schedule_are_the_machine_s():
+    numbers = {
+        (str(path.relative_to(PACKAGE / "schedule").with_suffix("")), target.id)
+        for path in (PACKAGE / "schedule").rglob("*.py")
+        for node in tree_of(path).body
+        if isinstance(node, ast.Assign) and is_number(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert numbers == set(NUMBERS)
+
+
+def is_number(node):
+    """Whether an expression is a number, or made of numbers."""
+    return all(
+        isinstance(part, ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop)
+        or (isinstance(part, ast.Constant) and type(part.value) in (int, float))
+        for part in ast.walk(node)
+    )
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)

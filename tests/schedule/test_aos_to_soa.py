@@ -11,8 +11,9 @@ import transpile
 from transpile import jit, lax
 from transpile.ir.loop_ir import For, Store
 from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.aos_to_soa import LONGEST, separated_columns
+from transpile.schedule.lanes.aos_to_soa import separated_columns
 
 pytestmark = pytest.mark.full_level
 
@@ -85,7 +86,7 @@ SEPARATED = {
 }
 LEFT = {
     "few": (distances, points(9, 3)),
-    "long_rows": (neighbours, points(64, LONGEST + 1)),
+    "long_rows": (neighbours, points(64, Machine.longest_short_row + 1)),
     "once": (once, points(100, 3)),
     "along_rows": (distances, points(40, 20)),
     "backwards": (backwards, points(40, 3)),

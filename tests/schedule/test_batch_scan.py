@@ -1,6 +1,6 @@
 """Row loops: which loops over steps are shared out by rows, and that results stay."""
 
-from importlib import import_module
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from transpile.intrinsics.products import MatmulRows
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import For
 from transpile.ir.loop_rewrite import children
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule import schedule
 from transpile.schedule.blocking.batch_scan import row_loops
@@ -20,15 +21,17 @@ from transpile.schedule.blocking.pack_operands import turned_operands
 
 pytestmark = pytest.mark.full_level
 
-module = import_module("transpile.schedule.blocking.batch_scan")  # the package exports the function
-
 LENGTH = 5
 
 
-@pytest.fixture(autouse=True)
-def small_loops(monkeypatch):
-    """Loops over little work are worth threads."""
-    monkeypatch.setattr(module, "LEAST_FLOPS", 1)
+# Loops over little work are worth threads.
+MACHINE = Machine(least_scan_flops=1)
+SMALL = Options(machine=MACHINE)
+
+
+def in_c(f):
+    """A function compiled at these thresholds."""
+    return jit(f, compiler_options={"machine": MACHINE})
 
 
 def signs(*shape):
@@ -173,7 +176,7 @@ UNCHANGED = [
 
 def prepared(f, *arguments):
     """A program before the step."""
-    return turned_operands(lowered(f, *arguments), Options())
+    return turned_operands(lowered(f, *arguments), SMALL)
 
 
 def blocks_of(program):
@@ -187,7 +190,7 @@ def blocks_of(program):
 
 @pytest.mark.parametrize("f", CHANGED, ids=lambda f: f.__name__)
 def test_loops_whose_rows_are_independent_are_shared_out(f):
-    after = assert_steps_agree(prepared(f, SQUARE, X), [SQUARE, X], row_loops)
+    after = assert_steps_agree(prepared(f, SQUARE, X), [SQUARE, X], row_loops, SMALL)
     (block,) = blocks_of(after)
     assert block.extent == 2
     calls = statements_of(after, Call)
@@ -198,44 +201,43 @@ def test_loops_whose_rows_are_independent_are_shared_out(f):
 @pytest.mark.parametrize("f", UNCHANGED, ids=lambda f: f.__name__)
 def test_other_loops_stay(f):
     before = prepared(f, SQUARE, X)
-    assert row_loops(before, Options()) == before
+    assert row_loops(before, SMALL) == before
 
 
 @pytest.mark.parametrize("f", CHANGED, ids=lambda f: f.__name__)
 def test_scratch_memory_of_the_products_goes(f):
     before = prepared(f, SQUARE, X)
     gone = {c.workspace.buffer for c in statements_of(before, Call)}
-    left = {b.name for b in row_loops(before, Options()).temporaries}
+    left = {b.name for b in row_loops(before, SMALL).temporaries}
     assert gone
     assert gone.isdisjoint(left)
 
 
-@pytest.mark.parametrize("options", [Options(openmp=False), Options(blas="auto")])
+@pytest.mark.parametrize("options", [replace(SMALL, openmp=False), replace(SMALL, blas="auto")])
 def test_without_threads_or_products_of_our_own_loops_stay(options):
     before = prepared(in_scan, SQUARE, X)
     assert row_loops(before, options) == before
 
 
-def test_little_work_is_not_worth_threads(monkeypatch):
+def test_little_work_is_not_worth_threads():
     before = prepared(in_scan, SQUARE, X)
     flops = 2 * 16 * 32 * 32 * LENGTH
-    monkeypatch.setattr(module, "LEAST_FLOPS", flops + 1)
-    assert row_loops(before, Options()) == before
-    monkeypatch.setattr(module, "LEAST_FLOPS", flops)
-    assert row_loops(before, Options()) != before
+    more, enough = (Options(machine=Machine(least_scan_flops=n)) for n in (flops + 1, flops))
+    assert row_loops(before, more) == before
+    assert row_loops(before, enough) != before
 
 
-def test_weights_that_no_cache_holds_are_read_by_all_threads_together(monkeypatch):
+def test_weights_that_no_cache_holds_are_read_by_all_threads_together():
     before = prepared(in_scan, SQUARE, X)
-    monkeypatch.setattr(module, "LARGEST_RIGHT", 32 * 32 * 8 - 1)
-    assert row_loops(before, Options()) == before
+    machine = Machine(least_scan_flops=1, scan_operand_bytes=32 * 32 * 8 - 1)
+    assert row_loops(before, Options(machine=machine)) == before
 
 
 @pytest.mark.parametrize(
     ("rows", "expected"), [(8, 4), (10, 5), (12, 6), (16, 8), (24, 8), (40, 8), (256, 16)]
 )
 def test_blocks_have_whole_tiles_where_they_can(rows, expected):
-    after = row_loops(prepared(in_scan, SQUARE, signs(rows, 32)), Options())
+    after = row_loops(prepared(in_scan, SQUARE, signs(rows, 32)), SMALL)
     (block,) = blocks_of(after)
     assert block.extent == rows // expected
 
@@ -248,12 +250,12 @@ def test_blocks_have_whole_tiles_where_they_can(rows, expected):
 def test_drawn_batches_have_the_same_results(rows, f):
     x = signs(rows, 32)
     before = prepared(f, SQUARE, x)
-    if row_loops(before, Options()) != before:
-        assert_steps_agree(before, [SQUARE, x], row_loops)
+    if row_loops(before, SMALL) != before:
+        assert_steps_agree(before, [SQUARE, x], row_loops, SMALL)
 
 
 def test_later_steps_leave_the_loop_over_steps_inside_that_over_blocks():
-    program = schedule(lowered(gated, SQUARE, X), Options())
+    program = schedule(lowered(gated, SQUARE, X), SMALL)
     (block,) = blocks_of(program)
     (steps,) = block.body
     assert steps.ordered
@@ -262,7 +264,7 @@ def test_later_steps_leave_the_loop_over_steps_inside_that_over_blocks():
 
 @pytest.mark.parametrize("f", [in_scan, with_inputs, gated, in_nested], ids=lambda f: f.__name__)
 def test_the_numbers_of_compiled_programs_are_right(f):
-    for found, expected in zip(_leaves(jit(f)(SQUARE, X)), _leaves(f(SQUARE, X)), strict=True):
+    for found, expected in zip(_leaves(in_c(f)(SQUARE, X)), _leaves(f(SQUARE, X)), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
@@ -275,11 +277,11 @@ def test_results_have_the_bits_of_steps_one_by_one(dtype):
     random = np.random.default_rng(0)
     w, x = random.standard_normal((48, 48)), random.standard_normal((24, 48))
     w, x = w.astype(dtype) / 8, x.astype(dtype)
-    step = jit(lambda w, x: np.tanh(x @ w))
+    step = in_c(lambda w, x: np.tanh(x @ w))
     alone = x
     for _ in range(LENGTH):
         alone = step(w, alone)
-    looped = jit(lambda w, x: lax.fori_loop(0, LENGTH, lambda _, x: np.tanh(x @ w), x))
+    looped = in_c(lambda w, x: lax.fori_loop(0, LENGTH, lambda _, x: np.tanh(x @ w), x))
     assert looped(w, x).tobytes() == alone.tobytes()
 
 
@@ -294,10 +296,11 @@ def test_gradients_are_shared_out_in_both_directions_and_right():
     random = np.random.default_rng(1)
     weights = tuple(random.standard_normal(s) / 6 for s in ((16, 32), (32, 32), (32,)))
     x, xs = random.standard_normal((8, 32)), random.standard_normal((LENGTH, 8, 16))
-    program = schedule(
-        lowered(lambda *a: grad(recurrent)(a[:3], *a[3:]), *weights, x, xs), Options()
-    )
+    program = schedule(lowered(lambda *a: grad(recurrent)(a[:3], *a[3:]), *weights, x, xs), SMALL)
     assert len(blocks_of(program)) == 2
-    found, plain = jit(grad(recurrent))(weights, x, xs), grad(recurrent)(weights, x, xs)
+    found, plain = (
+        in_c(grad(recurrent))(weights, x, xs),
+        grad(recurrent)(weights, x, xs),
+    )
     for one, other in zip(found, plain, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)

@@ -2,43 +2,43 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
+from graphs import assert_steps_agree, loops_of, lowered
 from helpers import ordinary
 
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split
-from transpile.schedule.lanes.blocked_reductions import BLOCK, blocks
+from transpile.schedule.lanes.blocked_reductions import blocks
 
 pytestmark = pytest.mark.full_level
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(module_of(blocks), "BLOCK", 4)
+# Blocks of four elements.
+SMALL = Options(machine=Machine(sum_block=4))
 
 
 def unchanged(f, *args):
     program = lowered(f, *args)
-    return blocks(program, Options()) == program
+    return blocks(program, SMALL) == program
 
 
 @pytest.mark.parametrize("length", [16, 17, 19, 41])
 def test_a_long_sum_is_done_in_blocks(length):
     x = ordinary("f8", (length,))
-    program = assert_steps_agree(lowered(np.sum, x), [x], blocks)
+    program = assert_steps_agree(lowered(np.sum, x), [x], blocks, SMALL)
     assert [b.shape for b in program.temporaries] == [(-(-length // 4),)]
 
 
 def test_rows_longer_than_a_block_are_blocks():
     x = ordinary("f8", (9, 7, 3))
-    program = assert_steps_agree(lowered(np.max, x), [x], blocks)
+    program = assert_steps_agree(lowered(np.max, x), [x], blocks, SMALL)
     assert program.temporaries[0].shape == (9,)
 
 
 def test_sibling_sums_share_their_blocks():
     x = ordinary("f8", (30,))
     program = assert_steps_agree(
-        lowered(lambda x: (x.sum(), x.max(), (x * x).sum()), x), [x], blocks
+        lowered(lambda x: (x.sum(), x.max(), (x * x).sum()), x), [x], blocks, SMALL
     )
     assert len(loops_of(program)) == 3  # over the blocks, inside a block, over the parts
 
@@ -58,17 +58,16 @@ def test_running_values_stay(f):
     assert unchanged(f, ordinary("f8", (40,)))
 
 
-def test_blocks_depend_on_sizes_alone(monkeypatch):
-    monkeypatch.setattr(module_of(blocks), "BLOCK", BLOCK)
+def test_blocks_depend_on_sizes_alone():
     x = np.broadcast_to(1.0, (100000,))
     one, many = (blocks(lowered(np.sum, x), Options(num_threads=n)) for n in (1, 8))
     assert one == many
-    assert one.temporaries[0].shape == (-(-100000 // BLOCK),)
+    assert one.temporaries[0].shape == (-(-100000 // Machine.sum_block),)
 
 
 @pytest.mark.parametrize("shape", [(30,), (13, 7), (25, 3)])
 def test_a_loop_cut_at_the_border_is_done_in_blocks_too(shape):
     x = ordinary("f8", shape)
-    program = split(lowered(lambda x: (np.roll(x, 1, axis=0) * x).sum(), x), Options())
-    program = assert_steps_agree(program, [x], blocks)
+    program = split(lowered(lambda x: (np.roll(x, 1, axis=0) * x).sum(), x), SMALL)
+    program = assert_steps_agree(program, [x], blocks, SMALL)
     assert len(program.temporaries) == 1

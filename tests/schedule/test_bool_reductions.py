@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
+from graphs import assert_steps_agree, loops_of, lowered
 from helpers import assert_same, ordinary, values
 
 from transpile import lax
 from transpile.ir.loop_ir import Declare
 from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.bool_reductions import LONGEST, SHORTEST, truths
+from transpile.schedule.lanes.bool_reductions import truths
 from transpile.schedule.vectorize import simd
 
 pytestmark = pytest.mark.full_level
@@ -73,17 +74,17 @@ def test_other_loops_stay(found):
     assert flags_of(truths(program, Options())) == flags_of(program)
 
 
-@pytest.mark.parametrize("length", [12, LONGEST, LONGEST + 1])
-def test_neither_loops_without_full_lanes_nor_long_ones(length, monkeypatch):
+@pytest.mark.parametrize("length", [12, Machine.longest_any, Machine.longest_any + 1])
+def test_neither_loops_without_full_lanes_nor_long_ones(length):
     program = in_lanes(lambda x: np.all(x > 0), ordinary("f8", (length,)))
-    expected = [("bitwise_and", "int64")] if length <= LONGEST else []
+    expected = [("bitwise_and", "int64")] if length <= Machine.longest_any else []
     assert flags_of(truths(program, Options())) == expected
-    monkeypatch.setattr(module_of(truths), "SHORTEST", length + 1)
-    assert truths(program, Options()) == program
+    longer = Options(machine=Machine(shortest_any=length + 1))
+    assert truths(program, longer) == program
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
-@pytest.mark.parametrize("columns", [SHORTEST, 33, 64, LONGEST])
+@pytest.mark.parametrize("columns", [Machine.shortest_any, 33, 64, Machine.longest_any])
 def test_any_and_all_agree_with_numpy_through_c(dtype, columns):
     x = values(dtype, (9, columns))  # NaNs and infinities among them
     x[3:] = 1

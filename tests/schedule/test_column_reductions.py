@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
+from graphs import assert_steps_agree, loops_of, lowered
 from helpers import ordinary
 
 from transpile import hessian, jit
@@ -22,6 +22,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import accesses, walk
 from transpile.ir.types import FLOAT64
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.triangular_split import triangles
 from transpile.schedule.lanes.column_reductions import columns, step
@@ -29,10 +30,14 @@ from transpile.schedule.lanes.column_reductions import columns, step
 pytestmark = pytest.mark.full_level
 
 
-@pytest.fixture(autouse=True)
-def narrow_strips(monkeypatch):
-    monkeypatch.setattr(module_of(columns), "STRIP", 4)
-    monkeypatch.setattr(module_of(columns), "FEWEST_COLUMNS", 5)
+# Strips of four columns.
+MACHINE = Machine(strip=4, fewest_columns=5)
+SMALL = Options(machine=MACHINE)
+
+
+def in_c(f):
+    """A function compiled at these thresholds."""
+    return jit(f, compiler_options={"machine": MACHINE})
 
 
 FUNCTIONS = {
@@ -47,7 +52,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("width", [5, 7, 8, 9])
 def test_the_innermost_loop_walks_along_a_row(name, width):
     x = np.round(ordinary("f8", (16, width)))
-    after = assert_steps_agree(lowered(FUNCTIONS[name], x), [x], columns)
+    after = assert_steps_agree(lowered(FUNCTIONS[name], x), [x], columns, SMALL)
     innermost = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     walked = [
         step(index, loop.symbol)
@@ -61,12 +66,12 @@ def test_the_innermost_loop_walks_along_a_row(name, width):
 def test_a_matrix_on_its_side_times_a_vector_walks_along_the_rows_of_the_matrix():
     x, v = np.round(ordinary("f8", (16, 9))), np.round(ordinary("f8", (16,)))
     product = lowered(lambda x, v: (x * v[:, None]).sum(axis=0), x, v)
-    after = assert_steps_agree(product, [x, v], columns)
+    after = assert_steps_agree(product, [x, v], columns, SMALL)
     inner = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     reads = [(i, loop.symbol) for loop in inner for s in loop.body for _, i in accesses(s)]
     assert any(len(index) == 2 and step(index, symbol) == 1 for index, symbol in reads)
     pairs = lowered(lambda x, y: np.abs(x[:, None] - y).sum(axis=1), v, v)  # no matrix is read
-    assert columns(pairs, Options()) == pairs
+    assert columns(pairs, SMALL) == pairs
 
 
 @pytest.mark.parametrize(
@@ -74,13 +79,12 @@ def test_a_matrix_on_its_side_times_a_vector_walks_along_the_rows_of_the_matrix(
 )
 def test_loops_in_order_stay(f):
     program = lowered(f, ordinary("f8", (16, 9)))
-    assert columns(program, Options()) == program
+    assert columns(program, SMALL) == program
 
 
-def test_narrow_arrays_stay(monkeypatch):
-    monkeypatch.setattr(module_of(columns), "FEWEST_COLUMNS", 8)
+def test_narrow_arrays_stay():
     program = lowered(lambda x: x.sum(axis=0), ordinary("f8", (16, 7)))
-    assert columns(program, Options()) == program
+    assert columns(program, Options(machine=Machine(strip=4, fewest_columns=8))) == program
 
 
 def diagonal_left_out(x, y):
@@ -90,9 +94,9 @@ def diagonal_left_out(x, y):
 
 def test_loops_that_end_elsewhere_for_each_column_stay():
     x, y = np.round(ordinary("f8", (2, 12, 12)))
-    cut = triangles(lowered(diagonal_left_out, x, y), Options())
-    assert columns(cut, Options()) == cut
-    np.testing.assert_array_equal(jit(diagonal_left_out)(x, y), diagonal_left_out(x, y))
+    cut = triangles(lowered(diagonal_left_out, x, y), SMALL)
+    assert columns(cut, SMALL) == cut
+    np.testing.assert_array_equal(in_c(diagonal_left_out)(x, y), diagonal_left_out(x, y))
 
 
 @pytest.mark.parametrize(
@@ -100,13 +104,12 @@ def test_loops_that_end_elsewhere_for_each_column_stay():
 )
 def test_second_derivatives_of_products_of_neighbours_and_of_sums_compile(f):
     x = ordinary("f8", (30,))
-    np.testing.assert_allclose(jit(hessian(f))(x), hessian(f)(x), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(in_c(hessian(f))(x), hessian(f)(x), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("largest, width", [(512, 4), (511, 2), (256, 2), (255, None)])
-def test_strips_are_narrower_where_their_rows_would_be_large(monkeypatch, largest, width):
-    monkeypatch.setattr(module_of(columns), "LARGEST_ROW", largest)
-
+def test_strips_are_narrower_where_their_rows_would_be_large(largest, width):
+    options = Options(machine=Machine(strip=4, fewest_columns=5, row_bytes=largest))
     column, row = Symbol("i", 0, 40), Symbol("j", 0, 16)
     kept, acc = Buffer("kept", (16,), FLOAT64), Ref("acc", FLOAT64)
     keeping = (
@@ -119,8 +122,8 @@ def test_strips_are_narrower_where_their_rows_would_be_large(monkeypatch, larges
     arrays = Buffer("x", (16, 40), FLOAT64), Buffer("out", (40,), FLOAT64)
     program = Program("f", arrays[:1], arrays[1:], (Kernel("f_1", (nest,)),))
     if width is None:
-        assert columns(program, Options()) == program
+        assert columns(program, options) == program
         return
-    after = assert_steps_agree(program, [np.round(ordinary("f8", (16, 40)))], columns)
+    after = assert_steps_agree(program, [np.round(ordinary("f8", (16, 40)))], columns, options)
     found = [s.buffer for s in walk(after.kernels[0].body) if isinstance(s, Alloc)]
     assert {buffer.shape[-1] for buffer in found} == {width}

@@ -1,10 +1,11 @@
 """Image rows: what stands around a convolution is done with one image at a time."""
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, lowered, module_of, statements_of
+from graphs import assert_steps_agree, lowered, statements_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from transpile.intrinsics.convolutions import PLANES, Axis, Images, Sizes
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import Alloc, For
 from transpile.library import convolution
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule import schedule
 from transpile.schedule.blocking.conv_fusion import image_rows
@@ -24,12 +26,19 @@ pytestmark = pytest.mark.full_level
 NHWC = ("NHWC", "HWIO", "NHWC")
 
 
+# Few operations and images are worth it.
+IMAGES = {"least_product_flops": 1, "fewest_images": 2}
+MACHINE = Machine(**IMAGES)
+SMALL = Options(machine=MACHINE)
+
+
+def in_c(f):
+    """A function compiled at these thresholds."""
+    return jit(f, compiler_options={"machine": MACHINE})
+
+
 @pytest.fixture(autouse=True)
-def small_images(monkeypatch):
-    """Few operations and images are worth it, and lanes are pixels."""
-    module = module_of(image_rows)
-    monkeypatch.setattr(module, "LEAST_FLOPS", 1)
-    monkeypatch.setattr(module, "FEWEST_IMAGES", 2)
+def lanes_are_pixels(monkeypatch):
     monkeypatch.setattr(convolution, "_form", lambda *_: PLANES)
     for name, value in (("WORTH_A_CALL", 1), ("FEW_FEATURES", 0)):
         monkeypatch.setattr(import_module("transpile.passes.expand.convolutions"), name, value)
@@ -156,7 +165,7 @@ def calls_of(program):
 def test_kernels_around_a_convolution_become_one(name):
     f, count = MERGED[name]
     before = lowered(f, X, W, B)
-    after = assert_steps_agree(before, [X, W, B], image_rows)
+    after = assert_steps_agree(before, [X, W, B], image_rows, SMALL)
     (kernel,) = after.kernels
     expected = ["conv_planes_image_f64"] * count + ["conv_planes_panels_f64"] * count
     assert sorted(calls_of(after)) == expected
@@ -167,7 +176,7 @@ def test_kernels_around_a_convolution_become_one(name):
 
 def test_images_of_channels_that_come_last_are_merged_too():
     x, w = integers(3, 9, 9, 2), W
-    after = assert_steps_agree(lowered(channels_last, x, w, B), [x, w, B], image_rows)
+    after = assert_steps_agree(lowered(channels_last, x, w, B), [x, w, B], image_rows, SMALL)
     assert "conv_planes_image_f64" in calls_of(after)
 
 
@@ -175,13 +184,13 @@ def test_images_of_channels_that_come_last_are_merged_too():
 def test_other_convolutions_stay(f):
     before = lowered(f, X, W, B)
     assert "conv_planes_f64" in calls_of(before)
-    assert image_rows(before, Options()) == before
+    assert image_rows(before, SMALL) == before
 
 
 @pytest.mark.parametrize("f", [over_images, other_images], ids=lambda f: f.__name__)
 def test_what_needs_other_images_waits_for_all(f):
     before = lowered(f, X, W, B)
-    after = image_rows(before, Options())
+    after = image_rows(before, SMALL)
     assert len(after.kernels) >= 2 or after == before
     for found, expected in zip(_run(after), _run(before), strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -192,37 +201,42 @@ def _run(program):
 
 
 def test_what_nothing_else_reads_is_one_image_long():
-    after = image_rows(lowered(two_layers, X, W, B), Options())
+    after = image_rows(lowered(two_layers, X, W, B), SMALL)
     local = {s.buffer.shape for s in statements_of(after, Alloc) if len(s.buffer.shape) > 1}
     assert local
     assert all(shape[0] != 3 for shape in local)
     assert not any(b.shape[:1] == (3,) for b in after.temporaries)
 
 
-def test_large_images_stay_in_memory(monkeypatch):
-    monkeypatch.setattr(module_of(image_rows), "LARGEST_IMAGE", 6000)
-    after = assert_steps_agree(lowered(two_layers, X, W, B), [X, W, B], image_rows)
+def test_large_images_stay_in_memory():
+    options = Options(machine=Machine(**IMAGES, block_bytes=6000))
+    after = assert_steps_agree(lowered(two_layers, X, W, B), [X, W, B], image_rows, options)
     assert all(len(s.buffer.shape) == 1 for s in statements_of(after, Alloc))
     assert any(b.shape[:1] == (3,) for b in after.temporaries)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("LEAST_FLOPS", 1 << 30), ("FEWEST_IMAGES", 4), ("LARGEST_PANELS", 8), ("LARGEST_IMAGE", 8)],
+    [
+        ("least_product_flops", 1 << 30),
+        ("fewest_images", 4),
+        ("panel_bytes", 8),
+        ("block_bytes", 8),
+    ],
 )
-def test_where_it_does_not_pay_convolutions_stay(monkeypatch, name, value):
-    monkeypatch.setattr(module_of(image_rows), name, value)
+def test_where_it_does_not_pay_convolutions_stay(name, value):
+    options = Options(machine=Machine(**{**IMAGES, name: value}))
     before = lowered(with_bias, X, W, B)
-    assert image_rows(before, Options()) == before
+    assert image_rows(before, options) == before
 
 
 def test_without_threads_convolutions_stay():
     before = lowered(with_bias, X, W, B)
-    assert image_rows(before, Options(openmp=False)) == before
+    assert image_rows(before, replace(SMALL, openmp=False)) == before
 
 
 def test_the_whole_schedule_has_one_loop_over_images():
-    program = schedule(lowered(two_layers, X, W, B), Options())
+    program = schedule(lowered(two_layers, X, W, B), SMALL)
     loops = [s for s in statements_of(program, For) if s.parallel]
     assert len(loops) == 1
 
@@ -266,7 +280,7 @@ def test_drawn_layers_have_the_same_results(case):
 
     before = lowered(layer, x, w, bias)
     if "conv_planes_" in "".join(calls_of(before)):
-        after = assert_steps_agree(before, [x, w, bias], image_rows)
+        after = assert_steps_agree(before, [x, w, bias], image_rows, SMALL)
         assert any(name.startswith("conv_planes_image_") for name in calls_of(after))
 
 
@@ -276,13 +290,16 @@ COMPILED = [(with_bias, "f4"), (pooled, "f8"), (two_layers, "f4"), (strided, "f8
 @pytest.mark.parametrize(("f", "dtype"), COMPILED, ids=lambda p: getattr(p, "__name__", p))
 def test_layers_in_c_are_those_outside(f, dtype):
     operands = [a.astype(dtype) for a in (X, W, B)]
-    np.testing.assert_array_equal(jit(f)(*operands), f(*map(tnp.asarray, operands)))
+    np.testing.assert_array_equal(in_c(f)(*operands), f(*map(tnp.asarray, operands)))
 
 
 def test_results_have_the_bits_of_a_convolution_alone():
     random = np.random.default_rng(0)
     x, w = (random.standard_normal(s).astype("f4") for s in ((4, 3, 17, 23), (11, 3, 3, 3)))
-    one, both = jit(convolved)(x, w), jit(lambda x, w: np.abs(convolved(x, w)))(x, w)
+    one, both = (
+        in_c(convolved)(x, w),
+        in_c(lambda x, w: np.abs(convolved(x, w)))(x, w),
+    )
     assert np.abs(one).tobytes() == both.tobytes()
 
 

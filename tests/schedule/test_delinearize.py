@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of, statements_of
+from graphs import assert_steps_agree, loops_of, lowered, statements_of
 from helpers import ordinary
 
 from transpile.ir.loop_ir import Alloc, Declare, For
 from transpile.ir.types import type_of
 from transpile.lower.kernels import lower
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule.domain.delinearize import unravel
@@ -112,22 +113,20 @@ def test_every_second_number_without_a_function_is_unravelled():
 
 
 @pytest.mark.parametrize(("shape", "stays"), [((40, 3), True), ((3, 40), False)])
-def test_the_outermost_loop_keeps_iterations_for_threads(shape, stays, monkeypatch):
+def test_the_outermost_loop_keeps_iterations_for_threads(shape, stays):
     x = ordinary("f8", shape)
     program = before(lambda x: x.T.reshape(-1) * 2, x)
-    monkeypatch.setattr(module_of(unravel), "LEAST_WORK", 1)
-    assert (unravel(program, Options()) == program) is stays
-    monkeypatch.undo()
+    options = Options(machine=Machine(least_parallel_work=1))
+    assert (unravel(program, options) == program) is stays
     assert_steps_agree(program, [x], unravel)
 
 
 @pytest.mark.parametrize(("shape", "stays"), [((3, 40), False), ((40, 3), True)])
-def test_a_long_sum_keeps_iterations_for_blocks(shape, stays, monkeypatch):
+def test_a_long_sum_keeps_iterations_for_blocks(shape, stays):
     x = ordinary("f8", shape)
     program = before(lambda x: np.abs(x.T.reshape(-1)).sum(), x)
-    monkeypatch.setattr(module_of(unravel), "BLOCK", 20)
-    assert (unravel(program, Options()) == program) is stays
-    monkeypatch.undo()
+    options = Options(machine=Machine(sum_block=20))
+    assert (unravel(program, options) == program) is stays
     assert_steps_agree(program, [x], unravel)
 
 

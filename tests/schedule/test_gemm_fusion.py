@@ -2,25 +2,23 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
+from graphs import assert_steps_agree, loops_of, lowered
 
 from transpile import jit, lax
 from transpile.intrinsics.products import MatmulPanelRows, MatmulPanels, MatmulRows
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import Alloc
 from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.gemm_fusion import product_rows
 
 pytestmark = pytest.mark.full_level
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Blocks of a few rows, around products that the interpreter can make."""
-    module = module_of(product_rows)
-    for name, value in (("LEAST_FLOPS", 0), ("MOST_ROWS", 4), ("LEAST_ROWS", 2)):
-        monkeypatch.setattr(module, name, value)
+# Blocks of a few rows, around products that the interpreter can make.
+BLOCKS = {"least_product_flops": 0, "most_block_rows": 4, "product_tile_rows": 2}
+SMALL = Options(machine=Machine(**BLOCKS))
 
 
 def integers(*shape):
@@ -69,11 +67,11 @@ MERGED = {
 
 
 @pytest.mark.parametrize("name", MERGED)
-def test_kernels_around_a_product_become_one(small_blocks, name):
+def test_kernels_around_a_product_become_one(name):
     f, shapes, arrays = MERGED[name]
     values = [integers(*shape) for shape in shapes]
     before = lowered(f, *values)
-    after = assert_steps_agree(before, values, product_rows)
+    after = assert_steps_agree(before, values, product_rows, SMALL)
     (kernel,) = after.kernels
     assert len(before.kernels) > 1
     calls = [s for s in walk(kernel.body) if isinstance(s, Call)]
@@ -91,24 +89,24 @@ def deep(x, w):
 
 
 @pytest.mark.parametrize(("longest", "kernels"), [(64, 1), (4, 2), (2, 4)])
-def test_a_group_has_at_most_so_many_kernels(small_blocks, monkeypatch, longest, kernels):
-    monkeypatch.setattr(module_of(product_rows), "LONGEST", longest)
+def test_a_group_has_at_most_so_many_kernels(longest, kernels):
+    options = Options(machine=Machine(**BLOCKS, most_merged_kernels=longest))
     values = [integers(8, 16), integers(16, 16)]
-    after = assert_steps_agree(lowered(deep, *values), values, product_rows)
+    after = assert_steps_agree(lowered(deep, *values), values, product_rows, options)
     assert len(after.kernels) == kernels
 
 
 def test_no_group_is_looked_for_where_too_few_operations_are_within_reach(monkeypatch):
-    monkeypatch.setattr(module_of(product_rows), "_Group", None)
+    monkeypatch.setattr("transpile.schedule.blocking.gemm_fusion._Group", None)
     before = lowered(deep, integers(8, 16), integers(16, 16))
     assert product_rows(before, Options()) is before
 
 
-def test_panels_are_in_memory_where_they_are_large(small_blocks, monkeypatch):
-    monkeypatch.setattr(module_of(product_rows), "LARGEST_BLOCK", 4 * 20 * 8)
+def test_panels_are_in_memory_where_they_are_large():
+    options = Options(machine=Machine(**BLOCKS, block_bytes=4 * 20 * 8))
     _, shapes, _ = MERGED["attention"]
     values = [integers(*shape) for shape in shapes]
-    after = assert_steps_agree(lowered(attention, *values), values, product_rows)
+    after = assert_steps_agree(lowered(attention, *values), values, product_rows, options)
     assert [b.shape for b in after.temporaries] == [(2, 2, 32 * 16)]
 
 
@@ -141,26 +139,26 @@ def shifted(x, w):
         (lambda x, w: np.abs(x @ w)[::-1].sum(axis=0), [(8, 16), (16, 16)]),
     ],
 )
-def test_what_needs_other_rows_waits_for_all(small_blocks, f, shapes):
+def test_what_needs_other_rows_waits_for_all(f, shapes):
     values = [integers(*shape) for shape in shapes]
     before = lowered(f, *values)
-    assert product_rows(before, Options()) == before
+    assert product_rows(before, SMALL) == before
 
 
-def test_a_right_operand_is_complete_before_it_is_read(small_blocks):
+def test_a_right_operand_is_complete_before_it_is_read():
     values = [integers(16, 16), integers(16, 16)]
-    after = assert_steps_agree(lowered(right_operand, *values), values, product_rows)
+    after = assert_steps_agree(lowered(right_operand, *values), values, product_rows, SMALL)
     assert len(after.kernels) == 2
 
 
-def test_a_value_is_not_overwritten_while_it_is_needed(small_blocks):
+def test_a_value_is_not_overwritten_while_it_is_needed():
     def f(x, w):
         y = x @ w
         first = np.abs(y)
         return first, first.sum(axis=1, keepdims=True) - y
 
     values = [integers(8, 16), integers(16, 16)]
-    assert_steps_agree(lowered(f, *values), values, product_rows)
+    assert_steps_agree(lowered(f, *values), values, product_rows, SMALL)
 
 
 def test_small_products_prime_rows_and_libraries_stay():
@@ -188,13 +186,13 @@ def test_few_rows_of_a_large_product_are_left_to_the_threads_of_the_product():
     assert not any(loop.parallel for loop in loops_of(short))
 
 
-def test_products_of_a_scan_stay_in_order(small_blocks):
+def test_products_of_a_scan_stay_in_order():
     def f(x, w):
         return lax.scan(lambda carry, row: (carry @ w, carry), x, None, length=8)
 
     values = [integers(16, 16), np.eye(16)]
     before = lowered(f, *values)
-    assert product_rows(before, Options()) == before
+    assert product_rows(before, SMALL) == before
 
 
 SHAPES = [(64, 96, 100, 40), (200, 33, 400, 70), (128, 512, 784, 10), (24, 800, 64, 64)]

@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
+from graphs import assert_steps_agree, loops_of, lowered
 from helpers import ordinary
 
 import transpile
 from transpile import lax
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split
 
@@ -44,10 +45,9 @@ def test_a_piece_of_one_iteration_is_no_loop():
     assert [loop.stop for loop in loops_of(assert_steps_agree(program, [X], split))] == [8]
 
 
-def test_loops_with_too_many_pieces_stay(monkeypatch):
-    monkeypatch.setattr(module_of(split), "MOST_PIECES", 2)
+def test_loops_with_too_many_pieces_stay():
     program = lowered(lambda x, y: np.concatenate([x, y, x]), X, Y)
-    assert split(program, Options()) == program
+    assert split(program, Options(machine=Machine(most_pieces=2))) == program
 
 
 def test_other_loops_stay():

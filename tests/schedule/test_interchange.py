@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
-from graphs import module_of
 from helpers import trace_to_graph
 
 from transpile import jit, lax, test_util, vmap
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_verifier import check
 from transpile.lower.kernels import lower
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.runtime.executable import Lowering
 from transpile.schedule import SCHEDULE
-from transpile.schedule.blocking import elementwise_tiles
 from transpile.schedule.blocking.interchange import interchange
 from transpile.transforms.interpret import interpret
 
@@ -28,11 +28,14 @@ RANDOM = np.random.default_rng(5)
 SHAPES = [(1,), (5,), (6,), (9,), (11,), (2, 11), (3, 2, 7)]
 
 
-@pytest.fixture(autouse=True)
-def small_tiles(monkeypatch):
-    monkeypatch.setattr(module_of(interchange), "LEAST_ELEMENTS", 1)
-    monkeypatch.setattr(module_of(interchange), "SHORTEST", 1)
-    monkeypatch.setattr(elementwise_tiles, "TILE", 3)
+# Loops over few elements are interchanged, and a tile has three.
+MACHINE = Machine(least_elements=1, shortest_innermost=1, element_tile=3)
+SMALL = Options(machine=MACHINE)
+
+
+def in_c(f):
+    """A function compiled at these thresholds."""
+    return jit(f, compiler_options={"machine": MACHINE})
 
 
 def assert_same_bits(found, expected):
@@ -54,7 +57,7 @@ def assert_agrees(f, *args, interchanged=True, donated=()):
         program = lower(graph, donated)
         assert_same_bits(run(program, args), expected)
         for step, _ in SCHEDULE:
-            before, program = program, step(program, Options())
+            before, program = program, step(program, SMALL)
             check(program)
             if program.kernels != before.kernels:
                 assert_same_bits(run(program, args), expected)
@@ -337,7 +340,7 @@ def test_most_drawn_loops_are_interchanged():
         drawn = Drawn(seed)
         args = drawn.arguments((2, 11))
         program = lower(optimise(trace_to_graph(drawn, *args)))
-        found += interchange(program, Options()) != program
+        found += interchange(program, SMALL) != program
     assert found > 25
 
 
@@ -350,7 +353,7 @@ def test_c_of_interchanged_loops_gives_the_same():
         args = drawn.arguments((3, 11))
         with np.errstate(all="ignore"):
             expected = interpret(trace_to_graph(drawn, *args), args)
-        found = Lowering(trace_to_graph(drawn, *args), Options(opt_level=1)).build()(args)
+        found = Lowering(trace_to_graph(drawn, *args), replace(SMALL, opt_level=1)).build()(args)
         for x, y in zip(found, expected, strict=True):  # of two zeros either may be the larger
             np.testing.assert_array_equal(x, y)
 
@@ -360,5 +363,5 @@ def test_derivatives_and_examples_of_such_loops():
         return lax.fori_loop(0, 4, lambda i, x: x + 0.1 * np.sin(x * i), x)
 
     x = normal(3, 11)
-    test_util.check_grads(jit(f), (x,), order=1, modes=("fwd", "rev"))
-    np.testing.assert_allclose(jit(vmap(f))(x), np.stack([f(row) for row in x]), rtol=1e-13)
+    test_util.check_grads(in_c(f), (x,), order=1, modes=("fwd", "rev"))
+    np.testing.assert_allclose(in_c(vmap(f))(x), np.stack([f(row) for row in x]), rtol=1e-13)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
+from graphs import assert_steps_agree, loops_of, lowered
 from helpers import assert_same, ordinary, values
 
 import transpile
 from transpile.ir.loop_ir import Alloc, For, Load, Update
 from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.lanes.column_reductions import columns
 from transpile.schedule.lanes.nan_flags import extremes
@@ -16,9 +17,8 @@ from transpile.schedule.vectorize import simd
 pytestmark = pytest.mark.full_level
 
 
-@pytest.fixture
-def short_loops(monkeypatch):
-    monkeypatch.setattr(module_of(extremes), "SHORTEST", 4)
+# Loops of a few numbers note their NaNs.
+SMALL = Options(machine=Machine(shortest_search=4))
 
 
 def in_lanes(f, *args):
@@ -36,7 +36,6 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.usefixtures("short_loops")
 @pytest.mark.parametrize("nan_at", [None, 0, 5, 47])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -44,25 +43,23 @@ def test_steps_leave_nans_out_and_the_end_looks_at_the_flag(name, dtype, nan_at)
     x = np.round(ordinary(dtype, (6, 12)))
     if nan_at is not None:
         x.flat[nan_at] = np.nan
-    after = assert_steps_agree(in_lanes(FUNCTIONS[name], x), [x], extremes)
+    after = assert_steps_agree(in_lanes(FUNCTIONS[name], x), [x], extremes, SMALL)
     changed = [p for p in loops_of(after) if any(op == "bitwise_or" for op, _ in p.reductions)]
     ops = {s.op for p in changed for s in p.body if isinstance(s, Update)}
     assert changed and not ops & {"maximum", "minimum"}
 
 
-@pytest.mark.usefixtures("short_loops")
 def test_extremes_of_the_same_numbers_share_a_flag():
     program = in_lanes(lambda x: (x.max(axis=1), x.min(axis=1)), ordinary("f8", (6, 12)))
-    after = extremes(program, Options())
+    after = extremes(program, SMALL)
     flags = {n for p in loops_of(after) for op, n in p.reductions if op == "bitwise_or"}
     assert len(flags) == 1
 
 
-@pytest.mark.usefixtures("short_loops")
 @pytest.mark.parametrize("dtype", ["i4", "u1", "i8"])
 def test_integers_have_no_nans(dtype):
     program = in_lanes(lambda x: x.max(axis=1), ordinary(dtype, (6, 12)))
-    assert extremes(program, Options()) == program
+    assert extremes(program, SMALL) == program
 
 
 def test_short_loops_and_fast_math_stay():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
+from graphs import assert_steps_agree, loops_of, lowered
 from helpers import assert_same, ordinary, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +28,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import accesses, substitute_index, walk
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import FLOAT64
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.gemm_fusion import product_rows
 from transpile.schedule.lanes.column_reductions import step
@@ -36,10 +37,8 @@ from transpile.schedule.lanes.outer_vectorize import short_rows
 pytestmark = pytest.mark.full_level
 
 
-@pytest.fixture
-def narrow_strips(monkeypatch):
-    monkeypatch.setattr(module_of(short_rows), "STRIPS", (4, 3))
-    monkeypatch.setattr(module_of(short_rows), "FEWEST_STRIPS", 2)
+# Strips of four rows, or of three.
+SMALL = Options(machine=Machine(row_strips=(4, 3), fewest_row_strips=2))
 
 
 def softmax(x):
@@ -68,13 +67,12 @@ EXACT = {
 }
 
 
-@pytest.mark.usefixtures("narrow_strips")
 @pytest.mark.parametrize("rows", [8, 9, 13, 18])
 @pytest.mark.parametrize("name", EXACT)
 def test_the_innermost_loops_go_from_row_to_row(name, rows):
     x = np.round(ordinary("f8", (rows, 11)))
     program = lowered(EXACT[name], x)
-    after = assert_steps_agree(program, [x], short_rows)
+    after = assert_steps_agree(program, [x], short_rows, SMALL)
     assert after != program
     inner = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     computing = [p for p in inner if not (len(p.body) == 1 and _is_copy(p.body[0]))]
@@ -90,20 +88,18 @@ PARTLY_THERE = {
 }
 
 
-@pytest.mark.usefixtures("narrow_strips")
 @pytest.mark.parametrize("name", PARTLY_THERE)
 def test_only_rows_that_exist_are_copied_on_their_side(name):
     x = np.round(ordinary("f8", (9, 7)))
     # The interpreter raises where a subscript is outside of its axis.
     program = lowered(lambda x: EXACT["two results"](PARTLY_THERE[name](x)), x)
-    assert_steps_agree(program, [x], short_rows)
+    assert_steps_agree(program, [x], short_rows, SMALL)
 
 
 def _is_copy(statement):
     return isinstance(statement, Store) and len(list(accesses(statement))) == 2
 
 
-@pytest.mark.usefixtures("narrow_strips")
 @pytest.mark.parametrize(
     "f",
     [
@@ -115,21 +111,20 @@ def _is_copy(statement):
 )
 def test_other_nests_stay(f):
     program = lowered(f, ordinary("f8", (9, 9)))
-    assert short_rows(program, Options()) == program
+    assert short_rows(program, SMALL) == program
 
 
-@pytest.mark.usefixtures("narrow_strips")
 def test_long_rows_and_few_rows_stay():
     for shape in ((9, 25), (7, 11)):
         program = lowered(softmax, ordinary("f8", shape))
-        assert short_rows(program, Options()) == program
+        assert short_rows(program, SMALL) == program
 
 
-def test_strips_that_do_not_stay_in_cache_are_not_made(monkeypatch):
+def test_strips_that_do_not_stay_in_cache_are_not_made():
     program = lowered(softmax, ordinary("f8", (256, 10)))
     assert short_rows(program, Options()) != program
-    monkeypatch.setattr(module_of(short_rows), "LARGEST", 3 * 10 * 32 * 8 + 2 * 32 * 8 - 1)
-    assert short_rows(program, Options()) == program
+    machine = Machine(row_strip_bytes=3 * 10 * 32 * 8 + 2 * 32 * 8 - 1)
+    assert short_rows(program, Options(machine=machine)) == program
 
 
 def test_an_odd_number_of_rows_ends_with_a_shorter_strip():

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of, scheduled
+from graphs import assert_steps_agree, loops_of, lowered, scheduled
 from helpers import ordinary
 
 from transpile.analysis.oracle.loop_interpreter import run
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.parallelize import threads
 
@@ -16,10 +17,8 @@ def parallel_loops(program):
     return [str(loop.symbol) for loop in loops_of(program) if loop.parallel]
 
 
-@pytest.fixture
-def any_work(monkeypatch):
-    """Threads for loops of any size."""
-    monkeypatch.setattr(module_of(threads), "LEAST_WORK", 1)
+# Threads for loops of any size.
+SMALL = Options(machine=Machine(least_parallel_work=1))
 
 
 def test_a_large_elementwise_loop_is_parallel():
@@ -38,18 +37,19 @@ def test_nothing_is_parallel_without_openmp():
 
 
 @pytest.mark.parametrize("shape", [(200, 64), (200, 8), (400, 3)])
-def test_accumulators_are_not_shared_when_columns_are_summed(any_work, shape):
+def test_accumulators_are_not_shared_when_columns_are_summed(shape):
     x = ordinary("f8", shape)
-    (found,) = run(scheduled(lambda x: x.sum(axis=0), x), [x])  # raises where iterations meet
+    program = scheduled(lambda x: x.sum(axis=0), x, options=SMALL)
+    (found,) = run(program, [x])  # raises where iterations meet
     np.testing.assert_array_equal(found, x.sum(axis=0))
 
 
-def test_a_scan_is_not_parallel(any_work):
+def test_a_scan_is_not_parallel():
     program = lowered(np.cumsum, ordinary("f8", (50,)))
-    assert parallel_loops(threads(program, Options())) == []
+    assert parallel_loops(threads(program, SMALL)) == []
 
 
-def test_rows_are_shared_out(any_work):
+def test_rows_are_shared_out():
     x = ordinary("f8", (6, 9))
     program = lowered(lambda x: np.cumsum(x, axis=1) - x.max(1, keepdims=True), x)
-    assert parallel_loops(assert_steps_agree(program, [x], threads)) == ["i"]
+    assert parallel_loops(assert_steps_agree(program, [x], threads, SMALL)) == ["i"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, loops_of, lowered, module_of
+from graphs import assert_steps_agree, loops_of, lowered
 from helpers import assert_same, ordinary
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,20 +10,22 @@ from hypothesis import strategies as st
 import transpile
 from transpile.ir.loop_ir import For, Update
 from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.privatized_scatters import PARTS, number_of_parts, scatters
+from transpile.schedule.lanes.privatized_scatters import number_of_parts, scatters
 from transpile.schedule.vectorize import simd
 
 pytestmark = pytest.mark.full_level
 
 
-@pytest.fixture
-def few_updates(monkeypatch):
-    module = module_of(scatters)
-    monkeypatch.setattr(module, "FEWEST", 8)
-    monkeypatch.setattr(module, "UPDATES_OF_AN_ELEMENT", 2)
-    monkeypatch.setattr(module, "PARTS", 3)
-    monkeypatch.setattr(module, "BLOCK", 4)
+# Three tables for a few updates.
+TABLES = {
+    "fewest_updates": 8,
+    "updates_of_an_element": 2,
+    "scatter_tables": 3,
+    "subscript_block": 4,
+}
+SMALL = Options(machine=Machine(**TABLES))
 
 
 def combined(op, start, index, values):
@@ -44,29 +46,27 @@ def counted(x):
     return transpile.numpy.histogram(x, bins=5, range=(-2, 2))[0]
 
 
-@pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize("lanes", [False, True])
 @pytest.mark.parametrize("count", [24, 25, 31, 48])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1"])
 @pytest.mark.parametrize("op", ["add", "multiply", "min", "max"])
-def test_tables_give_the_same_as_one_update_after_another(op, dtype, count, lanes, monkeypatch):
-    monkeypatch.setattr(module_of(scatters), "LEAST_WORK", 0 if lanes else 1000)
+def test_tables_give_the_same_as_one_update_after_another(op, dtype, count, lanes):
+    machine = Machine(**TABLES, least_subscript_work=0 if lanes else 1000)
     rng = np.random.default_rng(count)
     start = np.array([3, 0, 1, 2], dtype)
     index = rng.integers(-6, 6, count)
     values = rng.choice([0.5, 1, 2, -1] if dtype[0] == "f" else [1, 2, 3], count).astype(dtype)
     program = lowered(lambda *args: combined(op, *args), start, index, values)
-    after = assert_steps_agree(program, [start, index, values], scatters)
+    after = assert_steps_agree(program, [start, index, values], scatters, Options(machine=machine))
     assert [loop.symbol.name for loop in loops_of(after)].count("part") == 2
     (table,) = set(after.temporaries) - set(program.temporaries)
     assert table.shape == (3, 5)
 
 
-@pytest.mark.usefixtures("few_updates")
 def test_what_only_prepares_updates_is_part_of_them():
     x = np.round(ordinary("f4", (40,)) * 4) / 4
     program = lowered(counted, x)
-    after = assert_steps_agree(program, [x], scatters)
+    after = assert_steps_agree(program, [x], scatters, SMALL)
     # The last kernel leaves out those that are in no bin.
     assert len(program.kernels) == 3 and len(after.kernels) == 2
     made = {b.name for b in program.temporaries} - {b.name for b in after.temporaries}
@@ -77,7 +77,6 @@ def test_what_only_prepares_updates_is_part_of_them():
     )
 
 
-@pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize(
     "f",
     [
@@ -90,14 +89,15 @@ def test_what_only_prepares_updates_is_part_of_them():
 )
 def test_other_loops_stay(f):
     program = lowered(f, np.arange(40))
-    assert scatters(program, Options()) == program
+    assert scatters(program, SMALL) == program
 
 
 def test_sizes_alone_decide_about_tables():
-    assert number_of_parts(10_000_000, 256) == PARTS
-    assert number_of_parts(10_000_000, 1_000_000) == 1
-    assert number_of_parts(10_000_000, 200_000) == 6
-    assert number_of_parts(1000, 4) == 0 and number_of_parts(10_000_000, 0) == 0
+    usual = Machine()
+    assert number_of_parts(10_000_000, 256, usual) == Machine.scatter_tables
+    assert number_of_parts(10_000_000, 1_000_000, usual) == 1
+    assert number_of_parts(10_000_000, 200_000, usual) == 6
+    assert number_of_parts(1000, 4, usual) == 0 and number_of_parts(10_000_000, 0, usual) == 0
 
 
 def test_parts_run_on_threads_and_their_places_in_lanes():

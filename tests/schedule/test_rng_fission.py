@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from graphs import assert_same_results, lowered, module_of, statements_of
+from graphs import assert_same_results, lowered, statements_of
 
 from transpile import jit, lax, random
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Alloc, Apply, For
 from transpile.ir.loop_rewrite import parts
 from transpile.ir.loop_verifier import check
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.coalesce import collapse
 from transpile.schedule.lanes.blocked_reductions import blocks
@@ -19,17 +20,21 @@ pytestmark = pytest.mark.full_level
 KEY = np.array([1, 7], "u4")
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    for name, value in {"BLOCK": 8, "FEWEST": 4, "MOST": 16}.items():
-        monkeypatch.setattr(module_of(draws), name, value)
+# Blocks of eight elements.
+MACHINE = Machine(draw_block=8, shortest_drawn=4, longest_drawn=16)
+SMALL = Options(machine=MACHINE)
+
+
+def in_c(f):
+    """A function compiled at these thresholds."""
+    return jit(f, compiler_options={"machine": MACHINE})
 
 
 def before(f, *args):
     """The loops as the step gets them."""
     program = lowered(f, *args)
     for earlier in (collapse, blocks):
-        program = earlier(program, Options())
+        program = earlier(program, SMALL)
     return program
 
 
@@ -85,7 +90,7 @@ LEFT = {
 def test_bits_are_drawn_before_functions_of_them_are_computed(name):
     f, key, count = DRAWN[name]
     program = before(f, key)
-    after = draws(program, Options())
+    after = draws(program, SMALL)
     check(after)
     assert len([a for a in statements_of(after, Alloc) if "drawn" in a.buffer.name]) == count
     assert_same_results(run(after, [key]), run(program, [key]))
@@ -98,7 +103,7 @@ def test_bits_are_drawn_before_functions_of_them_are_computed(name):
 def test_other_loops_stay(name):
     f, x = LEFT[name]
     program = before(f, x)
-    assert draws(program, Options()) == program
+    assert draws(program, SMALL) == program
 
 
 def test_what_is_drawn_by_a_loop_in_order_stays():
@@ -112,21 +117,19 @@ def test_what_is_drawn_by_a_loop_in_order_stays():
         return lax.scan(step, key, None, length=20)[1]
 
     program = before(f, KEY)
-    assert draws(program, Options()) == program
-    np.testing.assert_allclose(jit(f)(KEY), f(KEY), rtol=1e-6)
+    assert draws(program, SMALL) == program
+    np.testing.assert_allclose(in_c(f)(KEY), f(KEY), rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("count", [7, 64, 1000, 4096, 4100, 9001])
-def test_numbers_are_the_same_however_many_are_drawn(monkeypatch, dtype, count):
+def test_numbers_are_the_same_however_many_are_drawn(dtype, count):
     """A counter's bits are its own: in blocks, in one pair of loops, or in no loop of their own."""
-    monkeypatch.undo()
     many = jit(lambda key: random.normal(key, (10_000,), dtype))(KEY)
     np.testing.assert_array_equal(jit(normals((count,), dtype))(KEY), many[:count])
 
 
 @pytest.mark.parametrize("f", [of_batch, two_draws, named], ids=lambda f: f.__name__)
-def test_compiled_numbers_are_right(monkeypatch, f):
-    monkeypatch.undo()
+def test_compiled_numbers_are_right(f):
     key = random.split(KEY, 70) if f is of_batch else KEY
     np.testing.assert_allclose(jit(f)(key), f(key), rtol=1e-6)

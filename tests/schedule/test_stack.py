@@ -4,7 +4,6 @@ and no thread needs more than the header says."""
 import os
 import subprocess
 import threading
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -15,14 +14,9 @@ from transpile import ShapeDtypeStruct
 from transpile.build import toolchain
 from transpile.ir.loop_ir import Alloc, For
 from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.stack import (
-    ARRAYS,
-    FEWEST_SLICES,
-    HELPERS,
-    MOST_SLICES,
-    STACK,
-)
+from transpile.schedule.stack import HELPERS, STACK
 
 pytestmark = pytest.mark.full_level
 
@@ -136,9 +130,9 @@ def test_the_measure_sees_frames_through_calls_and_regions(tmp_path):
     program = lowered._lowering.program()
     arrays = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Alloc)]
     on_stack = sum(a.buffer.size_in_bytes for a in arrays if a.slot is None)
-    assert on_stack <= ARRAYS < sum(a.buffer.size_in_bytes for a in arrays)
+    assert on_stack <= Machine.stack_array_bytes < sum(a.buffer.size_in_bytes for a in arrays)
     size, _ = stack_of(lowered, tmp_path)
-    assert on_stack <= size <= on_stack + STACK - ARRAYS - HELPERS
+    assert on_stack <= size <= on_stack + STACK - Machine.stack_array_bytes - HELPERS
 
 
 def slots(function, *arguments, **options):
@@ -152,9 +146,10 @@ def slots(function, *arguments, **options):
 def test_arrays_that_do_not_live_together_share_memory():
     program, found, (loop,) = slots(chain(20), d(400, 8192))
     assert {slot.offset for slot in found} == {0, 8192 * 8} and len(found) == 19
-    assert loop.threads == MOST_SLICES
+    assert loop.threads == Machine.most_slices
     (slices,) = program.temporaries
-    assert slices.shape == (MOST_SLICES, 2 * 8192 * 8) and program.workspace == slices.size_in_bytes
+    assert slices.shape == (Machine.most_slices, 2 * 8192 * 8)
+    assert program.workspace == slices.size_in_bytes
 
 
 def test_there_are_no_more_slices_than_iterations_or_threads():
@@ -167,13 +162,13 @@ def test_there_are_no_more_slices_than_iterations_or_threads():
     assert program.workspace == 2 * 8192 * 8
 
 
-def test_large_slices_are_few(monkeypatch):
+def test_large_slices_are_few():
     program, found, (loop,) = slots(kept(40), d(300, 700))
-    assert len({slot.offset for slot in found}) > 30 and loop.threads == MOST_SLICES
-    size = program.workspace // MOST_SLICES
-    for most, threads in ((size * 20, 20), (size * 20 - 1, 19), (size, FEWEST_SLICES)):
-        monkeypatch.setattr(import_module("transpile.schedule.stack"), "LARGEST_SLICES", most)
-        program, _, (loop,) = slots(kept(40), d(300, 700))
+    assert len({slot.offset for slot in found}) > 30 and loop.threads == Machine.most_slices
+    size = program.workspace // Machine.most_slices
+    for most, threads in ((size * 20, 20), (size * 20 - 1, 19), (size, Machine.fewest_slices)):
+        machine = Machine(slices_bytes=most)
+        program, _, (loop,) = slots(kept(40), d(300, 700), machine=machine)
         assert loop.threads == threads and program.workspace == threads * size
 
 

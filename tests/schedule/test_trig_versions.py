@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from graphs import assert_steps_agree, lowered, module_of, statements_of
+from graphs import assert_steps_agree, lowered, statements_of
 from helpers import ordinary
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import FAR, run
 from transpile.ir.loop_ir import If
+from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import split
-from transpile.schedule.lanes.trig_versions import FEWEST_SINGLE, versions
+from transpile.schedule.lanes.trig_versions import versions
 from transpile.schedule.vectorize import simd
 
 pytestmark = pytest.mark.full_level
@@ -31,7 +31,7 @@ def test_a_loop_over_sines_runs_again_for_huge_angles(huge):
 
 @pytest.mark.parametrize("huge", [1e3, 2.0**40, 1e15, -1e38, np.inf, np.nan])
 def test_long_loops_of_single_precision_do_so_too(huge):
-    x = ordinary("f4", (FEWEST_SINGLE,))
+    x = ordinary("f4", (Machine.shortest_single_angles,))
     x[-2] = huge
     after = assert_steps_agree(marked(lambda x: np.tan(x) + np.sin(3 * x), x), [x], versions)
     assert len(statements_of(after, If)) == 1
@@ -53,7 +53,8 @@ def test_results_in_c_do_not_depend_on_other_elements(huge):
     def f(x, y):
         return np.sin(x), np.cos(x) + np.tan(x), np.tan(y) * x
 
-    x, y = np.linspace(-1e6, 1e6, 4 * FEWEST_SINGLE, dtype="f4"), np.linspace(-9, 9, 4096)
+    x = np.linspace(-1e6, 1e6, 4 * Machine.shortest_single_angles, dtype="f4")
+    y = np.linspace(-9, 9, 4096)
     want = transpile.jit(f)(x, y)
     x[100], y[3000] = huge
     others = ~np.isin(np.arange(x.size), [100, 3000])
@@ -75,8 +76,7 @@ def test_the_library_s_functions_have_one_version():
     assert versions(program, Options(precise_math=True)) == program
 
 
-def test_an_angle_that_a_bound_guards_is_not_read_without_it(monkeypatch):
-    monkeypatch.setattr(module_of(split), "MOST_PIECES", 1)
+def test_an_angle_that_a_bound_guards_is_not_read_without_it():
     x, y = ordinary("f8", (5,)), ordinary("f8", (7,))
     program = marked(lambda x, y: np.concatenate([np.sin(x), y]), x, y)
     (found,) = run(versions(program, Options()), [x, y])  # raises where x is read outside

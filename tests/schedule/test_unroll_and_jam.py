@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 import transpile
 from transpile.ir.loop_ir import For, Store
 from transpile.ir.loop_rewrite import walk
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.lanes.column_reductions import columns
 from transpile.schedule.lanes.nan_flags import extremes
-from transpile.schedule.lanes.unroll_and_jam import FEWEST_ROWS, ROWS, row_groups
+from transpile.schedule.lanes.unroll_and_jam import row_groups
 from transpile.schedule.vectorize import simd
 
 pytestmark = pytest.mark.full_level
@@ -50,7 +51,7 @@ def test_accumulators_are_variables_for_four_rows(name, rows):
     x = np.round(ordinary("f8", (rows, 19)))
     after = assert_steps_agree(of_strips(FUNCTIONS[name], x), [x], row_groups)
     found = groups(after)
-    assert found and all(loop.stop - loop.start == ROWS for loop in found)
+    assert found and all(loop.stop - loop.start == Machine.jammed_rows for loop in found)
     assert not any(isinstance(s, Store) for loop in found for s in loop.body)
 
 
@@ -70,7 +71,7 @@ def test_rows_that_are_left_come_last():
         lambda x: np.cumsum(x, axis=0),  # something is stored for each row
         lambda x: x.sum(axis=1),
         lambda x: x * 2,
-        lambda x: x[: FEWEST_ROWS - 1].sum(axis=0),
+        lambda x: x[: Machine.fewest_jammed_rows - 1].sum(axis=0),
     ],
 )
 def test_other_loops_stay(f):
@@ -80,7 +81,7 @@ def test_other_loops_stay(f):
 
 @settings(max_examples=12, deadline=None)
 @given(
-    st.integers(FEWEST_ROWS - 2, 70),
+    st.integers(Machine.fewest_jammed_rows - 2, 70),
     st.integers(8, 300),
     st.sampled_from(["f4", "f8", "i4", "u1"]),
     st.sampled_from(sorted(set(FUNCTIONS) - {"three axes", "a product", "a deviation"})),

@@ -6,8 +6,9 @@ from graphs import loops_of, lowered
 from helpers import ordinary
 
 from transpile import lax
+from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.vectorize import STRIDED_LANES, simd
+from transpile.schedule.vectorize import simd
 
 pytestmark = pytest.mark.full_level
 
@@ -43,7 +44,7 @@ def test_integers_that_are_read_one_by_one_have_narrow_vectors():
         start = x[0, 0]
         return lax.fori_loop(0, 9, lambda k, most: np.maximum(most, x[k, 3]), start)
 
-    for dtype, lanes in (("i8", STRIDED_LANES), ("f8", 0)):
+    for dtype, lanes in (("i8", Machine.strided_lanes), ("f8", 0)):
         program = simd(lowered(best, ordinary(dtype, (9, 9))), Options())
         (loop,) = loops_of(program)
         assert loop.simd

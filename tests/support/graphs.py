@@ -23,6 +23,7 @@ from transpile.ir.loop_rewrite import walk
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import ArrayType
 from transpile.lower.kernels import lower
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.primitives import axes as a
@@ -41,6 +42,40 @@ NUMBERS = {"f": [0.0, 1.0, -1.0, 0.25, 2.0, -3.0, 7.5], "i": [0, 1, -1, 2, 5], "
 COMPARISONS = [e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_equal]
 
 
+# Values of a machine at which small arrays meet every pass of the schedule.
+SMALL_MACHINES = {
+    "sum_block": [2, 5, 16],
+    "fewest_sum_blocks": [2],
+    "strip": [2, 4, 128],
+    "fewest_columns": [2],
+    "row_bytes": [256, 65536],
+    "least_elements": [1, 5, 1024],
+    "shortest_innermost": [1, 2],
+    "element_tile": [1, 2, 64],
+    "row_strips": [(2,), (3, 2), (32,)],
+    "fewest_row_strips": [0, 4],
+    "shortest_search": [1, 4, 256],
+    "shortest_search_of_both": [1, 4, 64],
+    "fewest_searched_rows": [1, 4, 16],
+    "fewest_jammed_rows": [4, 16],
+    "jammed_rows": [2, 4],
+    "fewest_updates": [2, 1 << 16],
+    "updates_of_an_element": [1],
+    "subscript_block": [2, 5, 1024],
+    "least_subscript_work": [0, 40],
+    "shortest_inner_of_functions": [2, 3],
+    "fewest_shared": [1, 2, 3, 16],
+    "least_parallel_work": [1, 200, 1_000_000],
+    "shortest_shared_alone": [2, 64],
+    "tile": [2, 3, 32],
+    "fewest_tiles": [1],
+    "transposed_row_bytes": [8, 24, 256],
+    "promoted_bytes": [0, 64, 4096],
+    "stack_array_bytes": [0, 64, 24 << 10],
+    "shortest_simd": [1, 4],
+    "most_pieces": [2, 6],
+}
+
 THRESHOLDS = {
     "fusion.loop_fusion:LARGEST_ROW": [0, 16, 64, 65536],
     "fusion.loop_fusion:CANDIDATE_LOOPS": [1, 3, 8],
@@ -53,43 +88,11 @@ THRESHOLDS = {
     "fusion.index_lambda:UNROLLED_CONTRACTION": [1, 2, 4],
     "passes.simplify:LARGEST_FOLDED_SIZE": [0, 64],
     "passes.scalarize:SHORTEST_REDUCTION": [2, 16],
-    "schedule.lanes.blocked_reductions:BLOCK": [2, 5, 16],
-    "schedule.lanes.blocked_reductions:FEWEST_BLOCKS": [2],
-    "schedule.lanes.column_reductions:STRIP": [2, 4, 128],
-    "schedule.lanes.column_reductions:FEWEST_COLUMNS": [2],
-    "schedule.lanes.column_reductions:LARGEST_ROW": [256, 65536],
-    "schedule.blocking.interchange:LEAST_ELEMENTS": [1, 5, 1024],
-    "schedule.blocking.interchange:SHORTEST": [1, 2],
-    "schedule.blocking.elementwise_tiles:TILE": [1, 2, 64],
-    "schedule.lanes.outer_vectorize:STRIPS": [(2,), (3, 2), (32,)],
-    "schedule.lanes.outer_vectorize:FEWEST_STRIPS": [0, 4],
-    "schedule.lanes.nan_flags:SHORTEST": [1, 4, 256],
-    "schedule.lanes.nan_flags:SHORTEST_OF_BOTH": [1, 4, 64],
-    "schedule.lanes.nan_flags:FEWEST_ROWS": [1, 4, 16],
-    "schedule.lanes.unroll_and_jam:FEWEST_ROWS": [4, 16],
-    "schedule.lanes.unroll_and_jam:ROWS": [2, 4],
-    "schedule.lanes.privatized_scatters:FEWEST": [2, 1 << 16],
-    "schedule.lanes.privatized_scatters:UPDATES_OF_AN_ELEMENT": [1],
-    "schedule.lanes.privatized_scatters:BLOCK": [2, 5, 1024],
-    "schedule.lanes.privatized_scatters:LEAST_WORK": [0, 40],
-    "schedule.domain.delinearize:SHORTEST_TRANSCENDENTAL": [2, 3],
-    "schedule.domain.delinearize:FEWEST_OUTER": [2, 16],
-    "schedule.domain.delinearize:LEAST_WORK": [1, 200, 1_000_000],
-    "schedule.blocking.tile:TILE": [2, 3, 32],
-    "schedule.blocking.tile:FEWEST_TILES": [1],
-    "schedule.blocking.tile:ROW": [8, 24, 256],
-    "schedule.parallelize:LEAST_WORK": [1, 200],
-    "schedule.parallelize:SHORT": [2, 64],
-    "schedule.parallelize:FEWEST_TURNS": [1, 3],
-    "schedule.cleanup.stack_promotion:LARGEST": [0, 64, 4096],
-    "schedule.stack:ARRAYS": [0, 64, 24 << 10],
     "lower.control_flow:SMALL": [0, 4, 16],
     "library.matmul:FEWEST_OF_STACK": [1, 1 << 19],
     "library.matmul:LARGEST_OF_STACK": [50, 1 << 22],
     "fusion.inline_cost:LARGEST_EXPRESSION": [2, 5, 40],
     "fusion.inline_cost:CHEAP": [0, 2, 5],
-    "schedule.vectorize:SHORTEST": [1, 4],
-    "schedule.domain.index_set_split:MOST_PIECES": [2, 6],
 }
 
 
@@ -675,8 +678,14 @@ def assert_same_results(found, expected, what=""):
         assert equal, f"{what}: output {position} is {x!r}, not {y!r}"
 
 
+def small_machine(seed: int) -> Machine:
+    """A machine for which small arrays meet every pass of the schedule."""
+    random = Random(seed)
+    return Machine(**{name: random.choice(values) for name, values in SMALL_MACHINES.items()})
+
+
 def small_thresholds(seed: int):
-    """Thresholds at which small arrays meet every step of the schedule, as patches to enter."""
+    """Thresholds at which small arrays meet every step of fusion, as patches to enter."""
     random = Random(seed)
     patches = []
     for place, values in THRESHOLDS.items():

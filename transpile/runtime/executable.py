@@ -6,9 +6,8 @@ process. A program that is in the cache is loaded without lowering, rendering or
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -104,7 +103,7 @@ class Lowering:
         return {
             "target": toolchain.target(self.options),
             "graph": self.graph.fingerprint(),
-            "options": json.dumps(asdict(self.options), sort_keys=True),
+            "options": self.options.fingerprint(),
             "donated": ",".join(map(str, self.donated)),
             "transpile": own_digest(),
             "blas": blas.identity if blas is not None else "none",

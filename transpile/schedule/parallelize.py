@@ -6,32 +6,25 @@ from transpile.analysis.cost_model import trips, work
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import Alloc, For, Program, Statement
 from transpile.ir.loop_rewrite import is_independent, is_sequence, map_bodies, walk, with_bodies
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.util.frozen_records import replace
-
-# A parallel region costs some microseconds, and on a busy machine the time slice that its last
-# thread waits for. What one thread does in 20 to 40 microseconds (in units of `cost.work`) is not
-# worth that.
-LEAST_WORK = 1_000_000
-# Of the user's loops those with as many iterations are shared out; of others, what is inside them.
-FEWEST_TURNS = 16
-# An outer loop shorter than this shares its iterations out together with the next one.
-SHORT = 64
 
 
 def threads(program: Program, options: Options) -> Program:
     """The program with its parallel loops marked; unchanged without OpenMP."""
     if not options.threaded:
         return program
-    return map_bodies(program, lambda body: tuple(map(_mark, body)))
+    machine = options.machine
+    return map_bodies(program, lambda body: tuple(_mark(s, machine) for s in body))
 
 
-def _may_share_out(statement: For) -> bool:
+def _may_share_out(statement: For, machine: Machine) -> bool:
     """Tell whether the iterations of one of the user's loops are worth threads of their own."""
     return (
         not _calls(statement)
-        and work(statement) >= LEAST_WORK
-        and trips(statement) >= FEWEST_TURNS
+        and work(statement) >= machine.least_parallel_work
+        and trips(statement) >= machine.fewest_shared
         and is_independent(statement)
     )
 
@@ -41,21 +34,21 @@ def _calls(statement: For) -> bool:
     return any(isinstance(s, Call) and not s.is_local for s in walk(statement.body))
 
 
-def _mark(statement: Statement) -> Statement:
+def _mark(statement: Statement, machine: Machine) -> Statement:
     if is_sequence(statement):
-        if isinstance(statement, For) and _may_share_out(statement):
+        if isinstance(statement, For) and _may_share_out(statement, machine):
             return replace(statement, parallel=True)
-        return with_bodies(statement, lambda body: tuple(map(_mark, body)))
+        return with_bodies(statement, lambda body: tuple(_mark(s, machine) for s in body))
     if not isinstance(statement, For) or _calls(statement):
         return statement
-    if work(statement) < LEAST_WORK:
+    if work(statement) < machine.least_parallel_work:
         return statement
     if trips(statement) < 2:
-        return with_bodies(statement, lambda body: tuple(map(_mark, body)))
+        return with_bodies(statement, lambda body: tuple(_mark(s, machine) for s in body))
     if not is_independent(statement):
         return statement
     depth = 1
-    if trips(statement) < SHORT and len(statement.body) == 1:
+    if trips(statement) < machine.shortest_shared_alone and len(statement.body) == 1:
         inner = statement.body[0]
         if (
             isinstance(inner, For)

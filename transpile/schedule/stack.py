@@ -1,10 +1,10 @@
 """The stack: local arrays beyond a bound live in the workspace, in a slice of it for each thread.
 
 A thread may have little stack: 128 KiB where the C library is musl, 512 KiB on macOS, a few KiB in
-firmware. A program takes at most `STACK` bytes of it: `ARRAYS` for the local arrays of a kernel,
-`HELPERS` for the functions of `runtime_c/` that it calls, and the rest for what compilers keep
-there. The largest arrays of a kernel that has more move to the workspace, as slots that arrays
-share which do not live at the same time.
+firmware. A program takes at most `STACK` bytes of it: `stack_array_bytes` of the
+machine for the local arrays of a kernel, `HELPERS` for the functions of `runtime_c/` that it calls,
+and the rest for what compilers keep there. The largest arrays of a kernel that has more move to the
+workspace, as slots that arrays share which do not live at the same time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from transpile.analysis.cost_model import count
 from transpile.ir.loop_ir import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
 from transpile.ir.loop_rewrite import names_in, walk, with_bodies
 from transpile.ir.types import UINT8
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.cleanup.scalar_replacement import touched
 from transpile.schedule.memory_plan import ALIGNMENT, Space
@@ -23,24 +24,19 @@ from transpile.util.frozen_records import changed, replace
 
 # In bytes, for one thread; tests compare them with what gcc counts.
 STACK = 64 << 10
-ARRAYS = 24 << 10
 HELPERS = 28 << 10
-# As many threads as this have a slice each; fewer where slices are so large that all of them would
-# take more than this many bytes, but never fewer than that.
-MOST_SLICES = 64
-LARGEST_SLICES = 32 << 20
-FEWEST_SLICES = 8
 
 Body = tuple[Statement, ...]
 
 
 def stack(program: Program, options: Options) -> Program:
-    """The program whose kernels have at most `ARRAYS` bytes of local arrays on the stack."""
+    """The program whose kernels have few bytes of local arrays on the stack."""
+    machine = options.machine
     names: Names | None = None
     kernels: list[Kernel] = []
     slices: list[Buffer] = []
     for kernel in program.kernels:
-        moved = _moved(kernel)
+        moved = _moved(kernel, machine)
         if moved:
             names = names or Names(names_in(program))
             kernel, buffer = _Mover(moved, names.new("slices"), options).kernel(kernel)
@@ -52,7 +48,7 @@ def stack(program: Program, options: Options) -> Program:
     return replace(program, kernels=tuple(kernels), temporaries=temporaries)
 
 
-def _moved(kernel: Kernel) -> frozenset[str]:
+def _moved(kernel: Kernel, machine: Machine) -> frozenset[str]:
     """The arrays of a kernel that are not to be on the stack, the largest ones first."""
     arrays = [s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)]
     total = sum(map(_size, arrays))
@@ -62,7 +58,7 @@ def _moved(kernel: Kernel) -> frozenset[str]:
     moved: set[str] = set()
     fixed = _of_lanes(kernel.body)
     for name in sorted(sizes.keys() - fixed, key=lambda n: (-sizes[n], n)):
-        if total <= ARRAYS:
+        if total <= machine.stack_array_bytes:
             break
         moved.add(name)
         total -= sizes[name]
@@ -91,7 +87,9 @@ class _Mover:
     def kernel(self, kernel: Kernel) -> tuple[Kernel, Buffer]:
         """The kernel, and the buffer: a slice for each thread."""
         size = self._need(kernel.body)
-        self.most = max(FEWEST_SLICES, min(MOST_SLICES, LARGEST_SLICES // size))
+        machine = self.options.machine
+        slices = min(machine.most_slices, machine.slices_bytes // size)
+        self.most = max(machine.fewest_slices, slices)
         if self.options.num_threads:
             self.most = min(self.most, self.options.num_threads)
         body = self._placed(kernel.body, 0, shared_out=False)

@@ -25,38 +25,33 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import loads, map_bodies, parts, walk, with_bodies
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.util.frozen_records import replace
-
-# Shorter loops are unrolled by the compiler.
-SHORTEST = 4
-# Copies that stride through memory are put together number by number in shorter loops than this,
-# which compilers do better without a mark.
-SHORTEST_STRIDED = 32
-# Vectors of integers that are put together number by number have at most so many of them: in wider
-# ones that takes longer than the numbers alone.
-STRIDED_LANES = 4
 
 
 def simd(program: Program, options: Options) -> Program:
     """The program with its vector loops marked."""
-    return map_bodies(program, lambda body: tuple(map(_mark, body)))
+    machine = options.machine
+    return map_bodies(program, lambda body: tuple(_mark(s, machine) for s in body))
 
 
-def _mark(statement: Statement) -> Statement:
+def _mark(statement: Statement, machine: Machine) -> Statement:
     nested = isinstance(statement, For) and any(
         isinstance(s, (For, If, While, Call)) for s in statement.body
     )
     if not isinstance(statement, For) or nested or not _may_change_order(statement):
-        return with_bodies(statement, lambda body: tuple(map(_mark, body)))
+        return with_bodies(statement, lambda body: tuple(_mark(s, machine) for s in body))
     reductions = _reductions(statement)
-    shortest = SHORTEST_STRIDED if _is_strided_copy(statement) else SHORTEST
+    is_strided = _is_strided_copy(statement)
+    shortest = machine.shortest_strided_simd if is_strided else machine.shortest_simd
     if reductions is None or _may_meet(statement) or trips(statement) < shortest:
         return statement
     is_slow = statement.ordered and any(
         _strides_through_integers(s, statement) for s in statement.body
     )
-    return replace(statement, simd=True, lanes=STRIDED_LANES * is_slow, reductions=reductions)
+    lanes = machine.strided_lanes if is_slow else 0
+    return replace(statement, simd=True, lanes=lanes, reductions=reductions)
 
 
 def _may_change_order(loop: For) -> bool:

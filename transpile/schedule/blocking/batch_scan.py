@@ -29,22 +29,10 @@ from transpile.ir.loop_rewrite import (
     walk,
     written,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
-
-# Operations below which all steps together are not worth threads.
-LEAST_FLOPS = 1 << 22
-# Right operands of all products above this many bytes would not stay in the cache of each thread.
-LARGEST_RIGHT = 1 << 19
-# Rows of a block: whole tiles of products where there are so many, and no fewer than half a tile.
-TILE_ROWS, FEWEST_ROWS = 8, 4
-# There are as many blocks as this where they have a tile each.
-ENOUGH_BLOCKS = 16
-# Products of more operations than these are for several threads each, where blocks are so few.
-MOST_FLOPS_ALONE, FEWEST_SHARED = 1 << 22, 4
-# Right operands that are read where they are have rows of whole vectors, which are this long.
-LANES = 16
 
 Body = tuple[Statement, ...]
 
@@ -53,7 +41,7 @@ def row_loops(program: Program, options: Options) -> Program:
     """The program with such loops inside loops over blocks of rows. A BLAS makes whole products."""
     if options.blas != "none" or not options.threaded:
         return program
-    work = _Loops(program.buffers(), Names(names_in(program)), program)
+    work = _Loops(program.buffers(), Names(names_in(program)), options.machine)
     kernels = tuple(
         k if k.shapes else replace(k, body=map_sequences(k.body, work.changed))
         for k in program.kernels
@@ -69,9 +57,10 @@ def row_loops(program: Program, options: Options) -> Program:
 class _Loops:
     """The loops of a program; `scratch` are buffers that products of rows do without."""
 
-    def __init__(self, buffers: Mapping[str, Buffer], names: Names, program: Program) -> None:
+    def __init__(self, buffers: Mapping[str, Buffer], names: Names, machine: Machine) -> None:
         self.buffers = buffers
         self.names = names
+        self.machine = machine
         self.scratch: set[str] = set()
 
     def changed(self, body: Body) -> Body:
@@ -81,8 +70,8 @@ class _Loops:
     def _changed(self, statement: Statement) -> Statement:
         if not isinstance(statement, For) or not statement.ordered:
             return statement
-        found = _as_row_loop(statement, self.buffers)
-        rows = 0 if found is None else _rows(found)
+        found = _as_row_loop(statement, self.buffers, self.machine)
+        rows = 0 if found is None else _rows(found, self.machine)
         if found is None or rows == 0:
             return statement
         self.scratch |= {p.call.workspace.buffer for p in found.products}
@@ -131,18 +120,19 @@ def _some_rows(nest: For, first: Index, rows: int) -> For:
     return replace(nest, start=first, stop=first + rows)
 
 
-def _rows(found: _RowLoop) -> int:
+def _rows(found: _RowLoop, machine: Machine) -> int:
     """The rows of a block; 0 where blocks do not pay."""
     calls = [p.call for p in found.products]
     flops = sum(call.flops for call in calls)
     right = sum(call.n * call.k * call.b.dtype.itemsize for call in calls)
-    if flops * trips(found.loop) < LEAST_FLOPS or right > LARGEST_RIGHT:
+    if flops * trips(found.loop) < machine.least_scan_flops or right > machine.scan_operand_bytes:
         return 0
-    divisors = [d for d in range(FEWEST_ROWS, found.rows) if found.rows % d == 0]
-    tiles = [d for d in divisors if d % TILE_ROWS == 0]
-    many = [d for d in tiles if found.rows // d >= ENOUGH_BLOCKS]
+    divisors = [d for d in range(machine.fewest_scan_rows, found.rows) if found.rows % d == 0]
+    tiles = [d for d in divisors if d % machine.product_tile_rows == 0]
+    many = [d for d in tiles if found.rows // d >= machine.enough_blocks]
     rows = max(many, default=min(tiles, default=max(divisors, default=0)))
-    if rows == 0 or (found.rows // rows < FEWEST_SHARED and flops > MOST_FLOPS_ALONE):
+    fewest = machine.fewest_shared_blocks
+    if rows == 0 or (found.rows // rows < fewest and flops > machine.most_flops_alone):
         return 0
     return rows
 
@@ -150,7 +140,7 @@ def _rows(found: _RowLoop) -> int:
 # --------------------------------------------------------------------------- what such a loop is
 
 
-def _as_row_loop(loop: For, buffers: Mapping[str, Buffer]) -> _RowLoop | None:
+def _as_row_loop(loop: For, buffers: Mapping[str, Buffer], machine: Machine) -> _RowLoop | None:
     """A loop as one over steps and rows: each statement is a product or a nest over the rows, which
     touches of what the loop changes only its own row."""
     calls = [s for s in loop.body if isinstance(s, Matmul)]
@@ -164,7 +154,7 @@ def _as_row_loop(loop: For, buffers: Mapping[str, Buffer]) -> _RowLoop | None:
     changing = {n for s in loop.body for n in _changed_by(s)} - scratch
     if any(name not in buffers for name in changing):
         return None
-    products = [_as_product(call, rows, changing, buffers) for call in calls]
+    products = [_as_product(call, rows, changing, buffers, machine) for call in calls]
     found = [p for p in products if p is not None]
     if len(found) < len(calls):
         return None
@@ -191,7 +181,7 @@ def _changed_by(statement: Statement) -> set[str]:
 
 
 def _as_product(
-    call: Matmul, rows: int, changing: set[str], buffers: Mapping[str, Buffer]
+    call: Matmul, rows: int, changing: set[str], buffers: Mapping[str, Buffer], machine: Machine
 ) -> _Product | None:
     """A call of a product as one of as many rows by a matrix that stays the same and whose rows are
     read where they are."""
@@ -199,7 +189,7 @@ def _as_product(
     (_, a_column), (b_row, b_column) = a.strides, b.strides
     if call.m != rows or b.buffer in changing or c.buffer == a.buffer:
         return None
-    if call.n % LANES or b_column != 1 or b_row == 0:
+    if call.n % machine.lanes or b_column != 1 or b_row == 0:
         return None
     left, out = (_row_axis(array, rows, buffers) for array in (a, c))
     if left is None or out is None or not _is_inside(c.first, out, call.n, buffers):

@@ -33,19 +33,11 @@ from transpile.ir.loop_rewrite import (
     used_buffers,
 )
 from transpile.ir.types import INT64
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.row_regions import RowNest, as_nest, has_rows, row_shape
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
-
-# Operations below which convolutions are not worth it, and images that threads can share out.
-LEAST_FLOPS, FEWEST_IMAGES = 1 << 20, 8
-# Panels of weights above this many bytes would be read from memory for each image anew.
-LARGEST_PANELS = 1 << 19
-# The most bytes of the local arrays of an image, which are on a thread's stack.
-LARGEST_IMAGE = 1 << 17
-# At most so many kernels become one.
-LONGEST = 64
 
 Buffers = Mapping[str, Buffer]
 
@@ -91,7 +83,7 @@ def image_rows(program: Program, options: Options) -> Program:
     kernels: list[Kernel] = []
     position = 0
     while position < len(program.kernels):
-        group = _Group(program, position, users)
+        group = _Group(program, position, users, options.machine)
         if not group.pays():
             kernels.append(program.kernels[position])
             position += 1
@@ -108,12 +100,14 @@ class _Group:
     is a convolution, or reads and writes for an image only what the others do for the same one.
     `users` counts the kernels that use each buffer."""
 
-    def __init__(self, program: Program, start: int, users: Counter[str]) -> None:
+    def __init__(self, program: Program, start: int, users: Counter[str], machine: Machine) -> None:
         self.program = program
+        self.machine = machine
         self.buffers = program.buffers()
         self.parts: list[Part] = []
         self.count = self._images(program.kernels[start : start + 2])
-        for kernel in program.kernels[start : start + LONGEST] if self.count else ():
+        end = start + machine.most_merged_kernels if self.count else start
+        for kernel in program.kernels[start:end]:
             part = self._part(kernel)
             if part is None or not self._may_follow(part):
                 break
@@ -162,7 +156,7 @@ class _Group:
         own = Counter(n for p in self.parts for n in used_buffers(p.kernel)[0])
         inside = {n for p in self.parts for n in used_buffers(p.kernel)[1] - _scratch(p)}
         found = []
-        room = LARGEST_IMAGE - self.copies()
+        room = self.machine.block_bytes - self.copies()
         for buffer in self.program.temporaries:
             if buffer.name in inside and own[buffer.name] == users[buffer.name]:
                 size = self.row_bytes(buffer)
@@ -174,7 +168,9 @@ class _Group:
     def row_bytes(self, buffer: Buffer) -> int:
         """The bytes of one image."""
         size = product(row_shape(buffer.shape, (self.count,)))
-        return size * buffer.dtype.itemsize if isinstance(size, int) else LARGEST_IMAGE + 1
+        if not isinstance(size, int):
+            return self.machine.block_bytes + 1
+        return size * buffer.dtype.itemsize
 
     def copies(self) -> int:
         """The bytes of the copies of the operands."""
@@ -182,11 +178,13 @@ class _Group:
 
     def pays(self) -> bool:
         """Tell whether an image at a time is faster."""
-        if len(self.parts) < 2 or not self.convolutions or self.count < FEWEST_IMAGES:
+        machine = self.machine
+        if len(self.parts) < 2 or not self.convolutions or self.count < machine.fewest_images:
             return False
         flops = sum(c.call.flops for c in self.convolutions)
         panels = sum(c.images.panels * c.call.x.dtype.itemsize for c in self.convolutions)
-        return flops >= LEAST_FLOPS and panels <= LARGEST_PANELS and self.copies() <= LARGEST_IMAGE
+        is_in_cache = panels <= machine.panel_bytes and self.copies() <= machine.block_bytes
+        return flops >= machine.least_product_flops and is_in_cache
 
 
 def _scratch(part: Part) -> set[str]:

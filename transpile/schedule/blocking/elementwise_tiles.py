@@ -22,9 +22,6 @@ from transpile.schedule.domain.index_set_split import distinct
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
-# Elements of a tile.
-TILE = 64
-
 Body = tuple[Statement, ...]
 
 
@@ -36,6 +33,7 @@ class Tiles:
     first      what its arrays begin with; the memory of the others has that
     unneeded   the arrays that nobody asks for when the loop has ended
     moved      the declarations of the numbers that its iterations change
+    width      the elements of a tile
     """
 
     found: Elementwise
@@ -45,18 +43,19 @@ class Tiles:
     unneeded: set[str]
     moved: tuple[Declare, ...]
     names: Names
+    width: int
 
     def statements(self) -> Body:
         """The loops: over whole tiles, and over what is left."""
         length = self.found.extents[-1]
-        if length <= 2 * TILE:
+        if length <= 2 * self.width:
             return self._around(self._tile(0, length))
-        count, rest = divmod(length, TILE)
+        count, rest = divmod(length, self.width)
         inner = self.found.symbols[-1]
         tile = Symbol(self.names.new(f"{inner.name}_tile"), 0, count)
-        body: Body = (For(tile, count, self._tile(Dim.of(tile) * TILE, TILE)),)
+        body: Body = (For(tile, count, self._tile(Dim.of(tile) * self.width, self.width)),)
         if rest:
-            body += self._tile(count * TILE, rest)
+            body += self._tile(count * self.width, rest)
         return self._around(distinct(body, self.names))
 
     def _around(self, body: Body) -> Body:

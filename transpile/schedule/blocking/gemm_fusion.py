@@ -45,6 +45,7 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.row_regions import (
     Lead,
@@ -59,33 +60,12 @@ from transpile.schedule.blocking.row_regions import (
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import cached_property, changed, dataclass, replace, same
 
-# Operations below which products are not worth it.
-LEAST_FLOPS = 1 << 20
-# Right operands above this many bytes would be read from memory for each block anew.
-LARGEST_RIGHT = 1 << 23
-# The most bytes of the local arrays of a block, which are on a thread's stack, and of its rows.
-LARGEST_BLOCK = 1 << 17
-MOST_ROWS = 64
-# There should be as many blocks as this, unless their rows became fewer than that.
-FEWEST_BLOCKS = 8
-FEWEST_ROWS = 16
-# Products of more operations than these, in fewer blocks than these, are for several threads each.
-MOST_FLOPS_ALONE = 1 << 22
-FEWEST_SHARED = 4
-# Fewer rows than this do not fill the tiles of the product.
-LEAST_ROWS = 8
-# Right operands that are read for no more rows than this are read where they are.
-ROWS_IN_PLACE = 128
-# At most so many kernels become one.
-LONGEST = 64
-# Vectors have at most this many numbers, panels twice as many columns.
-LANES = 16
-
 Part = RowProduct | RowNest
 
 
 def product_rows(program: Program, options: Options) -> Program:
     """The program with kernels around products merged. A BLAS makes whole products only."""
+    machine = options.machine
     if options.blas != "none":
         return program
     users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
@@ -94,10 +74,11 @@ def product_rows(program: Program, options: Options) -> Program:
     kernels: list[Kernel] = []
     position = 0
     while position < len(program.kernels):
-        within_reach = flops[min(position + LONGEST, len(products))] - flops[position]
+        end = min(position + machine.most_merged_kernels, len(products))
+        within_reach = flops[end] - flops[position]
         merger = None
-        if within_reach >= LEAST_FLOPS:
-            group = _Group(program, position, products, users)
+        if within_reach >= machine.least_product_flops:
+            group = _Group(program, position, products, users, machine)
             merger = _merger(group)
         if merger is None:
             kernels.append(program.kernels[position])
@@ -124,6 +105,7 @@ class _Group:
     start: int
     found: Sequence[RowProduct | None]
     users: Counter[str]
+    machine: Machine
     parts: list[Part] = field(default_factory=list)
     lead: Lead = ()
     uses: dict[str, list[int]] = field(default_factory=dict)
@@ -131,7 +113,8 @@ class _Group:
 
     def __post_init__(self) -> None:
         self.buffers = self.program.buffers()
-        for position in range(self.start, min(self.start + LONGEST, len(self.found))):
+        end = self.start + self.machine.most_merged_kernels
+        for position in range(self.start, min(end, len(self.found))):
             part = self._part(position)
             if part is None or not self._may_follow(part):
                 break
@@ -228,12 +211,15 @@ class _Group:
         such number is a good one."""
         *outer, extent = self.lead
         around = product(outer)
-        blocks = FEWEST_BLOCKS // around if isinstance(around, int) else 1
-        most = min(MOST_ROWS, max(FEWEST_ROWS, extent // max(blocks, 1)))
+        machine = self.machine
+        blocks = machine.fewest_blocks // around if isinstance(around, int) else 1
+        share = extent // max(blocks, 1)
+        most = min(machine.most_block_rows, max(machine.usual_block_rows, share))
         if size := sum(self._row_bytes(name) for name in self.local if name not in self.homes):
-            most = min(most, LARGEST_BLOCK // size)
+            most = min(most, machine.block_bytes // size)
         divisors = [d for d in range(1, min(most, extent) + 1) if extent % d == 0]
-        return divisors[-1] if divisors and divisors[-1] >= min(LEAST_ROWS, extent) else 0
+        fewest = min(machine.product_tile_rows, extent)
+        return divisors[-1] if divisors and divisors[-1] >= fewest else 0
 
     def blocks(self, rows: int) -> int:
         """How many blocks there are."""
@@ -243,7 +229,7 @@ class _Group:
     def _row_bytes(self, name: str) -> int:
         buffer = self.buffers[name]
         size = product(row_shape(buffer.shape, self.lead))
-        return size * buffer.dtype.itemsize if isinstance(size, int) else LARGEST_BLOCK
+        return size * buffer.dtype.itemsize if isinstance(size, int) else self.machine.block_bytes
 
 
 def _replaces(loop: For, name: str, result: str) -> bool:
@@ -274,14 +260,16 @@ def _touches(
 
 def _merger(group: _Group) -> _Merger | None:
     """What merges a group; None where that does not pay."""
-    products = group.products
+    products, machine = group.products, group.machine
     flops = sum(p.flops for p in products)
-    if len(group.parts) < 2 or flops < LEAST_FLOPS:
+    if len(group.parts) < 2 or flops < machine.least_product_flops:
         return None
-    if any(p.call.n * p.call.k * p.call.c.dtype.itemsize > LARGEST_RIGHT for p in products):
+    largest = machine.right_operand_bytes
+    if any(p.call.n * p.call.k * p.call.c.dtype.itemsize > largest for p in products):
         return None
     rows = group.rows()
-    if rows == 0 or (group.blocks(rows) < FEWEST_SHARED and flops > MOST_FLOPS_ALONE):
+    fewest = machine.fewest_shared_blocks
+    if rows == 0 or (group.blocks(rows) < fewest and flops > machine.most_flops_alone):
         return None
     return _Merger(group, rows)
 
@@ -306,7 +294,9 @@ class _Merger:
                 buffer = group.buffers[name]
                 shape = (rows, *row_shape(buffer.shape, group.lead))
                 self.local[name] = Buffer(name, shape, buffer.dtype)
-        self.panels = {p: _panels(p, names) for p in group.products if _needs_panels(p)}
+        machine = group.machine
+        wanting = (p for p in group.products if _needs_panels(p, machine))
+        self.panels = {p: _panels(p, names, machine) for p in wanting}
 
     def kernel(self, options: Options) -> Kernel:
         """The kernel for all parts."""
@@ -328,13 +318,14 @@ class _Merger:
         """The temporaries that are left, and the panels that are in memory."""
         gone = {*self.group.local, *(p.scratch for p in self.group.products)}
         kept = (b for b in self.group.program.temporaries if b.name not in gone)
-        return (*kept, *(b for p, b in self.panels.items() if not _is_local(p, b)))
+        machine = self.group.machine
+        return (*kept, *(b for p, b in self.panels.items() if not _is_local(p, b, machine)))
 
     def _before(self, depth: int) -> Iterator[Statement]:
         """The panels of the right operands that are the same inside `depth` loops."""
         for part, buffer in self.panels.items():
             if part.stack == depth:
-                if _is_local(part, buffer):
+                if _is_local(part, buffer, self.group.machine):
                     yield Alloc(buffer)
                 panels = Strided(self._panels(part))
                 yield MatmulPanels(part.call.n, part.call.k, self._right(part), panels)
@@ -415,29 +406,30 @@ def _start(buffer: Buffer) -> Load:
     return Load(buffer.name, (0,) * len(buffer.shape), buffer.dtype)
 
 
-def _needs_panels(part: RowProduct) -> bool:
+def _needs_panels(part: RowProduct, machine: Machine) -> bool:
     """Tell whether a right operand is rearranged: where its rows do not consist of whole vectors,
     and where all blocks read it, so often that this repays."""
     _, b_row, b_column = part.call.b.strides
-    is_in_rows = b_column == 1 and part.call.n % LANES == 0 and b_row != 0
+    is_in_rows = b_column == 1 and part.call.n % machine.lanes == 0 and b_row != 0
     rows = product(part.lead)
-    is_often = not isinstance(rows, int) or rows > ROWS_IN_PLACE
+    is_often = not isinstance(rows, int) or rows > machine.rows_in_place
     return not is_in_rows or (is_often and not part.stack)
 
 
-def _panels(part: RowProduct, names: Names) -> Buffer:
+def _panels(part: RowProduct, names: Names, machine: Machine) -> Buffer:
     """Memory for the panels of right operands, for the widest vectors: a local array for those of a
     stack, or a place for each of them."""
-    columns = -(-part.call.n // (2 * LANES)) * 2 * LANES
+    width = 2 * machine.lanes  # of a panel
+    columns = -(-part.call.n // width) * width
     panels = Buffer(names.new("panels"), (columns * part.call.k,), part.call.c.dtype)
-    if part.stack and not _is_local(part, panels):
+    if part.stack and not _is_local(part, panels, machine):
         return replace(panels, shape=(*part.lead[: part.stack], *panels.shape))
     return panels
 
 
-def _is_local(part: RowProduct, panels: Buffer) -> bool:
+def _is_local(part: RowProduct, panels: Buffer, machine: Machine) -> bool:
     size = product(panels.shape) * panels.dtype.itemsize
-    return part.stack > 0 and isinstance(size, int) and size <= LARGEST_BLOCK
+    return part.stack > 0 and isinstance(size, int) and size <= machine.block_bytes
 
 
 def _shared_out(statement: Statement) -> Statement:

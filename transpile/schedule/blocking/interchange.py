@@ -36,6 +36,7 @@ from transpile.ir.loop_rewrite import (
     walk,
     written,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.elementwise_regions import Elementwise, as_elementwise, same_nest
 from transpile.schedule.blocking.elementwise_tiles import Tiles
@@ -43,11 +44,6 @@ from transpile.schedule.blocking.fixpoint import stands_still
 from transpile.schedule.domain.index_set_split import distinct
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
-
-# Loops over fewer elements stay as they are: their arrays are in the cache anyway.
-LEAST_ELEMENTS = 1024
-# The innermost axis has at least so many elements.
-SHORTEST = 16
 
 Body = tuple[Statement, ...]
 
@@ -61,7 +57,8 @@ def interchange(program: Program, options: Options) -> Program:
     def interchanged(kernel: Kernel) -> Kernel:
         if not any(map(_is_loop_of_users, walk(kernel.body))):
             return kernel
-        work = _Sequences(seen_by(program, kernel), names, temporaries, _uses(kernel.body), gone)
+        uses = _uses(kernel.body)
+        work = _Sequences(seen_by(program, kernel), names, temporaries, uses, gone, options.machine)
         body = map_sequences(kernel.body, work.changed)
         shapes = tuple((n, s) for n, s in kernel.shapes if n not in gone)
         return replace(kernel, body=body, shapes=shapes)
@@ -98,6 +95,7 @@ class _Sequences:
     temporaries: set[str]
     uses: Counter[str]
     gone: set[str]
+    machine: Machine
 
     def changed(self, body: Body) -> Body:
         """The statements of one sequence, its elementwise loops interchanged."""
@@ -117,7 +115,7 @@ class _Sequences:
 
     def _tiles(self, loop: For | While, before: list[Statement], later: Body) -> Tiles | None:
         found = as_elementwise(loop)
-        if found is None or not _pays(found):
+        if found is None or not _pays(found, self.machine):
             return None
         moved = _moved(found, before, later)
         if moved is None:
@@ -136,15 +134,16 @@ class _Sequences:
         if not alone.issuperset(found.scratch):
             return None
         unneeded = {n for n in alone if n in first or n in found.scratch}
-        return Tiles(found, self.buffers, kept, first, unneeded, moved, self.names)
+        width = self.machine.element_tile
+        return Tiles(found, self.buffers, kept, first, unneeded, moved, self.names, width)
 
 
-def _pays(found: Elementwise) -> bool:
+def _pays(found: Elementwise, machine: Machine) -> bool:
     """Tell whether tiles are faster: not where each iteration reads or writes arrays of its own,
     which are best gone through from one end to the other."""
-    if found.has_streams or found.extents[-1] < SHORTEST:
+    if found.has_streams or found.extents[-1] < machine.shortest_innermost:
         return False
-    return math.prod(found.extents) >= LEAST_ELEMENTS
+    return math.prod(found.extents) >= machine.least_elements
 
 
 def _moved(found: Elementwise, before: list[Statement], later: Body) -> tuple[Declare, ...] | None:

@@ -37,44 +37,43 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.lanes.column_reductions import step
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
-TILE = 32
-# The bytes of a row of a transposed tile, and how many arrays may have one.
-ROW = 256
-MOST_TRANSPOSED = 2
-# Smaller arrays than this stay in the cache anyway.
-FEWEST_TILES = 4
-
 
 def tiles(program: Program, options: Options) -> Program:
     """The program with such nests cut into tiles."""
+    machine = options.machine
     names = Names(names_in(program))
 
     def tiled(kernel: Kernel) -> Kernel:
         buffers = seen_by(program, kernel)
-        body = tuple(_statement(s, names, buffers) for s in kernel.body)
+        body = tuple(_statement(s, names, buffers, machine) for s in kernel.body)
         return changed(kernel, body=same(kernel.body, body))
 
     return map_kernels(program, tiled)
 
 
-def _statement(statement: Statement, names: Names, buffers: Mapping[str, Buffer]) -> Statement:
+def _statement(
+    statement: Statement, names: Names, buffers: Mapping[str, Buffer], machine: Machine
+) -> Statement:
     if isinstance(statement, For) and not statement.ordered and len(statement.body) == 1:
         (inner,) = statement.body
-        if isinstance(inner, For) and _walks_both_ways(statement, inner):
-            return _tiled(statement, inner, names.inner(), buffers)
-    return with_bodies(statement, lambda body: tuple(_statement(s, names, buffers) for s in body))
+        if isinstance(inner, For) and _walks_both_ways(statement, inner, machine):
+            return _tiled(statement, inner, names.inner(), buffers, machine)
+    return with_bodies(
+        statement, lambda body: tuple(_statement(s, names, buffers, machine) for s in body)
+    )
 
 
-def _walks_both_ways(outer: For, inner: For) -> bool:
+def _walks_both_ways(outer: For, inner: For, machine: Machine) -> bool:
     for loop in (outer, inner):
         if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
             return False
-        if loop.stop < TILE * FEWEST_TILES or not is_independent(loop):
+        if loop.stop < machine.tile * machine.fewest_tiles or not is_independent(loop):
             return False
     if any(isinstance(s, For | If | Call | Alloc) for s in walk(inner.body)):
         return False
@@ -87,9 +86,14 @@ def _walks_both_ways(outer: For, inner: For) -> bool:
     return along_outer and along_inner
 
 
-def _tiled(outer: For, inner: For, names: Names, buffers: Mapping[str, Buffer]) -> For:
-    transposed = list(_transposed(outer, inner, buffers))
-    side = min((ROW // load.dtype.itemsize for load in transposed), default=TILE)
+def _tiled(
+    outer: For, inner: For, names: Names, buffers: Mapping[str, Buffer], machine: Machine
+) -> For:
+    transposed = list(_transposed(outer, inner, buffers, machine))
+    side = min(
+        (machine.transposed_row_bytes // load.dtype.itemsize for load in transposed),
+        default=machine.tile,
+    )
     rows, columns = _tile_symbol(outer, names, side), _tile_symbol(inner, names, side)
     corner = {outer.symbol: Dim.of(rows) * side, inner.symbol: Dim.of(columns) * side}
     fills: list[Statement] = []
@@ -120,7 +124,9 @@ def _window(loop: For, first: Index, side: int, body: tuple[Statement, ...]) -> 
 # --------------------------------------------------------------------------- transposed arrays
 
 
-def _transposed(outer: For, inner: For, buffers: Mapping[str, Buffer]) -> Iterator[Load]:
+def _transposed(
+    outer: For, inner: For, buffers: Mapping[str, Buffer], machine: Machine
+) -> Iterator[Load]:
     """What a nest reads along columns of arrays that it does not change, everywhere."""
     changed = {name for s in inner.body for name in written(s)}
     found = {
@@ -135,7 +141,7 @@ def _transposed(outer: For, inner: For, buffers: Mapping[str, Buffer]) -> Iterat
         and isinstance(_row(load, outer, inner, buffers), int)
         and all(map(is_within, load.index, buffers[load.buffer].shape))
     }
-    if len(found) <= MOST_TRANSPOSED and len({load.dtype.itemsize for load in found}) <= 1:
+    if len(found) <= machine.most_transposed and len({load.dtype.itemsize for load in found}) <= 1:
         yield from found
 
 

@@ -22,9 +22,6 @@ from transpile.options import Options
 from transpile.schedule.cleanup.scalar_replacement import by_sequence, touched
 from transpile.util.frozen_records import replace
 
-# In bytes.
-LARGEST = 4096
-
 Body = tuple[Statement, ...]
 
 
@@ -39,7 +36,7 @@ def local_arrays(program: Program, options: Options) -> Program:
         if b.name in alone
         and b.name not in fixed
         and isinstance(b.size_in_bytes, int)
-        and b.size_in_bytes <= LARGEST
+        and b.size_in_bytes <= options.machine.promoted_bytes
     }
     gone: set[str] = set()
 

@@ -31,31 +31,24 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
 )
 from transpile.ir.primitive import TABLE
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.index_set_split import split
 from transpile.schedule.domain.linearize import is_polynomial
-from transpile.schedule.lanes.blocked_reductions import BLOCK, FEWEST_BLOCKS
-from transpile.schedule.parallelize import LEAST_WORK
 from transpile.symbols.identifiers import LOOP_NAMES
 from transpile.util.frozen_records import replace
-
-# The shortest inner loop. The compiler unrolls one of two iterations, which pays as well unless
-# there are elementary functions in it: those stay out of vector lanes then.
-SHORTEST = 2
-SHORTEST_TRANSCENDENTAL = 3
-# Threads share out the iterations of an outermost loop with much work: it keeps as many as this.
-FEWEST_OUTER = 16
 
 
 def unravel(program: Program, options: Options) -> Program:
     """The program with such loops taken apart, and cut where conditions on their axes change."""
+    machine = options.machine
     buffers = set(program.buffers())
 
     def apart(kernel: Kernel) -> Kernel:
         if all(is_polynomial(i) for s in walk(kernel.body) for i in indices(s)):
             return kernel
         taken = buffers | declared_names(kernel.body)
-        body = tuple(_statement(s, taken, True) for s in kernel.body)
+        body = tuple(_statement(s, taken, True, machine) for s in kernel.body)
         if body == kernel.body:
             return kernel
         alone = replace(program, kernels=(replace(kernel, body=body),))
@@ -64,30 +57,34 @@ def unravel(program: Program, options: Options) -> Program:
     return map_kernels(program, apart)
 
 
-def _statement(statement: Statement, taken: set[str], is_outermost: bool = False) -> Statement:
+def _statement(
+    statement: Statement, taken: set[str], is_outermost: bool, machine: Machine
+) -> Statement:
     """The statement with its loops taken apart; no loop gets a name that is taken."""
     if not isinstance(statement, For):
-        return with_bodies(statement, lambda b: tuple(_statement(s, taken, True) for s in b))
+        return with_bodies(
+            statement, lambda b: tuple(_statement(s, taken, True, machine) for s in b)
+        )
     taken_inside, is_sequential = taken | {statement.symbol.name}, statement.ordered
     loop = replace(
         statement,
-        body=tuple(_statement(s, taken_inside, is_sequential) for s in statement.body),
+        body=tuple(_statement(s, taken_inside, is_sequential, machine) for s in statement.body),
     )
-    return loop if is_sequential else _loop(loop, taken, is_outermost) or loop
+    return loop if is_sequential else _loop(loop, taken, is_outermost, machine) or loop
 
 
-def _loop(loop: For, taken: set[str], is_outermost: bool) -> For | None:
+def _loop(loop: For, taken: set[str], is_outermost: bool, machine: Machine) -> For | None:
     """The nest that does without quotients and remainders of a loop's index: the loop itself where
     it has none; None where there is no such nest."""
     if not any(True for _ in _quotients(loop)):
         return loop
-    for length in _lengths(loop):
+    for length in _lengths(loop, machine):
         outer, inner = _cut(loop, length, taken)
-        if is_outermost and not _has_enough(loop, outer):
+        if is_outermost and not _has_enough(loop, outer, machine):
             continue
-        found = _loop(inner, taken | {outer.symbol.name}, is_outermost=False)
+        found = _loop(inner, taken | {outer.symbol.name}, is_outermost=False, machine=machine)
         if found is not None:
-            found = _loop(replace(outer, body=(found,)), taken, is_outermost)
+            found = _loop(replace(outer, body=(found,)), taken, is_outermost, machine)
         if found is not None:
             return found
     return None
@@ -106,11 +103,13 @@ def _quotients(loop: For) -> Iterator[Quotient | Remainder]:
                     yield atom
 
 
-def _lengths(loop: For) -> list[int]:
+def _lengths(loop: For, machine: Machine) -> list[int]:
     """How long the inner loop may be, the longest first."""
     if loop.limit is not None:
         return []
-    shortest = SHORTEST_TRANSCENDENTAL if _has_elementary_functions(loop) else SHORTEST
+    shortest = machine.shortest_inner
+    if _has_elementary_functions(loop):
+        shortest = machine.shortest_inner_of_functions
     found: set[int] = set()
     for atom in _quotients(loop):
         step = dict(atom.dividend.terms).get((loop.symbol,), 0)
@@ -130,13 +129,14 @@ def _has_elementary_functions(loop: For) -> bool:
     )
 
 
-def _has_enough(loop: For, outer: For) -> bool:
+def _has_enough(loop: For, outer: For, machine: Machine) -> bool:
     """Tell whether the outer loop of an outermost one has iterations enough for the steps that
     share them out: threads, and sums in blocks."""
-    if work(loop) >= LEAST_WORK:
-        return trips(outer) >= FEWEST_OUTER
-    summed_in_blocks = not is_independent(loop) and trips(loop) >= FEWEST_BLOCKS * BLOCK
-    return not summed_in_blocks or trips(outer) >= FEWEST_BLOCKS
+    if work(loop) >= machine.least_parallel_work:
+        return trips(outer) >= machine.fewest_shared
+    fewest = machine.fewest_sum_blocks
+    summed_in_blocks = not is_independent(loop) and trips(loop) >= fewest * machine.sum_block
+    return not summed_in_blocks or trips(outer) >= fewest
 
 
 def _cut(loop: For, length: int, taken: set[str]) -> tuple[For, For]:

@@ -40,35 +40,32 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
 )
 from transpile.ir.types import BOOL
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, once, replace, same
 
-# More pieces, or more statements in them all, than this would make the text longer than it is
-# worth.
-MOST_PIECES = 6
-MOST_STATEMENTS = 400
-
 
 def split(program: Program, options: Options) -> Program:
     """The program with its loops cut at the conditions on their indices."""
+    machine = options.machine
     buffers = Names(program.buffers())
 
     def cut(kernel: Kernel) -> Kernel:
         if not _has_choices(kernel.body):
             return kernel
-        body = tuple(_body(kernel.body))
+        body = tuple(_body(kernel.body, machine))
         return replace(kernel, body=distinct(body, Names(names_of_kernel(kernel), outer=buffers)))
 
     return map_kernels(program, cut)
 
 
-def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
+def _body(body: tuple[Statement, ...], machine: Machine) -> Iterator[Statement]:
     for statement in body:
         if is_sequence(statement):
-            yield with_bodies(_simplified(statement), lambda inner: tuple(_body(inner)))
+            yield with_bodies(_simplified(statement), lambda inner: tuple(_body(inner, machine)))
         elif isinstance(statement, For):
-            yield from _loop(statement)
+            yield from _loop(statement, machine)
         else:
             yield statement
 
@@ -129,33 +126,33 @@ def _renamed(
     return on_names(map_statement(statement, on_expr, lambda index: substitute(index, symbols)))
 
 
-def _loop(loop: For) -> Iterator[Statement]:
+def _loop(loop: For, machine: Machine) -> Iterator[Statement]:
     loop = changed(loop, body=same(loop.body, tuple(map(_simplified, loop.body))))
-    cuts = _cuts(loop)
+    cuts = _cuts(loop, machine)
     if not cuts:
-        yield with_bodies(loop, lambda inner: tuple(_body(inner)))
+        yield with_bodies(loop, lambda inner: tuple(_body(inner, machine)))
         return
     ends = [*cuts, loop.stop]
     start = loop.start
     for end in ends:
-        yield from pieces(loop, start, end)
+        yield from pieces(loop, start, end, machine)
         start = end
 
 
-def pieces(loop: For, start: Index, end: Index) -> Iterator[Statement]:
+def pieces(loop: For, start: Index, end: Index, machine: Machine) -> Iterator[Statement]:
     """The iterations of a loop from a start to an end: a loop, or the only one."""
     if end - start == 1:
         inner = tuple(substitute_index(s, loop.symbol, start) for s in loop.body)
-        yield from _body(tuple(_simplified(s) for s in inner))
+        yield from _body(tuple(_simplified(s) for s in inner), machine)
         return
     low = start if isinstance(start, int) else 0
     symbol = Symbol(loop.symbol.name, low, end)
     inner = tuple(substitute_index(s, loop.symbol, Dim.of(symbol)) for s in loop.body)
     piece = For(symbol, end, tuple(_simplified(s) for s in inner), start=start)
-    yield replace(piece, body=tuple(_body(piece.body)))
+    yield replace(piece, body=tuple(_body(piece.body, machine)))
 
 
-def _cuts(loop: For) -> list[int]:
+def _cuts(loop: For, machine: Machine) -> list[int]:
     """Where the conditions on the loop's own index change; none when that is too often."""
     if not isinstance(loop.start, int) or not isinstance(loop.stop, int):
         return []
@@ -166,7 +163,8 @@ def _cuts(loop: For) -> list[int]:
                 cuts |= _changes(part, loop.symbol)
     inside = sorted(c for c in cuts if loop.start < c < loop.stop)
     statements = sum(1 for _ in walk(loop.body))
-    if len(inside) >= MOST_PIECES or (len(inside) + 1) * statements > MOST_STATEMENTS:
+    total = (len(inside) + 1) * statements
+    if len(inside) >= machine.most_pieces or total > machine.most_piece_statements:
         return []
     return inside
 

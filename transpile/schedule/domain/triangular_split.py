@@ -26,13 +26,12 @@ from transpile.ir.loop_rewrite import (
     without_copies,
 )
 from transpile.ir.types import BOOL
+from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import MOST_STATEMENTS, decided, distinct, pieces
+from transpile.schedule.domain.index_set_split import decided, distinct, pieces
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace, same
 
-# At most so many places to cut one loop: those around five diagonals next to each other.
-MOST_CUTS = 6
 # For `index - other` OP 0, with a step of 1: (how far after -other it changes, whether it holds
 # before or from there); with a step of -1 the other way round.
 _CHANGES = {
@@ -49,28 +48,30 @@ _CHANGES = {
 
 def triangles(program: Program, options: Options) -> Program:
     """The program with such loops cut."""
+    machine = options.machine
     names = Names(names_in(program))
 
     def cut(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        found = same(body, tuple(_body(body)))
+        found = same(body, tuple(_body(body, machine)))
         return body if found is body else without_copies(distinct(found, names))
 
     return map_bodies(program, cut)
 
 
-def _body(body: tuple[Statement, ...]) -> Iterator[Statement]:
+def _body(body: tuple[Statement, ...], machine: Machine) -> Iterator[Statement]:
     for statement in body:
-        inner = with_bodies(statement, lambda b: tuple(_body(b)))
+        inner = with_bodies(statement, lambda b: tuple(_body(b, machine)))
         if isinstance(inner, For) and not inner.ordered and inner.limit is None:
-            yield from _loop(inner)
+            yield from _loop(inner, machine)
         else:
             yield inner
 
 
-def _loop(loop: For) -> Iterator[Statement]:
+def _loop(loop: For, machine: Machine) -> Iterator[Statement]:
     tests = {t: found for t in _tests(loop) if (found := _cuts(t, loop)) is not None}
-    cuts = _ordered(sorted({c for found in tests.values() for c, _ in found}, key=str), loop)
-    if not cuts or len(list(walk(loop.body))) * (len(cuts) + 1) > MOST_STATEMENTS:
+    places = sorted({c for found in tests.values() for c, _ in found}, key=str)
+    cuts = _ordered(places, loop, machine)
+    if not cuts or len(list(walk(loop.body))) * (len(cuts) + 1) > machine.most_piece_statements:
         yield loop
         return
     edges = [loop.start, *cuts, loop.stop]
@@ -80,7 +81,7 @@ def _loop(loop: For) -> Iterator[Statement]:
             for test, found in tests.items()
         }
         body = tuple(map_statement(s, partial(_decided, values)) for s in loop.body)
-        yield from pieces(replace(loop, body=body), start, end)
+        yield from pieces(replace(loop, body=body), start, end, machine)
 
 
 def _decided(values: dict[Expr, Expr], expr: Expr) -> Expr:
@@ -122,9 +123,9 @@ def _cuts(test: Apply, loop: For) -> list[tuple[Index, bool]] | None:
     return [(place + after, before)]
 
 
-def _ordered(cuts: list[Index], loop: For) -> list[Index]:
+def _ordered(cuts: list[Index], loop: For, machine: Machine) -> list[Index]:
     """The cuts in order, if that is known, and if they are in the loop's range; else none."""
-    if not cuts or len(cuts) > MOST_CUTS:
+    if not cuts or len(cuts) > machine.most_diagonal_cuts:
         return []
     distances = {d: cut for cut in cuts if isinstance(d := cut - cuts[0], int)}
     if len(distances) < len(cuts):

@@ -38,23 +38,15 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
-# Rows of no more numbers than this are short.
-LONGEST = 24
-# A shorter loop has few vectors, or none.
-FEWEST_TURNS = 16
-# To copy a number takes as long as to read so many of them out of their rows into lanes.
-COPY = 16
-# How often a loop runs whose end is known when the program is called, for all that is known before.
-USUAL = 64
-
 
 def separated_columns(program: Program, options: Options) -> Program:
     """The program with such columns in arrays of their own."""
-    separator = _Separator(program)
+    separator = _Separator(program, options.machine)
     kernels = tuple(map(separator.kernel, program.kernels))
     temporaries = (*program.temporaries, *separator.made)
     return replace(program, kernels=kernels, temporaries=temporaries) if separator.made else program
@@ -67,8 +59,9 @@ Rows = tuple[str, int]
 class _Separator:
     """Goes over kernels, the outermost loops first, and makes memory for columns."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, machine: Machine) -> None:
         self.program = program
+        self.machine = machine
         self.names = Names(names_in(program))
         self.buffers: Mapping[str, Buffer] = {}
         self.made: list[Buffer] = []
@@ -94,17 +87,18 @@ class _Separator:
         """The rows that are read so often in a loop which leaves them as they are."""
         changing = {name for s in walk((statement,)) for name in written(s)}
         read: dict[Rows, int] = {}
-        for loop, times in _innermost(statement, 1):
+        for loop, times in _innermost(statement, 1, self.machine):
             for load in (load for s in loop.body for load in loads(s)):
                 axis = self._axis(load, loop.symbol)
                 if axis is not None and load.buffer not in changing:
                     rows = load.buffer, axis
                     read[rows] = read.get(rows, 0) + times
-        return [
-            (name, axis)
-            for (name, axis), times in read.items()
-            if times >= COPY * math.prod(map(_usual, self.buffers[name].shape))
-        ]
+        worth = self.machine.reads_worth_a_copy
+        return [rows for rows, times in read.items() if times >= worth * self._size(rows[0])]
+
+    def _size(self, name: str) -> int:
+        """The elements of an array, at most."""
+        return math.prod(_usual(extent, self.machine) for extent in self.buffers[name].shape)
 
     def _axis(self, load: Load, lane: Symbol) -> int | None:
         """The axis along which lanes step from one short row to the next."""
@@ -112,7 +106,7 @@ class _Separator:
         if load.buffer not in self.buffers or len(axes) != 1 or axes[0] == len(load.index) - 1:
             return None
         width = product(self.buffers[load.buffer].shape[axes[0] + 1 :])
-        is_short = isinstance(width, int) and 1 < width <= LONGEST
+        is_short = isinstance(width, int) and 1 < width <= self.machine.longest_short_row
         is_next = lane not in symbols_of(load.index[axes[0]] - Dim.of(lane))
         return axes[0] if is_short and is_next else None
 
@@ -160,16 +154,16 @@ class _Separator:
         return map_statement(statement, column, lambda index: index)
 
 
-def _innermost(loop: For, times: int) -> Iterator[tuple[For, int]]:
+def _innermost(loop: For, times: int, machine: Machine) -> Iterator[tuple[For, int]]:
     """The loops in a loop that may run in lanes, and how often each of their bodies runs."""
-    times *= _usual(loop.extent)
+    times *= _usual(loop.extent, machine)
     if _is_innermost(loop):
-        if _usual(loop.extent) >= FEWEST_TURNS:
+        if _usual(loop.extent, machine) >= machine.shortest_reading_columns:
             yield loop, times
         return
     for statement in loop.body:
         if isinstance(statement, For):
-            yield from _innermost(statement, times)
+            yield from _innermost(statement, times, machine)
 
 
 def _is_innermost(loop: For) -> bool:
@@ -177,10 +171,10 @@ def _is_innermost(loop: For) -> bool:
     return is_free and all(isinstance(s, Declare | Update | Store) for s in loop.body)
 
 
-def _usual(extent: Index) -> int:
+def _usual(extent: Index, machine: Machine) -> int:
     """A number of iterations or elements, at most."""
     high = bounds(extent)[1]
-    return max(high, 0) if high is not None and high < UNBOUNDED // 2 else USUAL
+    return max(high, 0) if high is not None and high < UNBOUNDED // 2 else machine.usual_extent
 
 
 def _last(index: Shape, axis: int) -> Shape:

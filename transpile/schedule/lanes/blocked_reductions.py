@@ -34,17 +34,15 @@ from transpile.ir.loop_rewrite import (
     subexpressions,
     walk,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
-# Elements of a block, and how many blocks there must be for it to be worth the trouble.
-BLOCK = 4096
-FEWEST_BLOCKS = 4
-
 
 def blocks(program: Program, options: Options) -> Program:
     """The program with its outermost reductions done in blocks."""
+    machine = options.machine
     names = Names(names_in(program))
     temporaries = list(program.temporaries)
 
@@ -56,7 +54,7 @@ def blocks(program: Program, options: Options) -> Program:
                 starts[statement.name] = statement
             is_loop = isinstance(statement, For) and not statement.ordered
             if isinstance(statement, For) and is_loop and not is_independent(statement):
-                body += _blocked(statement, starts, names, temporaries)
+                body += _blocked(statement, starts, names, temporaries, machine)
             else:
                 body.append(statement)
         return tuple(body)
@@ -66,10 +64,10 @@ def blocks(program: Program, options: Options) -> Program:
 
 
 def _blocked(
-    loop: For, starts: dict[str, Declare], names: Names, temporaries: list[Buffer]
+    loop: For, starts: dict[str, Declare], names: Names, temporaries: list[Buffer], machine: Machine
 ) -> Iterator[Statement]:
     inner = max((_elements(s) for s in loop.body), default=1)
-    size = max(1, BLOCK // max(inner, 1))
+    size = max(1, machine.sum_block // max(inner, 1))
     updates = _outer_updates(loop)
     carried = _reads_accumulator(loop, updates)
     if (
@@ -79,7 +77,7 @@ def _blocked(
         or not isinstance(loop.start, int)
         or loop.limit is not None
         or carried
-        or loop.stop - loop.start < FEWEST_BLOCKS * size
+        or loop.stop - loop.start < machine.fewest_sum_blocks * size
     ):
         yield loop
         return

@@ -31,35 +31,34 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import map_bodies, names_in, subexpressions, with_bodies
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
-
-# In loops of more iterations it makes no difference, and in fewer there are no lanes to fill.
-LONGEST = 512
-SHORTEST = 8
 
 _FLAGS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: INT64}  # by their size
 
 
 def truths(program: Program, options: Options) -> Program:
     """The program with such loops changed."""
+    machine = options.machine
     names = Names(names_in(program))
-    return map_bodies(program, lambda body: tuple(_body(body, names.inner())))
+    return map_bodies(program, lambda body: tuple(_body(body, names.inner(), machine)))
 
 
-def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
+def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterator[Statement]:
     for statement in body:
-        dtype = _flag_of(statement) if isinstance(statement, For) else None
+        dtype = _flag_of(statement, machine) if isinstance(statement, For) else None
         if isinstance(statement, For) and dtype is not None:
             yield from _flagged(statement, dtype, names)
         else:
-            yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
+            yield with_bodies(statement, lambda inner: tuple(_body(inner, names, machine)))
 
 
-def _flag_of(loop: For) -> np.dtype[Any] | None:
+def _flag_of(loop: For, machine: Machine) -> np.dtype[Any] | None:
     """The dtype of the flags with which a loop would do better; None for all other loops."""
-    if loop.simd or loop.parallel or loop.ordered or not SHORTEST <= trips(loop) <= LONGEST:
+    is_right = machine.shortest_any <= trips(loop) <= machine.longest_any
+    if loop.simd or loop.parallel or loop.ordered or not is_right:
         return None
     targets: list[Ref] = []
     for statement in loop.body:

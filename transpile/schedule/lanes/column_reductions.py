@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.analysis.cost_model import trips
-from transpile.fusion.loop_fusion import LARGEST_ROW
 from transpile.ir.calls import Call
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product
 from transpile.ir.loop_ir import (
@@ -39,41 +38,35 @@ from transpile.ir.loop_rewrite import (
     walk,
     with_bodies,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
-# The most columns of a strip, and of how many the strips of a narrow array are multiples; there
-# should be as many strips as this, for the threads.
-STRIP = 256
-LANES = 16
-FEWEST_STRIPS = 4
-# Narrower arrays than this are walked as they stand.
-FEWEST_COLUMNS = 8
-
 
 def columns(program: Program, options: Options) -> Program:
     """The program with such nests turned inside out."""
+    machine = options.machine
     name = Names(names_in(program)).new("strip")
-    return map_bodies(program, lambda body: tuple(_statement(s, name) for s in body))
+    return map_bodies(program, lambda body: tuple(_statement(s, name, machine) for s in body))
 
 
-def _statement(statement: Statement, name: str) -> Statement:
+def _statement(statement: Statement, name: str, machine: Machine) -> Statement:
     if isinstance(statement, For) and not statement.ordered:
-        turns = is_independent(statement) and _walks_columns(statement)
-        turned = _turn(statement, name) if turns else None
+        turns = is_independent(statement) and _walks_columns(statement, machine)
+        turned = _turn(statement, name, machine) if turns else None
         if turned is not None:
             return turned
-    return with_bodies(statement, lambda body: tuple(_statement(s, name) for s in body))
+    return with_bodies(statement, lambda body: tuple(_statement(s, name, machine) for s in body))
 
 
-def _walks_columns(loop: For) -> bool:
+def _walks_columns(loop: For, machine: Machine) -> bool:
     """Tell whether this loop steps along the last axis while the innermost ones do not. Beside the
     columns of a matrix, what is read for all columns alike (the vector that it multiplies) does not
     count. Each access counts as often as its loop runs."""
     if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
         return False
-    if loop.stop < FEWEST_COLUMNS:
+    if loop.stop < machine.fewest_columns:
         return False
     along_columns = along_rows = shared = 0
     has_matrix = False
@@ -111,27 +104,28 @@ def step(index: Shape, symbol: Symbol) -> Index | None:
     return dict(last.terms).get((symbol,), 0) if isinstance(last, Dim) else 0
 
 
-def _turn(loop: For, name: str) -> For | None:
+def _turn(loop: For, name: str, machine: Machine) -> For | None:
     if not isinstance(loop.stop, int):
         return None
-    share = -(-loop.stop // (FEWEST_STRIPS * LANES)) * LANES
-    wide = min(STRIP, loop.stop, share)
+    lanes, strip = machine.lanes, machine.strip
+    share = -(-loop.stop // (machine.fewest_strips * lanes)) * lanes
+    wide = min(strip, loop.stop, share)
     local = [s.buffer for s in walk(loop.body) if isinstance(s, Alloc)]
-    width = next((w for w in (wide, min(wide, STRIP // 2)) if _fit(local, w)), None)
+    width = next((w for w in (wide, min(wide, strip // 2)) if _fit(local, w, machine)), None)
     if width is None:
         return None
     strips = -(-loop.stop // width)
-    strip = Symbol(name, 0, strips)
-    first = Dim.of(strip) * width if strips > 1 else 0
+    number = Symbol(name, 0, strips)
+    first = Dim.of(number) * width if strips > 1 else 0
     turner = Turner(loop, first, width)
     body = tuple(turner.body(loop.body))
-    return For(strip, strips, body)
+    return For(number, strips, body)
 
 
-def _fit(local: list[Buffer], width: int) -> bool:
+def _fit(local: list[Buffer], width: int, machine: Machine) -> bool:
     """Tell whether local arrays stay small with a place for each column of a strip."""
     sizes = [product(b.shape) * b.dtype.itemsize * width for b in local]
-    return all(isinstance(size, int) and size <= LARGEST_ROW for size in sizes)
+    return all(isinstance(size, int) and size <= machine.row_bytes for size in sizes)
 
 
 class Turner:

@@ -33,16 +33,11 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import accesses, map_bodies, names_in, with_bodies
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.primitives.kinds import comparison_of
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
-
-# Shorter loops are over before it pays, sooner where both extremes share their flag; those over
-# columns do not wait for the step before.
-SHORTEST = 256
-SHORTEST_OF_BOTH = 64
-FEWEST_ROWS = 16
 
 # A flag of the width of the numbers: vectors of both have as many lanes.
 _FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: np.dtype(np.int32), FLOAT64: INT64}
@@ -50,29 +45,31 @@ _FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: np.dtype(np.int32), FLOAT
 
 def extremes(program: Program, options: Options) -> Program:
     """The program with such loops changed; unchanged where NaNs do not matter."""
+    machine = options.machine
     if options.fast_math:
         return program
     names = Names(names_in(program))
-    return map_bodies(program, lambda body: tuple(_body(body, names.inner())))
+    return map_bodies(program, lambda body: tuple(_body(body, names.inner(), machine)))
 
 
-def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
+def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterator[Statement]:
     own = {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
     for statement in body:
-        found = _extremes(statement) if isinstance(statement, For) else {}
-        strip = _strip(statement)
+        found = _extremes(statement, machine) if isinstance(statement, For) else {}
+        strip = _strip(statement, machine)
         columns = [] if strip is None else _of_columns(statement, strip, own)
         if isinstance(statement, For) and found:
             yield from _flagged(statement, found, names)
         elif isinstance(statement, For) and strip is not None and columns:
             yield from _flagged_columns(statement, strip, columns, own, names)
         else:
-            yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
+            yield with_bodies(statement, lambda inner: tuple(_body(inner, names, machine)))
 
 
-def _extremes(loop: For) -> dict[str, Update]:
+def _extremes(loop: For, machine: Machine) -> dict[str, Update]:
     """The updates of a long loop's accumulators of this kind."""
-    if not loop.simd or loop.parallel or trips(loop) < min(SHORTEST, SHORTEST_OF_BOTH):
+    shortest = min(machine.shortest_search, machine.shortest_search_of_both)
+    if not loop.simd or loop.parallel or trips(loop) < shortest:
         return {}
     wanted = {name for op, name in loop.reductions if TABLE[op].chooses}
     found = {
@@ -84,7 +81,7 @@ def _extremes(loop: For) -> dict[str, Update]:
         and s.target.dtype in _FLAGS
         and s.value.dtype == s.target.dtype
     }
-    if trips(loop) >= SHORTEST:
+    if trips(loop) >= machine.shortest_search:
         return found
     values = [s.value for s in found.values()]
     return {name: s for name, s in found.items() if _is_shared(s.value, values)}
@@ -140,12 +137,12 @@ def _seen(flag: Expr, extreme: Expr) -> Expr:
     return Apply("select", (is_nan, nan, extreme), extreme.dtype)
 
 
-def _strip(statement: Statement) -> For | None:
+def _strip(statement: Statement, machine: Machine) -> For | None:
     """The loop over a strip of columns that is all that a long loop over rows does."""
     match statement:
         case For(body=(For(simd=True) as strip,)):
             in_order = not statement.ordered and not statement.parallel
-            return strip if in_order and trips(statement) >= FEWEST_ROWS else None
+            return strip if in_order and trips(statement) >= machine.fewest_searched_rows else None
         case _:
             return None
 

@@ -45,19 +45,13 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.lanes.column_reductions import Turner
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
-# Rows of no more elements than this are short.
-LONGEST = 24
 _PLAIN = {"add", "logical_or", "logical_and"}
-# How many rows go together: one of these numbers if they are a multiple of it, else the first.
-STRIPS = (32, 16, 24, 40, 48)
-FEWEST_STRIPS = 4
-# All arrays of a strip together, in bytes: they should stay in the first cache.
-LARGEST = 24576
 
 
 def short_rows(program: Program, options: Options) -> Program:
@@ -65,7 +59,7 @@ def short_rows(program: Program, options: Options) -> Program:
     names = Names(names_in(program))
 
     def turned(kernel: Kernel) -> Kernel:
-        strips = _Strips(program, kernel, names)
+        strips = _Strips(program, kernel, names, options.machine)
         return changed(kernel, body=same(kernel.body, tuple(map(strips.statement, kernel.body))))
 
     return map_kernels(program, turned)
@@ -83,20 +77,23 @@ class _Side:
 class _Strips:
     """Turns the nests of a kernel."""
 
-    def __init__(self, program: Program, kernel: Kernel, names: Names) -> None:
+    def __init__(self, program: Program, kernel: Kernel, names: Names, machine: Machine) -> None:
         local = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
         self.buffers = ChainMap(local, cast("dict[str, Buffer]", seen_by(program, kernel)))
         self.changed = {name for s in walk(kernel.body) for name in written(s)}
         self.names = names
+        self.machine = machine
 
     def statement(self, statement: Statement, fewest: int | None = None) -> Statement:
         """The statement with the outermost nests in it turned that can be, of so many rows."""
-        fewest = STRIPS[0] * FEWEST_STRIPS if fewest is None else fewest
+        machine = self.machine
+        fewest = machine.row_strips[0] * machine.fewest_row_strips if fewest is None else fewest
         if isinstance(statement, For) and not statement.ordered:
-            turned = _strip(statement, self) if _has_short_rows(statement, fewest) else None
+            is_worth_it = _has_short_rows(statement, fewest, machine)
+            turned = _strip(statement, self) if is_worth_it else None
             if turned is not None or not any(isinstance(s, Call) for s in statement.body):
                 return statement if turned is None else turned
-            fewest = min(STRIPS)  # the blocks of a product, which threads share out
+            fewest = min(machine.row_strips)  # the blocks of a product, which threads share out
         return with_bodies(statement, lambda b: tuple(self.statement(s, fewest) for s in b))
 
     def on_side(self, name: str, index: Shape, row: Symbol) -> _Side | None:
@@ -107,7 +104,7 @@ class _Strips:
             return None
         shape = self.buffers[name].shape
         length = product((*shape[: axes[0]], *shape[axes[0] + 1 :]))
-        is_short = isinstance(length, int) and length <= LONGEST
+        is_short = isinstance(length, int) and length <= self.machine.longest_short_row
         is_plain = row not in symbols_of(index[axes[0]] - Dim.of(row))
         return _Side(name, axes[0], index[axes[0]]) if is_short and is_plain else None
 
@@ -130,7 +127,7 @@ class _Strips:
         return side if is_whole else None
 
 
-def _has_short_rows(loop: For, fewest: int) -> bool:
+def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
     """Tell whether a loop over independent rows computes numbers of each row, of few elements."""
     if not isinstance(loop.extent, int) or loop.limit is not None:
         return False
@@ -146,7 +143,7 @@ def _has_short_rows(loop: For, fewest: int) -> bool:
     nests = [s for s in loop.body if isinstance(s, For)]
     if not nests or _is_one_sum(nests):
         return False
-    return all(_is_short(s, loop.symbol) for s in nests)
+    return all(_is_short(s, loop.symbol, machine) for s in nests)
 
 
 def _is_one_sum(nests: list[For]) -> bool:
@@ -158,14 +155,14 @@ def _is_one_sum(nests: list[For]) -> bool:
     return len(nests) == 1 and bool(ops) and ops <= _PLAIN and not stores
 
 
-def _is_short(nest: For, row: Symbol) -> bool:
+def _is_short(nest: For, row: Symbol, machine: Machine) -> bool:
     """Tell whether a nest goes over a few elements, the same ones in each row."""
     loops = [s for s in walk((nest,)) if isinstance(s, For)]
     ends = [i for s in loops for i in (s.start, s.stop, s.limit) if i is not None]
     return (
         not any(row in symbols_of(i) for i in ends)
         and not any(s.ordered for s in loops)
-        and math.prod(map(trips, loops)) <= LONGEST
+        and math.prod(map(trips, loops)) <= machine.longest_short_row
     )
 
 
@@ -175,7 +172,8 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
     rows = loop.extent
     if not isinstance(rows, int) or not _keeps_rows(loop, kernel):
         return None
-    width = next((w for w in STRIPS if rows % w == 0), STRIPS[0])
+    machine = kernel.machine
+    width = next((w for w in machine.row_strips if rows % w == 0), machine.row_strips[0])
     names = kernel.names.inner()
     strip = Symbol(names.new("strip"), 0, -(-rows // width))
     first = Dim.of(strip) * width + loop.start
@@ -185,7 +183,7 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
     for statement in walk(body):
         if isinstance(statement, Alloc):
             size = size + statement.buffer.size_in_bytes
-    if not isinstance(size, int) or size > LARGEST:
+    if not isinstance(size, int) or size > machine.row_strip_bytes:
         return None
     return For(strip, -(-rows // width), body)
 

@@ -45,31 +45,22 @@ from transpile.ir.loop_rewrite import (
     walk,
 )
 from transpile.ir.types import INT64
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.primitives.reductions import scan_start
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
-# How many tables there are, if that many are small beside the updates: a table has at most one
-# element for so many updates of its part.
-PARTS = 16
-UPDATES_OF_AN_ELEMENT = 8
-# Fewer updates than this are not worth the tables.
-FEWEST = 1 << 16
-# Places that take more work than this (`cost.work`) are computed in vector lanes.
-LEAST_WORK = 20
-# How many places are computed at a time.
-BLOCK = 1024
-
 
 def scatters(program: Program, options: Options) -> Program:
     """The program with such updates made in tables of their parts."""
+    machine = options.machine
     names = Names(names_in(program))
-    program = _joined(program, names)
+    program = _joined(program, names, machine)
     temporaries = list(program.temporaries)
     kernels = []
     for kernel in program.kernels:
-        tables = _Tables(seen_by(program, kernel), names, temporaries)
+        tables = _Tables(seen_by(program, kernel), names, temporaries, machine)
         kernels.append(replace(kernel, body=map_sequences(kernel.body, tables.sequence)))
     return replace(program, kernels=tuple(kernels), temporaries=tuple(temporaries))
 
@@ -124,32 +115,38 @@ class _Tables:
     """Rewrites the updates of a kernel."""
 
     def __init__(
-        self, buffers: Mapping[str, Buffer], names: Names, temporaries: list[Buffer]
+        self,
+        buffers: Mapping[str, Buffer],
+        names: Names,
+        temporaries: list[Buffer],
+        machine: Machine,
     ) -> None:
         self.buffers = buffers
         self.names = names
         self.temporaries = temporaries
+        self.machine = machine
 
     def sequence(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """The statements with such loops among them rewritten."""
         body: list[Statement] = []
         for statement in statements:
             found = _updates(statement)
-            parts = 0 if found is None else number_of_parts(found.count, self._size(found))
+            parts = 0 if found is None else self._parts(found)
             if found is None or parts < 2:
                 body.append(statement)
             else:
                 body += self._in_parts(found, parts)
         return tuple(body)
 
-    def _size(self, found: _Found) -> Index:
+    def _parts(self, found: _Found) -> int:
         buffer = self.buffers.get(found.target.buffer)
-        return 0 if buffer is None else product(buffer.shape)
+        size = 0 if buffer is None else product(buffer.shape)
+        return number_of_parts(found.count, size, self.machine)
 
     def _in_parts(self, found: _Found, parts: int) -> Iterator[Statement]:
         whole = self.buffers[found.target.buffer]
-        dtype, size = whole.dtype, product(whole.shape)
-        extent = size + 1 if found.tests else size
+        dtype, extent = whole.dtype, product(whole.shape)
+        extent = extent + 1 if found.tests else extent
         table = Buffer(self.names.new(f"{whole.name}_parts"), (parts, extent), dtype)
         self.temporaries.append(table)
         names = self.names.inner()
@@ -157,10 +154,11 @@ class _Tables:
         place = Symbol(names.new("at"), 0, extent)
         start = Literal(scan_start(found.update.op, dtype).value[()], dtype)
         cleared = Store(table.name, (Dim.of(part), Dim.of(place)), start)
-        if _takes_lanes(found):
-            block = Symbol(names.new("block"), 0, -(-found.count // BLOCK))
-            body = tuple(_block(found, table, whole.shape, (part, block), names))
-            counted = _share(For(block, -(-found.count // BLOCK), body), part, parts)
+        if _takes_lanes(found, self.machine):
+            size = self.machine.subscript_block
+            block = Symbol(names.new("block"), 0, -(-found.count // size))
+            body = tuple(_block(found, table, whole.shape, (part, block), names, size))
+            counted = _share(For(block, -(-found.count // size), body), part, parts)
         else:
             counted = _share(_plain(found, table, whole.shape, part), part, parts)
         yield For(part, parts, (For(place, extent, (cleared,)), counted))
@@ -179,17 +177,17 @@ class _Tables:
         return For(part, part.extent or 0, (nest,))
 
 
-def number_of_parts(updates: int, size: Index) -> int:
+def number_of_parts(updates: int, size: Index, machine: Machine) -> int:
     """How many tables of this size so many updates are worth; it depends on nothing else."""
-    if not isinstance(size, int) or size == 0 or updates < FEWEST:
+    if not isinstance(size, int) or size == 0 or updates < machine.fewest_updates:
         return 0
-    return min(PARTS, updates // (UPDATES_OF_AN_ELEMENT * size))
+    return min(machine.scatter_tables, updates // (machine.updates_of_an_element * size))
 
 
-def _takes_lanes(found: _Found) -> bool:
+def _takes_lanes(found: _Found, machine: Machine) -> bool:
     """Tell whether the places take so much computing that vector lanes pay for keeping them."""
     tests = (If(t, ()) for t in found.tests)
-    return sum(map(work, (*found.prepared, *tests))) > LEAST_WORK
+    return sum(map(work, (*found.prepared, *tests))) > machine.least_subscript_work
 
 
 def _share(loop: For, part: Symbol, parts: int) -> For:
@@ -213,14 +211,19 @@ def _plain(found: _Found, table: Buffer, shape: Shape, part: Symbol) -> For:
 
 
 def _block(
-    found: _Found, table: Buffer, shape: Shape, around: tuple[Symbol, Symbol], names: Names
+    found: _Found,
+    table: Buffer,
+    shape: Shape,
+    around: tuple[Symbol, Symbol],
+    names: Names,
+    size: int,
 ) -> Iterator[Statement]:
-    """The places of a block of updates, in lanes; then the updates."""
+    """The places of a block of so many updates, in lanes; then the updates."""
     part, block = around
-    first = Dim.of(block) * BLOCK
+    first = Dim.of(block) * size
     here = (Dim.of(found.loop.symbol) - first,)
-    limit = None if found.count % BLOCK == 0 else found.count
-    places = Buffer(names.new("places"), (BLOCK,), INT64)
+    limit = None if found.count % size == 0 else found.count
+    places = Buffer(names.new("places"), (size,), INT64)
     place: Expr = IndexValue(row_major(found.target.index, shape))
     for test in reversed(found.tests):
         place = Apply("select", (test, place, Literal(table.shape[1] - 1, INT64)), INT64)
@@ -228,11 +231,11 @@ def _block(
     prepared: list[Statement] = [*found.prepared, Store(places.name, here, place)]
     value = found.update.value
     if not isinstance(value, Literal) and not _is_at_hand(value):
-        kept = Buffer(names.new("values"), (BLOCK,), value.dtype)
+        kept = Buffer(names.new("values"), (size,), value.dtype)
         yield Alloc(kept)
         prepared.append(Store(kept.name, here, value))
         value = Load(kept.name, here, value.dtype)
-    loop = replace(found.loop, start=first, stop=first + BLOCK, limit=limit)
+    loop = replace(found.loop, start=first, stop=first + size, limit=limit)
     yield replace(loop, body=tuple(prepared))
     at = Symbol(names.new("at"), 0, table.shape[1])
     target = Load(table.name, (Dim.of(part), Dim.of(at)), table.dtype)
@@ -253,7 +256,7 @@ def _is_at_hand(value: Expr) -> bool:
 # ------------------------------------------------------------------------------ joined kernels
 
 
-def _joined(program: Program, names: Names) -> Program:
+def _joined(program: Program, names: Names, machine: Machine) -> Program:
     """The program with kernels that only prepare the updates of the next one made part of it."""
     kernels: list[Kernel] = []
     gone: set[str] = set()
@@ -264,7 +267,9 @@ def _joined(program: Program, names: Names) -> Program:
     temporaries = {b.name for b in program.temporaries if users.get(b.name) == 2}
     for kernel in program.kernels:
         before = kernels[-1] if kernels else None
-        joined = None if before is None else _join(before, kernel, program, temporaries, names)
+        joined = (
+            None if before is None else _join(before, kernel, program, temporaries, names, machine)
+        )
         if joined is None:
             kernels.append(kernel)
         else:
@@ -275,7 +280,12 @@ def _joined(program: Program, names: Names) -> Program:
 
 
 def _join(
-    before: Kernel, kernel: Kernel, program: Program, temporaries: set[str], names: Names
+    before: Kernel,
+    kernel: Kernel,
+    program: Program,
+    temporaries: set[str],
+    names: Names,
+    machine: Machine,
 ) -> tuple[Kernel, set[str]] | None:
     """Two kernels in one, and the arrays that are then numbers: where the first one makes elements
     for the updates of the second and does nothing else."""
@@ -286,7 +296,7 @@ def _join(
     size = product(program.buffers()[found.target.buffer].shape)
     if not isinstance(loop, For) or replace(loop, body=()) != replace(found.loop, body=()):
         return None
-    if number_of_parts(found.count, size) < 2:
+    if number_of_parts(found.count, size, machine) < 2:
         return None
     made = {s.buffer for s in loop.body if isinstance(s, Store)}
     index = (Dim.of(loop.symbol),)

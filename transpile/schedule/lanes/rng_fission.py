@@ -40,42 +40,37 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.primitive import TABLE
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 DRAWS = frozenset({"threefry_2x32", "threefry_2x32_folded"})
-# So many elements have their bits drawn at a time, if there are at least as many blocks as this.
-BLOCK = 1024
-FEWEST_BLOCKS = 4
-# A loop over as many elements as this has no blocks: all its bits are drawn first.
-FEWEST, MOST = 64, 4096
-# Arrays of bits in one loop; more would not stay in the first cache.
-MOST_DRAWS = 2
 
 
 def draws(program: Program, options: Options) -> Program:
     """The program with such loops in two."""
+    machine = options.machine
     names = Names(names_in(program))
-    return map_bodies(program, lambda body: tuple(_body(body, names)))
+    return map_bodies(program, lambda body: tuple(_body(body, names, machine)))
 
 
-def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
+def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterator[Statement]:
     for statement in body:
-        if isinstance(statement, For) and (found := _drawn(statement)):
-            yield from _in_two(statement, found, names)
+        if isinstance(statement, For) and (found := _drawn(statement, machine)):
+            yield from _in_two(statement, found, names, machine)
         else:
-            yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
+            yield with_bodies(statement, lambda inner: tuple(_body(inner, names, machine)))
 
 
-def _drawn(loop: For) -> tuple[Apply, ...]:
+def _drawn(loop: For, machine: Machine) -> tuple[Apply, ...]:
     """The draws of a loop of which functions are computed; none if there are other loops in it, or
     draws that depend on what it computes."""
     if loop.ordered or not all(isinstance(s, Store | Declare | Update) for s in loop.body):
         return ()
     inside = [p for s in loop.body for p in parts(s)]
     found = tuple(dict.fromkeys(p for p in inside if _is_draw(p)))
-    if not found or len(found) > MOST_DRAWS or any(isinstance(p, Within) for p in inside):
+    if not found or len(found) > machine.most_draws or any(isinstance(p, Within) for p in inside):
         return ()
     own = {s.name for s in loop.body if isinstance(s, Declare)}
     own |= {name for s in loop.body for name in written(s)}
@@ -107,23 +102,26 @@ def _is_of(expr: Expr, drawn: set[str]) -> bool:
     )
 
 
-def _in_two(loop: For, found: tuple[Apply, ...], names: Names) -> Iterator[Statement]:
+def _in_two(
+    loop: For, found: tuple[Apply, ...], names: Names, machine: Machine
+) -> Iterator[Statement]:
     """The loop after one that draws, or a loop over blocks of such pairs."""
-    extent = loop.extent
-    if isinstance(extent, int) and FEWEST <= extent <= MOST:
+    extent, size = loop.extent, machine.draw_block
+    if isinstance(extent, int) and machine.shortest_drawn <= extent <= machine.longest_drawn:
         yield from _pair(loop, extent, found, names)
     elif (
         isinstance(loop.stop, int)
         and loop.start == 0
         and loop.limit is None
-        and loop.stop >= FEWEST_BLOCKS * BLOCK
+        and loop.stop >= machine.fewest_draw_blocks * size
         and is_independent(loop)
     ):
-        block = Symbol(names.new("block"), 0, -(-loop.stop // BLOCK))
-        first = Dim.of(block) * BLOCK
-        limit = loop.stop if loop.stop % BLOCK else None
-        part = replace(loop, start=first, stop=first + BLOCK, limit=limit)
-        yield For(block, -(-loop.stop // BLOCK), tuple(_pair(part, BLOCK, found, names)))
+        count = -(-loop.stop // size)
+        block = Symbol(names.new("block"), 0, count)
+        first = Dim.of(block) * size
+        limit = loop.stop if loop.stop % size else None
+        part = replace(loop, start=first, stop=first + size, limit=limit)
+        yield For(block, count, tuple(_pair(part, size, found, names)))
     else:
         yield loop
 

@@ -40,32 +40,33 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
-# A loop with more angles than this has one version: gcc takes time in the square of their number.
-MOST_ANGLES = 16
-# In single precision a loop that runs less often than this is not worth a second version.
-FEWEST_SINGLE = 1024
-
 
 def versions(program: Program, options: Options) -> Program:
     """The program with such loops in two versions; unchanged where libm computes the functions."""
+    machine = options.machine
     if options.precise_math:
         return program
     names = Names(names_in(program))
-    return map_bodies(program, lambda body: tuple(_body(body, names, ordinary_angles(body))))
+    return map_bodies(
+        program, lambda body: tuple(_body(body, names, ordinary_angles(body), machine))
+    )
 
 
 def _body(
-    body: tuple[Statement, ...], names: Names, ordinary: frozenset[Expr]
+    body: tuple[Statement, ...], names: Names, ordinary: frozenset[Expr], machine: Machine
 ) -> Iterator[Statement]:
     for statement in body:
         if isinstance(statement, For) and statement.simd and _can_run_again(statement):
-            yield from _versions(statement, names, ordinary)
+            yield from _versions(statement, names, ordinary, machine)
         else:
-            yield with_bodies(statement, lambda inner: tuple(_body(inner, names, ordinary)))
+            yield with_bodies(
+                statement, lambda inner: tuple(_body(inner, names, ordinary, machine))
+            )
 
 
 def _can_run_again(loop: For) -> bool:
@@ -76,15 +77,17 @@ def _can_run_again(loop: For) -> bool:
     return plain and stores.isdisjoint(reads)
 
 
-def _versions(loop: For, names: Names, ordinary: frozenset[Expr]) -> Iterator[Statement]:
+def _versions(
+    loop: For, names: Names, ordinary: frozenset[Expr], machine: Machine
+) -> Iterator[Statement]:
     found = _angles(p for s in loop.body for p in parts(s))
     angles = {angle: None for angle in found if angle not in ordinary}
-    if not _pays(loop, angles):
+    if not _pays(loop, angles, machine):
         yield loop
         return
     whole = [e for s in loop.body for e in expressions(s)]
     guarded = angles.keys() - _angles(p for e in whole for p in _unguarded(e)).keys()
-    is_long = len(angles) > MOST_ANGLES
+    is_long = len(angles) > machine.most_angles
     if is_long or guarded:
         yield loop
         return
@@ -104,10 +107,10 @@ def _versions(loop: For, names: Names, ordinary: frozenset[Expr]) -> Iterator[St
     yield If(reduce(_either, map(_is_far, largest.values())), (loop,))
 
 
-def _pays(loop: For, angles: Iterable[Expr]) -> bool:
+def _pays(loop: For, angles: Iterable[Expr], machine: Machine) -> bool:
     """Tell whether the time saved is worth the second version."""
     dtypes = {angle.dtype for angle in angles}
-    is_short = isinstance(loop.extent, int) and loop.extent < FEWEST_SINGLE
+    is_short = isinstance(loop.extent, int) and loop.extent < machine.shortest_single_angles
     return FLOAT64 in dtypes or (FLOAT32 in dtypes and not is_short)
 
 

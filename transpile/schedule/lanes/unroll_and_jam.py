@@ -39,52 +39,48 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
     written,
 )
+from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.lanes.column_reductions import step
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
-
-ROWS = 4
-# Fewer rows are over before it pays.
-FEWEST_ROWS = 16
-# The most operations on each element, and the most accumulators of a column: there are some 16 or
-# 32 vector registers.
-MOST_OPERATIONS = 24
-MOST_ACCUMULATORS = 6
 
 _Element = tuple[str, Shape]
 
 
 def row_groups(program: Program, options: Options) -> Program:
     """The program with such loops changed."""
+    machine = options.machine
     names = Names(names_in(program))
-    return map_bodies(program, lambda body: tuple(_body(body, names.inner(), {})))
+    return map_bodies(program, lambda body: tuple(_body(body, names.inner(), {}, machine)))
 
 
 def _body(
-    body: tuple[Statement, ...], names: Names, around: dict[str, Buffer]
+    body: tuple[Statement, ...], names: Names, around: dict[str, Buffer], machine: Machine
 ) -> Iterator[Statement]:
     local = around | {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
     for statement in body:
         match statement:
-            case For(body=(For(simd=True) as strip,)) if _may_group(statement):
-                elements = _accumulators(statement, strip, local)
+            case For(body=(For(simd=True) as strip,)) if _may_group(statement, machine):
+                elements = _accumulators(statement, strip, local, machine)
                 if elements:
-                    yield from _grouped(statement, strip, elements, local, names)
+                    yield from _grouped(statement, strip, elements, local, names, machine)
                     continue
             case _:
                 pass
-        yield with_bodies(statement, lambda inner: tuple(_body(inner, names, local)))
+        yield with_bodies(statement, lambda inner: tuple(_body(inner, names, local, machine)))
 
 
-def _may_group(rows: For) -> bool:
+def _may_group(rows: For, machine: Machine) -> bool:
     """Tell whether a loop over rows is long, and its length known."""
     is_plain = not rows.ordered and not rows.parallel and not rows.simd and rows.limit is None
     is_known = isinstance(rows.start, int) and isinstance(rows.stop, int)
-    return is_plain and is_known and trips(rows) >= FEWEST_ROWS
+    return is_plain and is_known and trips(rows) >= machine.fewest_jammed_rows
 
 
-def _accumulators(rows: For, strip: For, local: dict[str, Buffer]) -> list[_Element]:
+def _accumulators(
+    rows: For, strip: For, local: dict[str, Buffer], machine: Machine
+) -> list[_Element]:
     """What the strip collects, if that is all that it does, and cheap: elements of local arrays,
     each of which belongs to a column."""
     own = {s.name for s in strip.body if isinstance(s, Declare)}
@@ -97,11 +93,12 @@ def _accumulators(rows: For, strip: For, local: dict[str, Buffer]) -> list[_Elem
             case _:
                 return []
     cost = [expression_cost(part) for s in strip.body for part in _values(s)]
-    if sum(c.flops for c in cost) > MOST_OPERATIONS or any(c.transcendentals for c in cost):
+    flops = sum(c.flops for c in cost)
+    if flops > machine.most_jammed_flops or any(c.transcendentals for c in cost):
         return []
     changed = {name for s in strip.body for name in written(s)}
     found = {e: None for s in strip.body for e in accesses(s) if e[0] in changed}
-    is_one_each = len({name for name, _ in found}) == len(found) <= MOST_ACCUMULATORS
+    is_one_each = len({name for name, _ in found}) == len(found) <= machine.most_jammed_accumulators
     is_of_columns = all(
         name in local
         and step(index, strip.symbol) == 1
@@ -116,24 +113,30 @@ def _values(statement: Statement) -> tuple[Expr, ...]:
 
 
 def _grouped(
-    rows: For, strip: For, elements: list[_Element], local: dict[str, Buffer], names: Names
+    rows: For,
+    strip: For,
+    elements: list[_Element],
+    local: dict[str, Buffer],
+    names: Names,
+    machine: Machine,
 ) -> Iterator[Statement]:
     """The loop over groups of rows, and the rows that are left."""
     inner = names.inner()
     variables = {e: Ref(inner.new(f"{e[0]}_own"), local[e[0]].dtype) for e in elements}
-    whole = trips(rows) // ROWS
+    height = machine.jammed_rows
+    whole = trips(rows) // height
     group = Symbol(inner.new("group"), 0, whole)
     collected = tuple(_in_variables(s, variables) for s in strip.body)
-    one = Symbol(rows.symbol.name, 0, ROWS)
-    row = Dim.of(group) * ROWS + rows.start + Dim.of(one)
-    collecting = For(one, ROWS, tuple(substitute_index(s, rows.symbol, row) for s in collected))
+    one = Symbol(rows.symbol.name, 0, height)
+    row = Dim.of(group) * height + rows.start + Dim.of(one)
+    collecting = For(one, height, tuple(substitute_index(s, rows.symbol, row) for s in collected))
     reading = (
         Declare(ref.name, Load(name, index, ref.dtype), constant=False)
         for (name, index), ref in variables.items()
     )
     writing = (Store(name, index, ref) for (name, index), ref in variables.items())
     yield For(group, whole, (replace(strip, body=(*reading, collecting, *writing)),))
-    rest: Index = rows.start + whole * ROWS
+    rest: Index = rows.start + whole * height
     if rest != rows.stop:
         yield replace(rows, start=rest)
 

@@ -1,0 +1,297 @@
+"""The machine that programs are made for: caches, vectors, threads, and thresholds that follow.
+
+Passes ask `options.machine` whether a transformation pays: no threshold stands in a pass. Nothing
+is measured: the usual machine is a processor of the last ten years with AVX2, AVX-512 or NEON, and
+the same everywhere, so that the text of a program is. A test in which small arrays are to meet a
+transformation says so: `Options(machine=Machine(tile=4))`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+
+class derived:
+    """A threshold that follows from others, unless a machine is given its own."""
+
+    def __init__(self, compute: Callable[[Any], int]) -> None:
+        self.compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, machine: Machine | None, owner: type) -> int:
+        return self.compute(owner if machine is None else machine)
+
+
+class Machine:
+    """A machine: the usual one, but for the values that are given. It never changes.
+
+    The attributes of the class are the usual machine's. An instance holds what differs from them,
+    which is what a cache key says of it: nothing, usually.
+
+    Sizes end in `_bytes`, amounts of work in `_work` (units of `analysis.cost_model.work`) or
+    `_flops`; `fewest`, `least` and `shortest` are the first value at which something pays, `most`,
+    `largest` and `longest` the last one.
+    """
+
+    # ---------------------------------------------------------------------------- the processor
+
+    l1_bytes: int = 32 << 10
+    # The second cache belongs to one core; of the last one, this much stays ours.
+    l2_bytes: int = 512 << 10
+    l3_bytes: int = 8 << 20
+    cache_line_bytes: int = 64
+    # The widest vectors, of AVX-512: what has whole ones of them has whole ones of all.
+    vector_bytes: int = 64
+    # Threads among which loops are shared out. It is no limit: more of them share as many parts.
+    cores: int = 16
+
+    # ------------------------------------------------------------- threads (schedule/parallelize)
+
+    # A parallel region costs some microseconds, and on a busy machine the time slice that its last
+    # thread waits for. What one thread does in 20 to 40 microseconds is not worth that.
+    least_parallel_work: int = 1_000_000
+    # An outer loop shorter than this shares its iterations out together with the next one.
+    shortest_shared_alone: int = 64
+
+    @derived
+    def fewest_shared(self) -> int:
+        """A loop of the user's has an iteration for each core, or what is inside it is shared out;
+        a loop that is taken apart keeps as many."""
+        return self.cores
+
+    # ------------------------------------------------------------- loops in lanes (schedule/lanes)
+
+    # Shorter loops are unrolled by the compiler.
+    shortest_simd: int = 4
+    # Copies that stride through memory are put together number by number in shorter loops than
+    # this, which compilers do better without a mark.
+    shortest_strided_simd: int = 32
+    # Vectors of integers that are put together number by number have at most so many of them: in
+    # wider ones that takes longer than the numbers alone.
+    strided_lanes: int = 4
+
+    @derived
+    def lanes(self) -> int:
+        """Numbers of the smallest float in a vector."""
+        return self.vector_bytes // 4
+
+    # Column reductions: the most columns of a strip, as many strips as there should be for the
+    # threads, and the columns of the narrowest array that is not walked as it stands.
+    strip: int = 256
+    fewest_strips: int = 4
+    fewest_columns: int = 8
+
+    # Short rows, one in each lane: the numbers of a row, and how many rows go together: one of
+    # these numbers if they are a multiple of it, else the first.
+    longest_short_row: int = 24
+    row_strips: tuple[int, ...] = (32, 16, 24, 40, 48)
+    fewest_row_strips: int = 4
+
+    @derived
+    def row_strip_bytes(self) -> int:
+        """All arrays of a strip of rows stay in the first cache, with a fourth of it for others."""
+        return self.l1_bytes // 4 * 3
+
+    # Rows as columns: a shorter loop has few vectors, or none; to copy a number takes as long as to
+    # read so many of them out of their rows into lanes; and the iterations that a loop is taken to
+    # have whose end is known at run time only.
+    shortest_reading_columns: int = 16
+    reads_worth_a_copy: int = 16
+    usual_extent: int = 64
+
+    # Sums in blocks: the elements of a block, on which the bits of a result depend and which is
+    # therefore the same on every machine, and how many blocks are worth the trouble.
+    sum_block: int = 4096
+    fewest_sum_blocks: int = 4
+
+    # Private tables of a scatter: a table has at most one element for so many updates of its part;
+    # fewer updates than this are not worth the tables; subscripts that take more work than this are
+    # computed in vector lanes.
+    updates_of_an_element: int = 8
+    fewest_updates: int = 1 << 16
+    least_subscript_work: int = 20
+
+    @derived
+    def scatter_tables(self) -> int:
+        """A table for each core."""
+        return self.cores
+
+    @derived
+    def subscript_block(self) -> int:
+        """Subscripts of 8 bytes that are computed at a time: a fourth of the first cache."""
+        return self.l1_bytes // 4 // 8
+
+    # Random bits before the functions of them: at least so many blocks; loops of between so many
+    # elements are one block; and so many arrays of bits in a loop, which stay in the first cache.
+    fewest_draw_blocks: int = 4
+    shortest_drawn: int = 64
+    longest_drawn: int = 4096
+    most_draws: int = 2
+
+    @derived
+    def draw_block(self) -> int:
+        """Elements of 8 bytes whose bits are drawn at a time: a fourth of the first cache."""
+        return self.l1_bytes // 4 // 8
+
+    # Flags of NaNs beside a search for the largest float: shorter loops are over before it pays,
+    # sooner where both extremes share their flag; those over columns do not wait for the iteration
+    # before.
+    shortest_search: int = 256
+    shortest_search_of_both: int = 64
+    fewest_searched_rows: int = 16
+
+    # Flags as wide as the numbers in searches for any or all: in longer loops they make no
+    # difference, and in shorter ones there are no lanes to fill.
+    shortest_any: int = 8
+    longest_any: int = 512
+
+    # Unroll-and-jam: the rows of a group; fewer rows are over before it pays; the most operations
+    # on each element, and the most accumulators of a column, for some 16 or 32 vector registers.
+    jammed_rows: int = 4
+    fewest_jammed_rows: int = 16
+    most_jammed_flops: int = 24
+    most_jammed_accumulators: int = 6
+
+    # A second version for ordinary angles: the compiler takes time in the square of the number of
+    # angles; in single precision a shorter loop is not worth it.
+    most_angles: int = 16
+    shortest_single_angles: int = 1024
+
+    # -------------------------------------------------- iteration spaces (schedule/domain)
+
+    # The shortest inner loop of one taken apart. The compiler unrolls one of two iterations, which
+    # pays as well unless there are elementary functions in it: those stay out of vector lanes then.
+    shortest_inner: int = 2
+    shortest_inner_of_functions: int = 3
+    # More pieces of a loop, or more statements in them all, than this would make the text longer
+    # than it is worth; as many diagonals, five next to each other, are cut out of a nest.
+    most_pieces: int = 6
+    most_piece_statements: int = 400
+    most_diagonal_cuts: int = 6
+
+    # -------------------------------------------------- blocks (schedule/blocking)
+
+    # Tiles of a nest that reads along rows and along columns: the elements of a side, how many
+    # arrays may be transposed, and the tiles below which an array stays in the cache anyway.
+    tile: int = 32
+    most_transposed: int = 2
+    fewest_tiles: int = 4
+
+    @derived
+    def transposed_row_bytes(self) -> int:
+        """A row of a transposed tile: the four lines that its loads bring in at once."""
+        return 4 * self.cache_line_bytes
+
+    # Loops over iterations of elementwise steps, turned inside out: the elements of a tile, those
+    # of all arrays, which are in the cache anyway where there are fewer, and of the innermost axis.
+    element_tile: int = 64
+    least_elements: int = 1024
+    shortest_innermost: int = 16
+
+    # Products and convolutions a block of rows at a time: the operations from which it pays, those
+    # of a product that is for several threads where there are fewer blocks than this, the kernels
+    # that become one, the rows of a tile of the product, of which a block has one at least, and the
+    # rows of a block, where there are many and at most.
+    least_product_flops: int = 1 << 20
+    most_flops_alone: int = 1 << 22
+    fewest_shared_blocks: int = 4
+    most_merged_kernels: int = 64
+    product_tile_rows: int = 8
+    usual_block_rows: int = 16
+    most_block_rows: int = 64
+    # Right operands that are read for no more rows than this are read where they are.
+    rows_in_place: int = 128
+
+    @derived
+    def fewest_blocks(self) -> int:
+        """There should be as many blocks as this, unless their rows became too few."""
+        return self.cores // 2
+
+    @derived
+    def right_operand_bytes(self) -> int:
+        """Larger right operands would be read from memory for each block anew."""
+        return self.l3_bytes
+
+    @derived
+    def block_bytes(self) -> int:
+        """The local arrays of a block, or of an image: a fourth of a core's cache."""
+        return self.l2_bytes // 4
+
+    @derived
+    def fewest_images(self) -> int:
+        """Fewer images are not shared out."""
+        return self.cores // 2
+
+    @derived
+    def panel_bytes(self) -> int:
+        """Larger panels of weights would be read from memory for each image anew."""
+        return self.l2_bytes
+
+    # Rows of a batch through all iterations of a loop: the operations of all of them that are worth
+    # threads.
+    least_scan_flops: int = 1 << 22
+
+    @derived
+    def fewest_scan_rows(self) -> int:
+        """Blocks have whole tiles of products, or half a tile."""
+        return self.product_tile_rows // 2
+
+    @derived
+    def enough_blocks(self) -> int:
+        """There are as many blocks as this where they have a tile each."""
+        return self.cores
+
+    @derived
+    def scan_operand_bytes(self) -> int:
+        """Right operands of all products stay in the cache of each core."""
+        return self.l2_bytes
+
+    # -------------------------------------------------- memory
+
+    # Local arrays of more bytes than this are no longer put into registers, or on the stack: the
+    # first are those of one kernel, the second those of one thread beyond which the workspace has
+    # them (`schedule/stack.py` has the sum that programs keep to).
+    promoted_bytes: int = 4096
+    stack_array_bytes: int = 24 << 10
+    # As many threads as this have a slice of the workspace each; fewer where slices are so large
+    # that all of them would take more than this many bytes, but never fewer than that.
+    most_slices: int = 64
+    slices_bytes: int = 32 << 20
+    fewest_slices: int = 8
+
+    @derived
+    def row_bytes(self) -> int:
+        """The largest local array: a row that is made and read again, in an eighth of a core's
+        cache, and on a thread's stack."""
+        return self.l2_bytes // 8
+
+    def __init__(self, **values: Any) -> None:
+        for name, value in values.items():
+            usual = getattr(Machine, name, None)
+            if usual is None or name.startswith("_") or type(value) is not type(usual):
+                raise TypeError(f"{name}={value!r} is no value of a machine")
+            vars(self)[name] = value
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The values in which it differs from the usual machine, by name."""
+        return {n: v for n, v in sorted(vars(self).items()) if v != getattr(Machine, n)}
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a machine stays as it is: {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a machine stays as it is: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Machine) and self.changes == other.changes
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.changes.items()))
+
+    def __repr__(self) -> str:
+        return f"Machine({', '.join(f'{n}={v!r}' for n, v in self.changes.items())})"
+
+
+USUAL = Machine()
