@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import transpile
 from transpile.build import toolchain
+from transpile.build.driver import Steps
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
 
@@ -103,6 +105,20 @@ def test_find_blas_reads_the_spelling_off_the_library(tmp_path, name, config, ex
     toolchain.build_shared(compiler, tmp_path / "blas.c", library, flags)
     blas = find_blas(Options(blas=str(library)))
     assert blas is not None and (blas.prefix, blas.suffix, blas.integer) == expected
+
+
+def test_a_batch_of_products_is_made_by_the_library(found):
+    x = np.random.default_rng(0).standard_normal((64, 32, 32))
+    f = transpile.jit(lambda x: x @ x, compiler_options={"blas": "auto"})
+    assert "blas_matmul_batch_f64(" in f.lower(x).as_text("c")
+    np.testing.assert_allclose(f(x), x @ x, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("f", "count"), [(np.sort, 0), (lambda x: x @ x, 1)])
+def test_only_programs_with_products_are_linked_with_the_library(found, f, count):
+    graph = transpile.jit(f).lower(np.ones((32, 32))).compiler_ir("graph")
+    libraries = Steps(graph, Options(blas="auto"), ()).libraries
+    assert libraries == [found] * count
 
 
 def test_link_flags_of_a_library_that_the_loader_knows_by_name():

@@ -80,13 +80,13 @@ class Steps:
     @cached_property
     def _blas(self) -> Blas | None:
         """The library for matrix products, if there are any and the options ask for one."""
-        calls = any(not call.library for call in self._calls())
+        calls = any(call.has("blas") for call in self._calls())
         return toolchain.find_blas(self.options) if calls else None
 
     @cached_property
     def _lapack(self) -> Lapack | None:
         """The library for decompositions, if there are any."""
-        calls = any(call.library == "lapack" for call in self._calls())
+        calls = any(call.has("lapack") for call in self._calls())
         return toolchain.find_lapack(self.options) if calls else None
 
     def _calls(self) -> list[Call]:

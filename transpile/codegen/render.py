@@ -135,6 +135,7 @@ class _Renderer:
         self.order = {name: k for k, name in enumerate(self.buffers)}
         self.constants = {b.name for b in program.constants}
         self.used: set[str] = set()
+        self.routines: set[tuple[str, str]] = set()
         self.reductions: dict[str, dict[str, str]] = {}
         self.ends: dict[tuple[Index, Index], str] = {}
         self.collapsed: set[Symbol] = set()  # of the loops around that share one pragma
@@ -166,7 +167,7 @@ class _Renderer:
             includes=self.dialect.headers(is_complex) + includes_of(sites),
             directives="#pragma omp" in f"{helpers}{kernels}",
             header=header,
-            helpers=[*prototypes(self.libraries, self.used), *helpers],
+            helpers=[*prototypes(self.libraries, self.routines), *helpers],
             reductions=list(self.reductions.values()),
             constants=[constants.text(b, self._read_type(b)) for b in program.constants],
             kernels=kernels,
@@ -315,16 +316,17 @@ class _Renderer:
         raise InternalError(f"no rule prints {statement}")
 
     def _call(self, call: Call, printer: Printer) -> str:
-        """A call in the words of the library that is there, or of C."""
+        """A call in the words of a library that is there, or of C."""
         if isinstance(call, Callback):
             addresses = ["0" if v is None else printer.address(v.first) for v in call.values]
             return call_text(self.program, call.site, addresses)
-        invocation = call.spelled(*(["blas"] if self.libraries[0] is not None else []), "c")
+        invocation = call.spelled(*(x.kind for x in self.libraries if x is not None), "c")
         arguments = (
             printer.address(a) if isinstance(a, Load) else printer.index(a)
             for a in invocation.arguments
         )
         self.used.add(invocation.function)
+        self.routines.update(invocation.routines)
         return f"{invocation.function}({', '.join(arguments)});"
 
     def _body(self, body: Iterable[Statement], printer: Printer) -> list[dict[str, Any]]:

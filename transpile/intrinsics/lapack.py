@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from transpile.ir.calls import Call, Invocation, Strided
 from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.operand_signature import parse
@@ -37,19 +39,19 @@ class Decomposition(Call):
     primitive  whose loop over leading axes it is
     where      params of the primitive for which it is that
     routines   LAPACK's, which it calls
-    outcome    what the results are where a matrix has none, which NumPy raises LinAlgError for: a
-               program goes on, as other arithmetic does, since the matrix may be one of many
+    outcome    what the results are where NumPy raises LinAlgError: the matrix may be one of many
     weight     roughly how many operations it is, in multiples of m n min(m, n)
+    further    rows of scratch memory besides a block of them
     """
 
     x: Strided
 
-    library = "lapack"
     primitive: ClassVar[str]
     where: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     routines: ClassVar[tuple[str, ...]] = ()
     outcome: ClassVar[str] = ""
     weight: ClassVar[int] = 1
+    further: ClassVar[int] = 0
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -65,9 +67,18 @@ class Decomposition(Call):
     def scratch_bytes(self) -> int:
         return sum(self.pieces) + ALIGNMENT * (len(self.pieces) + 1)
 
-    def in_c(self) -> Invocation:
+    @property
+    def routine_dtype(self) -> np.dtype[Any]:
+        """The dtype of the matrices that LAPACK is given."""
+        return self.x.dtype
+
+    def in_lapack(self) -> Invocation:
         arrays = (array.first for array in self.arrays.values())
-        return Invocation(f"{self.name}_{SHORT_NAMES[self.x.dtype]}", (*self.sizes, *arrays))
+        return Invocation(
+            f"{self.name}_{SHORT_NAMES[self.x.dtype]}",
+            (*self.sizes, *arrays),
+            tuple((routine, SHORT_NAMES[self.routine_dtype]) for routine in self.routines),
+        )
 
     def numpy(self, *arrays: Any) -> Any:
         sizes = {size for names in parse(self.signature).reads.values() for size in names or ()}
@@ -292,20 +303,27 @@ class Eigvalsh(_Hermitian):
 
 @dataclass(frozen=True)
 class _General(_Square):
-    """geev."""
+    """Of any square matrix."""
 
-    primitive = "eig"
-    routines = ("geev",)
     outcome = _NOT_FINITE
-    weight = 25
 
     @property
     def _length(self) -> int:
-        return max(1, self.n) * (4 + BLOCK)
+        return max(1, self.n) * (self.further + BLOCK)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return self.n, self._length
+
+
+@dataclass(frozen=True)
+class _Eigenvalues(_General):
+    """geev."""
+
+    primitive = "eig"
+    routines = ("geev",)
+    weight = 25
+    further = 4
 
     @property
     def pieces(self) -> Sequence[int]:
@@ -314,7 +332,7 @@ class _General(_Square):
 
 
 @dataclass(frozen=True)
-class Eig(_General):
+class Eig(_Eigenvalues):
     """The eigenvalues and eigenvectors of a matrix."""
 
     w: Strided
@@ -327,7 +345,7 @@ class Eig(_General):
 
 
 @dataclass(frozen=True)
-class Eigvals(_General):
+class Eigvals(_Eigenvalues):
     """The eigenvalues of a matrix."""
 
     w: Strided
@@ -419,7 +437,7 @@ class Svdvals(_SingularValues):
 
 
 @dataclass(frozen=True)
-class Sqrtm(_Square):
+class Sqrtm(_General):
     """The square root of a matrix: gees of complex matrices, whatever those of the operand are."""
 
     root: Strided
@@ -428,16 +446,12 @@ class Sqrtm(_Square):
     name = primitive = "sqrtm"
     signature = "x(n,n) -> root(n,n)"
     routines = ("gees",)
-    outcome = _NOT_FINITE
     weight = 30
+    further = 2
 
     @property
-    def _length(self) -> int:
-        return max(1, self.n) * (2 + BLOCK)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.n, self._length
+    def routine_dtype(self) -> np.dtype[Any]:
+        return np.result_type(self.x.dtype, np.complex64)
 
     @property
     def pieces(self) -> Sequence[int]:
@@ -447,7 +461,7 @@ class Sqrtm(_Square):
 
 
 @dataclass(frozen=True)
-class Schur(_Square):
+class Schur(_General):
     """The Schur form of a matrix and its vectors: gees."""
 
     t: Strided
@@ -457,16 +471,8 @@ class Schur(_Square):
     name = primitive = "schur"
     signature = "x(n,n) -> t(n,n), z(n,n)"
     routines = ("gees",)
-    outcome = _NOT_FINITE
     weight = 25
-
-    @property
-    def _length(self) -> int:
-        return max(1, self.n) * (3 + BLOCK)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.n, self._length
+    further = 3
 
     @property
     def pieces(self) -> Sequence[int]:
@@ -492,4 +498,3 @@ DECOMPOSITIONS: tuple[type[Decomposition], ...] = (
     *(Lu, TriangularSolve, PivotsToPermutation, Cholesky, Qr, Householder),
     *(Eig, Eigvals, Svd, Svdvals, Sqrtm, Schur, Eigh, Eigvalsh),
 )
-BY_NAME: Mapping[str, type[Decomposition]] = MappingProxyType({d.name: d for d in DECOMPOSITIONS})

@@ -54,7 +54,7 @@ class Matmul(Call):
         )
 
     def in_blas(self) -> Invocation:
-        return _of_blas(self.in_c())
+        return _of_blas(self.in_c(), self.c)
 
     def batch(self, count: int, steps: Sequence[Index], places: int) -> MatmulBatch:
         """As many products of operands that are so many elements apart; results follow each
@@ -105,12 +105,13 @@ class MatmulBatch(Call):
         )
 
     def in_blas(self) -> Invocation:
-        return _of_blas(self.in_c())
+        return _of_blas(self.in_c(), self.c)
 
 
-def _of_blas(invocation: Invocation) -> Invocation:
+def _of_blas(invocation: Invocation, result: Strided) -> Invocation:
     """The function of the same arguments that calls a BLAS."""
-    return Invocation(f"blas_{invocation.function}", invocation.arguments)
+    routines = (("gemm", SHORT_NAMES[result.dtype]),)
+    return Invocation(f"blas_{invocation.function}", invocation.arguments, routines)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Shape
 from transpile.ir.operand_signature import parse
 from transpile.util.frozen_records import cached_property, changed, dataclass, same
@@ -54,10 +55,12 @@ class Strided:
 
 @dataclass(frozen=True)
 class Invocation:
-    """A call in the words of a target: a function of its own and the arguments of that."""
+    """A call in the words of a target: a function of its own, the arguments of that, and which
+    routines of a library the function calls, as (name, short name of a dtype)."""
 
     function: str
     arguments: tuple[Index | Load, ...]
+    routines: tuple[tuple[str, str], ...] = ()
 
 
 class Call:
@@ -66,13 +69,13 @@ class Call:
     The fields are the operands by their names: arrays (`Strided`), numbers (`Index`), and what is
     no operand but known when the program is made. `signature` says which arrays it reads and which
     it writes; the others are scratch memory. The methods say what it means (`numpy`), what it costs
-    (`flops`, `scratch_bytes`) and how targets call it: `in_c` is a function of `runtime_c/` with
-    its arguments, and there may be others, called `in_` and the name of the target.
+    (`flops`, `scratch_bytes`) and how targets call it, each by a method called `in_` and the name
+    of the target: `in_c` is a function of `runtime_c/` with its arguments; `in_blas` and
+    `in_lapack` are those of programs that are linked with such a library.
     """
 
     name: ClassVar[str]
     signature: ClassVar[str] = ""
-    library: ClassVar[str] = ""  # that programs which call it are linked with
     is_local: ClassVar[bool] = False  # it only fills a local array: loops around it may be parallel
 
     @property
@@ -87,16 +90,18 @@ class Call:
 
     def numpy(self, *arrays: Any) -> Any:
         """What it writes, in the order of the signature, from what it reads, for known sizes."""
-        raise NotImplementedError(f"{self.name} has no meaning here")
+        raise InternalError(f"{self.name} has no meaning here")
 
-    def in_c(self) -> Invocation:
-        """As C calls it."""
-        raise NotImplementedError(f"{self.name} is no function of C")
+    def has(self, target: str) -> bool:
+        """Tell whether a target has words for it."""
+        return hasattr(self, f"in_{target}")
 
     def spelled(self, *targets: str) -> Invocation:
         """In the words of the first of these targets that has some."""
-        (spelling, *_) = (f for t in targets if (f := getattr(self, f"in_{t}", None)) is not None)
-        invocation: Invocation = spelling()
+        target = next((t for t in targets if self.has(t)), None)
+        if target is None:
+            raise InternalError(f"{self.name} cannot be called in {', '.join(targets)}")
+        invocation: Invocation = getattr(self, f"in_{target}")()
         return invocation
 
     @property

@@ -11,7 +11,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import ClassVar
 
@@ -183,13 +183,13 @@ def says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
     return b"USE64BITINT" in (describe() or b"")
 
 
-def declarations(blas: Blas | None, used: set[str]) -> list[str]:
+def declarations(blas: Blas | None, routines: Set[tuple[str, str]]) -> list[str]:
     """The prototypes of the library's products, under the names that blas_matmul uses."""
     if blas is None:
         return []
     found = []
     for ending, name, letter in (("f32", "float", "s"), ("f64", "double", "d")):
-        if f"blas_matmul_{ending}" in used:
+        if ("gemm", ending) in routines:
             size = blas.integer
             found.append(
                 f"void cblas_gemm_{ending}(int order, int a_form, int b_form, {size} m, "

@@ -8,9 +8,10 @@ the library itself.
 import ctypes
 import functools
 import os
+from collections.abc import Set
 
 from transpile.errors import LibraryNotFoundError
-from transpile.intrinsics.lapack import BY_NAME, DECOMPOSITIONS
+from transpile.intrinsics.lapack import DECOMPOSITIONS
 from transpile.options import Options
 from transpile.symbols.blas import (
     Blas,
@@ -96,7 +97,6 @@ def _spelling(library: str) -> tuple[str, str, str] | None:
 
 # Names of routines where real and complex ones differ: (real, complex).
 _NAMES = {"heevd": ("syevd", "heevd"), "orgqr": ("orgqr", "ungqr")}
-_COMPLEX = {"f32": "c64", "f64": "c128"}
 _LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 _TYPES = {
     "f32": ("float", "float"),
@@ -124,10 +124,11 @@ _PARAMETERS = {
 Libraries = tuple[Blas | None, Lapack | None]
 
 
-def prototypes(libraries: Libraries, used: set[str]) -> list[str]:
-    """The prototypes of the libraries' functions, under the names that the helpers use."""
+def prototypes(libraries: Libraries, routines: Set[tuple[str, str]]) -> list[str]:
+    """The prototypes of the libraries' routines (name, dtype), as the helpers call them."""
     blas, lapack = libraries
-    return declarations(blas, used) + (_of_lapack(lapack, used) if lapack is not None else [])
+    found = declarations(blas, routines)
+    return found + (_of_lapack(lapack, routines) if lapack is not None else [])
 
 
 def notes(libraries: Libraries, used: set[str]) -> list[str]:
@@ -147,16 +148,10 @@ def notes(libraries: Libraries, used: set[str]) -> list[str]:
     ]
 
 
-def _of_lapack(lapack: Lapack, used: set[str]) -> list[str]:
-    wanted = {
-        # The square root of a real matrix is complex, and so is the Schur form that it is made of.
-        (routine, _COMPLEX.get(suffix, suffix) if helper == "sqrtm" else suffix)
-        for helper, _, suffix in (name.rpartition("_") for name in used)
-        if suffix in _LETTERS
-        for routine in (BY_NAME[helper].routines if helper in BY_NAME else ())
-    }
+def _of_lapack(lapack: Lapack, routines: Set[tuple[str, str]]) -> list[str]:
+    wanted = sorted((name, suffix) for name, suffix in routines if name in _PARAMETERS)
     found = [f"typedef {lapack.integer} lapack_int;"] if wanted else []
-    for routine, suffix in sorted(wanted):
+    for routine, suffix in wanted:
         own = _NAMES.get(routine, (routine, routine))[suffix[0] == "c"]
         symbol = lapack.symbol(_LETTERS[suffix] + own)
         text = f"void lapack_{routine}_{suffix}({_parameters(routine, suffix)})"
