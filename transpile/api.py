@@ -1,4 +1,4 @@
-"""What users call: jit, djit, xpr, make_jaxpr, eval_shape."""
+"""The functions that compile and inspect: jit, djit, xpr, make_jaxpr, eval_shape."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def djit(
 
 
 def xpr(fn: Callable[..., Any], *primals: Any, **named_primals: Any) -> str:
-    """The graph of `fn(*primals)` as JAX-like text, an equation a line.
+    """The traced graph of `fn(*primals)` as JAX-like text, one equation per line.
 
     Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`. The trace is
     shared with `jit(fn)`; nothing is compiled. Raises what tracing raises.
@@ -126,7 +126,12 @@ def xpr(fn: Callable[..., Any], *primals: Any, **named_primals: Any) -> str:
 
 
 def make_jaxpr(fn: Callable[..., Any], static_argnums: Numbers = None) -> Callable[..., Graph]:
-    """A function of `fn`'s arguments that gives the Graph; `str(graph)` is what `xpr` gives."""
+    """A function of the arguments of `fn` that returns the traced Graph, whose text is that of
+    `xpr`.
+
+    Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`. The Graph is this
+    package's, not a jaxpr. Raises what tracing raises.
+    """
     jitted = _jitted(fn, static_argnums)
 
     def graph_of(*args: Any, **kwargs: Any) -> Graph:
@@ -137,10 +142,11 @@ def make_jaxpr(fn: Callable[..., Any], static_argnums: Numbers = None) -> Callab
 
 
 def eval_shape(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of `fn(*args, **kwargs)`: its pytree, with ShapeDtypeStruct leaves.
+    """The shapes and dtypes of `fn(*args, **kwargs)`, its pytree with ShapeDtypeStruct leaves, by
+    tracing alone.
 
     Arguments are pytrees of arrays, numbers, or objects with `shape` and `dtype`. Nothing is
-    compiled.
+    computed or compiled. Raises what tracing raises.
     """
     return _jitted(fn).eval_shape(*args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""What `jax.dtypes` has: dtypes that NumPy has not, and questions about dtypes.
+"""The names of `jax.dtypes`: dtypes that NumPy has not, and functions of dtypes.
 
 An extended dtype is that of arrays whose elements are no numbers. Keys of random numbers have one.
 """
@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
 
 class TypePromotionError(ValueError):
-    """A value does not fit into the dtype that it has to have."""
+    """A value does not fit into the dtype that it is to have."""
 
 
 class extended(np.generic):
@@ -52,7 +52,8 @@ class prng_key(extended):
 
 
 class KeyType:
-    """The dtype of keys: `key<fry>`, for the generator Threefry."""
+    """The dtype of keys, `key<fry>`, for the generator Threefry; arrays of it are
+    `random.KeyArray`."""
 
     type = prng_key
     name = "key<fry>"
@@ -70,7 +71,8 @@ class KeyType:
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """`numpy.issubdtype`, where `a` and `b` can be extended dtypes and their kinds, or bfloat16."""
+    """Whether a dtype is of a kind, as `numpy.issubdtype`, for extended dtypes, their kinds, and
+    bfloat16 as well."""
     first, second = _kind(a), _kind(b)
     if first.__name__ == "bfloat16":
         return issubclass(np.floating, second) or second is first
@@ -86,7 +88,10 @@ def _kind(dtype: Any) -> Any:
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype in which values of a dtype are kept: itself, as 64 bits are enabled."""
+    """The dtype in which values of a dtype are stored: itself, as 64 bits are always enabled.
+
+    Raises ValueError for the dtype of keys without `allow_extended_dtype`.
+    """
     if isinstance(dtype, KeyType):
         if not allow_extended_dtype:
             raise ValueError(
@@ -98,17 +103,18 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def result_type(*args: Any) -> Any:
-    """`numpy.result_type`: Python numbers are weak."""
+    """The dtype that arrays, dtypes and Python numbers promote to by NEP 50, as
+    `numpy.result_type`."""
     return np.result_type(*args)
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits an element has."""
+    """The number of bits of an element."""
     return 8 * int((dtype if isinstance(dtype, KeyType) else as_dtype(dtype)).itemsize)
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type of numbers of the kind of a value: bool, int, float or complex."""
+    """The Python type of the numbers of a value's kind: bool, int, float or complex."""
     return _SCALARS[kind_letter(np.result_type(x))]
 
 

@@ -18,11 +18,12 @@ Shape = tuple[Any, ...]
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Unravel]:
-    """The leaves, raveled and joined, and the function that makes such a tree of such a vector.
+    """The leaves of a pytree concatenated to a vector, and the function that rebuilds such a tree
+    from such a vector.
 
-    Leaves of several dtypes are promoted to one, and get theirs back when the vector is taken
-    apart. No leaves give an empty vector of float64. The function is hashable: it is equal for
-    trees of equal structure, shapes and dtypes.
+    Leaves of several dtypes are promoted to one, and get theirs back when the tree is rebuilt. No
+    leaves give an empty vector of float64. The function is hashable: it is equal for trees of equal
+    structure, shapes and dtypes.
     """
     leaves, structure = flatten(pytree)
     arrays = [as_array(leaf) for leaf in leaves]

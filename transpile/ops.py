@@ -25,20 +25,21 @@ def segment_sum(
     bucket_size: int | None = None,
     mode: str | None = None,
 ) -> Any:
-    """The sums of the elements along axis 0 that have the same segment: 0 for an empty one.
+    """The sums of the elements along axis 0 that have the same segment; 0 for an empty one.
 
-    segment_ids         the segment of each element, in any order; those outside of the range
-                        0 ... num_segments - 1 do not count
-    num_segments        how many there are: by default one more than the largest, which then must be
-                        known while tracing
+    segment_ids         the segment of each element, in any order; those outside of the range 0 ...
+                        num_segments - 1 do not count
+    num_segments        their number: by default one more than the largest, which then must be known
+                        while tracing
     indices_are_sorted  accepted for JAX's sake
-    unique_indices      the caller's word that no segment is there twice
+    unique_indices      the caller's promise that no segment occurs twice
     bucket_size         sum so many elements at a time, then these sums: more exact for many
     mode                "clip": segments outside of the range mean the nearest one;
                         "promise_in_bounds": there are none; by default, and with "drop" and "fill",
                         they do not count
 
-    Raises ValueError for a negative number of segments or an unknown mode.
+    Sums have the dtype of the data, in which they accumulate. Raises ValueError for a negative
+    number of segments or an unknown mode, and a TracerError for traced segments without a number.
     """
     return _segments("add", data, segment_ids, num_segments, unique_indices, bucket_size, mode)
 
@@ -52,7 +53,10 @@ def segment_prod(
     bucket_size: int | None = None,
     mode: str | None = None,
 ) -> Any:
-    """The products of segments, 1 for an empty one; the arguments are those of `segment_sum`."""
+    """The products of the elements along axis 0 that have the same segment; 1 for an empty one.
+
+    The arguments are those of `segment_sum`.
+    """
     return _segments("multiply", data, segment_ids, num_segments, unique_indices, bucket_size, mode)
 
 
@@ -65,8 +69,11 @@ def segment_max(
     bucket_size: int | None = None,
     mode: str | None = None,
 ) -> Any:
-    """The largest elements of segments; the lowest number of the dtype for an empty one, minus
-    infinity where there is that. The arguments are those of `segment_sum`."""
+    """The maxima of the elements along axis 0 that have the same segment; -inf or the least number
+    for an empty one.
+
+    The arguments are those of `segment_sum`.
+    """
     return _segments("max", data, segment_ids, num_segments, unique_indices, bucket_size, mode)
 
 
@@ -79,8 +86,11 @@ def segment_min(
     bucket_size: int | None = None,
     mode: str | None = None,
 ) -> Any:
-    """The smallest elements of segments; the highest number of the dtype for an empty one, infinity
-    where there is that. The arguments are those of `segment_sum`."""
+    """The minima of the elements along axis 0 that have the same segment; inf or the largest number
+    for an empty one.
+
+    The arguments are those of `segment_sum`.
+    """
     return _segments("min", data, segment_ids, num_segments, unique_indices, bucket_size, mode)
 
 

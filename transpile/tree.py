@@ -1,7 +1,4 @@
-"""Pytrees, taken apart and put together again: the names and meanings of `jax.tree`.
-
-What a pytree is says `pytree/treedef.py`; classes are registered here or in `tree_util.py`.
-"""
+"""Pytrees, flattened and rebuilt: the names and meanings of `jax.tree`."""
 
 from __future__ import annotations
 
@@ -61,25 +58,26 @@ NOTHING: Any = object()  # in the place of an argument left out
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Leaf]) -> Any:
-    """The tree of this structure with these leaves."""
+    """The tree of a structure with the given leaves, in order; raises ValueError for another number
+    of them."""
     return treedef.unflatten(leaves)
 
 
 def leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Leaf]:
-    """The leaves of a tree, in order."""
+    """The leaves of a tree, in order; `is_leaf(part)` makes a part a leaf."""
     return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: IsLeaf | None = None) -> TreeDef:
-    """The structure of a tree."""
+    """The structure of a tree; `is_leaf(part)` makes a part a leaf."""
     return flatten(tree, is_leaf)[1]
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """A tree of `f(leaf, *parts)`: the parts stand at the leaf's place in the trees of `rest`, of
-    which the first tree is a prefix.
+    """A tree with each leaf replaced by `f(leaf, *parts)`: the parts are the subtrees in its
+    position in the trees of `rest`.
 
-    Raises ValueError that says where it is none.
+    The first tree is a prefix of these: raises ValueError, which says where, if it is none.
     """
     first, treedef = flatten(tree, is_leaf)
     columns = [parts_of("tree_map tree", tree, treedef, other) for other in rest]
@@ -92,7 +90,8 @@ def reduce(
     initializer: Any = NOTHING,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """`functools.reduce` of the leaves."""
+    """The leaves of a tree combined from left to right, as by `functools.reduce`; no leaves give
+    `initializer`, or a TypeError."""
     found = leaves(tree, is_leaf)
     if initializer is NOTHING:
         return functools.reduce(function, found)
@@ -106,9 +105,10 @@ def reduce_associative(
     identity: Any = NOTHING,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """The leaves, combined in pairs as a balanced tree; no leaves give `identity`, or a TypeError.
+    """The leaves combined in pairs as a balanced tree, in order; no leaves give `identity`, or a
+    TypeError.
 
-    The operation is associative, and keeps to the order of the leaves.
+    The operation is assumed to be associative.
     """
     found = leaves(tree, is_leaf)
     if not found:
@@ -126,14 +126,14 @@ def _combined(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
 
 
 def all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Tell whether every leaf is true."""
+    """Whether every leaf is true, a Python bool; True for no leaves."""
     return not any(not leaf for leaf in leaves(tree, is_leaf))
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """The full tree with, for each leaf, the leaf of the prefix that stands for it.
+    """The full tree with each leaf replaced by the leaf of the prefix that stands for it.
 
-    Raises ValueError that says where it is no prefix.
+    Raises ValueError, which says where, if it is no prefix.
     """
     repeated, treedef = broadcast_prefix(prefix_tree, full_tree, is_leaf)
     return treedef.unflatten(repeated)
@@ -142,7 +142,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -
 def transpose(
     outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """A tree of trees turned inside out: a list of dicts becomes a dict of lists.
+    """A tree of trees with the levels exchanged: a list of dicts becomes a dict of lists.
 
     inner_treedef  None: that of the first inner tree
 
@@ -166,7 +166,7 @@ def transpose(
 def flatten_with_path(
     tree: Any, is_leaf: IsLeaf | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Leaf]], TreeDef]:
-    """A (path, leaf) pair for each leaf, and the structure.
+    """A (path, leaf) pair for each leaf, in order, and the structure.
 
     is_leaf_takes_path  `is_leaf` is called with the path and the part
     """
@@ -198,7 +198,7 @@ class _PathLeaves:
 def leaves_with_path(
     tree: Any, is_leaf: IsLeaf | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Leaf]]:
-    """A (path, leaf) pair for each leaf."""
+    """A (path, leaf) pair for each leaf, in order."""
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -209,7 +209,7 @@ def map_with_path(
     is_leaf: IsLeaf | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As `map`, of `f(path, leaf, *parts)`."""
+    """A tree of `f(path, leaf, *parts)`; otherwise as `map`."""
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [parts_of("tree_map_with_path tree", tree, treedef, other) for other in rest]
     return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *columns, strict=True)])

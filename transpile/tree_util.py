@@ -104,7 +104,7 @@ def treedef_children(treedef: TreeDef) -> list[TreeDef]:
 
 
 def treedef_is_leaf(treedef: TreeDef) -> bool:
-    """Tell whether a structure is that of a leaf, or of a container without children."""
+    """Whether a structure is that of a leaf, or of a container without children."""
     return treedef.num_nodes == 1
 
 
@@ -114,7 +114,7 @@ def treedef_tuple(treedefs: Iterable[TreeDef]) -> TreeDef:
 
 
 def build_tree(treedef: TreeDef, xs: Any) -> Any:
-    """The tree of this structure, whose leaves stand in nested sequences of the same shape."""
+    """The tree of a structure, whose leaves are given in nested sequences of the same shape."""
     if treedef.node is None:
         return xs
     pairs = zip(treedef.subtrees, xs, strict=True)
@@ -122,7 +122,7 @@ def build_tree(treedef: TreeDef, xs: Any) -> Any:
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Tell whether all values are leaves."""
+    """Whether all values of an iterable are leaves."""
     return all(
         (is_leaf is not None and is_leaf(value)) or node_of_value(value) is None
         for value in iterable
@@ -130,12 +130,12 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 
 def is_tree_node(typ: type) -> bool:
-    """Tell whether a class is one of containers."""
+    """Whether a class is one of containers."""
     return node_of(typ) is not None
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """The children of a container and what else it holds; ValueError for a leaf."""
+    """The children of a container and its other data; raises ValueError for a leaf."""
     node = _container(tree)
     children, data = node.flatten(tree)
     named: Any = type(tree)
@@ -147,7 +147,7 @@ def _is_plain_namedtuple(node: NodeType, tree: Any) -> bool:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Pairs, Hashable]:
-    """The (key, child) pairs of a container and what else it holds; ValueError for a leaf."""
+    """The (key, child) pairs of a container and its other data; raises ValueError for a leaf."""
     node = _container(tree)
     if node.with_keys is not None:
         return node.with_keys(tree)
@@ -223,19 +223,19 @@ class PyTreeRegistry:
 
     @staticmethod
     def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable] | None:
-        """As the function of this name; None for a leaf."""
+        """The children of a container and its other data; None for a leaf."""
         return None if node_of_value(tree) is None else flatten_one_level(tree)
 
     @staticmethod
     def flatten_one_level_with_keys(tree: Any) -> tuple[Pairs, Hashable] | None:
-        """As the function of this name; None for a leaf."""
+        """The (key, child) pairs of a container and its other data; None for a leaf."""
         return None if node_of_value(tree) is None else flatten_one_level_with_keys(tree)
 
     @staticmethod
     def register_dataclass_node(
         nodetype: type, data_fields: Sequence[str], meta_fields: Sequence[str]
     ) -> None:
-        """As `register_dataclass`."""
+        """Make a dataclass a container; see `register_dataclass`."""
         register_dataclass(nodetype, data_fields, meta_fields)
 
 

@@ -1,8 +1,8 @@
 """Settings by JAX's names: `config.update("jax_enable_x64", True)`, and contexts that set one.
 
 There are no global switches here; what a program is compiled with are arguments of `jit`. A setting
-that asks for what holds anyway, or that changes no result, is accepted; a program that asks for
-what cannot be has an error.
+that asks for the behaviour there is, or that changes no result, is accepted; a program that asks
+for another behaviour gets an error.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Config:
         self._values = dict(_FREE)
 
     def update(self, name: str, value: Any) -> None:
-        """Set one. Raises AttributeError for a name that JAX does not have either, and
-        ValueError for a value that would change results."""
+        """Set one. Raises AttributeError for a name that JAX does not have either, and ValueError
+        for a value that would change results."""
         if name == "jax_disable_jit":
             switch_jit(bool(value))
         elif name == "jax_explain_cache_misses":
@@ -98,7 +98,7 @@ class Config:
 
     @property
     def x64_enabled(self) -> bool:
-        """Whether there are floats of 64 bits."""
+        """Whether there are floats of 64 bits: always."""
         return True
 
     def __getattr__(self, name: str) -> Any:
@@ -121,8 +121,16 @@ def _context(name: str, default: Any = True) -> Callable[..., Any]:
             config.update(name, before)
 
     setting.__name__ = setting.__qualname__ = name.removeprefix("jax_")
-    setting.__doc__ = f"A context in which `config.{name}` has a value."
+    setting.__doc__ = f"A context in which `config.{name}` is set.\n\n    {_effect(name)}\n    "
     return setting
+
+
+def _effect(name: str) -> str:
+    """What setting it does, for the docstring of its context."""
+    if name not in _FIXED:
+        return "It changes no result."
+    values, reason = _FIXED[name]
+    return f"To {values[0]!r} only, else it raises ValueError: {reason}."
 
 
 array_garbage_collection_guard = _context("jax_array_garbage_collection_guard")

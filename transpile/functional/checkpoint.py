@@ -142,7 +142,8 @@ checkpoint_policies = SimpleNamespace(
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """The arrays of a pytree, under a name that policies know them by."""
+    """The arrays of a pytree unchanged, under a name by which the policies of `checkpoint` know
+    them."""
     return tree.map(
         lambda leaf: named(apply("name", leaf, name=name)) if isinstance(leaf, Tracer) else leaf, x
     )
@@ -160,15 +161,19 @@ def checkpoint(
     static_argnames: str | Iterable[str] = (),
     concrete: Any = None,
 ) -> Callable[..., Any]:
-    """The function, whose derivatives compute its intermediate values again from its arguments:
-    less memory between the forward and the backward pass, for more work. `remat` is another name.
+    """The function, whose derivatives recompute its intermediate values from its arguments instead
+    of storing them.
 
-    prevent_cse       False: where one program holds both passes, it may notice that they compute
-                      equal things, and keep those. A sequence has an item an argument
-    policy            which values are kept nevertheless: one of `checkpoint_policies`, or a
-                      function (row, *types of the operands, **params) -> bool
+    Less memory between the forward and the backward pass, for more work (A. Griewank, Achieving
+    Logarithmic Growth of Temporal and Spatial Complexity in Reverse Automatic Differentiation,
+    1992). `remat` is another name.
+
+    prevent_cse       False: where one program holds both passes, common subexpressions of them may
+                      be computed once and stored. A sequence has an item for each argument
+    policy            which values are stored nevertheless: one of `checkpoint_policies`, or a
+                      function (primitive, *types of the operands, **params) -> bool
     static_argnums, static_argnames   arguments that are no arrays. Python numbers, strings and
-                      arrays that are not traced stay what they are in any case
+                                      arrays that are not traced stay what they are in any case
 
     Raises TypeError and ValueError for arguments that do not fit.
     """

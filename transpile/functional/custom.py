@@ -174,8 +174,8 @@ class custom_jvp(_Custom):  # a decorator, like JAX's
         return jvp
 
     def defjvps(self, *jvps: Function | None) -> None:
-        """Define the rule by one function an argument: `(tangent, result, *primals)` gives this
-        argument's share of the result's tangent. None: it has no share."""
+        """Define the rule by one function for each argument: `(tangent, result, *primals)` returns
+        this argument's contribution to the result's tangent; None contributes nothing."""
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
@@ -308,10 +308,12 @@ def _refuse_tracers(value: Any) -> None:
 
 
 def custom_gradient(fun: Function) -> custom_vjp:
-    """A function that gives (result, rule), as one whose derivative in reverse mode is that rule.
+    """A decorator for a function that returns (result, rule): its derivative in reverse mode is
+    that rule.
 
-    `rule(cotangent of the result)` gives the cotangents of the arguments: a tuple, or for a single
-    argument its cotangent alone. It may close over values that `fun` computes.
+    `rule(cotangent of the result)` returns the cotangents of the arguments: a tuple, or for a
+    single argument its cotangent alone. It may close over values that `fun` computes. Forward mode
+    is not possible.
     """
 
     @custom_vjp
@@ -356,11 +358,12 @@ class _Pullback:
 
 def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[Any]]:
     """A function that takes the traced values that `fun` closes over as further arguments, and the
-    list of them: so a custom rule of a function of functions can give them derivatives.
+    list of them, as a pair.
 
-    It is specialised to the structure and types of the example arguments. Values that have no
-    derivative (integers, bools, arrays that are not traced) stay closed over. Raises TypeError when
-    it is called with another structure.
+    So a custom rule of a function of functions can give them derivatives. It is specialised to the
+    structure and types of the example arguments. Values that have no derivative (integers, bools,
+    arrays that are not traced) stay closed over. Raises TypeError when it is called with another
+    structure.
     """
     flat, _ = flatten_function(fun, example_args)
     closed = flat.closed
@@ -392,7 +395,7 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
 def stop_gradient(x: Any) -> Any:
     """The arrays of a pytree, as constants to every derivative: the identity, with derivative zero.
 
-    Integers, and values that are not traced, stay what they are.
+    Integers, and values that are not traced, are returned as they are.
     """
     return tree.map(_stopped, x)
 
@@ -404,7 +407,8 @@ def _stopped(leaf: Any) -> Any:
 
 
 def named_call(fun: Function, *, name: str | None = None) -> Function:
-    """The function, with its computations under a name in the graph: its own, if none is given."""
+    """The function, with its computations under a name in the graph, its own by default; results
+    are unchanged."""
     label = function_name(fun) if name is None else name
 
     @functools.wraps(fun)

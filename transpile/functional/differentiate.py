@@ -40,14 +40,15 @@ from transpile.util.frozen_records import dataclass
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The value of `fun` at `primals` and its derivative there in the direction of `tangents`.
+    """The value of `fun` at `primals` and its directional derivative there, the Jacobian times
+    `tangents`, by forward mode.
 
     primals, tangents   tuples or lists of the positional arguments and of their tangents: pytrees
                         of the same structure, shapes and dtypes; the tangents of integers and bools
                         have the dtype float0
     has_aux             `fun` returns (result, auxiliary result)
 
-    Gives (result, its tangent), and the auxiliary result if there is one. Raises TypeError or
+    Returns (result, its tangent), and the auxiliary result if there is one. Raises TypeError or
     ValueError where primals and tangents do not match.
     """
     for what, given in (("Primal", primals), ("Tangent", tangents)):
@@ -258,9 +259,9 @@ def linear_map(
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of `fun` at `primals` and its derivative there as a linear function.
+    """The value of `fun` at `primals` and its derivative there as a linear function of tangents.
 
-    Gives (result, f_jvp), and the auxiliary result if `has_aux`: `f_jvp(*tangents)` is the second
+    Returns (result, f_jvp), and the auxiliary result if `has_aux`: `f_jvp(*tangents)` is the second
     result of `jvp(fun, primals, tangents)`. What does not depend on the tangents is computed once.
     """
     result, derivative, aux = _linearized(fun, primals, has_aux, False)
@@ -268,11 +269,14 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of `fun` at `primals` and the transpose of its derivative there.
+    """The value of `fun` at `primals` and the function that multiplies a cotangent by its Jacobian
+    there, by reverse mode.
 
-    Gives (result, f_vjp), and the auxiliary result if `has_aux`: `f_vjp(cotangent)`, for a
+    Returns (result, f_vjp), and the auxiliary result if `has_aux`: `f_vjp(cotangent)`, for a
     cotangent of the structure, shapes and dtypes of the result, is the tuple of the cotangents of
-    the primals. Cotangents of integers and bools have the dtype float0.
+    the primals. It holds the residuals of the forward pass, and can be called again. Cotangents of
+    integers and bools have the dtype float0. Raises TypeError or ValueError where the cotangent
+    does not match.
     """
     result, derivative, aux = _linearized(fun, primals, has_aux, True)
     return (result, derivative, aux) if has_aux else (result, derivative)
@@ -281,10 +285,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
 def linear_transpose(
     fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
 ) -> Callable[[Any], tuple[Any, ...]]:
-    """The transpose of a function that is linear: like the function that `vjp` gives, without
-    computing `fun`.
+    """The transpose of a linear function, by walking its graph backwards; like the function that
+    `vjp` returns, without computing `fun`.
 
-    primals   the arguments, or objects with their `shape` and `dtype`: values are not looked at
+    primals   the arguments, or objects with their `shape` and `dtype`: values are not needed
 
     Raises NotImplementedError where `fun` is not linear.
     """

@@ -33,17 +33,19 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """A function that gives the gradient of `fun`, which returns a scalar.
+    """A function that returns the gradient of `fun`, a function with a scalar result, by
+    reverse-mode differentiation.
 
-    argnums      the positional argument, or the tuple of them, to differentiate by: pytrees of
-                 floats or complex numbers
+    argnums      the positional argument, or the tuple of them, to differentiate with respect to:
+                 pytrees of floats or complex numbers
     has_aux      `fun` returns (scalar, auxiliary result), and the gradient is paired with that one
     holomorphic  arguments and result are complex, and `fun` is promised to be holomorphic
     allow_int    arguments may be integers; their gradients have the dtype float0
 
     The gradient has the structure, shapes and dtypes of the arguments, as a tuple for a tuple of
-    `argnums`. Raises TypeError for a result that is no real scalar and for arguments that cannot be
-    differentiated by.
+    `argnums`. Of complex arguments it is, as JAX's, the conjugate of the direction of steepest
+    ascent. Linearised and transposed (A. Radul et al., You Only Linearize Once, 2023). Raises
+    TypeError for a result that is no real scalar and for arguments of other dtypes.
     """
     gradient_of = _Gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -63,7 +65,8 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """A function that gives (value, gradient) of `fun`; arguments and errors are `grad`'s.
+    """A function that returns (value, gradient) of `fun`, which is evaluated once; arguments and
+    errors are those of `grad`.
 
     With `has_aux` the value is the pair (value, auxiliary result).
     """

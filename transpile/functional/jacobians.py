@@ -53,18 +53,20 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of `fun`, computed forwards: a tangent for each element of
-    the arguments. It is the better one where the result has more elements than the arguments.
+    """A function that returns the Jacobian of `fun`, by forward mode: one batched tangent for each
+    element of the arguments.
 
-    argnums      the positional argument, or the tuple of them, to differentiate by: pytrees of
-                 floats
+    Cheaper than `jacrev` where the result has more elements than the arguments.
+
+    argnums      the positional argument, or the tuple of them, to differentiate with respect to:
+                 pytrees of floats
     has_aux      `fun` returns (result, auxiliary result), and the Jacobian is paired with that one
     holomorphic  arguments and result are complex, and `fun` is promised to be holomorphic
 
-    The Jacobian has the structure of the result, with the structure of the arguments in the place
-    of each leaf (a tuple of those for a tuple of `argnums`). The leaf for a result of shape `out`
-    and an argument of shape `in` has the shape `out + in` and the dtype of the result. Raises
-    TypeError for arguments that are not real, or with `holomorphic` not complex.
+    The Jacobian has the structure of the result, with the structure of the arguments in place of
+    each leaf (a tuple of those for a tuple of `argnums`). The leaf for a result of shape `out` and
+    an argument of shape `in` has the shape `out + in` and the dtype of the result. Raises TypeError
+    for arguments that are not real, or with `holomorphic` not complex.
     """
     return named_like(fun, _jacfwd(fun, argnums, has_aux, holomorphic), "jacfwd")
 
@@ -76,20 +78,23 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of `fun`, computed backwards: a cotangent for each element
-    of the result. It is the better one where the arguments have more elements than the result.
+    """A function that returns the Jacobian of `fun`, by reverse mode: one batched cotangent for
+    each element of the result.
 
-    argnums      the positional argument, or the tuple of them, to differentiate by: pytrees of
-                 floats or complex numbers
+    Cheaper than `jacfwd` where the arguments have more elements than the result. `jacobian` is
+    another name.
+
+    argnums      the positional argument, or the tuple of them, to differentiate with respect to:
+                 pytrees of floats or complex numbers
     has_aux      `fun` returns (result, auxiliary result), and the Jacobian is paired with that one
     holomorphic  arguments and result are complex, and `fun` is promised to be holomorphic
     allow_int    arguments may be integers; the Jacobian by them is zero
 
-    The Jacobian has the structure of the result, with the structure of the arguments in the place
-    of each leaf (a tuple of those for a tuple of `argnums`). The leaf for a result of shape `out`
-    and an argument of shape `in` has the shape `out + in` and the dtype of the argument. Raises
-    TypeError for a result that is not real, or with `holomorphic` not complex, and for arguments
-    that cannot be differentiated by.
+    The Jacobian has the structure of the result, with the structure of the arguments in place of
+    each leaf (a tuple of those for a tuple of `argnums`). The leaf for a result of shape `out` and
+    an argument of shape `in` has the shape `out + in` and the dtype of the argument. Raises
+    TypeError for a result that is not real, or with `holomorphic` not complex, and for arguments of
+    other dtypes.
     """
     return named_like(fun, _jacrev(fun, argnums, has_aux, holomorphic, allow_int), "jacrev")
 
@@ -111,11 +116,11 @@ def hessian(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the second derivatives of `fun`: `jacfwd(jacrev(fun))`, whose arguments
-    and errors it has.
+    """A function that returns the second derivatives of `fun`, `jacfwd(jacrev(fun))`, whose
+    arguments and errors it has.
 
-    The result has the structure of the result of `fun`, with that of the arguments in the place of
-    each leaf, and again in the place of each leaf of those. A leaf has the shape `out + in + in`.
+    The result has the structure of the result of `fun`, with that of the arguments in place of each
+    leaf, and again in place of each leaf of those. A leaf has the shape `out + in + in`.
     """
     gradient = jacrev(fun, argnums, has_aux, holomorphic)
     return named_like(fun, _jacfwd(gradient, argnums, has_aux, holomorphic), "hessian")

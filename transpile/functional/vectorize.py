@@ -45,24 +45,26 @@ def vmap(
     axis_size: Index | None = None,
     spmd_axis_name: Hashable = None,
 ) -> Callable[..., Any]:
-    """A function that computes `fun` for every example along an axis of its arguments, at once.
+    """A function that computes `fun` for every example along an axis of its arguments at once, by
+    batching its graph.
 
     in_axes         the axis of the arguments that is mapped, None where an argument is the same for
                     all examples (it may be any Python object); or a tuple with an entry for each
                     positional argument, an axis, None, or a container of those: a prefix of the
                     argument's structure. Negative axes count from the end. Keyword arguments are
                     mapped along axis 0
-    out_axes        where the mapped axis stands in the results: an axis or a prefix of the result's
-                    structure. None: the result must be the same for all examples, and has no such
-                    axis. Other results that are the same for all are repeated
+    out_axes        the position of the mapped axis in the results: an axis or a prefix of the
+                    result's structure. None: the result must be the same for all examples, and has
+                    no such axis. Other results that are the same for all are repeated
     axis_name       the name by which `fun` can refer to the mapped axis
     axis_size       the size of the mapped axis, where no argument has it
     spmd_axis_name  accepted for compatibility; it changes nothing on one device
 
-    Python may ask for the values of arguments that are not mapped, not for those that are.
+    `fun` is traced once, for one example. Python may ask for the values of arguments that are not
+    mapped, not for those that are: a branch on these raises a TracerError.
 
     Raises ValueError where the axes do not fit the arguments or results, or have different sizes;
-    TypeError for axes that are none, and for mapped arguments and results that are no arrays.
+    TypeError for axes of another type, and for mapped arguments and results that are no arrays.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")

@@ -35,23 +35,26 @@ VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 # ------------------------------------------------------------------------- answered without values
 
 
-def _of_shapes(function: Callable[..., Any]) -> None:
+def _of_shapes(function: Callable[..., Any], meaning: str) -> None:
     """Register a function that asks for shapes and dtypes only: NumPy's own, on ones."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         return function(*stand_in(args), **stand_in(kwargs))
 
-    answer.__doc__ = f"`numpy.{function.__name__}`."
+    answer.__doc__ = meaning
     FUNCTIONS[function] = answer
     EXPORTS[function.__name__] = dispatching(function, answer)
 
 
-for _function in (
-    np.common_type,
+_of_shapes(np.common_type, "The inexact scalar type that holds all arrays, known while tracing.")
+_of_shapes(
     np.einsum_path,
-    np.broadcast,
-):
-    _of_shapes(_function)
+    "The order of contractions that NumPy would choose for `einsum`, known while tracing; here "
+    "`einsum` has an order of its own.",
+)
+_of_shapes(
+    np.broadcast, "The shape that arrays broadcast to, as NumPy's `broadcast` object of ones."
+)
 
 
 @implements(np.can_cast)
@@ -149,7 +152,13 @@ def _from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
 
 EXPORTS["from_dlpack"] = dispatching(np.from_dlpack, _from_dlpack)
 
-add_property("device", lambda x: "cpu")
+
+def _device(x: Tracer) -> str:
+    """The device that holds the array: "cpu"."""
+    return "cpu"
+
+
+add_property("device", _device)
 add_method("to_device", _to_device)
 add_method("__dlpack__", _dlpack)
 add_method("__dlpack_device__", lambda x: (1, 0))  # kDLCPU, the first

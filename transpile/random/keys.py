@@ -200,7 +200,14 @@ def _holding(data: Any) -> Any:
 
 register_extended(KeyArray, lambda keys: keys._data, _holding)
 # A `ShapeDtypeStruct` of the dtype of keys.
-KeyType.abstract = lambda _, shape: KeyArray(ShapeDtypeStruct(shape, UINT64))
+
+
+def _abstract(_: KeyType, shape: tuple[int, ...]) -> KeyArray:
+    """Keys of a shape without values, as a ShapeDtypeStruct with this dtype has them."""
+    return KeyArray(ShapeDtypeStruct(shape, UINT64))
+
+
+KeyType.abstract = _abstract
 
 
 class _Places:

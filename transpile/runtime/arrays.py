@@ -1,6 +1,6 @@
-"""Arrays as a type, and what moves them between devices: here it copies, or does nothing.
+"""The type of arrays, and functions that move them between devices: here these copy, or do nothing.
 
-Results are NumPy's arrays, and a call is over when they are there.
+Results are NumPy's arrays, and calls are synchronous.
 """
 
 from __future__ import annotations
@@ -37,8 +37,11 @@ class _ArrayMeta(type):
 
 
 class Array(metaclass=_ArrayMeta):
-    """The type of arrays, for annotations and `isinstance`: NumPy's arrays and its scalars, which
-    are results, traced arrays, and arrays of random keys. Python numbers are none."""
+    """The type of arrays, for annotations and `isinstance`: NumPy's arrays and scalars, traced
+    arrays, and arrays of random keys.
+
+    Python numbers are no arrays. It has no instances of its own: calling it raises TypeError.
+    """
 
     def __new__(cls) -> Any:
         """There is nothing to make."""
@@ -48,13 +51,14 @@ class Array(metaclass=_ArrayMeta):
 def device_put(
     x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
 ) -> Any:
-    """The leaves of a pytree as arrays of their own, on a device: copies, unless they are traced.
+    """A pytree with copies of its arrays on a device, of which there is one; numbers become arrays.
 
     device, src  None, the CPU, or a pytree of these
-    donate       the argument's memory may be taken: nothing is copied
+    donate       the argument's memory may be used: nothing is copied
     may_alias    nothing is copied
 
-    Raises TypeError for leaves that are no arrays, ValueError for other devices.
+    Traced values stay as they are. Raises TypeError for leaves that are no arrays, ValueError for
+    other devices.
     """
     for place in (*leaves(device), *leaves(src)):
         check_device(place, "device_put")
@@ -73,7 +77,8 @@ def _put(leaf: Any, is_shared: bool) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """The leaves of a pytree as NumPy arrays; what is no array, and traced values, stay."""
+    """A pytree with its arrays as NumPy arrays; other leaves, and traced values, stay as they
+    are."""
     return map_leaves(_get, x)
 
 
@@ -83,16 +88,17 @@ def _get(leaf: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """The pytree itself: its arrays are there."""
+    """The pytree itself: calls are synchronous, so its arrays are complete."""
     return x
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """The pytree itself: its arrays are on the host."""
+    """The pytree itself: its arrays are in the memory of the host."""
     return x
 
 
 def typeof(x: Any) -> Any:
-    """The shape and dtype of an array or number."""
+    """The type of an array or number: shape, dtype, and whether it is weak; of a pytree with those
+    leaves."""
     (value,), structure = flatten_arrays(x)
     return structure.unflatten([type_of(value)])

@@ -1,4 +1,4 @@
-"""Devices, as `jax.devices()` and its like know them: there is one, the CPU."""
+"""The devices of `jax.devices()` and its like: there is one, the CPU, in one process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ __all__ = [
 
 
 class Device:
-    """A device that programs run on."""
+    """A device that programs run on: the CPU, with JAX's attributes `id`, `platform`,
+    `device_kind`."""
 
     id = 0
     local_hardware_id = 0
@@ -36,7 +37,7 @@ class Device:
     device_kind = "cpu"
 
     def memory_stats(self) -> None:
-        """Of a CPU nothing is known."""
+        """None, as JAX says of a CPU."""
         return
 
     def __repr__(self) -> str:
@@ -75,7 +76,7 @@ def check_device(device: Any, what: str) -> None:
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """All devices. Raises RuntimeError for another backend than "cpu"."""
+    """A list of all devices: the CPU; raises RuntimeError for another backend than "cpu"."""
     _check_backend(backend)
     return [CPU]
 
@@ -83,7 +84,7 @@ def devices(backend: str | None = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of a process, of which there is one."""
+    """A list of the devices of a process: the CPU; raises ValueError for another process than 0."""
     number = process_index if host_id is None else host_id
     if number not in (None, 0):
         raise ValueError(f"Unknown process_index {number}")
@@ -91,29 +92,31 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices there are."""
+    """The number of devices, 1; raises RuntimeError for another backend than "cpu"."""
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has."""
+    """The number of devices of this process, 1; raises RuntimeError for another backend than
+    "cpu"."""
     return len(devices(backend))
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes compute together."""
+    """The number of processes that compute together, 1; raises RuntimeError for another backend
+    than "cpu"."""
     _check_backend(backend)
     return 1
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process."""
+    """The number of this process, 0; raises RuntimeError for another backend than "cpu"."""
     _check_backend(backend)
     return 0
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """The numbers of all processes."""
+    """The numbers of all processes, [0]; raises RuntimeError for another backend than "cpu"."""
     _check_backend(backend)
     return [0]
 
@@ -122,16 +125,17 @@ host_count, host_id, host_ids = process_count, process_index, process_indices
 
 
 def default_backend() -> str:
-    """The name of the platform that programs run on."""
+    """The name of the platform that programs run on, "cpu"."""
     return CPU.platform
 
 
 @contextmanager
 def default_device(device: Any) -> Iterator[None]:
-    """A context in which arrays are made on a device: there is one."""
+    """A context in which arrays are made on the given device; it changes nothing, and raises
+    ValueError for another than the CPU."""
     check_device(device, "default_device")
     yield
 
 
 def effects_barrier() -> None:
-    """Wait for all callbacks: a call is over when they are."""
+    """Wait for all callbacks: nothing to do, as calls are synchronous."""

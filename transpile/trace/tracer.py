@@ -112,17 +112,17 @@ class Tracer:
 
     @property
     def type(self) -> ArrayType:
-        """The array type."""
+        """The array type: shape, dtype, and whether it is weak."""
         return self._variable.type  # an assignment changes values, never the type
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The shape."""
+        """The shape: a tuple of ints and runtime sizes."""
         return self._variable.type.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype."""
+        """The dtype of the elements."""
         return self._variable.type.dtype
 
     @property
@@ -340,4 +340,5 @@ def add_method(name: str, function: Callable[..., Any]) -> None:
 
 def add_property(name: str, function: Callable[[Tracer], Any]) -> None:
     """Give every tracer the attribute `name`, computed by `function(tracer)`."""
-    setattr(Tracer, name, property(lambda self: named(function(self))))
+    method = property(lambda self: named(function(self)), doc=function.__doc__)
+    setattr(Tracer, name, method)

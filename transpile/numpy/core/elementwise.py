@@ -128,6 +128,7 @@ def clip(
 def _clip_method(
     x: Tracer, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any
 ) -> Any:
+    """Each element limited to [min, max]; see `numpy.clip`."""
     return clip(x, min, max, out, **kwargs)
 
 

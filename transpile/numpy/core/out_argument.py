@@ -41,4 +41,11 @@ add_method("fill", _fill)
 add_method("put", _put)
 add_method("sort", _sort)
 add_method("partition", _partition)
-add_property("flat", lambda x: ravel(x))
+
+
+def _flat(x: Tracer) -> Any:
+    """The elements as a vector, a view of the array."""
+    return ravel(x)
+
+
+add_property("flat", _flat)

@@ -347,14 +347,18 @@ def imag(val: Array) -> Any:
 
 
 def _reshape_method(x: Tracer, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    """The elements in another shape, given as a tuple or as several numbers; see
+    `numpy.reshape`."""
     return FUNCTIONS[np.reshape](x, shape[0] if len(shape) == 1 else shape, order)
 
 
 def _flatten(x: Tracer, order: str = "C") -> Any:
+    """The elements as a vector, a copy."""
     return bind(elementwise.copy, ravel(x, order))
 
 
 def _no_out(x: Tracer, *, out: Any = None) -> Any:
+    """The complex conjugate, a new array."""
     refuse("conjugate", out=out)
     return np.conjugate(x) if x.dtype.kind == "c" else bind(elementwise.copy, x)
 

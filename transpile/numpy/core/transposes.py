@@ -158,12 +158,14 @@ def rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 def _transpose_method(x: Tracer, *axes: Any) -> Any:
+    """The array with its axes permuted, or reversed; see `numpy.transpose`."""
     if not axes or axes == (None,):
         return transpose(x)
     return FUNCTIONS[np.transpose](x, axes[0] if len(axes) == 1 else axes)
 
 
 def _matrix_transpose_property(x: Tracer) -> Any:
+    """The array with its last two axes exchanged; raises ValueError for fewer."""
     if x.ndim < 2:
         raise located(ValueError, "matrix transpose with ndim < 2 is undefined")
     return swapaxes(x, -1, -2)

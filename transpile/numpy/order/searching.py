@@ -95,6 +95,8 @@ def count_before(x: Any, values: Any, inclusive: bool) -> Any:
 
 
 def _searchsorted_method(a: Tracer, v: Array, side: Any = "left", sorter: Any = None) -> Any:
+    """The positions at which values would be inserted into this sorted vector; see
+    `numpy.searchsorted`."""
     return np.searchsorted(a, v, side, sorter)
 
 

@@ -375,21 +375,25 @@ def ix_(*args: Any) -> Any:
     return tuple(found)
 
 
-def _of_shape(function: Callable[..., Any]) -> None:
+def _of_shape(function: Callable[..., Any], part: str) -> None:
     """Register a function that asks for the shape of its argument only."""
 
-    @implements(function)
     def indices(arr: Array, *args: Any, **kwargs: Any) -> Any:
         return function(np.broadcast_to(np.int8(0), as_array(arr).shape), *args, **kwargs)
 
+    indices.__doc__ = f"The indices of the {part} of an array of this shape, known while tracing."
+    implements(function)(indices)
 
-for _function in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from):
-    _of_shape(_function)
+
+_of_shape(np.diag_indices_from, "main diagonal")
+_of_shape(np.tril_indices_from, "lower triangle")
+_of_shape(np.triu_indices_from, "upper triangle")
 
 add_methods(np.take, np.nonzero, np.choose)
 
 
 def _compress_method(x: Tracer, condition: Array, axis: Any = None, out: Any = None) -> Any:
+    """The slices along an axis where a condition holds; see `numpy.compress`."""
     return compress(condition, x, axis, out)
 
 
