@@ -1,4 +1,4 @@
-"""The nest: what shares a loop, and what lives in a scalar, a row or memory."""
+"""Loop fusion: what shares a loop, and what lives in a scalar, a row or memory."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,8 @@ from helpers import assert_equal_values, ordinary, trace_to_graph
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.fusion.loop_fusion import explain, fuse
+from transpile.fusion.nodes import InMemory, InRow, InScalar
+from transpile.fusion.rematerialize import loops_of_graph
 from transpile.ir.loop_ir import Alloc, For
 from transpile.passes import optimise
 
@@ -19,9 +21,9 @@ def check_against_numpy(f, *args):
 
 
 def homes(f, *args):
-    """Where each stage of f lives, by the primitive's name."""
-    fused = fuse(optimise(trace_to_graph(f, *args)))
-    return [(s.equation.primitive.name, h.kind) for s, h in fused.homes.items()]
+    """Where the value of each node of f lives, by the primitive's name."""
+    loops = loops_of_graph(optimise(trace_to_graph(f, *args)))
+    return [(n.equation.primitive.name, type(home)) for n, home in loops.homes.items()]
 
 
 def softmax(x):
@@ -46,10 +48,10 @@ def test_normalisations_of_rows_are_one_kernel_without_temporaries(f):
 def test_the_exponentials_of_a_softmax_live_in_a_row():
     found = homes(softmax, ordinary("f8", (5, 20)))
     assert found == [
-        ("reduce_max", "scalar"),
-        ("exp", "row"),
-        ("reduce_sum", "scalar"),
-        ("divide", "stored"),
+        ("reduce_max", InScalar),
+        ("exp", InRow),
+        ("reduce_sum", InScalar),
+        ("divide", InMemory),
     ]
 
 
@@ -135,8 +137,8 @@ def test_chains_of_cheap_stencils_do_not_repeat_each_other(steps):
 
 
 def test_every_computed_value_is_explained():
-    fused = fuse(optimise(trace_to_graph(softmax, ordinary("f8", (5, 20)))))
-    words = [line.rpartition(": ")[2].split(",")[0] for line in explain(fused)]
+    loops = loops_of_graph(optimise(trace_to_graph(softmax, ordinary("f8", (5, 20)))))
+    words = [line.rpartition(": ")[2].split(",")[0] for line in explain(loops)]
     assert words == ["scalar", "inline", "row", "scalar", "stored"]
 
 
@@ -149,7 +151,7 @@ def test_an_expensive_reader_of_a_running_value_has_a_loop_of_its_own():
     (rows,) = program.kernels[0].body
     scan, readers = (s for s in rows.body if isinstance(s, For))
     assert "exp" not in str(scan) and "'exp'" in str(readers)
-    assert homes(grown, x)[0] == ("cumsum", "row")
+    assert homes(grown, x)[0] == ("cumsum", InRow)
 
 
 def test_a_loop_joins_an_earlier_one_when_that_cannot_wait():

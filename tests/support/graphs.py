@@ -81,7 +81,7 @@ THRESHOLDS = {
     "fusion.loop_fusion:CANDIDATE_LOOPS": [1, 3, 8],
     "fusion.loop_fusion:LARGEST_CLUSTER": [2, 4, 128],
     "fusion.loop_fusion:SMALL_LOOP": [0, 20, 4096],
-    "fusion.loop_fusion:CHEAP": [0, 2, 5],
+    "fusion.rematerialize:CHEAP": [0, 2, 5],
     "fusion.materialize:CHEAP": [0, 2, 5],
     "fusion.materialize:LARGEST_EXPRESSION": [2, 5, 40],
     "fusion.index_lambda:UNROLLED_REDUCTION": [1, 3, 8],

@@ -1,198 +1,291 @@
-"""Sharing: which values may be made in the memory of another one, that nothing reads any more.
+"""Alias analysis: which values may be made in the memory of one that nothing reads any more.
 
-An update of an array needs no copy when it is the last to read it. A loop's carry needs one place,
+An update of an array needs no copy when it is the last to read it. A loop's carry needs one buffer,
 and not two, when an iteration is done with what it was handed before it writes what it hands on;
-the stages of its body are then said to *settle* the carry.
+the nodes of its body are then said to *settle* the carry. `aliases` answers for a program and for
+all bodies in it; where buffers are is decided by `transpile.lower.assign_storage`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from transpile.fusion.in_place_updates import loads_of, updates_in_time
-from transpile.fusion.loop_fusion import Fused, Nest
-from transpile.fusion.materialize import Stage
+from transpile.fusion.in_place_updates import updates_in_time
+from transpile.fusion.nodes import (
+    Branch,
+    IndexLambda,
+    Loop,
+    LoopNode,
+    Loops,
+    Map,
+    Node,
+    Reduce,
+    Region,
+    Scatter,
+    nodes_of,
+)
 from transpile.ir.dims import Dim, substitute
 from transpile.ir.graph import Atom, Var
 from transpile.ir.loop_ir import Load
-from transpile.primitives.control import rows as rows
-from transpile.util.frozen_records import cached_property
+from transpile.ir.loop_rewrite import loads_of
+from transpile.util.frozen_records import cached_property, dataclass
+
+# Nodes that can change a value where it lies.
+CHANGING = (Scatter, Loop, Branch)
 
 
-class Sharing:
-    """What the order of a graph's stages allows."""
+@dataclass(frozen=True)
+class Change:
+    """A value of which a node makes its result: where it lies, if the node is the last to read the
+    value, and reads nothing that it has changed."""
 
-    def __init__(self, fused: Fused) -> None:
-        self.fused = fused
-        self.placement = fused.placement
-        self.item = {s: k for k, item in enumerate(fused.items) for s in stages_of([item])}
-        self.ordered = list(self.item)
-        self.position = {s: k for k, s in enumerate(self.ordered)}
-        self.outputs = set(self.placement.graph.outputs)
-        self.inputs = {v: k for k, v in reversed([*enumerate(self.placement.graph.inputs)])}
-        self._parts: dict[Fused, Sharing] = {}
-        self.late: set[Stage] = set()  # whose elements are written when the iteration ends
-        self.last = {key: stage for stage in self.ordered for key in stage.reads}
+    operand: Atom
+    result: Var
+    is_last: bool
 
-    def of(self, part: Fused) -> Sharing:
-        """What the order of the stages of a body allows."""
-        if part not in self._parts:
-            self._parts[part] = Sharing(part)
-        return self._parts[part]
 
-    @cached_property
-    def pairs(self) -> dict[Stage, list[tuple[Atom, Var]]]:
-        """For each stage that can change a value where it lies: the values, and its results that
-        they become."""
-        return {stage: list(self._pairs(stage)) for stage in self.ordered}
+@dataclass(frozen=True, eq=False)
+class Aliases:
+    """What the order of the nodes of a program, or of a body, allows.
 
-    def _pairs(self, stage: Stage) -> Iterator[tuple[Atom, Var]]:
-        if stage.scatter is not None:
-            yield stage.equation.inputs[0], stage.var
-        if stage.control is not None and stage.equation.primitive is not rows.cond:
-            yield from zip(stage.control.carry, stage.results, strict=False)
-        elif stage.control is not None:
-            yield from self._changed_by_branches(stage)
+    order    the nodes, in the order in which they run
+    changes  of the nodes that can make any
+    live     the keys of the values that nodes read
+    settled  the inputs of a body in whose memory an iteration may write what it hands on
+    late     nodes whose elements must then be written when the iteration ends
+    inner    the answers for the bodies
+    """
 
-    def _changed_by_branches(self, stage: Stage) -> Iterator[tuple[Atom, Var]]:
-        """A result is an operand changed, if one branch begins with it, and all settle it."""
-        assert stage.control is not None
-        branches = [self.of(part) for part in stage.control.parts]
-        taken: set[int] = set()
-        for number, result in enumerate(stage.results):
-            roots = [b.root(b.placement.graph.outputs[number]) for b in branches]
-            found = next((r for r in roots if r is not None and r not in taken), None)
-            if found is None or stage.control.consts[found].type.strong != result.type.strong:
-                continue
-            if all(
-                b.settles(b.placement.graph.inputs[found], b.placement.graph.outputs[number])
-                for b in branches
-            ):
-                taken.add(found)
-                yield stage.control.consts[found], result
+    loops: Loops
+    order: tuple[Node, ...]
+    changes: Mapping[Node, tuple[Change, ...]]
+    live: frozenset[str]
+    settled: frozenset[Var]
+    late: frozenset[Node]
+    inner: Mapping[Loops, Aliases]
 
-    def may_take(self, stage: Stage, x: Atom) -> bool:
-        """Tell whether a stage may change a value of this graph where it lies."""
-        key = self.placement.keys.get(x, "")
-        return (
-            key in self.placement.by_key
-            and x not in self.outputs
-            and self.last.get(key) is stage
-            and self._reads_in_time(stage, key)
+    def is_read(self, atom: Atom) -> bool:
+        """Tell whether a node reads a value, or the graph gives it as a result."""
+        block = self.loops.block
+        return atom in block.graph.outputs or block.key(atom) in self.live
+
+
+def aliases(loops: Loops) -> Aliases:
+    """What may be made in the memory of what."""
+    return _Analysis(loops).answer(())
+
+
+class _Analysis:
+    """The questions about one graph, each answered when it is asked for; nothing else changes."""
+
+    def __init__(self, loops: Loops) -> None:
+        self.loops = loops
+        self.block = loops.block
+        self.item = {n: k for k, item in enumerate(loops.items) for n in nodes_of([item])}
+        self.order = tuple(self.item)
+        self.position = {n: k for k, n in enumerate(self.order)}
+        self.outputs = set(self.block.graph.outputs)
+        self.inputs = {v: k for k, v in reversed([*enumerate(self.block.graph.inputs)])}
+        self.last = {key: node for node in self.order for key in node.reads}
+
+    def answer(self, carry: Iterable[tuple[Var, Atom]]) -> Aliases:
+        """The answers, for a body that is to settle a carry as far as it can."""
+        late: set[Node] = set()
+        settled: set[Var] = set()
+        for before, after in carry:
+            writers = self.settles(before, after)
+            if writers is not None:
+                settled.add(before)
+                late |= writers
+        changes = {
+            node: tuple(Change(x, result, self.may_take(node, x)) for x, result in pairs)
+            for node, pairs in self.pairs.items()
+        }
+        inner = {
+            body.loops: body.answer(pairs)
+            for node in self.order
+            if isinstance(node, Region)
+            for body, pairs in zip(self.bodies[node], self._carried(node), strict=True)
+        }
+        return Aliases(
+            self.loops,
+            self.order,
+            changes,
+            frozenset(self.last),
+            frozenset(settled),
+            frozenset(late),
+            inner,
         )
 
-    def _reads_in_time(self, stage: Stage, key: str) -> bool:
-        """Tell whether a stage reads nothing of a value that it has changed already."""
-        if stage.scatter is not None:
-            return updates_in_time(stage.scatter, key)
-        assert stage.control is not None
-        control = stage.control
-        if stage.equation.primitive is rows.cond:
-            named = [a for a in control.consts if self.placement.keys.get(a, "") == key]
-            reads = sum(load.buffer == key for load in _fixed_loads(self, stage))
-            return len(named) == 1 and reads <= 1 and not _reads(stage.starts, key)
-        if any(load.buffer == key for load in _fixed_loads(self, stage)):
-            return False
-        reading = [s for s in stage.starts if _reads((s,), key)]
-        return len(reading) == 1 and _is_whole(reading[0])
+    @cached_property
+    def bodies(self) -> dict[Node, list[_Analysis]]:
+        """The same questions about the bodies of each loop and branch."""
+        regions = (node for node in self.order if isinstance(node, Region))
+        return {node: list(map(_Analysis, node.parts)) for node in regions}
+
+    def _carried(self, node: Region) -> list[list[tuple[Var, Atom]]]:
+        """What each body of a loop or branch is to settle."""
+        graphs = [part.block.graph for part in node.parts]
+        if isinstance(node, Branch):
+            changed = self._changed_by_branches(node)
+            return [[(g.inputs[k], g.outputs[n]) for k, n in changed] for g in graphs]
+        return [list(part.block.scope.carry) for part in node.parts]
+
+    # --------------------------------------------------------------------- values and results
+
+    @cached_property
+    def pairs(self) -> dict[Node, list[tuple[Atom, Var]]]:
+        """For each node that can change a value where it lies: the values, and its results that
+        they become."""
+        nodes = (n for n in self.order if isinstance(n, CHANGING))
+        return {node: list(self._pairs(node)) for node in nodes}
+
+    def _pairs(self, node: Node) -> Iterator[tuple[Atom, Var]]:
+        match node:
+            case Scatter():
+                yield node.equation.inputs[0], node.var
+            case Loop():
+                yield from zip(node.carry, node.results, strict=False)
+            case Branch():
+                for number, result in self._changed_by_branches(node):
+                    yield node.consts[number], node.results[result]
+            case _:
+                pass
+
+    def _changed_by_branches(self, node: Branch) -> list[tuple[int, int]]:
+        """The operands and the results that they become: one branch begins with the operand, and
+        all settle it."""
+        branches = self.bodies[node]
+        changed: dict[int, int] = {}
+        for number, result in enumerate(node.results):
+            outputs = [b.block.graph.outputs[number] for b in branches]
+            roots = [b.root(v) for b, v in zip(branches, outputs, strict=True)]
+            operand = next((r for r in roots if r is not None and r not in changed), None)
+            if operand is None or node.consts[operand].type.strong != result.type.strong:
+                continue
+            inputs = [b.block.graph.inputs[operand] for b in branches]
+            pairs = zip(branches, inputs, outputs, strict=True)
+            if all(b.settles(before, after) is not None for b, before, after in pairs):
+                changed[operand] = number
+        return list(changed.items())
+
+    def may_take(self, node: Node, x: Atom) -> bool:
+        """Tell whether a node may change a value of this graph where it lies."""
+        key = self.block.key(x)
+        return (
+            key in self.block.by_key
+            and x not in self.outputs
+            and self.last.get(key) is node
+            and self._reads_in_time(node, key)
+        )
+
+    def _reads_in_time(self, node: Node, key: str) -> bool:
+        """Tell whether a node reads nothing of a value that it has changed already."""
+        match node:
+            case Scatter():
+                return updates_in_time(node, key)
+            case Branch():
+                named = [a for a in node.consts if self.block.key(a) == key]
+                reads = sum(load.buffer == key for load in node.fixed_loads)
+                return len(named) == 1 and reads <= 1 and not _reads(node.chosen, key)
+            case Loop():
+                if any(load.buffer == key for load in node.fixed_loads):
+                    return False
+                reading = [x for x in node.lambdas if _reads(x, key)]
+                return len(reading) == 1 and reading[0].is_copy
+            case _:
+                return False
 
     # ---------------------------------------------------------------------------- the carry
 
-    def writers(self, var: Atom) -> tuple[list[Stage], Atom | None]:
-        """The stages that write the memory of a value, the last one first; and what the first of
+    def writers(self, var: Atom) -> tuple[list[Node], Atom | None]:
+        """The nodes that write the memory of a value, the last one first; and what the first of
         them finds there: an input of the graph, or nothing."""
-        stages: list[Stage] = []
+        nodes: list[Node] = []
         while True:
-            stage = self.placement.by_key.get(self.placement.keys.get(var, ""))
-            if stage is None:
-                return stages, var
-            stages.append(stage)
-            x = next((x for x, result in self.pairs[stage] if result is var), None)
+            node = self.block.node_of(var)
+            if node is None:
+                return nodes, var
+            nodes.append(node)
+            x = next((x for x, result in self.pairs.get(node, ()) if result is var), None)
             if x is None:
-                return stages, None
-            if self.placement.keys.get(x, "") in self.placement.by_key and not self.may_take(
-                stage, x
-            ):
-                return stages, None
-            if x not in self.inputs and x not in self.placement.producers:
-                return stages, None  # a constant
-            if isinstance(x, Var) and x in self.placement.producers and x not in self._stored:
-                return stages, None
+                return nodes, None
+            if self.block.node_of(x) is not None and not self.may_take(node, x):
+                return nodes, None
+            if x not in self.inputs and x not in self.block.producers:
+                return nodes, None  # a constant
+            if x in self.block.producers and self.block.node_of(x) is None:
+                return nodes, None
             var = x
-
-    @cached_property
-    def _stored(self) -> set[Var]:
-        return {v for s in self.placement.stages for v in s.results}
 
     def root(self, var: Atom) -> int | None:
         """The number of the input that a result is, changed or as it was."""
-        stages, x = self.writers(var)
-        if x is None and stages[-1].kind == "map":  # a copy
-            body = stages[-1].body
-            if isinstance(body, Load) and _is_whole(stages[-1]):
-                x = self.placement.atoms[body.buffer]
+        nodes, x = self.writers(var)
+        if x is None and isinstance(nodes[-1], Map):
+            body = nodes[-1].body
+            if isinstance(body, Load) and nodes[-1].is_copy:
+                x = self.block.atoms[body.buffer]
         return self.inputs.get(x) if isinstance(x, Var) else None
 
-    def settles(self, before: Var, after: Atom) -> bool:
-        """Tell whether a body may write what it hands on where it was handed something: no stage
-        reads that any more, or each element just before it is overwritten."""
-        stages, x = self.writers(after)
-        if not stages:
-            return x is before
-        head, key = stages[-1], self.placement.keys.get(before, "")
-        late = False
-        for reader in (s for s in self.ordered if key in s.reads):
+    def settles(self, before: Var, after: Atom) -> frozenset[Node] | None:
+        """The nodes that must write late so that a body may write what it hands on where it was
+        handed something: no node reads that any more, or each element just before it is
+        overwritten. None where it may not."""
+        nodes, x = self.writers(after)
+        if not nodes:
+            return frozenset() if x is before else None
+        head, key = nodes[-1], self.block.key(before)
+        late: frozenset[Node] = frozenset()
+        for reader in (n for n in self.order if key in n.reads):
             if self.item[reader] < self.item[head]:
                 continue
             if x is before:
                 if reader is not head or not self._reads_in_time(head, key):
-                    return False
+                    return None
             elif self.item[reader] > self.item[head]:
-                return False
+                return None
             elif self._is_late(reader, head, key):
-                late = True
+                late = frozenset((head,))
             elif not self._is_in_step(reader, head, key):
-                return False
-        if late:
-            self.late.add(head)
-        return True
+                return None
+        return late
 
-    def _is_late(self, reader: Stage, head: Stage, key: str) -> bool:
-        """Tell whether a stage reads an element in the innermost loop that writes it, but after
+    def _is_late(self, reader: Node, head: Node, key: str) -> bool:
+        """Tell whether a node reads an element in the innermost loop that writes it, but after
         that: then all elements are computed first, and written when the iteration ends."""
-        path = self.fused.paths[head]
+        path = self.loops.paths[head]
         return (
-            head.kind == "map"
+            isinstance(head, Map)
             and bool(path)
             and len(path) == len(head.order)
-            and self.fused.paths[reader] == path
+            and self.loops.paths[reader] == path
             and self.position[reader] > self.position[head]
             and self._reads_own_elements(reader, head, key, head.rank)
         )
 
-    def _is_in_step(self, reader: Stage, head: Stage, key: str) -> bool:
-        """Tell whether a stage in the loops of another one reads, before that writes anything in
+    def _is_in_step(self, reader: Node, head: Node, key: str) -> bool:
+        """Tell whether a node in the loops of another one reads, before that writes anything in
         the iteration of the loops that they share, only elements of this iteration."""
-        if head.kind not in ("map", "reduce", "scan"):
+        if not isinstance(head, LoopNode):
             return False
-        if head.kind == "reduce" and head.rank == 0:
+        if isinstance(head, Reduce) and head.rank == 0:
             return True  # which is written when the loop has ended
         if self.position[reader] > self.position[head]:
             return False
         shared = 0
-        for mine, theirs in zip(self.fused.paths[reader], self.fused.paths[head], strict=False):
+        for mine, theirs in zip(self.loops.paths[reader], self.loops.paths[head], strict=False):
             if mine is not theirs or shared == head.rank:
                 break
             shared += 1
         is_together = shared > 0 or head.rank == 0
         return is_together and self._reads_own_elements(reader, head, key, shared)
 
-    def _reads_own_elements(self, reader: Stage, head: Stage, key: str, shared: int) -> bool:
-        """Tell whether the elements that a stage reads have the subscripts of those that another
+    def _reads_own_elements(self, reader: Node, head: LoopNode, key: str, shared: int) -> bool:
+        """Tell whether the elements that a node reads have the subscripts of those that another
         one writes in the same iteration of the loops that they share."""
+        order = reader.order[:shared] if isinstance(reader, LoopNode) else ()
         values = {
-            mine: Dim.of(theirs)
-            for mine, theirs in zip(reader.order[:shared], head.order[:shared], strict=True)
+            mine: Dim.of(theirs) for mine, theirs in zip(order, head.order[:shared], strict=True)
         }
         inner = {Dim.of(s) for s in head.order[shared:]}
         return all(
@@ -202,37 +295,5 @@ class Sharing:
         )
 
 
-def _fixed_loads(sharing: Sharing, stage: Stage) -> Iterator[Load]:
-    """The elements that the parts of a loop or branch read of its fixed operands."""
-    assert stage.control is not None
-    placement = sharing.placement
-    for atom in stage.control.fixed:
-        index = tuple(Dim.symbol(f"a{k}", 0, d) for k, d in enumerate(atom.type.shape))
-        yield from loads_of(placement.element(atom, index))
-
-
-def _is_whole(stage: Stage) -> bool:
-    """Tell whether the elements of a stage are those of another value."""
-    return isinstance(stage.body, Load) and stage.body.index == stage.index
-
-
-def _reads(stages: tuple[Stage, ...], key: str) -> bool:
-    expressions = [e for s in stages for e in (s.body, *s.bound.values()) if e is not None]
-    return any(load.buffer == key for load in loads_of(*expressions))
-
-
-def stages_of(items: list[Nest | Stage]) -> Iterator[Stage]:
-    """The stages of loops and of what stands between them, in order."""
-    for item in items:
-        if isinstance(item, Nest):
-            yield from _leaves(item.items)
-        else:
-            yield item
-
-
-def _leaves(items: list[Nest | Stage]) -> Iterator[Stage]:
-    for item in items:
-        if isinstance(item, Nest):
-            yield from _leaves(item.items)
-        else:
-            yield item
+def _reads(value: IndexLambda, key: str) -> bool:
+    return any(load.buffer == key for load in loads_of(*value.expressions))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from transpile.fusion.inline_cost import LARGEST_EXPRESSION
-from transpile.fusion.materialize import Placement, Stage
+from transpile.fusion.nodes import Block, Map
 from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Atom, Var
 from transpile.ir.loop_ir import Apply, IndexValue, Load
@@ -19,36 +19,35 @@ from transpile.ir.loop_rewrite import subexpressions
 from transpile.ir.primitive import TABLE
 
 
-def diagonals(placement: Placement, fixed: set[Atom]) -> frozenset[Var]:
+def diagonals(block: Block, fixed: set[Atom]) -> frozenset[Var]:
     """The values in memory that are such arrays, with all that they are computed from in one go;
     `fixed` are those that have to be in memory."""
     sizes: dict[str, int] = {}
-    found: set[Var] = set()
-    for stage in placement.stages:
-        key = placement.key(stage.var)
-        if stage.kind == "map" and stage.var not in fixed and _is_read_as_it_is(placement, stage):
-            size = _size(stage, sizes)
+    arrays: set[Var] = set()
+    for node in block.nodes:
+        if isinstance(node, Map) and node.var not in fixed and _is_read_as_it_is(block, node):
+            size = _size(node, sizes)
             if 0 < size <= LARGEST_EXPRESSION:
-                sizes[key] = size
-                found |= {stage.var} | _inline_parts(placement, stage.var)
-    return frozenset(found)
+                sizes[block.key(node.var)] = size
+                arrays |= {node.var} | _inlined_parts(block, node.var)
+    return frozenset(arrays)
 
 
-def _is_read_as_it_is(placement: Placement, stage: Stage) -> bool:
+def _is_read_as_it_is(block: Block, node: Map) -> bool:
     """Tell whether no reader goes over its elements again and again."""
-    readers = placement.readers.get(placement.key(stage.var), [])
-    return all(r.kind == "map" and len(r.order) <= len(stage.order) for r in readers)
+    readers = block.readers.get(block.key(node.var), [])
+    return all(isinstance(r, Map) and len(r.order) <= len(node.order) for r in readers)
 
 
-def _size(stage: Stage, sizes: Mapping[str, int]) -> int:
+def _size(node: Map, sizes: Mapping[str, int]) -> int:
     """Of how many operations an element is made if its row differs from it at diagonals only, or
     where others do whose size is known; 0 if elsewhere as well."""
-    if stage.body is None or stage.bound or not stage.axes:
+    if node.bound or not node.order:
         return 0
-    column = stage.axes[-1]
+    column = node.order[-1]
     size = 0
     differs = False
-    for part in subexpressions(stage.body):
+    for part in subexpressions(node.body):
         size += isinstance(part, Apply)
         match part:
             case Apply(op="equal", args=(IndexValue(index=a), IndexValue(index=b))):
@@ -65,14 +64,13 @@ def _size(stage: Stage, sizes: Mapping[str, int]) -> int:
     return size if differs else 0
 
 
-def _inline_parts(placement: Placement, var: Var) -> set[Var]:
+def _inlined_parts(block: Block, var: Var) -> set[Var]:
     """The values without memory that one is computed from."""
-    found: set[Var] = set()
+    inlined: set[Var] = set()
     waiting = [var]
     while waiting:
-        for atom in placement.producers[waiting.pop()].inputs:
-            is_inline = atom in placement.producers and atom not in placement.staged
-            if isinstance(atom, Var) and is_inline and atom not in found:
-                found.add(atom)
+        for atom in block.producers[waiting.pop()].inputs:
+            if isinstance(atom, Var) and block.is_inlined(atom) and atom not in inlined:
+                inlined.add(atom)
                 waiting.append(atom)
-    return found
+    return inlined

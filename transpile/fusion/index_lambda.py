@@ -30,7 +30,7 @@ MOST_CHOICES = 64
 
 
 class Elements:
-    """The elements of a graph's values; those in `staged` are read, the others computed.
+    """The elements of a graph's values; those in `materialised` are read, the others computed.
 
     `sources` and `bound` collect, while an expression is made, the lines it comes from and the
     symbols that stand for subscripts read from arrays. `given` has the inputs of a loop's body that
@@ -53,7 +53,7 @@ class Elements:
         self.producers = producers
         self.keys: dict[Atom, str] = {}
         self.atoms: dict[str, Atom] = {}
-        self.staged: set[Var] = set()
+        self.materialised: set[Var] = set()
         self.sources: dict[Source, None] = {}
         self.bound: dict[Expr, Symbol] = {}
         self._guards: list[Expr] = []  # what holds wherever the present expression is evaluated
@@ -87,7 +87,7 @@ class Elements:
         if atom in self.given:
             return self.given[atom]
         equation = self.producers.get(atom)
-        if equation is None or atom in self.staged:
+        if equation is None or atom in self.materialised:
             return Load(self.key(atom), index, atom.type.dtype)
         return self.compute(equation, index)
 
@@ -100,7 +100,7 @@ class Elements:
         if isinstance(atom, Const) or atom in self.given:
             return isinstance(atom, Var) or atom.is_scalar
         equation = self.producers.get(atom)
-        if equation is None or atom in self.staged:
+        if equation is None or atom in self.materialised:
             return False
         if atom not in self._arithmetic:
             row = equation.primitive

@@ -1,17 +1,18 @@
-"""Placement: which values get a loop of their own, and which are computed inside their consumer.
+"""Materialise: which values get a loop of their own, and which are computed inside their consumer.
 
-Every value of the graph is either *inline* (its expression is substituted into each use, index
-arithmetic and all) or a *stage*: for these axes, `value[index] = expression`, or an accumulation of
-the expression over further axes. Views and iotas are always inline. A computed value is inline when
-that repeats no work worth mentioning: it has one use, and is not spread over more elements than it
-has; or it is so cheap that reading it back would cost as much. `transpile.fusion.loop_fusion` then
-decides where a stage's value lives: in a scalar, a row, or memory.
+Every value of the graph is either *inlined* (its expression is substituted into each use, index
+arithmetic and all) or computed by a *node*: for these axes, `value[index] = expression`, or an
+accumulation of the expression over further axes. Views and iotas are always inlined. A computed
+value is inlined when that repeats no work worth mentioning: it has one use, and is not spread over
+more elements than it has; or it is so cheap that reading it back would cost as much.
+`transpile.fusion.loop_fusion` then decides where a node's value lives: in a scalar, a row, or
+memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from transpile.fusion.index_lambda import Elements, as_index, is_unrolled, merged_index
 from transpile.fusion.inline_cost import (
@@ -22,244 +23,208 @@ from transpile.fusion.inline_cost import (
     is_library_product,
     spreads,
 )
-from transpile.fusion.regions import Bodies, Control, NoBodies
-from transpile.ir.dims import (
-    Dim,
-    Index,
-    Shape,
-    Symbol,
-    recombine,
-    row_major,
-    unravel,
+from transpile.fusion.nodes import (
+    Block,
+    Branch,
+    Choices,
+    Effect,
+    IndexLambda,
+    LibraryCall,
+    Loop,
+    LoopNode,
+    Loops,
+    Map,
+    Node,
+    Reduce,
+    Region,
+    RunningSum,
+    Scan,
+    Scatter,
+    Sorting,
+    array_operands,
 )
-from transpile.ir.graph import Atom, Equation, Graph, Source, Var, has_effect
+from transpile.fusion.scopes import Bodies, Scope
+from transpile.ir.dims import Dim, Index, Shape, Symbol, recombine, row_major, unravel
+from transpile.ir.graph import Atom, Const, Equation, Source, Var, has_effect
 from transpile.ir.loop_ir import Expr, Literal, Load
-from transpile.ir.loop_rewrite import subexpressions
-from transpile.ir.types import BOOL, ArrayType
+from transpile.ir.loop_rewrite import loads_of
 from transpile.library.convolution import Convolution, as_convolution
 from transpile.library.fft import Transform, as_transform
 from transpile.library.lapack import Decompositions, as_decomposition
 from transpile.library.matmul import Product, as_product
 from transpile.library.scan import is_library_sum
 from transpile.primitives import axes as axis_rows
-from transpile.primitives import elementwise, indexing
+from transpile.primitives import indexing
+from transpile.primitives.control import rows as control_rows
+from transpile.primitives.control.operands import inputs_of
 from transpile.primitives.dot import dot_general
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import dataclass, replace
+
+# The loops of the bodies of each loop and branch in a graph.
+Parts = Mapping[Equation, tuple[Loops, ...]]
+# The fields of any node, and of one that is a loop nest.
+_NodeFields = tuple[Equation, dict[str, list[Load]], tuple[Source, ...]]
+_NestFields = tuple[
+    Equation,
+    dict[str, list[Load]],
+    tuple[Source, ...],
+    tuple[Symbol, ...],
+    Shape,
+    Expr,
+    dict[Symbol, Expr],
+]
+AnyCall = Product | Convolution | Transform | Decompositions | Sorting | RunningSum
 
 
-@dataclass(eq=False)
-class Stage:
-    """One value with a loop nest of its own.
-
-    `order` lists its loops from the outside in: the axes of the value (those longer than one), then
-    those it reduces over. `index` is the element of the value that an iteration computes.
-    """
-
-    var: Var
-    kind: str
-    equation: Equation
-    order: list[Symbol]
-    rank: int
-    index: Shape
-    body: Expr | None
-    combine: str = ""
-    product: Product | Convolution | None = None
-    wholes: tuple[Atom, ...] = ()  # what a sort or a cumulative sum reads, as wholes
-    reads: dict[str, list[Load]] = field(default_factory=dict)
-    sources: tuple[Source, ...] = ()
-    bound: dict[Symbol, Expr] = field(default_factory=dict)  # subscripts read from arrays
-    scatter: Scatter | None = None
-    routine: Decompositions | None = None
-    transform: Transform | None = None
-    control: Control | None = None
-    # Of a loop or branch: its bounds, or its index, and its first carry; of an effect: its values.
-    starts: tuple[Stage, ...] = ()
-
-    @property
-    def results(self) -> tuple[Var, ...]:
-        """What it computes: one value, or all results of a routine, a loop or a branch."""
-        return self.equation.outputs
-
-    def parts(self) -> list[Stage]:
-        """The stages that this one consists of."""
-        if self.scatter is not None:
-            return [self.scatter.first, self.scatter.then]
-        return list(self.starts) if self.kind in ("control", "effect") else [self]
-
-    @property
-    def axes(self) -> list[Symbol]:
-        """The loops over the value's own axes."""
-        return self.order[: self.rank]
+def materialise(scope: Scope, parts: Parts, choices: Choices, survey: Survey) -> Block:
+    """The nodes of a graph that a result needs. Others are left where the readers have no elements,
+    or read other pieces only."""
+    return _Materialiser(scope, parts, choices, survey).block()
 
 
 @dataclass(frozen=True)
-class Scatter:
-    """The result of a scatter: all its elements by `first`; then, in order, `then` combines its
-    elements into those of the result at its index, where the tests hold."""
+class _Fixed:
+    """The operands of a loop or branch that its bodies read as they are, and which of them they
+    read as arrays in memory."""
 
-    first: Stage
-    then: Stage
-    tests: tuple[Expr, ...]
+    operands: tuple[Atom, ...]
+    wholes: frozenset[Atom]
 
 
-class Placement(Elements):
-    """The stages of a graph, in order, and the key by which expressions name each value.
+class _Materialiser(Elements):
+    """The making of a block: first `materialised` is decided, from the results on; then the nodes
+    are made in the order of the graph."""
 
-    `bodies` places the graphs of loops and branches. The graph of a condition is asked only for the
-    expression of its result: `results`.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        recompute: frozenset[Var] = frozenset(),
-        bodies: Bodies = NoBodies,
-        given: Mapping[Var, Expr] | None = None,
-        kept: frozenset[Var] = frozenset(),
-        survey: Survey | None = None,
-    ) -> None:
-        survey = survey or Survey(graph, bodies.is_body)
-        super().__init__(graph, given, bodies.prefix, survey.producers)
-        self.bodies = bodies
-        self.recompute = recompute
-        self.kept = kept
-        self.updates = survey.updates
-        self.controls: dict[Equation, Control] = {}
-        self.uses = survey.uses
-        self.costs = survey.costs
+    def __init__(self, scope: Scope, parts: Parts, choices: Choices, survey: Survey) -> None:
+        super().__init__(scope.graph, scope.given, scope.prefix, survey.producers)
+        self.scope = scope
+        self.parts = parts
+        self.choices = choices
+        self.survey = survey
+        self.fixed = {e: _fixed(e, scope.inner[e], parts[e]) for e in scope.inner}
         self.products: dict[Var, Product | Convolution] = {}
         self.transforms: dict[Var, Transform] = {}
-        self.tangled = survey.tangled
-        self.staged = self._decide()
-        self.stages: list[Stage] = []
-        for equation in graph.equations:
-            is_value = any(v in self.staged and v.type.size != 0 for v in equation.outputs)
-            if is_value or has_effect(equation):
-                self.sources, self.bound = {equation.source: None}, {}
-                stage = self._stage(equation)
-                stage.sources = tuple(self.sources)
-                stage.bound = self._bound()
-                self.stages.append(stage)
-        self.results = (
-            [self._start(_copy(a), a) for a in graph.outputs] if bodies.is_condition else []
-        )
-        self.stages = self._read_stages()
-        self.position = {s: i for i, s in enumerate(self.stages)}
-        self.by_key = {self.key(v): s for s in self.stages for v in s.results}
-        self.readers: dict[str, list[Stage]] = {}  # of the results of stages
-        for stage in self.stages:
-            for key in stage.reads.keys() & self.by_key.keys():
-                self.readers.setdefault(key, []).append(stage)
 
-    # ------------------------------------------------------------------- which values are stages
+    def block(self) -> Block:
+        """The block."""
+        graph = self.graph
+        self.materialised = self._decide()
+        nodes: list[Node] = []
+        for equation in graph.equations:
+            is_value = any(v in self.materialised and v.type.size != 0 for v in equation.outputs)
+            if is_value or has_effect(equation):
+                nodes.append(self._node(equation))
+        results = tuple(map(self._lambda, graph.outputs if self.scope.is_condition else ()))
+        needed = self._needed(nodes, results)
+        kept = frozenset(self.materialised)
+        return Block(self.scope, self.choices, needed, kept, results, self)
+
+    # -------------------------------------------------------------- which values are materialised
 
     def _decide(self) -> set[Var]:
-        staged = {v for v in self.graph.outputs if isinstance(v, Var) and v in self.producers}
-        if self.bodies.is_condition:
-            staged = set()
-        staged |= self.kept
+        chosen = set(self.choices.kept)
+        if not self.scope.is_condition:
+            chosen.update(v for v in self.graph.outputs if self._is_produced(v))
         uses: dict[Atom, int] = {}
         spread: set[Atom] = set()
         for equation in reversed(self.graph.equations):
-            if equation.primitive.kind == "routine":
-                staged.update(equation.outputs)
-                read = (v for v in equation.inputs if isinstance(v, Var))
-                staged.update(v for v in read if v in self.producers)
+            kind = equation.primitive.kind
+            if kind == "routine":
+                chosen.update(equation.outputs)
+                chosen |= self._produced(equation.inputs)
                 continue
-            if equation.primitive.kind == "effect":
-                for atom in equation.inputs:
-                    uses[atom] = uses.get(atom, 0) + 1
-                continue
-            if equation.primitive.kind == "control":
-                staged |= self._place_control(equation)
-                for atom in self.controls[equation].carry:
+            if kind in ("effect", "control"):
+                read = equation.inputs
+                if kind == "control":
+                    chosen |= self._operands_of_bodies(equation)
+                    read = self.scope.inner[equation].operands.carry
+                for atom in read:
                     uses[atom] = uses.get(atom, 0) + 1
                 continue
             var = equation.output
-            if var not in staged and self._deserves_stage(var, equation, uses, var in spread):
-                staged.add(var)
-            if equation.primitive.kind == "convolve" or is_library_product(equation):
-                staged |= self._place_operands(equation)
-            if equation.primitive.kind == "fft":
-                staged |= self._place_transform(equation)
-            if equation.primitive.kind == "sort" or is_library_sum(equation):
-                keys = map(self._in_memory, equation.inputs)
-                staged |= {v for v in keys if isinstance(v, Var) and v in self.producers}
-            inline = var not in staged
+            if var not in chosen and self._deserves_memory(var, equation, uses, var in spread):
+                chosen.add(var)
+            if kind == "convolve" or is_library_product(equation):
+                chosen |= self._operands_of_product(equation)
+            if kind == "fft":
+                chosen |= self._operand_of_transform(equation)
+            if kind == "sort" or is_library_sum(equation):
+                chosen |= self._produced(map(self._in_memory, equation.inputs))
+            inline = var not in chosen
             for atom in equation.inputs:
                 uses[atom] = uses.get(atom, 0) + (uses.get(var, 0) if inline else 1)
                 if spreads(equation, atom) or (inline and var in spread):
                     spread.add(atom)
-        return staged
+        return chosen
 
-    def _deserves_stage(
+    def _is_produced(self, atom: Atom) -> TypeGuard[Var]:
+        return isinstance(atom, Var) and atom in self.producers
+
+    def _produced(self, atoms: Iterable[Atom]) -> set[Var]:
+        """Those that equations of the graph compute."""
+        return {atom for atom in atoms if self._is_produced(atom)}
+
+    def _deserves_memory(
         self, var: Var, equation: Equation, uses: dict[Atom, int], spread: bool
     ) -> bool:
         kind = equation.primitive.kind
         if kind in ("view", "generate"):
-            return var in self.tangled
-        if self.bodies.is_body and not var.type.shape:
+            return var in self.survey.tangled
+        if self.scope.is_body and not var.type.shape:
             value = self.arithmetic(var, ())
             if value is not None and (isinstance(value, Literal) or as_index(value) is not None):
                 return False
         if (
             kind in ("scan", "composite", "scatter", "sort", "fft", "convolve")
-            or var in self.updates
+            or var in self.survey.updates
         ) or (kind in ("reduce", "contract") and not is_unrolled(equation)):
             return True
-        if var in self.recompute:
+        if var in self.choices.inlined:
             return False
-        cost, size = self.costs[var]
+        cost, size = self.survey.costs[var]
         if spread and cost > CHEAP:
             return True
         return uses.get(var, 0) > 1 or size > LARGEST_EXPRESSION
 
-    def _place_operands(self, equation: Equation) -> set[Var]:
+    def _operands_of_product(self, equation: Equation) -> set[Var]:
         """A library product, or a convolution, reads its operands from memory: the views of them
-        that it can step through with strides stay views, anything else becomes a stage."""
-        forced: set[Var] = set()
+        that it can step through with strides stay views, anything else is materialised."""
         accesses = [self._views(atom) for atom in equation.inputs]
         as_call = as_convolution if equation.primitive.kind == "convolve" else as_product
-        found = as_call(equation, accesses)
-        for position, (base, _) in enumerate(accesses):
-            if found.operands[position].base is not base:
-                base = equation.inputs[position]
-            if isinstance(base, Var) and base in self.producers:
-                forced.add(base)
-        self.products[equation.output] = found
-        return forced
+        product = as_call(equation, accesses)
+        self.products[equation.output] = product
+        bases = (operand.base for operand in product.operands)
+        pairs = zip(bases, accesses, equation.inputs, strict=True)
+        return self._produced(base if base is own else atom for base, (own, _), atom in pairs)
 
     def _views(self, atom: Atom) -> tuple[Atom, list[Equation]]:
         """What a value is a view of, and the views, the last one first."""
         path = []
-        while isinstance(atom, Var) and atom in self.producers:
+        while self._is_produced(atom):
             if self.producers[atom].primitive.kind != "view":
                 break
             path.append(self.producers[atom])
             atom = self.producers[atom].inputs[0]
         return atom, path
 
-    def _place_transform(self, equation: Equation) -> set[Var]:
-        found = as_transform(equation, *self._views(equation.inputs[0]))
-        self.transforms[equation.output] = found
-        base = found.base
-        return {base} if isinstance(base, Var) and base in self.producers else set()
+    def _operand_of_transform(self, equation: Equation) -> set[Var]:
+        transform = as_transform(equation, *self._views(equation.inputs[0]))
+        self.transforms[equation.output] = transform
+        return self._produced((transform.base,))
 
-    def _place_control(self, equation: Equation) -> set[Var]:
+    def _operands_of_bodies(self, equation: Equation) -> set[Var]:
         """What a loop or branch reads in each iteration is in memory, but for views, which its body
         sees through where it takes them by elements, and what is arithmetic on indices."""
-        found = self.bodies.place(self, equation)
-        self.controls[equation] = found
+        fixed, xs = self.fixed[equation], self.scope.inner[equation].operands.xs
         forced = {*equation.outputs}
-        for atom in found.fixed:
-            base = atom if atom in found.wholes else self._views(atom)[0]
-            if isinstance(atom, Var) and base is atom and self._is_cheap_part(atom, found.xs):
-                read = (v for v in self.producers[atom].inputs if isinstance(v, Var))
-                forced.update(v for v in read if v in self.producers)
+        for atom in fixed.operands:
+            base = atom if atom in fixed.wholes else self._views(atom)[0]
+            if isinstance(atom, Var) and base is atom and self._is_cheap_part(atom, xs):
+                forced |= self._produced(self.producers[atom].inputs)
                 continue
-            if isinstance(base, Var) and base in self.producers:
+            if self._is_produced(base):
                 row = self.producers[base].primitive
-                if row.kind != "generate" or atom in found.wholes:
+                if row.kind != "generate" or atom in fixed.wholes:
                     forced.add(base)
         return forced
 
@@ -271,22 +236,22 @@ class Placement(Elements):
             and equation is not None
             and equation.primitive.kind == "elementwise"
             and cost_of(equation.primitive) <= CHEAP
-            and self.uses[atom] == 1
+            and self.survey.uses[atom] == 1
         )
 
     def _in_memory(self, atom: Atom) -> Atom:
         """The value whose memory has the elements of a value in their order: it, or what it is a
         reshape of."""
-        while isinstance(atom, Var) and atom in self.producers and atom not in self.tangled:
+        while self._is_produced(atom) and atom not in self.survey.tangled:
             equation = self.producers[atom]
             if equation.primitive is not axis_rows.reshape:
                 break
             (atom,) = equation.inputs
         return atom
 
-    # -------------------------------------------------------------------------------- the stages
+    # --------------------------------------------------------------------------------- the nodes
 
-    def _loops(self, shape: Shape) -> tuple[list[Symbol], Shape]:
+    def _loops(self, shape: Shape) -> tuple[tuple[Symbol, ...], Shape]:
         """A loop for each axis longer than one, and the index they make."""
         loops: list[Symbol] = []
         index: list[Index] = []
@@ -296,120 +261,142 @@ class Placement(Elements):
             else:
                 loops.append(self.symbol(extent))
                 index.append(Dim.of(loops[-1]))
-        return loops, tuple(index)
+        return tuple(loops), tuple(index)
 
-    def _stage(self, equation: Equation) -> Stage:
-        primitive = equation.primitive
-        var = equation.outputs[0] if equation.outputs else Var(ArrayType((), BOOL))
-        if primitive.kind == "effect":
-            starts = tuple(self._start(_copy(a), a) for a in equation.inputs)
-            return Stage(var, "effect", equation, [], 0, (), None, starts=starts)
-        if primitive.kind == "control":
-            found = self.controls[equation]
-            operands = (*found.bounds, *found.carry)
-            starts = tuple(
-                self._start(equation if equation.outputs else _copy(a), a) for a in operands
-            )
-            return Stage(var, "control", equation, [], 0, (), None, control=found, starts=starts)
-        if primitive.kind == "routine":
-            called = as_decomposition(equation)
-            return Stage(var, "call", equation, [], 0, (), None, routine=called)
-        if var in self.products:
-            return Stage(var, "call", equation, [], 0, (), None, product=self.products[var])
-        if var in self.transforms:
-            return Stage(var, "call", equation, [], 0, (), None, transform=self.transforms[var])
-        if primitive.kind == "sort" or is_library_sum(equation):
+    def _node(self, equation: Equation) -> Node:
+        """The node of an equation; what it reads is found when all are there."""
+        self.sources, self.bound = {equation.source: None}, {}
+        kind = equation.primitive.kind
+        node: Node
+        if kind == "effect":
+            operands = tuple(map(self._lambda, equation.inputs))
+            node = Effect(*self._about(equation, operands), operands)
+        elif kind == "control":
+            node = self._region(equation)
+        elif (call := self._call(equation)) is not None:
+            node = LibraryCall(*self._about(equation), *call)
+        elif equation.primitive is indexing.scatter or equation.output in self.survey.updates:
+            node = self._update(equation)
+        else:
+            node = self._loop_node(equation)
+        return node
+
+    def _call(self, equation: Equation) -> tuple[AnyCall, tuple[Atom, ...]] | None:
+        """The call of a library that an equation is, and what it reads as arrays in memory."""
+        if equation.primitive.kind == "routine":
+            return as_decomposition(equation), equation.inputs
+        product = self.products.get(equation.output)
+        if product is not None:
+            return product, tuple(o.base for o in product.operands)
+        transform = self.transforms.get(equation.output)
+        if transform is not None:
+            return transform, (transform.base,)
+        is_sort = equation.primitive.kind == "sort"
+        if is_sort or is_library_sum(equation):
             operands = tuple(map(self._in_memory, equation.inputs))
-            return Stage(var, "call", equation, [], 0, (), None, wholes=operands)
-        if primitive is axis_rows.reshape:
-            return self._reshaping(equation)
-        if primitive is indexing.scatter or var in self.updates:
-            return self._update(equation)
-        loops, index = self._loops(var.type.shape)
-        if primitive.kind == "reduce" and not is_unrolled(equation):
-            return self._reduction(equation, loops, index)
-        if primitive is dot_general and not is_unrolled(equation):
-            return self._contraction(equation, loops, index)
-        if primitive.kind == "scan":
-            return self._scan(equation, loops, index)
-        return Stage(var, "map", equation, loops, len(loops), index, self.compute(equation, index))
+            return Sorting() if is_sort else RunningSum(), operands
+        return None
 
-    def _start(self, equation: Equation, atom: Atom) -> Stage:
-        """What a loop begins with: the elements of one of its operands."""
+    def _region(self, equation: Equation) -> Region:
+        bodies, parts = self.scope.inner[equation], self.parts[equation]
+        read, wholes = self.fixed[equation].operands, self.fixed[equation].wholes
+        at_bounds = tuple(map(self._lambda, bodies.operands.bounds))
+        consts, carry, xs = bodies.operands.consts, bodies.operands.carry, bodies.operands.xs
+        if equation.primitive is control_rows.cond:
+            about = self._about(equation, at_bounds)
+            return Branch(*about, parts, consts, read, wholes, (), *at_bounds)
+        limits: list[Index | IndexLambda] = []
+        for atom, value in zip(bodies.operands.bounds, at_bounds, strict=True):
+            index = self.index_of(atom, ())
+            limits.append(value if index is None else index)
+        initial = tuple(map(self._lambda, carry))
+        about = self._about(equation, (*at_bounds, *initial))
+        return Loop(
+            *(*about, parts, consts, read, wholes, ()),
+            limits=tuple(limits),
+            carry=carry,
+            initial=initial,
+            xs=xs,
+            symbol=bodies.symbol,
+            where=bodies.where,
+        )
+
+    def _lambda(self, atom: Atom) -> IndexLambda:
+        """The elements of a value, in loops of their own."""
         before, self.bound = self.bound, {}
         loops, index = self._loops(atom.type.shape)
         body = self.element(atom, index)
-        stage = Stage(equation.outputs[0], "map", equation, loops, len(loops), index, body)
-        stage.bound, self.bound = self._bound(), before
-        return stage
+        bound, self.bound = self._bound(), before
+        return IndexLambda(loops, index, body, bound)
 
-    def _reshaping(self, equation: Equation) -> Stage:
+    def _loop_node(self, equation: Equation) -> LoopNode:
+        primitive, var = equation.primitive, equation.output
+        if primitive is axis_rows.reshape:
+            return self._reshaping(equation)
+        loops, index = self._loops(var.type.shape)
+        if primitive.kind == "scan":
+            return self._scan(equation, loops, index)
+        if is_unrolled(equation) or (primitive.kind != "reduce" and primitive is not dot_general):
+            return self._map(equation, loops, index, self.compute(equation, index))
+        x = equation.inputs[0]
+        if primitive.kind == "reduce":
+            axes = equation.params["axes"]
+            reduced, inner = self._loops(tuple(x.type.shape[a] for a in axes))
+            body = self.element(x, merged_index(x.type.ndim, axes, inner, index))
+            combine = primitive.combine
+        else:
+            (contracting, _), _ = equation.params["dimension_numbers"]
+            reduced, inner = self._loops(tuple(x.type.shape[a] for a in contracting))
+            combine, body = self.product_body(equation, index, inner)
+        nest = self._nest(equation, (*loops, *reduced), index, body)
+        return Reduce(*nest, combine, len(reduced))
+
+    def _map(
+        self, equation: Equation, loops: tuple[Symbol, ...], index: Shape, body: Expr
+    ) -> LoopNode:
+        return Map(*self._nest(equation, loops, index, body))
+
+    def _nest(
+        self, equation: Equation, order: tuple[Symbol, ...], index: Shape, body: Expr
+    ) -> _NestFields:
+        """The fields of a node that is a loop nest."""
+        bound = self._bound()
+        reads = _loads_by_key((*bound.values(), body))
+        return equation, reads, tuple(self.sources), order, index, body, bound
+
+    def _about(
+        self, equation: Equation, values: Sequence[IndexLambda] = (), tests: Sequence[Expr] = ()
+    ) -> _NodeFields:
+        """The fields that all nodes have."""
+        expressions = [*(e for value in values for e in value.expressions), *tests]
+        return equation, _loads_by_key(expressions), tuple(self.sources)
+
+    def _reshaping(self, equation: Equation) -> LoopNode:
         """A reshape into memory walks its operand, whose subscripts are then plain."""
         (x,) = equation.inputs
         loops, inner = self._loops(x.type.shape)
         index = unravel(recombine(row_major(inner, x.type.shape)), equation.output.type.shape)
-        body = self.element(x, inner)
-        return Stage(equation.output, "map", equation, loops, len(loops), index, body)
+        return self._map(equation, loops, index, self.element(x, inner))
 
-    def _reduction(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
-        (x,) = equation.inputs
-        reduced, inner = self._loops(tuple(x.type.shape[a] for a in equation.params["axes"]))
-        full = merged_index(x.type.ndim, equation.params["axes"], inner, index)
-        return Stage(
-            equation.output,
-            "reduce",
-            equation,
-            loops + reduced,
-            len(loops),
-            index,
-            self.element(x, full),
-            equation.primitive.combine,
-        )
-
-    def _contraction(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
-        x = equation.inputs[0]
-        (contracting, _), _ = equation.params["dimension_numbers"]
-        reduced, inner = self._loops(tuple(x.type.shape[a] for a in contracting))
-        combine, body = self.product_body(equation, index, inner)
-        return Stage(
-            equation.output,
-            "reduce",
-            equation,
-            loops + reduced,
-            len(loops),
-            index,
-            body,
-            combine,
-        )
-
-    def _scan(self, equation: Equation, loops: list[Symbol], index: Shape) -> Stage:
+    def _scan(self, equation: Equation, loops: tuple[Symbol, ...], index: Shape) -> LoopNode:
         (x,) = equation.inputs
         axis: int = equation.params["axis"]
         along = index[axis]
         if x.type.shape[axis] == 1:
-            body = self.element(x, index)
-            return Stage(equation.output, "map", equation, loops, len(loops), index, body)
+            return self._map(equation, loops, index, self.element(x, index))
         if equation.params["reverse"]:
             index = (*index[:axis], x.type.shape[axis] - 1 - along, *index[axis + 1 :])
-        order = [s for s in loops if Dim.of(s) != along] + [s for s in loops if Dim.of(s) == along]
-        return Stage(
-            equation.output,
-            "scan",
-            equation,
-            order,
-            len(order),
-            index,
-            self.element(x, index),
-            equation.primitive.combine,
+        order = (
+            *(s for s in loops if Dim.of(s) != along),
+            *(s for s in loops if Dim.of(s) == along),
         )
+        nest = self._nest(equation, order, index, self.element(x, index))
+        return Scan(*nest, equation.primitive.combine)
 
-    def _update(self, equation: Equation) -> Stage:
+    def _update(self, equation: Equation) -> Scatter:
         """A scatter, or a slice that is put into a larger array where that lies."""
         x, updates = equation.inputs[:2]
-        var, combine = equation.output, equation.params.get("combine", "set")
-        loops, index = self._loops(x.type.shape)
-        first = Stage(var, "map", equation, loops, len(loops), index, self.element(x, index))
-        first.bound, self.bound = self._bound(), {}
+        first = self._lambda(x)
         loops, index = self._loops(updates.type.shape)
         tests: list[Expr] = []
         if equation.primitive is indexing.scatter:
@@ -420,49 +407,68 @@ class Placement(Elements):
             start = self.starts(equation.inputs[2:], x.type.shape, updates.type.shape)
             target = tuple(a + i for a, i in zip(start, index, strict=True))
         body = self.element(updates, index)
-        then = Stage(var, "update", equation, loops, len(loops), target, body, combine)
-        then.bound, self.bound = self._bound(), {}
-        found = Scatter(first, then, tuple(tests))
-        return Stage(var, "scatter", equation, [], 0, (), None, combine, scatter=found)
+        then = IndexLambda(loops, target, body, self._bound())
+        combine = equation.params.get("combine", "set")
+        about = self._about(equation, (first, then), tests)
+        return Scatter(*about, first, then, tuple(tests), combine)
 
     def _bound(self) -> dict[Symbol, Expr]:
         return {symbol: value for value, symbol in self.bound.items()}
 
-    def _read_stages(self) -> list[Stage]:
-        """The stages that a result needs. Others are left where the readers have no elements, or
-        read other pieces only."""
+    # ------------------------------------------------------------------------------ what is read
+
+    def _needed(self, nodes: list[Node], results: Sequence[IndexLambda]) -> tuple[Node, ...]:
+        """The nodes that a result needs, with what they read."""
         wanted = {self.key(v) for v in self.graph.outputs}
-        for stage in self.results:
-            self._note_reads(stage)
-            wanted |= stage.reads.keys()
-        kept: list[Stage] = []
-        for stage in reversed(self.stages):
-            is_wanted = not wanted.isdisjoint(map(self.key, stage.results))
-            if is_wanted or has_effect(stage.equation):
-                self._note_reads(stage)
-                wanted |= stage.reads.keys()
-                kept.append(stage)
-        return kept[::-1]
+        for result in results:
+            wanted |= _loads_by_key(result.expressions).keys()
+        needed: list[Node] = []
+        for node in reversed(nodes):
+            is_wanted = not wanted.isdisjoint(map(self.key, node.results))
+            if is_wanted or has_effect(node.equation):
+                needed.append(self._with_reads(node))
+                wanted |= needed[-1].reads.keys()
+        needed.reverse()
+        for var in (v for node in needed for v in node.results):
+            self.key(var)
+        return tuple(needed)
 
-    def _note_reads(self, stage: Stage) -> None:
-        expressions = [e for part in stage.parts() for e in (*part.bound.values(), part.body) if e]
-        if stage.scatter is not None:
-            expressions += stage.scatter.tests
-        if stage.control is not None:
-            for atom in stage.control.fixed:
-                expressions.append(self.element(atom, self._loops(atom.type.shape)[1]))
-        parts = [part for expression in expressions for part in subexpressions(expression)]
-        if stage.product is not None:
-            parts = [Load(self.key(o.base), (), o.base.type.dtype) for o in stage.product.operands]
-        parts += [Load(self.key(a), (), a.type.dtype) for a in stage.wholes]
-        if stage.transform is not None:
-            parts.append(Load(self.key(stage.transform.base), (), stage.transform.base.type.dtype))
-        if stage.routine is not None:
-            parts += [Load(self.key(a), (), a.type.dtype) for a in stage.equation.inputs]
-        for part in parts:
-            if isinstance(part, Load):
-                stage.reads.setdefault(part.buffer, []).append(part)
+    def _with_reads(self, node: Node) -> Node:
+        """The node with what it reads of operands as such, which get their keys here."""
+        match node:
+            case Region():
+                elements = [self.element(a, self._loops(a.type.shape)[1]) for a in node.fixed]
+                loads = tuple(loads_of(*elements))
+                return replace(node, reads=_by_key(node.reads, loads), fixed_loads=loads)
+            case LibraryCall():
+                loads = tuple(Load(self.key(a), (), a.type.dtype) for a in node.operands)
+                return replace(node, reads=_by_key(node.reads, loads))
+            case _:
+                return node
 
 
-def _copy(atom: Atom) -> Equation:
-    return Equation(elementwise.copy, (atom,), {}, (Var(atom.type.strong),))
+def _loads_by_key(expressions: Iterable[Expr]) -> dict[str, list[Load]]:
+    return _by_key({}, loads_of(*expressions))
+
+
+def _by_key(before: Mapping[str, Sequence[Load]], loads: Iterable[Load]) -> dict[str, list[Load]]:
+    by_key = {key: list(earlier) for key, earlier in before.items()}
+    for load in loads:
+        by_key.setdefault(load.buffer, []).append(load)
+    return by_key
+
+
+def _fixed(equation: Equation, bodies: Bodies, parts: Sequence[Loops]) -> _Fixed:
+    """What the bodies of a loop or branch read of its operands."""
+    read: dict[Atom, None] = {}
+    wholes: set[Atom] = set()
+    operands = (*bodies.operands.consts, *bodies.operands.xs)
+    for scope, loops in zip(bodies.parts, parts, strict=True):
+        inputs, needed = inputs_of(equation, scope.graph), array_operands(loops.block.nodes)
+        for var, atom in zip((*inputs.consts, *inputs.xs), operands, strict=True):
+            if var not in scope.given:
+                read.setdefault(atom)
+                if var in needed:
+                    wholes.add(atom)
+    by_elements = (a for a in read if not (isinstance(a, Const) and a.is_scalar))
+    return _Fixed(tuple(by_elements), frozenset(wholes))

@@ -47,6 +47,12 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
             waiting += part.args[::-1]
 
 
+def loads_of(*expressions: Expr) -> Iterator[Load]:
+    """The elements that expressions read."""
+    for expression in expressions:
+        yield from (p for p in subexpressions(expression) if isinstance(p, Load))
+
+
 def expressions(statement: Statement) -> tuple[Expr, ...]:
     """The expressions that stand directly in a statement, targets left out."""
     match statement:

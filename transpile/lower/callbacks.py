@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from transpile.errors import UnsupportedError
-from transpile.fusion.materialize import Stage
+from transpile.fusion.nodes import Effect
 from transpile.intrinsics.callbacks import Callback
 from transpile.ir.calls import Strided
 from transpile.ir.dims import Shape
@@ -23,19 +23,19 @@ if TYPE_CHECKING:  # an Emitter writes what these are
     from transpile.lower.builder import Emitter
 
 
-def effect(emitter: Emitter, stage: Stage) -> Iterator[Statement]:
-    """The statements of a stage that is an effect. Arrays without elements have no address."""
-    site = site_of(stage.equation)
+def effect(emitter: Emitter, node: Effect) -> Iterator[Statement]:
+    """The statements of an effect. Arrays without elements have no address."""
+    site = site_of(node.equation)
     if any(not isinstance(n, int) for kind in site.types for n in kind.shape):
-        source = stage.equation.source
+        source = node.equation.source
         raise UnsupportedError(f"{source}: a callback with arrays of a runtime size")
     values: list[Strided | None] = []
-    for part, kind in zip(stage.starts, site.types, strict=True):
+    for part, kind in zip(node.operands, site.types, strict=True):
         if kind.size == 0:
             values.append(None)
             continue
         place = emitter.memory.temporary(Var(kind.with_shape(kind.shape or (1,)), "shown"))
-        yield from emitter.nest(part, stage, _Store(place))
+        yield from emitter.nest(part, node, _Store(place))
         values.append(Strided(place.first))
     yield Callback(site, tuple(values))
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from transpile.analysis.cost_model import UNBOUNDED
+from transpile.errors import InternalError
 from transpile.fusion.index_lambda import as_index, convert
-from transpile.fusion.loop_fusion import Fused
-from transpile.fusion.materialize import Stage
-from transpile.fusion.regions import Control
+from transpile.fusion.nodes import Branch, IndexLambda, Loops, Region
+from transpile.fusion.nodes import Loop as LoopRegion
 from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.graph import Atom, Graph, Var, has_effect
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, If, Literal, Statement, Swap, While
@@ -47,7 +47,7 @@ class Carried:
     """
 
     initial: Atom
-    start: Stage
+    start: IndexLambda
     result: Var
     before: Var
     after: Atom
@@ -57,11 +57,15 @@ class Carried:
     final: Place | Variable
 
 
-def plan(emitter: Emitter, stage: Stage) -> Repeat:
-    """What a stage that is a loop or a branch becomes."""
-    if stage.equation.primitive is rows.cond:
-        return Choice(emitter, stage)
-    return Loop(emitter, stage)
+def plan(emitter: Emitter, node: Region) -> Repeat:
+    """What a loop or a branch becomes."""
+    match node:
+        case LoopRegion():
+            return Loop(emitter, node)
+        case Branch():
+            return Choice(emitter, node)
+        case _:
+            raise InternalError(f"{node} is neither a loop nor a branch")
 
 
 class Repeat:
@@ -69,14 +73,11 @@ class Repeat:
 
     named: Symbol | None = None  # the counter, of a loop that counts
 
-    def __init__(self, emitter: Emitter, stage: Stage) -> None:
-        assert stage.control is not None
+    def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
-        self.stage = stage
-        self.control: Control = stage.control
         self.new: list[Variable] = []  # the variables that it declares
 
-    def wanted(self, x: Atom, result: Atom) -> Place | Variable:
+    def wanted(self, result: Atom) -> Place | Variable:
         """Where an operand would best be that becomes a result."""
         raise NotImplementedError
 
@@ -84,15 +85,11 @@ class Repeat:
         """The statements."""
         raise NotImplementedError
 
-    def _views(self, part: Fused, where: Index = 0) -> dict[Atom, View]:
-        """The inputs of a part that are fixed operands."""
-        inputs = inputs_of(self.stage.equation, part.placement.graph)
-        views: dict[Atom, View] = {}
-        for var, atom in zip(inputs.consts, self.control.consts, strict=True):
-            views[var] = self._view(atom, ())
-        for var, atom in zip(inputs.xs, self.control.xs, strict=True):
-            views[var] = self._view(atom, (where,))
-        return views
+    def _consts(self, node: Region, part: Loops) -> dict[Atom, View]:
+        """The inputs of a part that are operands of all iterations, or branches."""
+        inputs = inputs_of(node.equation, part.block.graph)
+        pairs = zip(inputs.consts, node.consts, strict=True)
+        return {var: self._view(atom, ()) for var, atom in pairs}
 
     def _view(self, atom: Atom, prefix: tuple[Index, ...]) -> View:
         emitter = self.emitter
@@ -122,11 +119,12 @@ class Repeat:
 class Loop(Repeat):
     """A scan, a loop over a range, or one with a condition."""
 
-    def __init__(self, emitter: Emitter, stage: Stage) -> None:
-        super().__init__(emitter, stage)
-        self.part: Fused = self.control.parts[-1]
+    def __init__(self, emitter: Emitter, node: LoopRegion) -> None:
+        super().__init__(emitter)
+        self.node = node
+        self.part = node.parts[-1]
         self.named = self._counter()
-        self.where = substitute(self.control.where, self._own())
+        self.where = substitute(node.where, self._own())
         self.carried = list(self._carry())
         places: dict[Atom, Place | Variable] = {c.before: c.current for c in self.carried}
         for c in self.carried:
@@ -134,36 +132,43 @@ class Loop(Repeat):
                 places[c.after] = c.following
             elif c.settled:
                 places[c.after] = c.current
-        outputs = self.part.placement.graph.outputs[len(self.carried) :]
-        for output, result in zip(outputs, stage.results[len(self.carried) :], strict=True):
+        outputs = self.part.block.graph.outputs[len(self.carried) :]
+        for output, result in zip(outputs, node.results[len(self.carried) :], strict=True):
             places[output] = emitter.stored(result).part((self.where,))
         self.body = self._child(self.part, places)
         self.condition = None
-        if stage.equation.primitive is rows.while_:
-            part = self.control.parts[0]
-            inputs = inputs_of(self.stage.equation, part.placement.graph).carry
+        if node.equation.primitive is rows.while_:
+            part = node.parts[0]
+            inputs = inputs_of(node.equation, part.block.graph).carry
             seen: dict[Atom, Place | Variable] = {
                 v: c.current for v, c in zip(inputs, self.carried, strict=True)
             }
             self.condition = self._child(part, seen)
 
-    def _child(self, part: Fused, places: dict[Atom, Place | Variable]) -> Emitter:
-        views = self._views(part, self.where)
+    def _child(self, part: Loops, places: dict[Atom, Place | Variable]) -> Emitter:
+        views, xs = (
+            self._consts(self.node, part),
+            inputs_of(self.node.equation, part.block.graph).xs,
+        )
+        for var, atom in zip(xs, self.node.xs, strict=True):
+            views[var] = self._view(atom, (self.where,))
         loops = (self.named.name,) if self.named is not None else ()
         return self.emitter.child(part, places, views, self._own(), loops)
 
     def _own(self) -> dict[Symbol, Index]:
-        if self.control.symbol is None or self.named is None:
+        if self.node.symbol is None or self.named is None:
             return {}
-        return {self.control.symbol: Dim.of(self.named)}
+        return {self.node.symbol: Dim.of(self.named)}
 
     def _counter(self) -> Symbol | None:
         """The counter, called as in the user's body if nothing else is."""
-        symbol, emitter = self.control.symbol, self.emitter
+        symbol, emitter = self.node.symbol, self.emitter
         if symbol is None:
             return None
-        graph = self.part.placement.graph
-        hint = next((v.name for v in graph.inputs if v in self.part.placement.given and v.name), "")
+        graph = self.part.block.graph
+        hint = next(
+            (v.name for v in graph.inputs if v in self.part.block.scope.given and v.name), ""
+        )
         index = self._counting_input()
         hint = index.name if index is not None else hint
         taken = hint in emitter.memory.names or hint in emitter.loops
@@ -174,11 +179,11 @@ class Loop(Repeat):
 
     def _counting_input(self) -> Var | None:
         """The input of the body that is the number of the iteration."""
-        placement = self.part.placement
-        for var in placement.graph.inputs:
-            given = placement.given.get(var)
+        scope = self.part.block.scope
+        for var in scope.graph.inputs:
+            given = scope.given.get(var)
             index = None if given is None else as_index(given)
-            symbol = self.control.symbol
+            symbol = self.node.symbol
             if index is not None and symbol is not None and index == Dim.of(symbol):
                 return var
         return None
@@ -186,12 +191,9 @@ class Loop(Repeat):
     # --------------------------------------------------------------------------------- the carry
 
     def _carry(self) -> Iterator[Carried]:
-        sharing = self.emitter.sharing.of(self.part)
-        graph = self.part.placement.graph
-        starts = self.stage.starts[len(self.control.bounds) :]
-        for k, before in enumerate(inputs_of(self.stage.equation, graph).carry):
-            after, result = graph.outputs[k], self.stage.results[k]
-            settled = sharing.settles(before, after)
+        aliases, node = self.emitter.aliases.inner[self.part], self.node
+        for k, (before, after) in enumerate(self.part.block.scope.carry):
+            result, settled = node.results[k], before in aliases.settled
             current: Place | Variable
             final: Place | Variable
             following = None
@@ -200,8 +202,8 @@ class Loop(Repeat):
             else:
                 current, following, final = self._places_of_array(result, settled)
             yield Carried(
-                self.control.carry[k],
-                starts[k],
+                node.carry[k],
+                node.initial[k],
                 result,
                 before,
                 after,
@@ -214,7 +216,7 @@ class Loop(Repeat):
     def _places_of_array(self, result: Var, settled: bool) -> tuple[Place, Place | None, Place]:
         """Where an array is in an iteration, where the iteration writes the next one, and where it
         is when the loop has ended. With an even number of exchanges it ends where it began."""
-        emitter, length = self.emitter, self.control.length
+        emitter, length = self.emitter, self.node.length
         if not settled and not emitter.is_read(result) and emitter.places.get(result) is None:
             current = emitter.memory.temporary(result)
             return current, emitter.memory.temporary(result), current
@@ -226,7 +228,7 @@ class Loop(Repeat):
             return spare, emitter.memory.temporary(result), final
         return (spare, final, final) if length % 2 else (final, spare, final)
 
-    def wanted(self, x: Atom, result: Atom) -> Place | Variable:
+    def wanted(self, result: Atom) -> Place | Variable:
         """Where an operand would best be that becomes a result."""
         return next(c.current for c in self.carried if c.result is result)
 
@@ -235,8 +237,8 @@ class Loop(Repeat):
     def statements(self) -> Iterator[Statement]:
         """What comes before the loop, the loop, and what comes after it."""
         limits: list[Index] = []
-        for k, name in enumerate(("start", "stop")[: len(self.control.bounds)]):
-            limit, declared = self._limit(k, name)
+        for bound, name in zip(self.node.limits, ("start", "stop"), strict=False):
+            limit, declared = self._limit(bound, name)
             limits.append(limit)
             yield from declared
         for c in self.carried:
@@ -250,7 +252,7 @@ class Loop(Repeat):
         elif self.named is not None:
             symbol = self.named
             start, stop = limits or (symbol.lower, symbol.extent or 0)
-            alone = not self.carried and not _has_effects(self.part.placement.graph)
+            alone = not self.carried and not _has_effects(self.part.block.graph)
             yield For(symbol, stop, tuple(body), start=start, ordered=True, independent=alone)
         for c in self.carried:
             yield from self._end(c)
@@ -260,17 +262,16 @@ class Loop(Repeat):
         assert condition is not None
         condition.scope = self.body.scope.inner()  # they are declared side by side
         test = list(condition.items(condition.fused.items))
-        (holds,) = condition.placement.results
-        declared, value = condition.number(holds)
+        (holds,) = condition.block.results
+        declared, value = condition.number(holds, None)
         return While(value, tuple(body), (*test, *declared))
 
-    def _limit(self, number: int, name: str) -> tuple[Index, list[Statement]]:
+    def _limit(self, bound: Index | IndexLambda, name: str) -> tuple[Index, list[Statement]]:
         """A bound of the loop as an index, and the declaration of its variable if it is one."""
         emitter = self.emitter
-        index = emitter.placement.index_of(self.control.bounds[number], ())
-        if index is not None:
-            return substitute(index, emitter.around), []
-        declared, value = emitter.number(self.stage.starts[number], self.stage)
+        if not isinstance(bound, IndexLambda):
+            return substitute(bound, emitter.around), []
+        declared, value = emitter.number(bound, self.node)
         symbol = Symbol(emitter.scope.new(name), -2 * UNBOUNDED, 2 * UNBOUNDED)
         limit = Declare(symbol.name, convert(value, INT64), symbol=symbol)
         return Dim.of(symbol), [*declared, limit]
@@ -280,11 +281,11 @@ class Loop(Repeat):
             return
         current = c.current
         if isinstance(current, Variable) and current in self.new:
-            declared, value = self.emitter.number(c.start, self.stage)
+            declared, value = self.emitter.number(c.start, self.node)
             yield from declared
             yield Declare(current.name, value, constant=False)
             return
-        yield from self.emitter.nest(c.start, self.stage, lambda i, v: [current.store(i, v)])
+        yield from self.emitter.nest(c.start, self.node, lambda i, v: [current.store(i, v)])
 
     def _hand_on(self, c: Carried) -> Iterator[Statement]:
         """What ends an iteration: the values computed beside the old ones take their places."""
@@ -333,23 +334,24 @@ def _hint(before: Var, after: Atom, result: Var) -> str:
 class Choice(Repeat):
     """One of several branches."""
 
-    def __init__(self, emitter: Emitter, stage: Stage) -> None:
-        super().__init__(emitter, stage)
+    def __init__(self, emitter: Emitter, node: Branch) -> None:
+        super().__init__(emitter)
+        self.node = node
         self.places: list[Place | Variable] = []
-        for result in stage.results:
+        for result in node.results:
             if result.type.shape or (result in emitter.places or not emitter.is_body):
                 self.places.append(emitter.place(result))
             else:
                 self.places.append(self._place_of_number(result, result.name or "chosen")[0])
-        self.branches = [self._child(part) for part in self.control.parts]
+        self.branches = [self._child(part) for part in node.parts]
 
-    def _child(self, part: Fused) -> Emitter:
-        places = dict(zip(part.placement.graph.outputs, self.places, strict=True))
-        return self.emitter.child(part, places, self._views(part), {}, ())
+    def _child(self, part: Loops) -> Emitter:
+        places = dict(zip(part.block.graph.outputs, self.places, strict=True))
+        return self.emitter.child(part, places, self._consts(self.node, part), {}, ())
 
-    def wanted(self, x: Atom, result: Atom) -> Place | Variable:
+    def wanted(self, result: Atom) -> Place | Variable:
         """Where an operand would best be that becomes a result."""
-        return self.places[self.stage.results.index(result)]
+        return self.places[self.node.results.index(result)]
 
     def statements(self) -> Iterator[Statement]:
         """The statements."""
@@ -360,7 +362,7 @@ class Choice(Repeat):
         for branch in self.branches:
             branch.scope = self.emitter.scope.inner()
             bodies.append(tuple(branch.items(branch.fused.items)))
-        declared, index = self.emitter.number(self.stage.starts[0], self.stage)
+        declared, index = self.emitter.number(self.node.chosen, self.node)
         yield from declared
         if len(bodies) == 1:
             yield from bodies[0]

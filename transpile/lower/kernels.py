@@ -5,12 +5,13 @@ Each outermost loop is a kernel; scalar statements between loops go with the ker
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from transpile.errors import UnsupportedError
-from transpile.fusion.buffer_reuse import Sharing, stages_of
-from transpile.fusion.loop_fusion import WHOLE, Fused, Nest, explain, fuse
-from transpile.fusion.materialize import Stage
+from transpile.fusion.buffer_reuse import aliases
+from transpile.fusion.loop_fusion import explain
+from transpile.fusion.nodes import LoopNode, Loops, Nest, Node, Region, nodes_of
+from transpile.fusion.rematerialize import loops_of_graph
 from transpile.ir.graph import UNKNOWN_SOURCE, Atom, Donated, Graph, Source
 from transpile.ir.loop_ir import Buffer, Kernel, Program
 from transpile.ir.loop_rewrite import used_buffers
@@ -28,7 +29,7 @@ LONGEST_COMMENT = 6
 def lower(graph: Graph, donated: Donated = ()) -> Program:
     """The program that computes an optimised graph; `donated` are positions of its inputs, with
     that of the only output that may take its memory where an input is assigned to."""
-    program = _Lowering(graph, fuse(graph)).program(donated)
+    program = _Lowering(graph, loops_of_graph(graph)).program(donated)
     for kernel in program.kernels:
         for name in used_buffers(kernel)[0]:
             buffer = program.buffers()[name]
@@ -41,7 +42,7 @@ def lower(graph: Graph, donated: Donated = ()) -> Program:
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, fused: Fused) -> None:
+    def __init__(self, graph: Graph, fused: Loops) -> None:
         self.graph = graph
         self.fused = fused
         self.memory = Memory()
@@ -52,7 +53,7 @@ class _Lowering:
         places: dict[Atom, Place | Variable] = {}
         places.update(zip(graph.inputs, map(Place, self.inputs), strict=True))
         places.update(zip(graph.outputs, map(Place, self.outputs), strict=True))
-        self.emitter = Emitter(Sharing(fused), self.memory, places)
+        self.emitter = Emitter(aliases(fused), self.memory, places)
 
     def _output_buffers(self) -> Iterator[Buffer]:
         hints = self.graph.output_names
@@ -64,7 +65,7 @@ class _Lowering:
 
     def program(self, donated: Donated) -> Program:
         kernels: list[Kernel] = []
-        group: list[Nest | Stage] = []
+        group: list[Nest | Node] = []
         for item in self.fused.items:
             if _starts_kernel(item) and any(map(_starts_kernel, group)):
                 kernels.append(self._kernel(group, len(kernels)))
@@ -98,7 +99,7 @@ class _Lowering:
             ),
         )
 
-    def _kernel(self, items: list[Nest | Stage], number: int) -> Kernel:
+    def _kernel(self, items: Sequence[Nest | Node], number: int) -> Kernel:
         self.emitter.scope = kernel_scope(self.emitter)
         body = tuple(self.emitter.items(items))
         sources = {source: None for source in _sources(items) if source.line}
@@ -114,13 +115,13 @@ class _Lowering:
         )
 
 
-def _sources(items: list[Nest | Stage]) -> Iterator[Source]:
+def _sources(items: Sequence[Nest | Node]) -> Iterator[Source]:
     """The lines of Python that loops come from, and what stands inside them."""
-    for stage in stages_of(items):
-        yield from stage.sources
-        for part in stage.control.parts if stage.control is not None else ():
+    for node in nodes_of(items):
+        yield from node.sources
+        for part in node.parts if isinstance(node, Region) else ():
             yield from _sources(part.items)
 
 
-def _starts_kernel(item: Nest | Stage) -> bool:
-    return isinstance(item, Nest) or item.kind in (*WHOLE, "scatter")
+def _starts_kernel(item: Nest | Node) -> bool:
+    return not isinstance(item, LoopNode)

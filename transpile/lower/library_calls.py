@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from transpile.errors import InternalError
-from transpile.fusion.materialize import Stage
+from transpile.fusion.nodes import LibraryCall, RunningSum, Sorting
 from transpile.intrinsics.convolutions import Convolve
 from transpile.intrinsics.fourier import Fft
 from transpile.intrinsics.products import Matmul
@@ -35,39 +34,38 @@ class Calls:
         self.stored = stored
         self.loop_name = loop_name
 
-    def statements(self, stage: Stage) -> Iterator[Statement]:
-        """The call that a stage is, in loops over what it does not do itself."""
-        if stage.routine is not None:
-            yield from self._decomposition(stage, stage.routine)
-        elif stage.transform is not None:
-            yield from self._transform(stage, stage.transform)
-        elif stage.wholes and stage.equation.primitive.kind == "sort":
-            yield from self._sort(stage)
-        elif stage.wholes:
-            yield from self._cumulative_sum(stage)
-        elif isinstance(stage.product, Convolution):
-            yield from self._convolution(stage, stage.product)
-        elif stage.product is not None:
-            yield from self._product(stage, stage.product)
-        else:
-            raise InternalError(f"{stage.equation.primitive} is no library call")
+    def statements(self, node: LibraryCall) -> Iterator[Statement]:
+        """The call that a node is, in loops over what it does not do itself."""
+        match node.call:
+            case Decompositions():
+                yield from self._decomposition(node, node.call)
+            case Transform():
+                yield from self._transform(node, node.call)
+            case Sorting():
+                yield from self._sort(node)
+            case RunningSum():
+                yield from self._cumulative_sum(node)
+            case Convolution():
+                yield from self._convolution(node, node.call)
+            case Product():
+                yield from self._product(node, node.call)
 
     def _with_scratch(self, *calls: Call) -> tuple[Call, ...]:
         """Calls, with the scratch memory that they share."""
         scratch = self.memory.scratch(max(call.scratch_bytes for call in calls))
         return tuple(replace(call, workspace=Strided(scratch.first)) for call in calls)
 
-    def _sort(self, stage: Stage) -> Iterator[Statement]:
-        keys = [self.stored(atom) for atom in stage.wholes]
-        yield from self._with_scratch(*sort_calls(stage.equation, keys, self.stored(stage.var)))
+    def _sort(self, node: LibraryCall) -> Iterator[Statement]:
+        keys = [self.stored(atom) for atom in node.operands]
+        yield from self._with_scratch(*sort_calls(node.equation, keys, self.stored(node.var)))
 
-    def _cumulative_sum(self, stage: Stage) -> Iterator[Statement]:
-        (operand,) = map(self.stored, stage.wholes)
-        yield from self._with_scratch(sum_call(stage.equation, operand, self.stored(stage.var)))
+    def _cumulative_sum(self, node: LibraryCall) -> Iterator[Statement]:
+        (operand,) = map(self.stored, node.operands)
+        yield from self._with_scratch(sum_call(node.equation, operand, self.stored(node.var)))
 
-    def _product(self, stage: Stage, found: Product) -> Iterator[Statement]:
+    def _product(self, node: LibraryCall, found: Product) -> Iterator[Statement]:
         """Loops over the leading axes around a product, or around a batch of small ones."""
-        out = self.stored(stage.var)
+        out = self.stored(node.var)
         stack = stacked(found)
         loops = found.batch[: len(found.batch) - stack.axes]
         batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(loops)]
@@ -85,8 +83,8 @@ class Calls:
         call = one.batch(stack.count, stack.steps, stack.places) if several else one
         yield from looped(batch, self._with_scratch(call))
 
-    def _convolution(self, stage: Stage, found: Convolution) -> Iterator[Statement]:
-        out, layout = self.stored(stage.var), found.plan
+    def _convolution(self, node: LibraryCall, found: Convolution) -> Iterator[Statement]:
+        out, layout = self.stored(node.var), found.plan
         plan = self.memory.constant(Const(layout.numbers, name="plan"))
         x, w = (self.stored(o.base).at(o.offset) for o in found.operands)
         sizes = layout.sizes
@@ -99,10 +97,10 @@ class Calls:
         )
         yield from self._with_scratch(call)
 
-    def _transform(self, stage: Stage, found: Transform) -> Iterator[Statement]:
+    def _transform(self, node: LibraryCall, found: Transform) -> Iterator[Statement]:
         """A call for each axis; all but the first work in the memory of the result."""
-        out, source = self.stored(stage.var), self.stored(found.base)
-        axes = list(axis_transforms(stage.equation, found, self.loop_name))
+        out, source = self.stored(node.var), self.stored(found.base)
+        axes = list(axis_transforms(node.equation, found, self.loop_name))
         calls = []
         for part in axes:
             plan = self.memory.constant(Const(part.plan.numbers, name="plan"))
@@ -120,11 +118,11 @@ class Calls:
         for part, with_scratch in zip(axes, self._with_scratch(*calls), strict=True):
             yield from looped(list(part.loops), (with_scratch,))
 
-    def _decomposition(self, stage: Stage, found: Decompositions) -> Iterator[Statement]:
+    def _decomposition(self, node: LibraryCall, found: Decompositions) -> Iterator[Statement]:
         """A loop over the leading axes around the call of a library."""
         batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(found.axes)]
         where = tuple(0 if s.extent == 1 else Dim.of(s) for s in batch)
-        places = (self.stored(a) for a in (*stage.equation.inputs, *stage.results))
+        places = (self.stored(a) for a in (*node.operands, *node.results))
         arrays = [Strided(p.part(where).first) for p in places]
         yield from looped(batch, self._with_scratch(found.call(arrays)))
 

@@ -1,7 +1,7 @@
 """The passes: Graph to Graph, meaning unchanged. `PASSES` is the ordered list.
 
-Calls of jitted functions inside a traced one are inlined by the trace itself, and fusion is
-placement (`transpile.fusion.materialize`), so neither stands here.
+Calls of jitted functions inside a traced one are inlined by the trace itself, and fusion begins
+with what is materialised (`transpile.fusion.materialize`), so neither stands here.
 """
 
 from __future__ import annotations

@@ -1,0 +1,142 @@
+"""Rematerialise: think again about what is materialised, once it is known where values live.
+
+Some cheap values turn out to need memory: they are computed again in each use instead. Some updates
+of arrays in place turn out to read what they have changed: what they put there, or what they read,
+is then materialised, which is less work than a copy of the array. So a graph is materialised and
+fused until nothing changes, its bodies first.
+"""
+
+from __future__ import annotations
+
+from transpile.fusion.diagonal_arrays import diagonals
+from transpile.fusion.in_place_updates import updates_in_time
+from transpile.fusion.inline_cost import CHEAP, Survey
+from transpile.fusion.loop_fusion import fuse, own_cost
+from transpile.fusion.materialize import materialise
+from transpile.fusion.nodes import (
+    Block,
+    Choices,
+    InScalar,
+    Loops,
+    Map,
+    Region,
+    Scatter,
+    array_operands,
+)
+from transpile.fusion.scopes import Scope, scope_of
+from transpile.ir.dims import symbols_of
+from transpile.ir.graph import Atom, Graph, Var
+from transpile.primitives.indexing import dynamic_slice, gather
+
+# How often a graph is materialised at most.
+ROUNDS = 3
+# A slice of an array is copied before the array changes when it has at most this part of its size.
+SMALL_SLICE = 8
+
+
+def loops_of_graph(graph: Graph) -> Loops:
+    """The fused loops of a program's graph."""
+    return _loops_of(scope_of(graph))
+
+
+def _loops_of(scope: Scope) -> Loops:
+    parts = {e: tuple(map(_loops_of, bodies.parts)) for e, bodies in scope.inner.items()}
+    survey = Survey(scope.graph, scope.is_body)
+    choices = Choices()
+    for _ in range(ROUNDS):
+        loops = fuse(materialise(scope, parts, choices, survey))
+        better = _better_choices(loops)
+        if better == Choices():
+            break
+        choices |= better
+    return loops
+
+
+def _better_choices(loops: Loops) -> Choices:
+    """What should be materialised otherwise."""
+    block = loops.block
+    fixed = {*block.graph.outputs, *_array_operands(block)}
+    inlined = _cheap_again(loops, fixed) | diagonals(block, fixed)
+    return Choices(inlined, _late_updates(block) | _slices_before(block))
+
+
+def _array_operands(block: Block) -> set[Atom]:
+    """What calls, and loops and branches of the user's, read as arrays."""
+    operands = array_operands(block.nodes)
+    for node in block.nodes:
+        if isinstance(node, Region):
+            operands.update(block.atoms[key] for key in node.reads)
+    return operands
+
+
+def _cheap_again(loops: Loops, fixed: set[Atom]) -> frozenset[Var]:
+    """The values in memory, but for the fixed ones, that are cheap to compute in each use, with
+    those that they read and that will be computed again as well: a chain of cheap values is not
+    cheap."""
+    block = loops.block
+    costs: dict[str, int] = {}
+    cheap: set[Var] = set()
+    for node, home in loops.homes.items():
+        if (
+            not isinstance(node, Map)
+            or isinstance(home, InScalar)
+            or node.equation.primitive.kind == "view"
+            or node.var in fixed
+            or node.var in block.choices.inlined
+        ):
+            continue
+        cost = own_cost(node)
+        cost += sum(costs[k] * len(loads) for k, loads in node.reads.items() if k in costs)
+        if cost <= CHEAP:
+            costs[block.key(node.var)] = cost
+            cheap.add(node.var)
+    return frozenset(cheap)
+
+
+def _late_updates(block: Block) -> frozenset[Var]:
+    """What the updates in a loop's body put into an array of which they read elements that they
+    may have changed: it is computed first, which is less work than a copy of the array."""
+    late: set[Var] = set()
+    for node in block.nodes if block.scope.is_body else ():
+        if isinstance(node, Scatter):
+            x, value = node.equation.inputs[:2]
+            is_late = not updates_in_time(node, block.key(x))
+            if is_late and isinstance(value, Var) and block.is_inlined(value):
+                late.add(value)
+    return frozenset(late)
+
+
+def _slices_before(block: Block) -> frozenset[Var]:
+    """The slices of an array that each of its elements is computed from, in the body of a loop that
+    then writes the array: they are copied first, and not the array."""
+    slices: set[Var] = set()
+    for before, after in block.scope.carry:
+        node = block.node_of(after)
+        if not isinstance(node, Map) or len(node.order) < 2:
+            continue
+        parts = _slices_of(block.graph, before)
+        key, own = block.key(before), set(node.order)
+        readers = [n for n in block.nodes if key in n.reads]
+        loads = [load for load in node.reads.get(key, ()) if load.index != node.index]
+        fixed = [any(own.isdisjoint(symbols_of(i)) for i in load.index) for load in loads]
+        if parts and readers == [node] and loads and all(fixed):
+            slices |= parts
+    return frozenset(slices - block.materialised)
+
+
+def _slices_of(graph: Graph, x: Var) -> set[Var]:
+    """The small parts of an array that are computed from, and no more views of them."""
+    views: set[Atom] = {x}
+    slices: set[Var] = set()
+    for equation in graph.equations:
+        is_view = equation.primitive.kind == "view" or equation.primitive in (gather, dynamic_slice)
+        if is_view and equation.inputs[0] in views and _is_slice(equation.output, x):
+            views.add(equation.output)
+            slices.add(equation.output)
+            slices -= {a for a in equation.inputs[:1] if isinstance(a, Var)}
+    return slices
+
+
+def _is_slice(part: Var, whole: Var) -> bool:
+    size, limit = part.type.size, whole.type.size
+    return isinstance(size, int) and isinstance(limit, int) and size * SMALL_SLICE <= limit

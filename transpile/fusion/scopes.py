@@ -1,0 +1,168 @@
+"""Scopes: a graph and the graphs of its loops and branches, with what each knows of the others.
+
+A body is a graph of its own, with loop nests of its own. What it shares with the graph around it is
+its operands. Of these, integers that are arithmetic on the indices of loops are *given* to it as
+such: then `x[i + 1]` inside a loop over `i` is that subscript, and no number read from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transpile.analysis.cost_model import UNBOUNDED
+from transpile.fusion.index_lambda import Elements, convert
+from transpile.ir.dims import Dim, Index, Symbol, bounds
+from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.loop_ir import Expr, IndexValue, Literal
+from transpile.primitives.control import rows as rows
+from transpile.primitives.control.operands import Operands, graphs_of, inputs_of, operands_of
+from transpile.util.frozen_records import dataclass
+
+Given = Mapping[Var, Expr]
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A program's graph, or a body in one.
+
+    given    its inputs that are arithmetic on counters
+    prefix   begins the names of its symbols
+    carry    what an iteration is handed, and what it hands on instead
+    inner    its loops and branches
+    """
+
+    graph: Graph
+    given: Given
+    prefix: str
+    is_body: bool
+    is_condition: bool
+    carry: tuple[tuple[Var, Atom], ...]
+    inner: Mapping[Equation, Bodies]
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """The graphs of a loop or branch.
+
+    parts    of a scan or fori_loop its body; of a while its condition, then its body; the branches
+             of a cond
+    symbol   the counter, in terms of which they are placed
+    where    the place in xs and ys that an iteration works at
+    """
+
+    operands: Operands
+    parts: tuple[Scope, ...]
+    symbol: Symbol | None
+    where: Index
+
+
+def scope_of(graph: Graph) -> Scope:
+    """The scope of a whole program."""
+    return _scope(graph, {}, "")
+
+
+def _scope(
+    graph: Graph,
+    given: Given,
+    prefix: str,
+    is_body: bool = False,
+    is_condition: bool = False,
+    carry: tuple[tuple[Var, Atom], ...] = (),
+) -> Scope:
+    inner: dict[Equation, Bodies] = {}
+    control = [(k, e) for k, e in enumerate(graph.equations) if e.primitive.kind == "control"]
+    if control:
+        around = Elements(graph, given, prefix)
+        inner = {e: _bodies(around, e, f"{prefix}{k}.") for k, e in control}
+    return Scope(graph, given, prefix, is_body, is_condition, carry, inner)
+
+
+def _bodies(around: Elements, equation: Equation, prefix: str) -> Bodies:
+    operands = operands_of(equation)
+    symbol, where = _counter(around, equation, operands, f"{prefix}i")
+    parts = []
+    for number, graph in enumerate(graphs_of(equation)):
+        is_condition = equation.primitive is rows.while_ and number == 0
+        carry = () if is_condition else _carried(equation, graph)
+        given = _given(around, equation, graph, symbol, where)
+        parts.append(_scope(graph, given, f"{prefix}{number}.", True, is_condition, carry))
+    return Bodies(operands, tuple(parts), symbol, where)
+
+
+def _carried(equation: Equation, graph: Graph) -> tuple[tuple[Var, Atom], ...]:
+    if equation.primitive is rows.cond:
+        return ()
+    return tuple(zip(inputs_of(equation, graph).carry, graph.outputs, strict=False))
+
+
+def _counter(
+    around: Elements, equation: Equation, operands: Operands, name: str
+) -> tuple[Symbol | None, Index]:
+    """The counter of a loop, and the place in its xs: a loop over `lower + iota` counts from there,
+    so that the user's number is the counter itself."""
+    row = equation.primitive
+    if row is rows.fori_loop:
+        lower, upper = (around.index_of(a, ()) for a in operands.bounds)
+        low = None if lower is None else bounds(lower)[0]
+        high = None if upper is None else bounds(upper)[1]
+        low = -UNBOUNDED if low is None else low
+        if isinstance(upper, Dim) and high is not None:  # below what the counters around it allow
+            return Symbol(name, low, upper), 0
+        return Symbol(name, low, max(UNBOUNDED if high is None else high, low + 1)), 0
+    if row is not rows.scan:
+        return None, 0
+    length = equation.params["length"]
+    symbol = Symbol(name, 0, length)
+    where: Index = Dim.of(symbol)
+    if equation.params["reverse"]:
+        return symbol, length - 1 - where
+    for x in operands.xs:
+        number = _number(around, x, where)
+        start = None if number is None else number - where
+        if isinstance(start, int):
+            symbol = Symbol(name, start, start + length)
+            return symbol, Dim.of(symbol) - start
+    return symbol, where
+
+
+def _number(around: Elements, x: Atom, where: Index) -> Index | None:
+    """The part of an operand that an iteration reads, where that is arithmetic on indices."""
+    if x.type.ndim != 1 or x.type.dtype.kind not in "iu":
+        return None
+    return around.index_of(x, (where,))
+
+
+def _given(
+    around: Elements, equation: Equation, graph: Graph, symbol: Symbol | None, where: Index
+) -> Given:
+    """What the inputs of a body are, as far as they are constants or arithmetic on indices."""
+    given: dict[Var, Expr] = {}
+    operands, inputs = operands_of(equation), inputs_of(equation, graph)
+    if symbol is not None:
+        given.update({var: _as_value(Dim.of(symbol), var) for var in inputs.counter})
+    for var, atom in zip(inputs.xs, operands.xs, strict=True):
+        number = _number(around, atom, where)
+        if number is not None:
+            given[var] = _as_value(number, var)
+    for var, atom in zip(inputs.consts, operands.consts, strict=True):
+        value = _scalar(around, atom)
+        if value is not None:
+            given[var] = value
+    return given
+
+
+def _as_value(index: Index, var: Var) -> Expr:
+    return convert(IndexValue(index), var.type.dtype)
+
+
+def _scalar(around: Elements, atom: Atom) -> Expr | None:
+    if atom.type.shape:
+        return None
+    if isinstance(atom, Const):
+        return Literal(atom.value[()], atom.type.dtype)
+    if atom.type.dtype.kind not in "iu":
+        return None
+    index = around.index_of(atom, ())
+    if isinstance(index, int):
+        return Literal(atom.type.dtype.type(index), atom.type.dtype)
+    return None if index is None else convert(IndexValue(index), atom.type.dtype)
