@@ -68,7 +68,7 @@ Fast = tuple[Run, tuple[int, ...] | None, Callable[[list[Any]], Any] | None]
 
 @dataclass(frozen=True)
 class ArgInfo:
-    """What is known of one leaf of the arguments: shape, dtype, and whether it is donated."""
+    """The shape and dtype of one leaf of the arguments, and whether it is donated."""
 
     shape: tuple[Any, ...]
     dtype: np.dtype[Any]
@@ -76,7 +76,7 @@ class ArgInfo:
 
 
 class _Stage:
-    """What every stage knows: the structure and types of arguments and results."""
+    """What all stages share: the structure and types of arguments and results."""
 
     def __init__(
         self, signature: Signature, out_tree: tree.TreeDef, out_types: tuple[ArrayType, ...]
@@ -169,7 +169,7 @@ class Traced(_Stage):
         return later.differences(self._signature)
 
     def lower(self) -> Lowered:
-        """The program on its way to C; nothing is compiled yet. The same object every time."""
+        """The program lowered to C; nothing is compiled yet. The same object every time."""
         with self._lock:
             if self._lowered is None:
                 program = self._program()
@@ -235,7 +235,7 @@ class _ProgramStage(_Stage):
 
 
 class Lowered(_ProgramStage):
-    """A program ready to be compiled. Made by `jit(f).lower(...)`."""
+    """A program lowered to C and not compiled yet. Made by `jit(f).lower(...)`."""
 
     def __init__(
         self, lowering: Lowering, stage: _Stage, kept: tuple[int, ...], where: str
@@ -324,7 +324,8 @@ class Compiled(_ProgramStage):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run. Raises TypeError where structure, shapes or dtypes are not those compiled for."""
+        """The results of the program for these arguments; raises TypeError where structure, shapes
+        or dtypes are not those it was compiled for."""
         try:
             key, leaves = described(args, kwargs)
             calls = self._accepted.get(key)
@@ -342,7 +343,7 @@ class Compiled(_ProgramStage):
     call = __call__
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        """Run on the leaves of the arguments, in order, without checks."""
+        """The results, a flat list, for the leaves of the arguments in order, without checks."""
         execute, kept, finish = self.fast
         results = execute(leaves if kept is None else [leaves[i] for i in kept])
         return results[0] if finish is None else finish(results)
@@ -433,16 +434,16 @@ class Wrapped(Protocol):
         """Run, tracing and compiling where that has not been done."""
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
-        """Trace for these arguments, which may be any objects with `shape` and `dtype`."""
+        """The trace for these arguments, which may be any objects with `shape` and `dtype`."""
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Trace and lower."""
+        """The program for these arguments, traced and lowered; nothing is compiled yet."""
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The shapes and dtypes of the result."""
+        """The shapes and dtypes of the result for these arguments, by tracing alone."""
 
     def clear_cache(self) -> None:
-        """Forget every trace and executable of this function."""
+        """Forget every trace and executable of this function; later calls trace again."""
 
 
 # ------------------------------------------------------------------------------------- helpers

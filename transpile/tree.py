@@ -228,7 +228,7 @@ def static(**kwargs: Any) -> Any:
 
 
 def differences(expected: TreeDef, actual: TreeDef, path: str = "") -> list[str]:
-    """Where two structures differ, a sentence each, with the path to the place."""
+    """The differences of two structures, a sentence for each, with the path to it."""
     if expected == actual:
         return []
     if (

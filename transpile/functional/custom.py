@@ -238,7 +238,7 @@ class custom_vjp(_Custom):  # a decorator, like JAX's
     derivative is taken of runs the function alone.
 
     nondiff_argnums, nondiff_argnames   arguments that are no arrays (functions, say): `fwd` gets
-                                        them at their places, `bwd` as its first arguments
+                                        them at their positions, `bwd` as its first arguments
 
     Raises AttributeError where no rule is defined, TypeError for keyword-only arguments, and, when
     the derivative is taken, TypeError or ValueError for rules whose results do not fit.
@@ -257,15 +257,17 @@ class custom_vjp(_Custom):  # a decorator, like JAX's
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Define the rule.
+        """Define the rule by two functions, of the forward and of the backward pass.
 
-        fwd             takes the function's arguments, and gives (result, residuals)
+        fwd             takes the function's arguments, and returns (result, residuals)
         bwd             (residuals, cotangent of the result) -> a tuple of the arguments'
-                        cotangents, None for zero; those of integers and bools are not looked at
-        symbolic_zeros  `fwd` gets a CustomVJPPrimal in the place of each leaf, and `bwd` a
-                        SymbolicZero for a cotangent that is zero for certain
+                        cotangents, None for zero; those of integers and bools are ignored
+        symbolic_zeros  `fwd` gets a CustomVJPPrimal for each leaf, and `bwd` a SymbolicZero for a
+                        cotangent that is zero for certain
         optimize_remat  accepted for compatibility: under `checkpoint` what nothing needs of `fwd`
                         is not computed in any case
+
+        Raises NotImplementedError for both of the last two.
         """
         if symbolic_zeros and optimize_remat:
             raise NotImplementedError(

@@ -117,7 +117,7 @@ def computed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def finfo(dtype: Any) -> Any:
-    """`numpy.finfo`, for bfloat16 as well."""
+    """The limits of a floating-point dtype, as `numpy.finfo` has them, for bfloat16 as well."""
     found = dtype if isinstance(dtype, type) else getattr(dtype, "dtype", dtype)
     if getattr(found, "name", getattr(found, "__name__", found)) == "bfloat16":
         return ml_dtypes.finfo(found)  # type: ignore[no-untyped-call, unused-ignore]

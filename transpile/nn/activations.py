@@ -189,7 +189,7 @@ def squareplus(x: Array, b: Array = 4) -> Any:
 
 @public
 def tanh(x: Array, /) -> Any:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent, in [-1, 1]."""
     return np.tanh(inexact("tanh", x))
 
 

@@ -125,8 +125,8 @@ def parts_of(name: str, tree: Any, structure: TreeDef, full: Any) -> list[Any]:
 def broadcast_prefix(
     prefix: Any, full: Any, is_leaf: IsLeaf | None = None
 ) -> tuple[list[Any], TreeDef]:
-    """The leaves of a prefix, each as often as the full tree has leaves in its place, and the full
-    tree's structure."""
+    """The leaves of a prefix, each repeated for all leaves of the full tree that it stands for, and
+    the full tree's structure."""
     leaves, structure = flatten(prefix, is_leaf)
     parts = parts_of("broadcast_prefix prefix_tree", prefix, structure, full)
     repeated: list[Any] = []

@@ -13,7 +13,7 @@ KeyPath = tuple[KeyEntry, ...]
 
 @dataclass(frozen=True)
 class SequenceKey:
-    """The way to an item of a tuple or list: `[idx]`."""
+    """The path entry of an item of a tuple or list: `[idx]`."""
 
     idx: int
 
@@ -23,7 +23,7 @@ class SequenceKey:
 
 @dataclass(frozen=True)
 class DictKey:
-    """The way to a value of a dict: `[key]`."""
+    """The path entry of a value of a dict: `[key]`."""
 
     key: Hashable
 
@@ -33,7 +33,7 @@ class DictKey:
 
 @dataclass(frozen=True)
 class GetAttrKey:
-    """The way to an attribute: `.name`."""
+    """The path entry of an attribute: `.name`."""
 
     name: str
 
@@ -43,7 +43,7 @@ class GetAttrKey:
 
 @dataclass(frozen=True)
 class FlattenedIndexKey:
-    """The way to a child of a registered class that names no keys: its place among them."""
+    """The path entry of a child of a registered class that names no keys: its position."""
 
     key: int
 
@@ -53,7 +53,7 @@ class FlattenedIndexKey:
 
 @dataclass(frozen=True, eq=False)
 class NodeType:
-    """How one class of containers is taken apart and rebuilt.
+    """How one class of containers is flattened and rebuilt.
 
     flatten    value -> (children, data): `data` is what is not a child (hashable)
     unflatten  (data, children) -> value

@@ -120,7 +120,7 @@ class TreeDef:
         return f_node(tuple(c._walked(f_node, f_leaf, leaves) for c in self.subtrees), data[1])
 
     def compose(self, inner: TreeDef) -> TreeDef:
-        """The structure with `inner` in the place of each leaf."""
+        """The structure with each leaf replaced by `inner`."""
         if self.node is None:
             return inner
         parts = tuple(child.compose(inner) for child in self.subtrees)

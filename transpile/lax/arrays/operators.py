@@ -215,7 +215,7 @@ log = _elementary(
 log1p = _elementary(
     "log1p", _log1p, INEXACT, "log(1 + x), without cancellation near 0; -inf at -1, NaN below."
 )
-tanh = _elementary("tanh", elementary.tanh, INEXACT, "The hyperbolic tangent.")
+tanh = _elementary("tanh", elementary.tanh, INEXACT, "The hyperbolic tangent, in [-1, 1].")
 logistic = _elementary(
     "logistic",
     _logistic,
@@ -254,8 +254,8 @@ atan = _unary(
     INEXACT,
     "The inverse tangent in [-pi/2, pi/2]; the principal branch of complex numbers.",
 )
-sinh = _unary("sinh", elementary.sinh, INEXACT, "The hyperbolic sine.")
-cosh = _unary("cosh", elementary.cosh, INEXACT, "The hyperbolic cosine.")
+sinh = _unary("sinh", elementary.sinh, INEXACT, "The hyperbolic sine; infinite on overflow.")
+cosh = _unary("cosh", elementary.cosh, INEXACT, "The hyperbolic cosine; infinite on overflow.")
 asinh = _unary("asinh", elementary.arcsinh, INEXACT, "The inverse hyperbolic sine.")
 acosh = _unary(
     "acosh",

@@ -306,6 +306,7 @@ def _traced_in_traces(function: Any) -> Callable[..., Any]:
         result = known_or_traced(*args, **kwargs)
         return result if current_trace() is None else _all_traced(result)
 
+    public.__doc__ = known_or_traced.__doc__
     return public
 
 
