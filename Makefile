@@ -26,7 +26,8 @@ CHECKED := project/test_layers.py project/test_docstrings.py project/test_jax_su
     project/test_numpy_support.py util \
     ir pytree trace/test_trace.py trace/test_guard_survey.py trace/test_captured_arrays.py \
     primitives/test_rules_elementwise.py primitives/test_primitives_indexing.py \
-    primitives/test_control_flow.py primitives/test_control_flow_errors.py \
+    primitives/test_facts.py primitives/test_control_flow.py \
+    primitives/test_control_flow_errors.py \
     numpy/test_numpy_indexing.py numpy/test_numpy_shapes.py numpy/test_numpy_reductions.py \
     numpy/test_numpy_elementwise.py functional/test_differentiate.py \
     functional/test_standard_basis.py functional/test_lost_derivatives.py lax/test_lax_branches.py \

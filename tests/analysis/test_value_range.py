@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile import lax, random
-from transpile.analysis.value_range import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
+from transpile.analysis.value_range import ordinary_angles
 from transpile.ir.loop_ir import Apply, If
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.options import Options
+from transpile.primitives.elementary.rows import LARGEST_ANGLE
 from transpile.schedule.lanes.trig_versions import versions
 from transpile.schedule.vectorize import simd
 
@@ -28,7 +29,7 @@ def angles_of(f, *args):
         for k in program.kernels
         for s in walk(k.body)
         for p in parts(s)
-        if isinstance(p, Apply) and p.op in OF_ANGLES
+        if isinstance(p, Apply) and p.primitive.near
     }
     known = set().union(*(ordinary_angles(k.body) for k in program.kernels))
     assert known <= found

@@ -8,7 +8,7 @@ from graphs import lowered
 from helpers import ordinary, trace_to_graph
 
 from transpile.fusion.index_lambda import is_unrolled
-from transpile.fusion.inline_cost import Survey, cost_of, is_library_product
+from transpile.fusion.inline_cost import Survey, is_library_product
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import (
     Choices,
@@ -120,7 +120,7 @@ def test_chains_of_reshapes_do_not_tangle(turns):
 
 
 def test_costs_rank_operations():
-    costs = [cost_of(TABLE[name]) for name in ("copy", "add", "divide", "remainder", "sin")]
+    costs = [TABLE[name].weight for name in ("copy", "add", "divide", "remainder", "sin")]
     assert costs == sorted(set(costs))
 
 

@@ -27,7 +27,7 @@ from transpile.machine import Machine
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.primitives import axes as a
-from transpile.primitives import dot, indexing, reductions
+from transpile.primitives import bits, dot, indexing, reductions
 from transpile.primitives import elementwise as e
 from transpile.primitives.elementary import rows as f
 from transpile.schedule import schedule
@@ -257,7 +257,7 @@ class GraphMaker:
         else:
             choices += [e.add, e.subtract, e.multiply] * 5
         if kind in "iu":
-            choices += [e.bitwise_and, e.bitwise_xor, e.floor_divide, e.remainder]
+            choices += [bits.bitwise_and, bits.bitwise_xor, e.floor_divide, e.remainder]
         if self.random.random() < 0.5 or not isinstance(x, Var):
             return self.apply(self.random.choice(choices), x, y)
         return self.apply(self.random.choice(choices), y, x)

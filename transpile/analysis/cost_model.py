@@ -40,9 +40,7 @@ from transpile.util.frozen_records import dataclass, once
 UNBOUNDED = 1 << 62
 # How often the body of a while is taken to run.
 TURNS = 10
-# How much longer than an addition these take in a vectorised loop, for the choice of threads.
-_WEIGHTS = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8}
-_TRANSCENDENTAL_WEIGHT = 10
+# The time of an access to memory, an addition of vector lanes being 1 (`Primitive.weight`).
 _ACCESS_WEIGHT = 2
 # Programs with less work take some microseconds, or a few tens where nothing is vectorised.
 _BRIEF = 30_000
@@ -81,7 +79,7 @@ def expression_cost(expr: Expr) -> Cost:
     flops = transcendentals = 0
     for part in subexpressions(expr):
         if isinstance(part, Apply):
-            row = TABLE[part.op]
+            row = part.primitive
             transcendentals += row.transcendental
             flops += 0 if row.transcendental else row.cost
     return Cost(flops, transcendentals)
@@ -175,8 +173,7 @@ def work(statement: Statement) -> int:
     own = _ACCESS_WEIGHT * (len(loads(statement)) + len(written(statement)))
     for part in parts(statement):
         if isinstance(part, Apply):
-            is_slow = TABLE[part.op].transcendental
-            own += _TRANSCENDENTAL_WEIGHT if is_slow else _WEIGHTS.get(part.op, 1)
+            own += part.primitive.weight
     times = 1
     if isinstance(statement, For):
         times = trips(statement)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,30 +17,28 @@ from transpile.analysis.cost_model import UNBOUNDED
 from transpile.ir.dims import bounds
 from transpile.ir.loop_ir import Apply, Declare, Expr, IndexValue, Literal, Ref, Statement
 from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.primitive import Magnitude
 from transpile.ir.types import FLOAT32, FLOAT64
 
-# Functions of angles that have a version for ordinary ones, which are exact up to here.
-OF_ANGLES = frozenset({"sin", "cos", "tan"})
-LARGEST_ANGLE = 2.0**40
 # Roundings on the way to an angle may make it so many times as large as it is found to be.
 _ROUNDINGS = 2
 
-# What floats become, whatever they were.
-_LARGEST = {"sin": 1, "cos": 1, "tanh": 1, "erf": 1, "sign": 1, "arctan": 2, "arctan2": 4}
-_SUMS = frozenset({"add", "subtract", "hypot"})
-_CHOICES = frozenset({"maximum", "minimum", "fmax", "fmin"})
-_ROUNDED = frozenset({"floor", "ceil", "trunc", "rint"})
+
+def angles(parts: Iterable[Expr]) -> dict[Expr, float]:
+    """The operands, in order, of functions that have a near version (`Primitive.near`), and up to
+    which magnitude they may take it."""
+    limits: dict[Expr, float] = {}
+    for part in parts:
+        if isinstance(part, Apply) and part.primitive.near and part.dtype in (FLOAT32, FLOAT64):
+            (angle,), limit = part.args, part.primitive.near
+            limits[angle] = min(limit, limits.get(angle, limit))
+    return limits
 
 
 def ordinary_angles(body: tuple[Statement, ...]) -> frozenset[Expr]:
     """The angles in a kernel's statements that are NaN or certainly ordinary."""
-    angles = {
-        part.args[0]: None
-        for statement in walk(body)
-        for part in parts(statement)
-        if isinstance(part, Apply) and part.op in OF_ANGLES and part.dtype.kind == "f"
-    }
-    if not angles:
+    limits = angles(part for statement in walk(body) for part in parts(statement))
+    if not limits:
         return frozenset()
     declared = [s for s in walk(body) if isinstance(s, Declare)]
     times = Counter(s.name for s in declared)
@@ -47,7 +46,9 @@ def ordinary_angles(body: tuple[Statement, ...]) -> frozenset[Expr]:
     for statement in declared:
         if statement.constant and times[statement.name] == 1:
             known[Ref(statement.name, statement.dtype)] = _largest(statement.value, known)
-    return frozenset(a for a in angles if _largest(a, known) * _ROUNDINGS <= LARGEST_ANGLE)
+    return frozenset(
+        angle for angle, limit in limits.items() if _largest(angle, known) * _ROUNDINGS <= limit
+    )
 
 
 def _largest(expr: Expr, known: dict[Expr, float]) -> float:
@@ -69,35 +70,22 @@ def _found(expr: Expr, known: dict[Expr, float]) -> float:
             return abs(float(value)) if np.isfinite(value) else math.inf
         case Apply(op="float_from_bits", args=(bits,)):
             return 2.0 if _are_of_one(bits, expr.dtype) else math.inf
-        case Apply(op=op, args=args) if expr.dtype.kind == "f":
-            return _of_floats(op, args, known)
+        case Apply() if expr.dtype.kind != "f":
+            return _of_type(expr)
+        case Apply(op="divide", args=(x, Literal(value=value))) if value != 0:
+            return _largest(x, known) / abs(float(value))
+        case Apply(args=args):
+            return _of_floats(expr.primitive.magnitude, args, known)
         case _:
             return _of_type(expr)
 
 
-def _of_floats(op: str, args: tuple[Expr, ...], known: dict[Expr, float]) -> float:
+def _of_floats(magnitude: Magnitude, args: tuple[Expr, ...], known: dict[Expr, float]) -> float:
     """The magnitude of an operation's float result; not that of a NaN, which inf * 0 would be."""
-    if op in _LARGEST:
-        return _LARGEST[op]
-    match op, args:
-        case "select", (_, x, y):
-            return max(_largest(x, known), _largest(y, known))
-        case "divide", (x, Literal(value=value)) if value != 0:
-            return _largest(x, known) / abs(float(value))
-        case _:
-            pass
+    if not callable(magnitude):
+        return magnitude
     sizes = [_largest(arg, known) for arg in args]
-    if math.inf in sizes:
-        return math.inf
-    if op in _SUMS:
-        return sum(sizes)
-    if op in _CHOICES:
-        return max(sizes)
-    if op in _ROUNDED:
-        return sizes[0] + 1
-    if op in ("multiply", "square"):
-        return sizes[0] * sizes[-1]
-    return sizes[0] if op in ("negative", "absolute") else math.inf
+    return math.inf if math.inf in sizes else magnitude(*sizes)
 
 
 def _are_of_one(bits: Expr, dtype: np.dtype[Any]) -> bool:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from transpile.analysis.value_range import OF_ANGLES
 from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
@@ -245,8 +244,9 @@ class Printer:
         """The C function for NumPy's name and a dtype: a helper, else the C library's. Where angles
         are `near`, it is the one for ordinary angles."""
         ending = suffix(dtype)
-        has_near = near and name in OF_ANGLES and ending in ("f32", "f64")
-        helper = f"{name}_near_{ending}" if has_near else f"{name}_{ending}"
+        helper = f"{name}_near_{ending}"
+        if not near or c_helpers.find(helper) is None:
+            helper = f"{name}_{ending}"
         library = c_helpers.library_name(name, ending)
         precise = (
             self.precise and library is not None and name in TABLE and TABLE[name].transcendental

@@ -16,11 +16,12 @@ import numpy as np
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, is_within, product, symbols_of
 from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
+from transpile.ir.primitive import Primitive
 from transpile.ir.types import BOOL, INT64, kind_letter
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general, free_axes
-from transpile.primitives.elementwise import copy
+from transpile.primitives.elementwise import copy, select
 
 # Reductions of no more elements than this are written out.
 UNROLLED_REDUCTION = 8
@@ -104,7 +105,7 @@ class Elements:
             return False
         if atom not in self._arithmetic:
             row = equation.primitive
-            fits = row.kind == "view" or row is axis_rows.iota or row.name in _ARITHMETIC
+            fits = row.kind == "view" or row is axis_rows.iota or _is_index_arithmetic(row)
             self._arithmetic[atom] = fits and all(map(self._is_arithmetic, equation.inputs))
         return self._arithmetic[atom]
 
@@ -367,17 +368,6 @@ def _as_value(index: Index) -> Expr:
     return Literal(index, INT64) if isinstance(index, int) else IndexValue(index)
 
 
-# Comparisons as the sign of a difference: (the smallest that holds, the largest that holds).
-_COMPARISONS: dict[str, tuple[int | None, int | None]] = {
-    "less": (None, -1),
-    "less_equal": (None, 0),
-    "greater": (1, None),
-    "greater_equal": (0, None),
-    "equal": (0, 0),
-}
-_ARITHMETIC = frozenset(
-    ("add", "subtract", "multiply", "negative", "convert_element_type", "select", "copy")
-) | frozenset(_COMPARISONS)
 # Arithmetic on indices of loops stays below this in size, whatever their ranges.
 LARGEST_INDEX = 1 << 62
 
@@ -387,30 +377,36 @@ def of_indices(value: Apply) -> Expr:
     their ranges decide."""
     if value.op == "select" and isinstance(value.args[0], Literal):
         return value.args[1] if value.args[0].value else value.args[2]
-    if value.op in ("add", "subtract", "multiply", "negative") and value.dtype.kind in "iu":
+    if value.primitive.on_indices is not None and value.dtype.kind in "iu":
         index = as_index(value)
         if isinstance(index, Dim):
             low, high = bounds(index)
             if low is not None and high is not None and max(-low, high) <= LARGEST_INDEX:
                 return convert(IndexValue(index), value.dtype)
-    if value.op in _COMPARISONS:
+    if value.primitive.signs:
         left, right = map(as_index, value.args)
         if left is not None and right is not None:
-            decided = _decided(left - right, *_COMPARISONS[value.op])
+            decided = _decided(left - right, value.primitive.signs)
             if decided is not None:
                 return Literal(np.bool_(decided), BOOL)
     return value
 
 
-def _decided(difference: Index, least: int | None, most: int | None) -> bool | None:
+def _is_index_arithmetic(row: Primitive) -> bool:
+    """Tell whether of indices it may be an index again, or a truth that their ranges decide."""
+    return row.on_indices is not None or bool(row.signs) or row is select
+
+
+def _decided(difference: Index, signs: tuple[int, ...]) -> bool | None:
+    """Whether a difference has one of these signs, where its range tells."""
     low, high = bounds(difference)
-    is_above = least is None or (low is not None and low >= least)
-    is_below = most is None or (high is not None and high <= most)
-    if is_above and is_below:
-        return True
-    is_too_low = least is not None and high is not None and high < least
-    is_too_high = most is not None and low is not None and low > most
-    return False if is_too_low or is_too_high else None
+    possible = {
+        -1: low is None or low < 0,
+        0: (low is None or low <= 0) and (high is None or high >= 0),
+        1: high is None or high > 0,
+    }
+    truths = {sign in signs for sign, may_be in possible.items() if may_be}
+    return truths.pop() if len(truths) == 1 else None
 
 
 def as_index(value: Expr) -> Index | None:
@@ -433,18 +429,9 @@ def _as_index(value: Expr) -> Index | None:
             return int(number)
         case IndexValue(index=index):
             return index
-        case Apply(op="convert_element_type" | "copy", args=(inner,)):
-            return as_index(inner)
-        case Apply(op="negative", args=(inner,)):
-            negated = as_index(inner)
-            return None if negated is None else -negated
-        case Apply(op="add" | "subtract" | "multiply" as op, args=(left, right)):
-            a, b = as_index(left), as_index(right)
-            if a is None or b is None:
-                return None
-            if op == "multiply":
-                return a * b if isinstance(a, int) or isinstance(b, int) else None
-            return a + b if op == "add" else a - b
+        case Apply(args=args) if value.primitive.on_indices is not None:
+            indices = [as_index(arg) for arg in args]
+            return None if None in indices else value.primitive.on_indices(*indices)
         case _:
             return None
 
@@ -479,8 +466,8 @@ def _is_never_minus_zero(term: Expr) -> bool:
             return _is_never_minus_zero(left) and _is_never_minus_zero(right)
         case Apply(op="add", args=args):
             return any(map(_is_never_minus_zero, args))
-        case Apply(op="square" | "absolute" | "exp" | "exp2" | "cosh"):
-            return True
+        case Apply():
+            return kind_letter(term.dtype) in term.primitive.nonnegative
         case _:
             return False
 

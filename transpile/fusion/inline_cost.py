@@ -8,7 +8,6 @@ from transpile.fusion.index_lambda import is_unrolled
 from transpile.fusion.reshape_cuts import tangled
 from transpile.ir.dims import Index, bounds, product
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
-from transpile.ir.primitive import Primitive
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general, free_axes
@@ -22,14 +21,10 @@ LARGEST_EXPRESSION = 40
 SMALL_UPDATE = 4
 LONGEST_CHAIN = 4
 
-_COSTLY = {"divide": 4, "sqrt": 4, "floor_divide": 8, "remainder": 8, "fmod": 8, "reciprocal": 4}
-_TRANSCENDENTAL_COST = 16
 # Kinds whose values are not computed element by element.
 _WHOLE = frozenset(
     ("reduce", "scan", "contract", "composite", "scatter", "sort", "routine", "fft", "convolve")
 )
-# What a subscript costs that is read from an array: the element is anywhere in memory.
-SUBSCRIPT_COST = 4
 
 
 class Survey:
@@ -113,15 +108,6 @@ def spreads(equation: Equation, atom: Atom) -> bool:
     return equation.primitive is dot_general and equation.output.type.ndim > 0
 
 
-def cost_of(primitive: Primitive) -> int:
-    """What one element of an elementwise primitive costs, an addition being 1."""
-    if primitive is indexing.gather:
-        return SUBSCRIPT_COST
-    if primitive.transcendental and primitive.name not in _COSTLY:
-        return _TRANSCENDENTAL_COST
-    return _COSTLY.get(primitive.name, min(primitive.cost, 1))
-
-
 def inline_costs(
     graph: Graph,
     producers: Mapping[Var, Equation],
@@ -131,7 +117,7 @@ def inline_costs(
     """For each value the cost and the number of parts of its expression, single uses inlined."""
     costs: dict[Var, tuple[int, int]] = {}
     for equation in graph.equations:
-        cost, size = cost_of(equation.primitive), 0 if equation.primitive.kind == "view" else 1
+        cost, size = equation.primitive.weight, 0 if equation.primitive.kind == "view" else 1
         repeat = 1
         if is_unrolled(equation):
             shape = equation.inputs[0].type.shape

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from transpile.fusion.inline_cost import SUBSCRIPT_COST, cost_of
 from transpile.fusion.nodes import (
     BETWEEN_LOOPS,
     Block,
@@ -34,7 +33,7 @@ from transpile.fusion.nodes import (
 from transpile.ir.dims import Dim, Index, product
 from transpile.ir.loop_ir import Apply
 from transpile.ir.loop_rewrite import loads_of, subexpressions
-from transpile.ir.primitive import TABLE
+from transpile.primitives.indexing import gather
 
 # The largest local array, in bytes: it lives on a thread's stack and should stay in its cache.
 LARGEST_ROW = 65536
@@ -202,8 +201,8 @@ def is_aligned(block: Block, producer: Node, reader: LoopNode, depth: int) -> bo
 
 def own_cost(node: LoopNode) -> int:
     """What it costs to compute one element of a node, what it reads being there."""
-    return SUBSCRIPT_COST * len(node.bound) + sum(
-        cost_of(TABLE[part.op])
+    return gather.weight * len(node.bound) + sum(
+        part.primitive.weight
         for expression in node.expressions
         for part in subexpressions(expression)
         if isinstance(part, Apply)

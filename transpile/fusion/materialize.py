@@ -19,7 +19,6 @@ from transpile.fusion.inline_cost import (
     CHEAP,
     LARGEST_EXPRESSION,
     Survey,
-    cost_of,
     is_library_product,
     spreads,
 )
@@ -235,7 +234,7 @@ class _Materialiser(Elements):
             atom in xs
             and equation is not None
             and equation.primitive.kind == "elementwise"
-            and cost_of(equation.primitive) <= CHEAP
+            and equation.primitive.weight <= CHEAP
             and self.survey.uses[atom] == 1
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
+from math import inf
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,6 +23,8 @@ from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_registry import Rest, Table
 
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
+# The largest magnitude, or how it follows from those of the operands.
+Magnitude = float | Callable[..., float]
 # A number of a dtype, or None where it has no such number.
 Element = Callable[[np.dtype[Any]], Any]
 
@@ -46,6 +49,13 @@ if TYPE_CHECKING:
         signs: tuple[int, ...]
         chooses: int
         bitwise: str
+        weight: int
+        speculatable: bool
+        fills_registers: bool
+        magnitude: Magnitude
+        near: float
+        nonnegative: str
+        on_indices: Callable[..., Index | None]
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,8 @@ class Primitive:
 
     Facts, which passes ask for. "To the bit" leaves out which NaN it is.
 
-    commutative  f(x, y) is f(y, x) to the bit; but of 0.0 and -0.0 an extreme is the first one
+    commutative  f(x, y) is f(y, x) to the bit; but of equal numbers, as 0.0 and -0.0, an extreme is
+                 the first one
     associative  f(f(x, y), z) is f(x, f(y, z)) for real numbers
     exact        floats that it gives are never rounded: they are numbers of the operands' format,
                  and the same ones in a wider format
@@ -126,6 +137,17 @@ class Primitive:
     signs        a comparison: those of x - y for which it holds
     chooses      an extreme, which is x where x - y has this sign, and a NaN if there is one
     bitwise      of bools: the primitive that does the same to each bit of a number
+    weight       the time of an element in vector lanes, that of an addition being 1
+    speculatable a few instructions without a branch or a call, whatever the operands: it may as
+                 well be computed where its result is not wanted
+    fills_registers  it needs all vector registers: other code is better off in another loop
+    magnitude    how large float results are at most, NaN apart: a number, or a function of the
+                 operands' magnitudes. No sign is known, so that nothing cancels: roundings stay
+                 small beside a magnitude
+    near         there is a faster version, called NAME_near in C, with the same bits for operands
+                 of up to this magnitude; 0 where there is none
+    nonnegative  dtype kinds of which no result is below zero, nor -0.0
+    on_indices   what it is on subscripts: integer polynomials in, one out; None if that is none
     """
 
     name: str
@@ -156,6 +178,13 @@ class Primitive:
     signs: tuple[int, ...] = ()
     chooses: int = 0
     bitwise: str = ""
+    weight: int = 1
+    speculatable: bool = False
+    fills_registers: bool = False
+    magnitude: Magnitude = inf
+    near: float = 0
+    nonnegative: str = ""
+    on_indices: Callable[..., Index | None] | None = None
 
     def may_reorder(self, dtype: np.dtype[Any]) -> bool:
         """Tell whether elements of a dtype may be combined in any order, to the same bits."""

@@ -29,7 +29,6 @@ from transpile.util.frozen_records import replace
 CHEAP = 2
 # Branches with no more than so many additions in them all are computed, and one chosen.
 CHEAP_BRANCHES = 8
-_TRANSCENDENTAL = 16
 _INLINE = ("elementwise", "view", "generate", "piecewise")
 
 
@@ -77,7 +76,7 @@ def _cost_of_numbers(graph: Graph) -> float:
     for equation in graph.equations:
         if equation.primitive.kind not in _INLINE or any(v.type.shape for v in equation.outputs):
             return float("inf")
-        total += _TRANSCENDENTAL if equation.primitive.transcendental else 1
+        total += equation.primitive.weight
     return total if not any(a.type.shape for a in graph.outputs) else float("inf")
 
 
@@ -255,6 +254,4 @@ def _cost(equation: Equation) -> float:
     row = equation.primitive
     if row.kind in ("view", "generate"):
         return 0
-    if row.kind not in _INLINE or row.transcendental:
-        return _TRANSCENDENTAL
-    return max(row.cost, 1)
+    return max(row.weight, 1) if row.kind in _INLINE else float("inf")

@@ -34,7 +34,6 @@ Made = dict[tuple[Atom, Permutation], Atom]
 # A value that costs more than this, and is read more than once, is kept rather than computed again
 # (an elementary function counts as much as many additions).
 CHEAP = 2
-TRANSCENDENTAL_COST = 16
 
 _MOVED = (broadcast_in_dim, concatenate, iota, pad, rev, slice_)
 
@@ -214,7 +213,7 @@ def _costs(graph: Graph, reads: dict[Var, int]) -> dict[Atom, tuple[int, bool]]:
     costs: dict[Atom, tuple[int, bool]] = {}
     for equation in graph.equations:
         row = equation.primitive
-        cost = TRANSCENDENTAL_COST if row.transcendental else min(row.cost, 1)
+        cost = row.weight
         has_rows = row.kind not in ("elementwise", "view", "generate", "piecewise")
         for atom in equation.inputs:
             if atom.type.ndim == 0:

@@ -222,6 +222,7 @@ concatenate = register(
         jvp=linear("concatenate"),
         transpose=_concatenate_transpose,
         batch=_concatenate_batch,
+        weight=0,
     )
 )
 
@@ -310,6 +311,7 @@ pad = register(
         jvp=linear("pad"),
         transpose=_pad_transpose,
         batch=_pad_batch,
+        weight=0,
     )
 )
 
@@ -327,5 +329,7 @@ iota = register(
         _iota,
         lambda *, shape, dimension, dtype: ArrayType(shape, dtype),
         cost=0,
+        weight=0,
+        nonnegative="iuf",
     )
 )

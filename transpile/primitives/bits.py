@@ -1,4 +1,4 @@
-"""Rows of bits and whole numbers: the bits of a float and back, leading zeros, quotients."""
+"""Rows of bits and whole numbers: bitwise logic, the bits of a float and back, quotients."""
 
 from __future__ import annotations
 
@@ -8,8 +8,49 @@ import numpy as np
 
 from transpile.ir.primitive import Axis, Primitive, register
 from transpile.ir.types import ArrayType, kind_letter
-from transpile.primitives.kinds import elementwise
+from transpile.primitives.kinds import all_bits, combining, elementwise, number
 from transpile.primitives.rules import ByOperand, apply, flat
+
+bitwise_and = combining(
+    "bitwise_and",
+    np.bitwise_and,
+    "x & y",
+    dtypes="biu",
+    neutral=all_bits,
+    absorbing=number(biu=0),
+)
+bitwise_or = combining(
+    "bitwise_or",
+    np.bitwise_or,
+    "x | y",
+    dtypes="biu",
+    neutral=number(biu=0),
+    absorbing=all_bits,
+)
+bitwise_xor = combining(
+    "bitwise_xor",
+    np.bitwise_xor,
+    "x ^ y",
+    dtypes="biu",
+    neutral=number(biu=0),
+)
+invert = elementwise(
+    "invert",
+    np.invert,
+    "invert(x)",
+    b="not x",
+    dtypes="biu",
+    involution=True,
+)
+left_shift = elementwise("left_shift", np.left_shift, "left_shift(x, y)", dtypes="iu")
+right_shift = elementwise("right_shift", np.right_shift, "right_shift(x, y)", dtypes="iu")
+bitwise_count = elementwise(
+    "bitwise_count",
+    np.bitwise_count,
+    "bitwise_count(x)",
+    dtypes="iu",
+    result=lambda x: ArrayType(x.shape, np.dtype("uint8")),
+)
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -52,6 +93,7 @@ float_from_bits = register(
         dtypes="u",
         jvp=ByOperand((flat,)),
         batch=_float_batch,
+        weight=0,
     )
 )
 

@@ -1,4 +1,4 @@
-"""Elementwise rows: arithmetic, rounding, comparisons, logic, bits, selection and casts.
+"""Elementwise rows: arithmetic, rounding, comparisons, logic, selection and casts.
 
 The C column is the whole of the lowering. Integer arithmetic that may overflow goes through helpers
 (`add(x, y)`), which wrap as NumPy does and are never undefined in C. Derivatives that need more
@@ -7,6 +7,7 @@ than a line stand in `derivatives.py`.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from transpile.ir.primitive import TABLE, Linear, NoRule, Primitive, register
 from transpile.ir.types import BOOL, ArrayType
 from transpile.primitives import derivatives as d
 from transpile.primitives.kinds import (
-    all_bits,
     combining,
     common_shape,
     comparison,
@@ -24,6 +24,8 @@ from transpile.primitives.kinds import (
     lowest,
     number,
     rounding,
+    scaled,
+    unchanged,
 )
 from transpile.primitives.rules import ByOperand, apply, batch_elementwise, flat
 from transpile.trace.trace import bind
@@ -39,6 +41,8 @@ add = combining(
     transpose=lambda ct, x, y: [ct, ct],
     neutral=number(biu=0, f=-0.0, c=complex(-0.0, -0.0)),
     absorbing=number(b=1),
+    on_indices=operator.add,
+    magnitude=operator.add,
 )
 subtract = elementwise(
     "subtract",
@@ -49,6 +53,8 @@ subtract = elementwise(
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: -t),
     transpose=lambda ct, x, y: [ct, -ct if isinstance(y, Linear) else None],
     neutral=number(iufc=0),
+    on_indices=operator.sub,
+    magnitude=operator.add,
 )
 multiply = combining(
     "multiply",
@@ -61,6 +67,8 @@ multiply = combining(
     transpose=lambda ct, x, y: [ct * y, None] if isinstance(x, Linear) else [None, x * ct],
     neutral=number(biuf=1),
     absorbing=number(biu=0),
+    on_indices=scaled,
+    magnitude=operator.mul,
 )
 divide = elementwise(
     "divide",
@@ -71,9 +79,15 @@ divide = elementwise(
     jvp=(lambda t, out, x, y: t / y, lambda t, out, x, y: t * -(out / y)),
     transpose=lambda ct, x, y: [ct / y, None],
     neutral=number(f=1),
+    weight=4,
 )
 floor_divide = elementwise(
-    "floor_divide", np.floor_divide, "floor_divide(x, y)", dtypes="iuf", jvp=(flat, flat)
+    "floor_divide",
+    np.floor_divide,
+    "floor_divide(x, y)",
+    dtypes="iuf",
+    jvp=(flat, flat),
+    weight=8,
 )
 remainder = elementwise(
     "remainder",
@@ -81,6 +95,7 @@ remainder = elementwise(
     "remainder(x, y)",
     dtypes="iuf",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.floor_divide(x, y)),
+    weight=8,
 )
 fmod = elementwise(
     "fmod",
@@ -88,6 +103,7 @@ fmod = elementwise(
     "fmod(x, y)",
     dtypes="iuf",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.trunc(np.divide(x, y))),
+    weight=8,
 )
 negative = elementwise(
     "negative",
@@ -100,6 +116,8 @@ negative = elementwise(
     transpose=lambda ct, x: [-ct],
     exact=True,
     involution=True,
+    on_indices=operator.neg,
+    magnitude=abs,
 )
 absolute = elementwise(
     "absolute",
@@ -110,6 +128,9 @@ absolute = elementwise(
     result="real",
     jvp=d.absolute,
     exact=True,
+    speculatable=True,
+    magnitude=abs,
+    nonnegative="f",
 )
 sign = elementwise(
     "sign",
@@ -118,6 +139,7 @@ sign = elementwise(
     dtypes="iufc",
     jvp=d.sign,
     exact=True,
+    magnitude=1,
 )
 square = elementwise(
     "square",
@@ -127,6 +149,8 @@ square = elementwise(
     z="multiply(x, x)",
     dtypes="iufc",
     jvp=lambda t, out, x: t * (2 * x),
+    nonnegative="f",
+    magnitude=lambda x: x * x,
 )
 reciprocal = elementwise(
     "reciprocal",
@@ -137,6 +161,7 @@ reciprocal = elementwise(
     z="reciprocal(x)",
     dtypes="iufc",
     jvp=lambda t, out, x: t * -np.square(out),
+    weight=4,
 )
 maximum = combining(
     "maximum",
@@ -147,6 +172,8 @@ maximum = combining(
     exact=True,
     neutral=lowest,
     chooses=1,
+    speculatable=True,
+    magnitude=max,
 )
 minimum = combining(
     "minimum",
@@ -157,6 +184,8 @@ minimum = combining(
     exact=True,
     neutral=highest,
     chooses=-1,
+    speculatable=True,
+    magnitude=max,
 )
 fmax = combining(
     "fmax",
@@ -167,6 +196,7 @@ fmax = combining(
     b="x | y",
     jvp=d.chosen_unless_nan(np.greater),
     exact=True,
+    magnitude=max,
 )
 fmin = combining(
     "fmin",
@@ -177,9 +207,10 @@ fmin = combining(
     b="x & y",
     jvp=d.chosen_unless_nan(np.less),
     exact=True,
+    magnitude=max,
 )
 gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
-lcm = combining("lcm", np.lcm, "lcm(x, y)", dtypes="iu")
+lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True)
 
 # -------------------------------------------------------------------------- rounding and parts
 floor = rounding("floor", np.floor)
@@ -310,7 +341,7 @@ isinf = elementwise("isinf", np.isinf, "isinf(x)", dtypes="fc", result="bool")
 isfinite = elementwise("isfinite", np.isfinite, "isfinite(x)", dtypes="fc", result="bool")
 signbit = elementwise("signbit", np.signbit, "signbit(x)", dtypes="f", result="bool")
 
-# ------------------------------------------------------------------------------- logic and bits
+# ---------------------------------------------------------------------------------------- logic
 logical_and = combining(
     "logical_and",
     np.logical_and,
@@ -348,46 +379,6 @@ logical_not = elementwise(
     result="bool",
     involution=True,
 )
-bitwise_and = combining(
-    "bitwise_and",
-    np.bitwise_and,
-    "x & y",
-    dtypes="biu",
-    neutral=all_bits,
-    absorbing=number(biu=0),
-)
-bitwise_or = combining(
-    "bitwise_or",
-    np.bitwise_or,
-    "x | y",
-    dtypes="biu",
-    neutral=number(biu=0),
-    absorbing=all_bits,
-)
-bitwise_xor = combining(
-    "bitwise_xor",
-    np.bitwise_xor,
-    "x ^ y",
-    dtypes="biu",
-    neutral=number(biu=0),
-)
-invert = elementwise(
-    "invert",
-    np.invert,
-    "invert(x)",
-    b="not x",
-    dtypes="biu",
-    involution=True,
-)
-left_shift = elementwise("left_shift", np.left_shift, "left_shift(x, y)", dtypes="iu")
-right_shift = elementwise("right_shift", np.right_shift, "right_shift(x, y)", dtypes="iu")
-bitwise_count = elementwise(
-    "bitwise_count",
-    np.bitwise_count,
-    "bitwise_count(x)",
-    dtypes="iu",
-    result=lambda x: ArrayType(x.shape, np.dtype("uint8")),
-)
 
 
 # -------------------------------------------------------------------------- selection and casts
@@ -410,6 +401,8 @@ select = register(
         jvp=d.select,
         transpose=d.select_transpose,
         batch=batch_elementwise("select"),
+        speculatable=True,
+        magnitude=lambda _, x, y: max(x, y),
     )
 )
 
@@ -430,6 +423,7 @@ convert = elementwise(
     cost=1,
     jvp=lambda t, out, x, *, dtype: d.convert(t, dtype),
     transpose=lambda ct, x, *, dtype: [d.convert(ct, x.type.dtype)],
+    on_indices=unchanged,
 )
 
 # ----------------------------------------------------------------------------------- identities
@@ -451,6 +445,7 @@ copy = elementwise(
     jvp=lambda t, out, x: t,
     transpose=lambda ct, x: [ct],
     own_format=True,
+    on_indices=unchanged,
 )
 # What a policy of `checkpoint` knows a value by.
 name = register(
@@ -465,6 +460,7 @@ name = register(
         jvp=ByOperand((lambda t, out, x, name="": t,)),
         transpose=lambda ct, x, name="": [ct],
         batch=lambda axis, batched, x, name="": (bind(TABLE["name"], x, name=name), True),
+        weight=0,
     )
 )
 stop_gradient = elementwise(

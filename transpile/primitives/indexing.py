@@ -142,6 +142,7 @@ gather = register(
         jvp=_gather_jvp,
         transpose=_gather_transpose,
         batch=_gather_batch,
+        weight=4,
     )
 )
 
@@ -305,6 +306,7 @@ scatter = register(
         transpose=_scatter_transpose,
         batch=_scatter_batch,
         added=_scatter_added,
+        weight=0,
     )
 )
 
@@ -383,6 +385,7 @@ dynamic_slice = register(
             *[None] * len(starts),
         ],
         batch=_dynamic_slice_batch,
+        weight=0,
     )
 )
 
@@ -468,6 +471,7 @@ dynamic_update_slice = register(
         transpose=_dynamic_update_transpose,
         batch=_dynamic_update_batch,
         added=_dynamic_update_added,
+        weight=0,
     )
 )
 

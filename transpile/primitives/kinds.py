@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from transpile.ir.dims import Shape
+from transpile.ir.dims import Index, Shape
 from transpile.ir.primitive import Axis, Element, NoRule, Primitive, register
 from transpile.ir.types import BOOL, ArrayType, kind_letter, real_dtype
 from transpile.primitives.rules import ByOperand, Rule, batch_elementwise, batch_first, flat, linear
@@ -68,16 +69,28 @@ def number(**by_kinds: complex) -> Element:
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """The number of a dtype that is below all others; complex ones are ordered by their real part
-    first."""
-    least = np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
-    return dtype.type(dtype.kind != "b" and least)
+    """The number of a dtype that is below all others; complex ones are ordered by their real part,
+    then by their imaginary one."""
+    if dtype.kind in "iu":
+        return dtype.type(np.iinfo(dtype).min)
+    return number(b=False, f=-np.inf, c=complex(-np.inf, -np.inf))(dtype)
 
 
 def highest(dtype: np.dtype[Any]) -> Any:
     """The number of a dtype that is above all others."""
-    most = np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
-    return dtype.type(dtype.kind == "b" or most)
+    if dtype.kind in "iu":
+        return dtype.type(np.iinfo(dtype).max)
+    return number(b=True, f=np.inf, c=complex(np.inf, np.inf))(dtype)
+
+
+def unchanged(x: Index) -> Index:
+    """The subscript itself."""
+    return x
+
+
+def scaled(x: Index, y: Index) -> Index | None:
+    """The product of two subscripts, of which one is a number: of two symbols it has no bounds."""
+    return x * y if isinstance(x, int) or isinstance(y, int) else None
 
 
 def all_bits(dtype: np.dtype[Any]) -> Any:
@@ -85,6 +98,9 @@ def all_bits(dtype: np.dtype[Any]) -> Any:
     return np.invert(np.zeros((), dtype))[()] if dtype.kind in "biu" else None
 
 
+# The time of an elementary function in vector lanes, that of an addition being 1.
+TRANSCENDENTAL_WEIGHT = 10
+_CALL = re.compile(r"\w\(")
 _TYPE_RULES = {"same": same_type, "bool": bool_type, "real": real_type, "first": first_type}
 
 
@@ -115,6 +131,8 @@ def elementwise(
     for each operand, (tangent, result, *operands) -> its share of the result's tangent. `facts` are
     those columns of `Primitive`, where they are unusual.
     """
+    facts.setdefault("weight", TRANSCENDENTAL_WEIGHT if transcendental else min(cost, 1))
+    facts.setdefault("speculatable", facts["weight"] <= 1 and not _CALL.search(c))
     columns = {kind: text for kind, text in zip("biuc", (b, i, u, z), strict=True) if text}
     return register(
         Primitive(
@@ -160,7 +178,15 @@ def comparison_of(*signs: int) -> Primitive:
 
 def rounding(name: str, numpy: np.ufunc, *, dtypes: str = "f") -> Primitive:
     """A whole number next to the operand."""
-    return elementwise(name, numpy, f"{name}(x)", dtypes=dtypes, jvp=flat, exact=True)
+    return elementwise(
+        name,
+        numpy,
+        f"{name}(x)",
+        dtypes=dtypes,
+        jvp=flat,
+        exact=True,
+        magnitude=lambda x: x + 1,
+    )
 
 
 def _derivative(jvp: Rule | tuple[Rule, ...] | None) -> Rule | None:
@@ -177,6 +203,7 @@ def transcendental(
     arity: int = 1,
     domain: tuple[float, float] | None = None,
     jvp: Rule | tuple[Rule, ...] | None = None,
+    **facts: Unpack[Facts],
 ) -> Primitive:
     """An elementary function, called by its NumPy name."""
     arguments = "x" if arity == 1 else "x, y"
@@ -188,6 +215,7 @@ def transcendental(
         transcendental=True,
         domain=domain,
         jvp=jvp,
+        **facts,
     )
 
 
@@ -212,6 +240,7 @@ def view(
             type_rule,
             index=index,
             cost=0,
+            weight=0,
             jvp=linear(name),
             transpose=transpose,
             batch=batch_first(name, shift),

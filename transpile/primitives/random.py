@@ -39,6 +39,7 @@ threefry_2x32 = elementwise(
     result=_threefry_type,
     cost=115,
     jvp=(flat, flat),
+    fills_registers=True,
 )
 threefry_2x32_folded = elementwise(
     "threefry_2x32_folded",
@@ -48,6 +49,7 @@ threefry_2x32_folded = elementwise(
     result=_folded_type,
     cost=115,
     jvp=(flat, flat),
+    fills_registers=True,
 )
 
 

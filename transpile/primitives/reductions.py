@@ -112,6 +112,7 @@ def _position(name: str, numpy: Any) -> Primitive:
             lambda x, *, axis: numpy(x, axis=axis),
             _position_type,
             batch=batch_first(name, lambda _, *, axis: {"axis": axis + 1}),
+            nonnegative="i",
         )
     )
 

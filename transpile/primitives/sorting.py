@@ -72,5 +72,6 @@ argsort = register(
         lambda *keys, axis: np.lexsort([*map(_ordered, reversed(keys))], axis),
         _argsort_type,
         batch=_argsort_batch,
+        nonnegative="i",
     )
 )

@@ -150,6 +150,7 @@ windows = register(
             )
         ),
         cost=0,
+        weight=0,
         jvp=linear("windows"),
         transpose=_windows_transpose,
         batch=_windows_batch,

@@ -45,8 +45,8 @@ from transpile.ir.loop_rewrite import seen_by
 from transpile.ir.operand_signature import parse
 from transpile.ir.primitive import TABLE
 
-# What the functions of ordinary angles give for others: anything that will be noticed.
-FUNCTIONS, LARGEST_ANGLE, FAR = ("sin", "cos", "tan"), 2.0**40, -777.0
+# What near versions give for operands that are not near: anything that will be noticed.
+FAR = -777.0
 
 
 def run(program: Program, values: Sequence[Any]) -> list[Any]:
@@ -306,7 +306,7 @@ class _KernelRun:
                 return self.value(x if self.value(test) else y)
             case Apply(op=op, args=args, dtype=dtype):
                 values = [self.value(a) for a in args]
-                if self.near and op in FUNCTIONS and abs(values[0]) > LARGEST_ANGLE:
+                if self.near and 0 < expr.primitive.near < abs(values[0]):
                     return dtype.type(FAR)
                 return _apply(op, dtype, values)
             case Load(buffer=buffer, index=index):

@@ -97,14 +97,14 @@ def _atan2(x: Any, y: Any) -> Any:
 
 def _shift_right_arithmetic(x: Any, y: Any) -> Any:
     dtype = x.type.dtype
-    found = bind(rows.right_shift, as_bits(x, signed(dtype)), as_bits(y, signed(dtype)))
+    found = bind(bits.right_shift, as_bits(x, signed(dtype)), as_bits(y, signed(dtype)))
     return as_bits(found, dtype)
 
 
 def _shift_right_logical(x: Any, y: Any) -> Any:
     dtype = x.type.dtype
     raw = bits.unsigned(dtype)
-    return as_bits(bind(rows.right_shift, as_bits(x, raw), as_bits(y, raw)), dtype)
+    return as_bits(bind(bits.right_shift, as_bits(x, raw), as_bits(y, raw)), dtype)
 
 
 def _upper_half(x: Any, y: Any) -> Any:
@@ -114,7 +114,7 @@ def _upper_half(x: Any, y: Any) -> Any:
     if width < 64:
         wide = np.dtype("int64" if dtype.kind == "i" else "uint64")
         product = bind(rows.multiply, as_bits(x, wide), as_bits(y, wide))
-        return as_bits(bind(rows.right_shift, product, np.asarray(width, wide)), dtype)
+        return as_bits(bind(bits.right_shift, product, np.asarray(width, wide)), dtype)
     a, b = (as_bits(v, np.dtype("uint64")) for v in (x, y))
     upper = _upper_half_of_words(a, b)
     if dtype.kind == "i":  # as unsigned numbers, negative ones are 2**64 too large
@@ -185,7 +185,7 @@ nextafter = _binary(
 complex = _binary("complex", _complex, "f", "The complex number x + i y; halves raise TypeError.")
 bitwise_and = _binary(
     "bitwise_and",
-    rows.bitwise_and,
+    bits.bitwise_and,
     "nb",
     "The bitwise conjunction; of bools the logical one.",
     "bitwise_and",
@@ -193,7 +193,7 @@ bitwise_and = _binary(
 )
 bitwise_or = _binary(
     "bitwise_or",
-    rows.bitwise_or,
+    bits.bitwise_or,
     "nb",
     "The bitwise disjunction; of bools the logical one.",
     "bitwise_or",
@@ -201,7 +201,7 @@ bitwise_or = _binary(
 )
 bitwise_xor = _binary(
     "bitwise_xor",
-    rows.bitwise_xor,
+    bits.bitwise_xor,
     "nb",
     "The bitwise exclusive disjunction; of bools the logical one.",
     "bitwise_xor",
@@ -209,7 +209,7 @@ bitwise_xor = _binary(
 )
 shift_left = _binary(
     "shift_left",
-    rows.left_shift,
+    bits.left_shift,
     "n",
     "x shifted left by y bits; 0 where all bits are shifted out.",
     "left_shift",

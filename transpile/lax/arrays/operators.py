@@ -173,7 +173,7 @@ def signed(dtype: DType) -> DType:
 def _population_count(x: Any) -> Any:
     dtype = x.type.dtype
     raw = as_bits(x, bits.unsigned(dtype))
-    return as_bits(bind(rows.bitwise_count, raw), dtype)
+    return as_bits(bind(bits.bitwise_count, raw), dtype)
 
 
 def as_bits(x: Any, dtype: DType) -> Any:
@@ -280,7 +280,7 @@ conj = _unary(
     "The complex conjugate; floats become complex, halves raise TypeError.",
 )
 bitwise_not = _unary(
-    "bitwise_not", rows.invert, "nb", "The complement of every bit; of bools the negation."
+    "bitwise_not", bits.invert, "nb", "The complement of every bit; of bools the negation."
 )
 population_count = _unary(
     "population_count", _population_count, "n", "The number of bits set, in the dtype of x."

@@ -38,7 +38,7 @@ from transpile.numpy.core.promotion import (
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import elementwise
+from transpile.primitives import bits, elementwise
 from transpile.primitives import reductions as rows
 from transpile.primitives.reductions import identity
 from transpile.trace.trace import bind, trace_nested
@@ -176,9 +176,9 @@ _BY_COMBINE = {
     elementwise.minimum: rows.reduce_min,
     elementwise.logical_and: rows.reduce_and,
     elementwise.logical_or: rows.reduce_or,
-    elementwise.bitwise_and: rows.reduce_bitwise_and,
-    elementwise.bitwise_or: rows.reduce_bitwise_or,
-    elementwise.bitwise_xor: rows.reduce_xor,
+    bits.bitwise_and: rows.reduce_bitwise_and,
+    bits.bitwise_or: rows.reduce_bitwise_or,
+    bits.bitwise_xor: rows.reduce_xor,
 }
 _OF_BOOLS = {rows.reduce_bitwise_and: rows.reduce_and, rows.reduce_bitwise_or: rows.reduce_or}
 

@@ -235,23 +235,23 @@ class _Precision:
         """The traced value, rounded."""
         width = 8 * self.dtype.itemsize
         raw = bind(bits.bits, x)
-        sign = bind(rows.bitwise_and, raw, self.word(1 << (width - 1)))
-        size = bind(rows.bitwise_xor, raw, sign)
+        sign = bind(bits.bitwise_and, raw, self.word(1 << (width - 1)))
+        size = bind(bits.bitwise_xor, raw, sign)
         dropped = self.own_mantissa - self.mantissa_bits
         if dropped > 0:
             size = self._rounded(size, dropped)
         if self.exponent_bits < self.own_exponent:
             size = self._in_range(size)
-        found = bind(bits.float_from_bits, bind(rows.bitwise_or, size, sign), dtype=self.dtype)
+        found = bind(bits.float_from_bits, bind(bits.bitwise_or, size, sign), dtype=self.dtype)
         return bind(rows.select, bind(rows.isnan, x), x, found)
 
     def _rounded(self, size: Any, dropped: int) -> Any:
         """The carry of the rounding goes into the exponent, up to infinity."""
-        last = bind(rows.right_shift, size, self.word(dropped))
-        last = bind(rows.bitwise_and, last, self.word(1))
+        last = bind(bits.right_shift, size, self.word(dropped))
+        last = bind(bits.bitwise_and, last, self.word(1))
         bias = bind(rows.add, last, self.word((1 << (dropped - 1)) - 1))
         whole = (1 << (8 * self.dtype.itemsize)) - (1 << dropped)
-        return bind(rows.bitwise_and, bind(rows.add, size, bias), self.word(whole))
+        return bind(bits.bitwise_and, bind(rows.add, size, bias), self.word(whole))
 
     def _in_range(self, size: Any) -> Any:
         """Exponents that the other format does not have: infinity and zero."""
@@ -337,7 +337,7 @@ def _cut(raw: Any, wanted: DType) -> Any:
     wide = broadcast_in_dim(raw, shape, range(raw.ndim))
     places = np.arange(count, dtype=raw.dtype) * raw.dtype.type(8 * wanted.itemsize)
     shifts = broadcast_in_dim(places, shape, (raw.ndim,))
-    return bind(rows.convert, bind(rows.right_shift, wide, shifts), dtype=wanted)
+    return bind(rows.convert, bind(bits.right_shift, wide, shifts), dtype=wanted)
 
 
 def _joined(raw: Any, own: DType, wanted: DType) -> Any:
@@ -357,6 +357,6 @@ def _joined(raw: Any, own: DType, wanted: DType) -> Any:
         part = reshape_to(slice_axis(raw, raw.ndim - 1, place, place + 1), raw.shape[:-1])
         part = bind(rows.convert, part, dtype=word)
         if place:
-            part = bind(rows.left_shift, part, Const(np.asarray(8 * own.itemsize * place, word)))
-        total = part if total is None else bind(rows.bitwise_or, total, part)
+            part = bind(bits.left_shift, part, Const(np.asarray(8 * own.itemsize * place, word)))
+        total = part if total is None else bind(bits.bitwise_or, total, part)
     return total

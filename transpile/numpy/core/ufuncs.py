@@ -34,6 +34,7 @@ from transpile.numpy.core.promotion import (
     weaken,
 )
 from transpile.numpy.core.promotion import error as located
+from transpile.primitives import bits as _bits  # noqa: F401 (any trace may call its ufuncs)
 from transpile.primitives import elementwise as rows
 from transpile.primitives.elementary import rows as elementary
 from transpile.trace.trace import bind, current_trace

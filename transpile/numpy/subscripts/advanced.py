@@ -335,7 +335,7 @@ def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape)
 def from_start(index: Tracer, size: Any) -> Any:
     """A traced index with negative ones, which count from the end, counted from the beginning."""
     equation = index.owner.producers.get(index.variable)
-    if equation is not None and equation.primitive.name in ("iota", "argmax", "argmin", "argsort"):
+    if equation is not None and index.dtype.kind in equation.primitive.nonnegative:
         return index
     return bind(
         elementwise.select,

@@ -7,11 +7,15 @@ Derivatives that need more than a line stand in `derivatives.py`.
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 
 from transpile.primitives.elementary import derivatives as d
 from transpile.primitives.kinds import elementwise, transcendental
+
+# Sines and the like have a version for angles that are no larger, with the same bits.
+LARGEST_ANGLE = 2.0**40
 
 sqrt = elementwise(
     "sqrt",
@@ -29,9 +33,19 @@ cbrt = transcendental(
     # Not t / (3 out**2): at 0 its own derivative would be inf * 0.
     jvp=lambda t, out, x: t * (np.square(np.reciprocal(out)) / 3),
 )
-exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * out)
+exp = transcendental(
+    "exp",
+    np.exp,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * out,
+    nonnegative="f",
+)
 exp2 = transcendental(
-    "exp2", np.exp2, domain=(-20, 20), jvp=lambda t, out, x: t * (out * math.log(2))
+    "exp2",
+    np.exp2,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * (out * math.log(2)),
+    nonnegative="f",
 )
 expm1 = transcendental("expm1", np.expm1, domain=(-20, 20), jvp=lambda t, out, x: t * (out + 1))
 log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x)
@@ -51,17 +65,51 @@ logistic = elementwise(
     domain=(-20, 20),
     jvp=lambda t, out, x: t * (out * (1 - out)),
 )
-sin = transcendental("sin", np.sin, domain=(-20, 20), jvp=lambda t, out, x: t * np.cos(x))
-cos = transcendental("cos", np.cos, domain=(-20, 20), jvp=lambda t, out, x: t * -np.sin(x))
+sin = transcendental(
+    "sin",
+    np.sin,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * np.cos(x),
+    magnitude=1,
+    near=LARGEST_ANGLE,
+)
+cos = transcendental(
+    "cos",
+    np.cos,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * -np.sin(x),
+    magnitude=1,
+    near=LARGEST_ANGLE,
+)
 tan = transcendental(
-    "tan", np.tan, domain=(-1.5, 1.5), jvp=lambda t, out, x: t * (1 + np.square(out))
+    "tan",
+    np.tan,
+    domain=(-1.5, 1.5),
+    jvp=lambda t, out, x: t * (1 + np.square(out)),
+    near=LARGEST_ANGLE,
 )
 arcsin = transcendental("arcsin", np.arcsin, domain=(-1, 1), jvp=lambda t, out, x: t / d.circle(x))
 arccos = transcendental("arccos", np.arccos, domain=(-1, 1), jvp=lambda t, out, x: -t / d.circle(x))
-arctan = transcendental("arctan", np.arctan, jvp=lambda t, out, x: t / (1 + np.square(x)))
+arctan = transcendental(
+    "arctan",
+    np.arctan,
+    jvp=lambda t, out, x: t / (1 + np.square(x)),
+    magnitude=2,
+)
 sinh = transcendental("sinh", np.sinh, domain=(-20, 20), jvp=lambda t, out, x: t * np.cosh(x))
-cosh = transcendental("cosh", np.cosh, domain=(-20, 20), jvp=lambda t, out, x: t * np.sinh(x))
-tanh = transcendental("tanh", np.tanh, jvp=lambda t, out, x: t * ((1 - out) * (1 + out)))
+cosh = transcendental(
+    "cosh",
+    np.cosh,
+    domain=(-20, 20),
+    jvp=lambda t, out, x: t * np.sinh(x),
+    nonnegative="f",
+)
+tanh = transcendental(
+    "tanh",
+    np.tanh,
+    jvp=lambda t, out, x: t * ((1 - out) * (1 + out)),
+    magnitude=1,
+)
 arcsinh = transcendental("arcsinh", np.arcsinh, jvp=lambda t, out, x: t / np.sqrt(np.square(x) + 1))
 arccosh = transcendental(
     "arccosh", np.arccosh, domain=(1, 1e6), jvp=lambda t, out, x: t / d.hyperbola(x)
@@ -87,6 +135,7 @@ arctan2 = transcendental(
         lambda t, out, x, y: t * (y / (np.square(x) + np.square(y))),
         lambda t, out, x, y: t * -(x / (np.square(x) + np.square(y))),
     ),
+    magnitude=4,
 )
 hypot = transcendental(
     "hypot",
@@ -94,6 +143,7 @@ hypot = transcendental(
     dtypes="f",
     arity=2,
     jvp=(lambda t, out, x, y: d.hypot(t, out, x), lambda t, out, x, y: d.hypot(t, out, y)),
+    magnitude=operator.add,
 )
 logaddexp = transcendental(
     "logaddexp",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.ir.primitive import NoRule, Primitive
+from transpile.ir.primitive import Magnitude, NoRule, Primitive
 from transpile.primitives.kinds import elementwise
 from transpile.primitives.reference import (
     bessel,
@@ -31,6 +31,7 @@ def _special(
     arity: int = 1,
     domain: tuple[float, float] | None = None,
     jvp: Rule | tuple[Rule, ...] | None = None,
+    magnitude: Magnitude = math.inf,
 ) -> Primitive:
     """A special function of real numbers, called by its name in C."""
     arguments = ", ".join("xyzw"[:arity])
@@ -42,6 +43,7 @@ def _special(
         transcendental=True,
         domain=domain,
         jvp=jvp,
+        magnitude=magnitude,
     )
 
 
@@ -50,6 +52,7 @@ erf = _special(
     "erf",
     errors.erf,
     domain=(-6, 6),
+    magnitude=1,
     jvp=lambda t, out, x: t * (np.exp(-np.square(x)) * (2 / math.sqrt(math.pi))),
 )
 erfc = _special(

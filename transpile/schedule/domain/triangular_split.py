@@ -32,19 +32,6 @@ from transpile.schedule.domain.index_set_split import decided, distinct, pieces
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace, same
 
-# For `index - other` OP 0, with a step of 1: (how far after -other it changes, whether it holds
-# before or from there); with a step of -1 the other way round.
-_CHANGES = {
-    ("less", 1): (0, True),
-    ("less", -1): (1, False),
-    ("less_equal", 1): (1, True),
-    ("less_equal", -1): (0, False),
-    ("greater", 1): (1, False),
-    ("greater", -1): (0, True),
-    ("greater_equal", 1): (0, False),
-    ("greater_equal", -1): (1, True),
-}
-
 
 def triangles(program: Program, options: Options) -> Program:
     """The program with such loops cut."""
@@ -94,7 +81,7 @@ def _tests(loop: For) -> dict[Apply, None]:
         part: None
         for statement in walk(loop.body)
         for part in parts(statement)
-        if isinstance(part, Apply) and len(part.args) == 2 and part.args[0].dtype.kind in "iu"
+        if isinstance(part, Apply) and part.primitive.signs and part.args[0].dtype.kind in "iu"
     }
 
 
@@ -115,12 +102,10 @@ def _cuts(test: Apply, loop: For) -> list[tuple[Index, bool]] | None:
     if not inside.isdisjoint(other.symbols()):
         return None
     place = other * -step
-    if test.op in ("equal", "not_equal"):
-        return [(place, test.op == "not_equal"), (place + 1, test.op == "equal")]
-    if (test.op, step) not in _CHANGES:
-        return None
-    after, before = _CHANGES[test.op, step]
-    return [(place + after, before)]
+    signs = test.primitive.signs  # of the difference, which at `place` is 0
+    before, there, after = (sign in signs for sign in (-step, 0, step))
+    changes = [(place, before)] if before != there else []
+    return [*changes, (place + 1, there)] if there != after else changes
 
 
 def _ordered(cuts: list[Index], loop: For, machine: Machine) -> list[Index]:

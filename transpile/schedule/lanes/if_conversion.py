@@ -46,15 +46,6 @@ from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, same
 
-# What costs next to nothing in vector lanes and may be done to any numbers.
-_CHEAP = frozenset(
-    (
-        *("select", "add", "subtract", "multiply", "negative", "maximum", "minimum", "absolute"),
-        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
-        *("logical_and", "logical_or", "logical_not"),
-    )
-)
-
 Body = tuple[Statement, ...]
 
 
@@ -145,7 +136,7 @@ class _Finder:
         return all(
             self._is_inside(part, starts)
             if isinstance(part, Load)
-            else not isinstance(part, Apply) or part.op in _CHEAP
+            else not isinstance(part, Apply) or part.primitive.speculatable
             for part in subexpressions(expr)
         )
 

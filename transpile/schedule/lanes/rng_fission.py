@@ -45,8 +45,6 @@ from transpile.options import Options
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
-DRAWS = frozenset({"threefry_2x32", "threefry_2x32_folded"})
-
 
 def draws(program: Program, options: Options) -> Program:
     """The program with such loops in two."""
@@ -81,7 +79,7 @@ def _drawn(loop: For, machine: Machine) -> tuple[Apply, ...]:
 
 
 def _is_draw(expr: Expr) -> TypeGuard[Apply]:
-    return isinstance(expr, Apply) and expr.op in DRAWS
+    return isinstance(expr, Apply) and expr.primitive.fills_registers
 
 
 def _computes_functions(loop: For) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
-from transpile.analysis.value_range import LARGEST_ANGLE, OF_ANGLES, ordinary_angles
+from transpile.analysis.value_range import angles, ordinary_angles
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -80,31 +80,32 @@ def _can_run_again(loop: For) -> bool:
 def _versions(
     loop: For, names: Names, ordinary: frozenset[Expr], machine: Machine
 ) -> Iterator[Statement]:
-    found = _angles(p for s in loop.body for p in parts(s))
-    angles = {angle: None for angle in found if angle not in ordinary}
-    if not _pays(loop, angles, machine):
+    known = angles(p for s in loop.body for p in parts(s))
+    limits = {angle: limit for angle, limit in known.items() if angle not in ordinary}
+    if not _pays(loop, limits, machine):
         yield loop
         return
     whole = [e for s in loop.body for e in expressions(s)]
-    guarded = angles.keys() - _angles(p for e in whole for p in _unguarded(e)).keys()
-    is_long = len(angles) > machine.most_angles
+    guarded = limits.keys() - angles(p for e in whole for p in _unguarded(e)).keys()
+    is_long = len(limits) > machine.most_angles
     if is_long or guarded:
         yield loop
         return
-    dtypes = dict.fromkeys(angle.dtype for angle in angles)
+    dtypes = dict.fromkeys(angle.dtype for angle in limits)
     largest = {dtype: Ref(names.new("largest"), dtype) for dtype in dtypes}
     for dtype, ref in largest.items():
         yield Declare(ref.name, Literal(dtype.type(0), dtype), constant=False)
     notes = tuple(
         Update(largest[angle.dtype], "maximum", Apply("absolute", (angle,), angle.dtype))
-        for angle in angles
+        for angle in limits
     )
     noted = tuple(("maximum", ref.name) for ref in largest.values())
     # Behind the declarations, whose names may stand in the angles and in their subscripts.
     place = max((k + 1 for k, s in enumerate(loop.body) if isinstance(s, Declare)), default=0)
     body = (*loop.body[:place], *notes, *loop.body[place:])
     yield replace(loop, body=body, near=True, reductions=(*loop.reductions, *noted))
-    yield If(reduce(_either, map(_is_far, largest.values())), (loop,))
+    limit = min(limits.values())
+    yield If(reduce(_either, (_is_far(ref, limit) for ref in largest.values())), (loop,))
 
 
 def _pays(loop: For, angles: Iterable[Expr], machine: Machine) -> bool:
@@ -114,23 +115,14 @@ def _pays(loop: For, angles: Iterable[Expr], machine: Machine) -> bool:
     return FLOAT64 in dtypes or (FLOAT32 in dtypes and not is_short)
 
 
-def _is_far(largest: Ref) -> Expr:
+def _is_far(largest: Ref, limit: float) -> Expr:
     """Written so that a NaN, which hides larger angles, counts as far too."""
-    limit = Literal(largest.dtype.type(LARGEST_ANGLE), largest.dtype)
-    return Apply("logical_not", (Apply("less_equal", (largest, limit), BOOL),), BOOL)
+    most = Literal(largest.dtype.type(limit), largest.dtype)
+    return Apply("logical_not", (Apply("less_equal", (largest, most), BOOL),), BOOL)
 
 
 def _either(first: Expr, second: Expr) -> Expr:
     return Apply("logical_or", (first, second), BOOL)
-
-
-def _angles(parts: Iterable[Expr]) -> dict[Expr, None]:
-    """The arguments of the functions among some expressions, in order."""
-    return {
-        part.args[0]: None
-        for part in parts
-        if isinstance(part, Apply) and part.op in OF_ANGLES and part.dtype in (FLOAT32, FLOAT64)
-    }
 
 
 def _unguarded(expr: Expr) -> Iterator[Expr]:
