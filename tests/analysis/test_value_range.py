@@ -31,7 +31,7 @@ def angles_of(f, *args):
         for p in parts(s)
         if isinstance(p, Apply) and p.primitive.near
     }
-    known = set().union(*(ordinary_angles(k.body) for k in program.kernels))
+    known = set().union(*(ordinary_angles(k) for k in program.kernels))
     assert known <= found
     return len(found), len(known)
 

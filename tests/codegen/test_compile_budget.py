@@ -39,22 +39,12 @@ def vectors(compiled):
     return "ymm" in assembly or "zmm" in assembly
 
 
-def statements(words):
-    """Kernels whose statements have so many names and numbers."""
-    loop = {"kind": "for", "start": "0", "stop": "n", "body": [{"text": "x[i] = 1;"}]}
-    usual = {"text": "a = b + 1;"}
-    inner = {"kind": "if", "branches": [{"head": "if (c)", "body": [loop]}]}
-    found = [{"body": [inner]}]  # of 2 + 5 + 2 + 3 words
-    found += [{"body": [usual]} for _ in range((words - 12) // 3)]
-    return found
-
-
-def test_effort_follows_from_the_length_of_statements():
-    assert compile_budget.effort_for([]) == "usual"
-    assert compile_budget.effort_for(statements(compile_budget.LONGEST_USUAL)) == "usual"
-    assert compile_budget.effort_for(statements(compile_budget.LONGEST_USUAL + 3)) == "long"
-    assert compile_budget.effort_for(statements(compile_budget.LONGEST)) == "long"
-    assert compile_budget.effort_for(statements(compile_budget.LONGEST + 3)) == "huge"
+def test_effort_follows_from_the_length():
+    assert compile_budget.effort_for(0) == "usual"
+    assert compile_budget.effort_for(compile_budget.LONGEST_USUAL) == "usual"
+    assert compile_budget.effort_for(compile_budget.LONGEST_USUAL + 1) == "long"
+    assert compile_budget.effort_for(compile_budget.LONGEST) == "long"
+    assert compile_budget.effort_for(compile_budget.LONGEST + 1) == "huge"
 
 
 @pytest.mark.parametrize("kind", ["gcc", "clang"])

@@ -1,28 +1,47 @@
 """Kernels that are alike: long programs have one function for all that differ in names only."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import transpile
 from transpile.codegen import compile_budget
-from transpile.codegen.kernel_dedup import functions_and_calls
+from transpile.codegen.calling_convention import CallingConvention
+from transpile.codegen.kernel_dedup import functions_for
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import Apply, Buffer, For, Kernel, Literal, Load, Program, Store
+from transpile.ir.types import FLOAT32, FLOAT64
 
 pytestmark = pytest.mark.full_level
 
+A, B, C, D = (Buffer(name, (8,), FLOAT64) for name in "abcd")
+NARROW, LONGER, COLUMN = (
+    Buffer("narrow", (8,), FLOAT32),
+    Buffer("longer", (9,), FLOAT64),
+    Buffer("column", (8, 1), FLOAT64),
+)
+TABLE, OTHER_TABLE = (Buffer(n, (8,), FLOAT64, np.arange(8.0)) for n in ("table", "other_table"))
 
-def kernel(number, text, parameters, arguments, index="i", comment="here"):
-    """A kernel as the template gets it: a loop around a line."""
-    line = {"kind": "line", "text": text}
-    loop = {"kind": "for", "pragma": "#pragma omp simd", "index": index, "start": "0"}
-    return {
-        "comment": [comment],
-        "signature": f"f_{number}({parameters})",
-        "line_directive": "",
-        "body": [{**loop, "stop": "8", "body": [line], "braces": False}],
-        "call": f"f_{number}({arguments});",
-    }
+
+def scaled(number, source, target, *, index="i", factor=2.0, op="multiply", **fields):
+    """A kernel that multiplies one array into another."""
+    i = Dim.symbol(index, 0, 8)
+    subscripts = (i, 0)[: len(source.shape)]
+    value = Apply(
+        op, (Load(source.name, subscripts, source.dtype), Literal(factor, FLOAT64)), FLOAT64
+    )
+    loop = For(Symbol(index, 0, 8), 8, (Store(target.name, (i,), value),), simd=True)
+    return Kernel(f"f_{number}", (replace(loop, **fields),), comment=(f"line {number}",))
+
+
+def functions(*kernels, debug=False):
+    """The names of the kernels that have a function together, and the effort."""
+    buffers = (A, NARROW, LONGER, COLUMN, B)
+    program = Program("f", buffers, (C, D), kernels, constants=(TABLE, OTHER_TABLE))
+    groups, effort = functions_for(program, CallingConvention(program), debug=debug)
+    return [[kernel.name for kernel in group] for group in groups], effort
 
 
 @pytest.fixture
@@ -31,83 +50,53 @@ def all_long(monkeypatch):
     monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 0)
 
 
-def functions(*kernels):
-    """The calls of kernels, with the numbers of the functions that are called."""
-    found, calls, _ = functions_and_calls(list(kernels))
-    assert {k["signature"].partition("(")[0] for k in found} == {c.partition("(")[0] for c in calls}
-    return calls
-
-
-ONE = kernel(
-    1, "y[i] = 2.0 * x[i];", "const double x[restrict 8],\n    double y[restrict 8]", "x, y"
-)
-
-
-def test_kernels_that_differ_in_names_are_one_function_called_with_their_arguments(
-    monkeypatch, all_long
-):
-    other = kernel(
-        2,
-        "result[k] = 2.0 * argument[k];",
-        "const double argument[restrict 8], double result[restrict 8]",
-        "argument, result",
-        index="k",
-        comment="there",
-    )
-    assert functions(ONE, other) == ["f_1(x, y);", "f_1(argument, result);"]
-    assert functions_and_calls([ONE, other])[0][0]["comment"] == ["here", "there"]
+def test_kernels_of_a_long_program_that_differ_in_names_are_one_function(monkeypatch, all_long):
+    first, other = scaled(1, A, C), scaled(2, B, D, index="k")
+    assert functions(first, other) == ([["f_1", "f_2"]], "long")
+    assert functions(first, other, debug=True) == ([["f_1"], ["f_2"]], "long")
     monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 100)
-    assert functions(ONE, other) == ["f_1(x, y);", "f_2(argument, result);"]
+    assert functions(first, other) == ([["f_1"], ["f_2"]], "usual")
+
+
+def test_functions_are_in_the_order_of_their_first_kernels(all_long):
+    kernels = [scaled(k, (A, B)[k % 2], C, factor=(1.0, 3.0, 2.0)[k % 3]) for k in range(6)]
+    assert functions(*kernels)[0] == [["f_0", "f_3"], ["f_1", "f_4"], ["f_2", "f_5"]]
 
 
 def test_a_huge_program_of_few_functions_is_but_long(monkeypatch, all_long):
-    monkeypatch.setattr(compile_budget, "LONGEST", 20)
-    assert functions_and_calls([ONE])[2] == "long"
-    assert functions_and_calls([ONE] * 9)[2] == "long"
-    others = [kernel(n, f"y[i] = {n} * c;", "double y[restrict 8]", "y") for n in range(9)]
-    assert functions_and_calls(others)[2] == "huge"
-    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 20)
-    assert functions_and_calls([ONE])[2] == "usual"
+    monkeypatch.setattr(compile_budget, "LONGEST", 40)
+    same = [scaled(k, A, C) for k in range(9)]
+    assert functions(*same[:1])[1] == functions(*same)[1] == "long"
+    assert functions(*same, debug=True)[1] == "huge"
+    assert functions(*(scaled(k, A, C, factor=k) for k in range(9)))[1] == "huge"
+    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 40)
+    assert functions(same[0])[1] == "usual"
 
 
 @pytest.mark.parametrize(
-    ("text", "parameters"),
+    "other",
     [
-        ("y[i] = 3.0 * x[i];", "const double x[restrict 8], double y[restrict 8]"),
-        ("y[i] = 2.0 + x[i];", "const double x[restrict 8], double y[restrict 8]"),
-        ("y[i] = 2.0 * y[i];", "const double x[restrict 8], double y[restrict 8]"),
-        ("x[i] = 2.0 * y[i];", "const double x[restrict 8], double y[restrict 8]"),
-        ("y[i] = 2.0 * c[i];", "const double x[restrict 8], double y[restrict 8]"),
-        ("y[i] = 2.0 * x[i];", "const float x[restrict 8], double y[restrict 8]"),
-        ("y[i] = 2.0 * x[i];", "const double x[restrict 9], double y[restrict 8]"),
-        ("y[i] = 2.0 * x[i];", "const double x[8], double y[restrict 8]"),
-        ("y[i] = 2.0 * x[i];", "double y[restrict 8], const double x[restrict 8]"),
+        scaled(2, A, C, factor=3.0),
+        scaled(2, A, C, op="add"),
+        scaled(2, C, C),
+        scaled(2, NARROW, C),
+        scaled(2, LONGER, C),
+        scaled(2, COLUMN, C),
+        scaled(2, TABLE, C),
+        scaled(2, C, A),  # which is read comes behind which is written
+        scaled(2, A, C, simd=False),
+        scaled(2, A, C, parallel=True),
     ],
 )
-def test_kernels_that_differ_in_more_are_two(all_long, text, parameters):
-    assert len(set(functions(ONE, kernel(1, text, parameters, "x, y")))) == 1  # of one name
-    found, _, _ = functions_and_calls([ONE, kernel(2, text, parameters, "x, y")])
-    assert len(found) == 2
+def test_kernels_that_differ_in_more_are_two(all_long, other):
+    assert functions(scaled(1, A, C), other)[0] == [["f_1"], ["f_2"]]
 
 
-def test_names_within_numbers_and_words_of_openmp_are_no_names(all_long):
-    parameters = "const double {}[restrict 8], double y[restrict 8]"
-    first = kernel(1, "y[i] = 0x1p3 * x1[i];", parameters.format("x1"), "x1, y")
-    second = kernel(2, "y[i] = 0x2p3 * x2[i];", parameters.format("x2"), "x2, y")
-    assert functions(first, second) == ["f_1(x1, y);", "f_2(x2, y);"]
-    one = kernel(1, "y[i] = simd[i];", parameters.format("simd"), "simd, y")
-    other = kernel(2, "y[i] = parallel[i];", parameters.format("parallel"), "parallel, y")
-    other["body"][0]["pragma"] = "#pragma omp parallel"
-    assert functions(one, other) == ["f_1(simd, y);", "f_2(parallel, y);"]
-
-
-def test_kernels_of_which_one_has_a_block_more_are_two(all_long):
-    inner = {"kind": "if", "branches": [{"head": "if (c)", "body": [{"text": "a;"}]}]}
-    outer = {"kind": "if", "branches": [{"head": "if (c)", "body": []}]}
-    parameters = "double y[restrict 8]"
-    first, second = (kernel(n, "a;", parameters, "y") for n in (1, 2))
-    first["body"], second["body"] = [inner], [outer, {"text": "a;"}]
-    assert functions(first, second) == ["f_1(y);", "f_2(y);"]
+def test_constants_are_known_by_their_names(all_long):
+    """No function is given them, so equal ones are two."""
+    first, other = scaled(1, TABLE, C), scaled(2, OTHER_TABLE, C)
+    assert functions(first, other)[0] == [["f_1"], ["f_2"]]
+    assert functions(first, scaled(2, TABLE, D))[0] == [["f_1", "f_2"]]
 
 
 def layered(x, weights, table, depth):

@@ -319,7 +319,7 @@ def test_a_program_without_parallel_loops_has_no_pool(tmp_path, monkeypatch):
 @pytest.mark.parametrize("wanted", [Options(openmp=False), Options()])
 def test_the_pool_is_for_gcc_with_openmp(tmp_path, wanted):
     compiler = replace(COMPILER, kind="clang") if wanted.openmp else COMPILER
-    with pool_for(compiler, wanted, tmp_path / "program.c") as words:
+    with pool_for(compiler, wanted, tmp_path, runs_threads=True) as words:
         assert words == ()
     assert list(tmp_path.iterdir()) == []
 
@@ -330,7 +330,7 @@ def test_a_program_that_was_linked_to_another_library_is_refused(tmp_path):
     )
     source = tmp_path / "program.c"
     source.write_text("void f(void) {\n#pragma omp parallel\nf();\n}\n")
-    with refused, pool_for(COMPILER, Options(), source) as words:
+    with refused, pool_for(COMPILER, Options(), tmp_path, runs_threads=True) as words:
         assert words[0] == "-L." and (tmp_path / "libgomp.so").is_file()
         build = [*COMPILER.command, "-fopenmp", "-fPIC", "-shared", source]
         subprocess.run([*build, "-o", tmp_path / PROGRAM], check=True)
@@ -498,3 +498,13 @@ if pid:
 """
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
     subprocess.run(command, check=True, timeout=60)
+
+
+def test_what_runs_threads_is_asked_of_the_loops_and_not_of_the_text():
+    def text_of(function, size):
+        return transpile.jit(function).lower(np.ones(size))._lowering.rendered("program.h")
+
+    quoted = text_of(lambda x: x + 1, 3)  # #pragma omp parallel
+    assert "#pragma omp parallel" in quoted.source and not quoted.runs_threads
+    assert text_of(lambda x: np.sin(x), 1_000_000).runs_threads
+    assert not text_of(lambda x: np.sin(x), 100).runs_threads

@@ -5,7 +5,7 @@ import re
 import pytest
 from rows import accepted
 
-from transpile.codegen.c_expr import _parsed, column
+from transpile.codegen.c_functions import column, parsed
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, DTYPES, HALVES, SHORT_NAMES
 from transpile.runtime.executable import Lowering
@@ -124,7 +124,7 @@ def test_every_function_of_the_table_exists_for_every_dtype():
             if row.name == "ldexp" and dtype.kind != "f":
                 continue
             text = column(row.name, dtype)
-            assert _parsed(text) is not None
+            assert parsed(text) is not None
             for name in re.findall(r"(\w+)\(", text):
                 if name in ("and", "or", "not"):
                     continue

@@ -15,10 +15,11 @@ import numpy as np
 
 from transpile.analysis.cost_model import UNBOUNDED
 from transpile.ir.dims import bounds
-from transpile.ir.loop_ir import Apply, Declare, Expr, IndexValue, Literal, Ref, Statement
+from transpile.ir.loop_ir import Apply, Declare, Expr, IndexValue, Kernel, Literal, Ref
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.ir.primitive import Magnitude
 from transpile.ir.types import FLOAT32, FLOAT64
+from transpile.util.frozen_records import once
 
 # Roundings on the way to an angle may make it so many times as large as it is found to be.
 _ROUNDINGS = 2
@@ -35,8 +36,10 @@ def angles(parts: Iterable[Expr]) -> dict[Expr, float]:
     return limits
 
 
-def ordinary_angles(body: tuple[Statement, ...]) -> frozenset[Expr]:
+@once
+def ordinary_angles(kernel: Kernel) -> frozenset[Expr]:
     """The angles in a kernel's statements that are NaN or certainly ordinary."""
+    body = kernel.body
     limits = angles(part for statement in walk(body) for part in parts(statement))
     if not limits:
         return frozenset()

@@ -104,11 +104,12 @@ class Steps:
     def write(self, directory: Path) -> None:
         """Write and compile the program's files for Python, with the one entry that it calls and
         the pool of threads."""
-        source = self._write_sources(directory)
+        self._write_sources(directory)
         entry = directory / "entry.c"
         text = python_entry(self.program, "program.c", "program.h")
         entry.write_text(text, encoding="utf-8")
-        with pool_for(toolchain.find_compiler(self.options), self.options, source) as words:
+        compiler, parallel = toolchain.find_compiler(self.options), self.text.runs_threads
+        with pool_for(compiler, self.options, directory, runs_threads=parallel) as words:
             self._compile(entry, words)
         meta = json.dumps(self._meta(), sort_keys=True)
         (directory / "meta.json").write_text(meta, encoding="utf-8")

@@ -27,8 +27,6 @@ _NAME = "libtranspile-threads.so"
 # What gcc asks the linker for.
 _GNU = "libgomp.so"
 _ENTRY = re.compile(r"\bENTRY\((\w+)\)\(")
-# What in a C text becomes calls of that library.
-_PARALLEL = ("#pragma omp parallel", "omp_get_")
 
 
 def wrapping() -> tuple[str, ...]:
@@ -38,18 +36,19 @@ def wrapping() -> tuple[str, ...]:
 
 
 @contextmanager
-def pool_for(compiler: Compiler, options: Options, source: Path) -> Iterator[tuple[str, ...]]:
-    """Link a program to the pool: what the compiler has to be told while it builds the C file
-    `source` in its directory. Afterwards the pool is there too, if there are parallel loops.
+def pool_for(
+    compiler: Compiler, options: Options, directory: Path, *, runs_threads: bool
+) -> Iterator[tuple[str, ...]]:
+    """Link a program to the pool: what the compiler has to be told while it builds the program in
+    its directory. Afterwards the pool is there too, if the program `runs_threads`.
 
     Compilers other than gcc keep the OpenMP that comes with them.
     """
     if compiler.kind != "gcc" or not (options.threaded and compiler.openmp):
         yield ()
         return
-    directory, text = source.parent, source.read_text(encoding="utf-8")
     linked = directory / _GNU
-    if any(word in text for word in _PARALLEL):
+    if runs_threads:
         words = ("-pthread", "-fvisibility=default", f"-Wl,-soname,{_NAME}")
         linked.write_bytes(
             own_library("threads", words, lambda entry: entry.read(THREADS), cc=options.cc)

@@ -1,26 +1,32 @@
 """The expression printer: scalar expressions as text, with the parentheses that C needs and no
 more.
 
-A primitive prints as its row's C column says. That column is an expression in Python's syntax,
-which is parsed once and filled with the printed operands; functions in it resolve to a helper of
-runtime_c or to the C library, by the dtype of their operand.
+A primitive prints as the C column of its row says (`c_functions.py`), filled with the printed
+operands.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import field
-from functools import cache
 from typing import Any
 
 import numpy as np
 
+from transpile.codegen.c_functions import (
+    as_float32,
+    conversion,
+    dtype_of_column,
+    function,
+    parsed_column,
+    unrounded,
+    via,
+)
 from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
 from transpile.ir.loop_ir import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within
-from transpile.ir.primitive import TABLE
-from transpile.ir.types import BFLOAT16, BOOL, FLOAT32, FLOAT64, HALVES, INT64, SHORT_NAMES
+from transpile.ir.types import BOOL, HALVES, INT64, SHORT_NAMES
 from transpile.symbols import c_helpers
 from transpile.util.frozen_records import dataclass
 
@@ -64,38 +70,17 @@ _OPERATORS: dict[type, tuple[str, int]] = {
 _BITWISE = (BIT_AND, BIT_OR, BIT_XOR)
 
 
-@cache
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
-
-
-def column(op: str, dtype: DType) -> str:
-    """The C column of a row for operands of a dtype."""
-    columns = TABLE[op].c
-    kind = dtype.kind
-    if kind == "u" and dtype.itemsize < 4 and "u" not in columns:
-        kind = "i"
-    return columns.get(kind, columns[""])
-
-
-def infix(op: str, dtype: DType) -> str:
-    """The operator of a row that C writes `x operator y`; `""` for the others."""
-    words = [] if dtype in HALVES else column(op, dtype).split()
-    return words[1] if len(words) == 3 and words[0] == "x" and words[2] == "y" else ""
-
-
 @dataclass
 class Printer:
     """Prints expressions; `used` collects the helpers that they call.
 
     indices   parts of indices that have a name: variables of the loops around
-    shapes    the buffers as the kernel sees them; a scalar that is passed by value is in `values`
+    values    the scalars that are passed by value
     near      all angles are ordinary ones, and not only those that are known as `ordinary`
     """
 
     dialect: Dialect
     precise: bool = False
-    shapes: dict[str, tuple[Index, ...]] = field(default_factory=dict)
     values: frozenset[str] = frozenset()
     used: set[str] = field(default_factory=set)
     indices: tuple[tuple[Index, str], ...] = ()
@@ -139,10 +124,8 @@ class Printer:
             case Apply(op="convert_element_type"):
                 return self._convert(expr)
             case Apply():
-                dtype = expr.args[0].dtype if expr.args else expr.dtype
-                if expr.op == "select":
-                    dtype = expr.dtype
-                node = _parsed(column(expr.op, dtype))
+                dtype = dtype_of_column(expr)
+                node = parsed_column(expr.op, dtype)
                 if dtype in HALVES and not isinstance(node, ast.Name | ast.IfExp | ast.Call):
                     raise InternalError(f"the pass `halves` has left {expr.op} of {dtype.name}")
                 return self._fill(node, expr, dtype)
@@ -241,26 +224,11 @@ class Printer:
         return f"{self.function(name, dtype)}({', '.join(arguments)})", ATOM
 
     def function(self, name: str, dtype: DType, near: bool = False) -> str:
-        """The C function for NumPy's name and a dtype: a helper, else the C library's. Where angles
-        are `near`, it is the one for ordinary angles."""
-        ending = suffix(dtype)
-        helper = f"{name}_near_{ending}"
-        if not near or c_helpers.find(helper) is None:
-            helper = f"{name}_{ending}"
-        library = c_helpers.library_name(name, ending)
-        precise = (
-            self.precise and library is not None and name in TABLE and TABLE[name].transcendental
-        )
-        exact = f"{name}_precise_{ending}"
-        if self.precise and c_helpers.find(exact) is not None:
-            self.used.add(exact)
-            return exact
-        if not precise and c_helpers.find(helper) is not None:
-            self.used.add(helper)
-            return helper
-        if library is None:
-            raise InternalError(f"there is no C function for {name} of {dtype.name}")
-        return library
+        """The C function for NumPy's name and a dtype, which is one of the `used` from then on."""
+        name = function(name, dtype, self.precise, near)
+        if c_helpers.find(name) is not None:
+            self.used.add(name)
+        return name
 
     def _convert(self, expr: Apply) -> tuple[str, int]:
         (x,) = expr.args
@@ -281,24 +249,26 @@ class Printer:
 
     def _from_half(self, x: Expr, target: DType) -> tuple[str, int]:
         """A float16 or bfloat16, which C has as its bits, in another dtype."""
-        if target != FLOAT32:
-            return self._convert(Apply("convert_element_type", (_as_float32(x),), target))
-        if isinstance(x, Apply) and x.op == "convert_element_type" and x.args[0].dtype == FLOAT32:
-            return self._helper(f"round_{suffix(x.dtype)}", self.print(x.args[0]))
-        return self._helper(f"convert_{suffix(x.dtype)}_f32", self.print(x))
+        stop = via(x.dtype, target)
+        if stop is not None:
+            return self._convert(Apply("convert_element_type", (as_float32(x),), target))
+        exact = unrounded(x, target)
+        if exact is not None:
+            return self._helper(f"round_{suffix(x.dtype)}", self.print(exact))
+        return self._helper(conversion(x.dtype, target), self.print(x))
 
     def _helper(self, name: str, argument: str) -> tuple[str, int]:
         self.used.add(name)
         return f"{name}({argument})", ATOM
 
     def _cast(self, text: str, source: DType, target: DType, bare: str = "") -> tuple[str, int]:
-        if target in HALVES:
-            if source not in (FLOAT32, FLOAT64) or (source, target) == (FLOAT64, BFLOAT16):
-                text, bare = self._cast(text, source, FLOAT32, bare)[0], ""
-                source = FLOAT32
-            return self._helper(f"convert_{suffix(source)}_{suffix(target)}", bare or text)
-        if source.kind == "f" and target.kind in "iu":
-            return self._helper(f"convert_{suffix(source)}_{suffix(target)}", bare or text)
+        stop = via(source, target)
+        if stop is not None:
+            text, bare = self._cast(text, source, stop, bare)[0], ""
+            source = stop
+        helper = conversion(source, target)
+        if helper:
+            return self._helper(helper, bare or text)
         return f"({self.dialect.types[target]}){text}", UNARY
 
     # -------------------------------------------------------------------------- indices
@@ -366,18 +336,6 @@ class Printer:
             )
             factors.append(text if alone else f"({text})")
         return " * ".join(factors)
-
-
-def _as_float32(x: Expr) -> Expr:
-    return Apply("convert_element_type", (x,), FLOAT32)
-
-
-def step(op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
-    """An operation on operands of its dtype; one on halves is computed in float32 and rounded."""
-    if dtype not in HALVES:
-        return Apply(op, args, dtype)
-    result = Apply(op, tuple(map(_as_float32, args)), FLOAT32)
-    return Apply("convert_element_type", (result,), dtype)
 
 
 def _length(index: Index) -> int:

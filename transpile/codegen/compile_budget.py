@@ -9,15 +9,13 @@ at -O3, or a tenth, for code that is as fast up to a third slower.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 Effort = Literal["usual", "long", "huge"]
 
-# Programs of more names and numbers than this are long, and huge. Steps of training of a
-# transformer have 4000 to 6000, a filter with all that it is tested by 13000; arrays passed through
-# 1000 operations of a network without loops have 10000.
+# Programs of more names and numbers (`program_length.py`) than this are long, and huge. Steps of
+# training of a transformer have 4000 to 6000, a filter with all that it is tested by 13000; arrays
+# passed through 1000 operations of a network without loops have 10000.
 LONGEST_USUAL = 3000
 LONGEST = 15_000
 
@@ -30,15 +28,10 @@ _HUGE = (
     "-fipa-icf",
 )
 _CALLS = ("-fno-inline-functions", "-fno-inline-functions-called-once")
-_WORD = re.compile(r"\w+")
-# `int64_t i = ; i < ; i++`, of which the ends are counted for themselves.
-_WORDS_OF_LOOP = 5
 
 
-def effort_for(kernels: Iterable[Mapping[str, Any]]) -> Effort:
-    """What the length of a program's kernels asks for, from their statements as the templates get
-    them."""
-    length = sum(_length(kernel["body"]) for kernel in kernels)
+def effort_for(length: int) -> Effort:
+    """What the length of a program asks for."""
     return "usual" if length <= LONGEST_USUAL else "long" if length <= LONGEST else "huge"
 
 
@@ -60,14 +53,3 @@ def notes(effort: Effort) -> list[str]:
         return []
     words = " ".join((*(("-O1", *_HUGE) if effort == "huge" else ()), *_CALLS))
     return [f"{effort}: gcc takes least time with", words]
-
-
-def _length(nodes: Iterable[Mapping[str, Any]]) -> int:
-    """The number of names and numbers in statements."""
-    length = 0
-    for node in nodes:
-        parts = [node[key] for key in ("text", "head", "start", "stop") if key in node]
-        length += sum(len(_WORD.findall(part)) for part in parts)
-        length += _WORDS_OF_LOOP if node.get("kind") == "for" else 0
-        length += _length(node.get("branches", ())) + _length(node.get("body", ()))
-    return length

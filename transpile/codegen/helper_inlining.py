@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any
 
+from transpile.analysis.value_range import ordinary_angles
+from transpile.codegen.c_functions import Calls
+from transpile.ir.loop_ir import Apply, For, If, Kernel, Statement, While
+from transpile.ir.loop_rewrite import parts
 from transpile.symbols import c_helpers
+
+Body = tuple[Statement, ...]
 
 # More statements than this in all copies of helpers together make a program long: gcc takes a
 # millisecond for three of them in vector lanes.
@@ -31,26 +36,49 @@ _HEAD_LINE = re.compile(r"^static inline .*$", re.MULTILINE)
 _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 
 
-def outlined(kernels: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The helpers that a program calls, with their texts, from the statements of its kernels as
-    they are printed.
+def outlined(kernels: Iterable[Kernel], *, precise: bool) -> dict[str, str]:
+    """The helpers that these kernels call, with their texts, where others have them inlined.
 
     gcc does not make vectors of a loop with a choice in it that calls anything but its own, so
     helpers that stand beside choices are none of them.
     """
     counts: Counter[str] = Counter()
-    chosen: set[str] = set()
-    for lines in (lines for kernel in kernels for lines in _sequences(kernel["body"])):
-        text = "\n".join(lines)
-        names = _CALL.findall(text)
-        counts.update(names)
-        if "?" in text:
-            chosen.update(names)
+    beside_choices: set[str] = set()
+    for kernel in kernels:
+        calls = Calls(precise, ordinary_angles(kernel))
+        for sequence, near in _sequences(kernel.body, near=False):
+            names = Counter(name for s in sequence for name in calls.of_statement(s, near))
+            counts.update(names)
+            if any(map(_has_choice, sequence)):
+                beside_choices.update(names)
     sizes = {name: _size(name) for name in counts}
     heavy = {name for name, size in sizes.items() if size >= SMALLEST and _is_plain(name)}
     if sum(counts[name] * sizes[name] for name in heavy) <= LONGEST_INLINED:
         return {}
-    return {name: _as_called(name) for name in sorted(heavy - chosen)}
+    return {name: _as_called(name) for name in sorted(heavy - beside_choices)}
+
+
+def _sequences(body: Body, near: bool) -> Iterator[tuple[Body, bool]]:
+    """Each sequence of statements, and whether its angles are taken for ordinary ones. The
+    condition of a branch belongs to no loop's statements, so it is a sequence of its own."""
+    yield tuple(s for s in body if not isinstance(s, If)), near
+    for statement in body:
+        match statement:
+            case For(body=inner):
+                yield from _sequences(inner, near or statement.near)
+            case While(body=inner, test=test):
+                yield from _sequences(test + inner, near)
+            case If(body=inner, orelse=orelse):
+                yield (statement,), near
+                yield from _sequences(inner, near)
+                yield from _sequences(orelse, near)
+            case _:
+                pass
+
+
+def _has_choice(statement: Statement) -> bool:
+    """Tell whether a statement itself chooses between values."""
+    return any(isinstance(p, Apply) and p.op == "select" for p in parts(statement))
 
 
 def _as_called(name: str) -> str:
@@ -72,15 +100,6 @@ def _as_called(name: str) -> str:
         f"__attribute__(({on_others}))\n#endif\nstatic "
     )
     return _HEAD.sub(head, text, count=1)
-
-
-def _sequences(nodes: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
-    """The lines of each sequence of statements, as the templates get them."""
-    statements = list(nodes)
-    yield [node[key] for node in statements for key in ("text", "head") if key in node]
-    for node in statements:
-        yield from _sequences(node.get("branches", ()))
-        yield from _sequences(node.get("body", ()))
 
 
 def _is_plain(name: str) -> bool:

@@ -14,12 +14,14 @@ import numpy as np
 
 from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen import compile_budget, gcc_faults
-from transpile.codegen.c_expr import Printer, c_type, infix, step
+from transpile.codegen.c_expr import Printer, c_type
+from transpile.codegen.c_functions import accumulated, infix
 from transpile.codegen.callback_entry import call_text, helpers_of, includes_of, site_text
+from transpile.codegen.calling_convention import CallingConvention, Parameter
 from transpile.codegen.constants import Constants
 from transpile.codegen.dialect import C, Dialect
 from transpile.codegen.helper_inlining import outlined
-from transpile.codegen.kernel_dedup import functions_and_calls
+from transpile.codegen.kernel_dedup import Group, functions_for
 from transpile.codegen.line_wrapping import (
     FILTERS,
     complex_types,
@@ -39,7 +41,6 @@ from transpile.ir.loop_ir import (
     Declare,
     For,
     If,
-    Kernel,
     Load,
     Program,
     Ref,
@@ -50,13 +51,10 @@ from transpile.ir.loop_ir import (
     While,
 )
 from transpile.ir.loop_rewrite import (
-    deciding,
     declared_names,
     names_in,
-    seen_by,
     used_buffers,
     walk,
-    written,
 )
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, HALVES, INT64
@@ -79,13 +77,19 @@ else:
 
 @dataclass(frozen=True)
 class Text:
-    """The files of a program."""
+    """The files of a program, and what a compiler has to know of it.
+
+    effort        how much of its time it may take
+    gcc_flags     what gcc has to be told, or it errs
+    runs_threads  the program calls OpenMP's library
+    """
 
     source: str
     header: str
     constants: bytes = b""
     effort: compile_budget.Effort = "usual"
     gcc_flags: tuple[str, ...] = ()
+    runs_threads: bool = False
 
 
 @cache
@@ -132,32 +136,34 @@ class _Renderer:
         self.dialect = dialect
         self.title = title
         self.buffers = program.buffers()
-        self.order = {name: k for k, name in enumerate(self.buffers)}
-        self.constants = {b.name for b in program.constants}
+        self.convention = CallingConvention(program)
         self.used: set[str] = set()
         self.routines: set[tuple[str, str]] = set()
         self.reductions: dict[str, dict[str, str]] = {}
         self.ends: dict[tuple[Index, Index], str] = {}
         self.collapsed: set[Symbol] = set()  # of the loops around that share one pragma
-        self.deciding = deciding(program)
         self.names = Names(names_in(program))
 
     def render(self, header: str) -> Text:
         program = self.program
-        kernels = [self._kernel(k) for k in program.kernels]
+        groups, effort = functions_for(program, self.convention, debug=self.options.debug)
+        firsts = [group[0] for group in groups]
+        kernels = [self._function(group) for group in groups]
         constants = Constants(self.dialect, f"{program.name}.constant.", header[:-2] + ".bin")
         dtypes = {b.dtype for b in self.buffers.values()}
         is_complex = any(d.kind == "c" for d in dtypes) or loop_rewrite.computes_complex(program)
         entry = signature(program.name, parameters := self._parameters())
         self.used |= helpers_of(sites := site_text(program, parameters))
         shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
-        kernels, calls, length = functions_and_calls(kernels)
-        helpers = c_helpers.collect(self.used, outlined(kernels), self.options.num_threads)
+        loops = [s for k in firsts for s in walk(k.body) if isinstance(s, For)]
+        has_marked = any(s.parallel or s.simd for s in loops)
+        called = outlined(firsts, precise=self.options.precise_math)
+        helpers = c_helpers.collect(self.used, called, self.options.num_threads)
         types = [
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + [*notes(self.libraries, self.used), *compile_budget.notes(length)]
+        ] + [*notes(self.libraries, self.used), *compile_budget.notes(effort)]
         gcc_flags = gcc_faults.flags_around_faults(program)
         types += gcc_faults.notes(gcc_flags)
         source = filled_in(
@@ -165,13 +171,13 @@ class _Renderer:
             title=self.title,
             description=types,
             includes=self.dialect.headers(is_complex) + includes_of(sites),
-            directives="#pragma omp" in f"{helpers}{kernels}",
+            directives=has_marked or c_helpers.has_directives(helpers),
             header=header,
             helpers=[*prototypes(self.libraries, self.routines), *helpers],
             reductions=list(self.reductions.values()),
-            constants=[constants.text(b, self._read_type(b)) for b in program.constants],
+            constants=[constants.text(b, self._element_type(b)) for b in program.constants],
             kernels=kernels,
-            calls=calls,
+            calls=self._calls(groups),
             name=program.name,
             workspace=program.workspace,
             entry=entry,
@@ -194,7 +200,8 @@ class _Renderer:
             entry=entry,
             sites=sites,
         )
-        return Text(source, text, bytes(constants.binary), length, gcc_flags)
+        runs_threads = any(s.parallel for s in loops) or c_helpers.runs_threads(helpers)
+        return Text(source, text, bytes(constants.binary), effort, gcc_flags, runs_threads)
 
     # ---------------------------------------------------------------------------------- entry
 
@@ -227,63 +234,70 @@ class _Renderer:
 
     # -------------------------------------------------------------------------------- kernels
 
-    def _kernel(self, kernel: Kernel) -> dict[str, Any]:
-        used, writes = used_buffers(kernel)
-        seen = seen_by(self.program, kernel)
-        # A constant is global, so only one that the kernel sees in another shape is passed to it.
-        reshaped = {name for name, _ in kernel.shapes}
-        given = [n for n in used if n not in self.constants or n in reshaped]
-        passed = [seen[n] for n in sorted(given, key=self.order.__getitem__)]
-        values = frozenset(b.name for b in passed if not b.shape and b.name not in writes)
+    def _function(self, group: Group) -> dict[str, Any]:
+        """The function of kernels that share it, whose comment has the lines of all of them."""
+        kernel = group[0]
+        parameters = self.convention.parameters(kernel)
+        values = frozenset(p.buffer.name for p in parameters if p.by_value)
         printer = Printer(self.dialect, self.options.precise_math, values=values, used=self.used)
-        printer.ordinary = ordinary_angles(kernel.body)
-        body = [node for s in kernel.body for node in self._statement(s, printer)]
-        moving = {n for s in walk(kernel.body) if isinstance(s, Swap) for n in written(s)}
-        parameters = [
-            self._parameter(b, b.name in writes, b.name in values, b.name not in moving)
-            for b in passed
-        ]
-        arguments = [self._argument(b, b.name in writes, b.name in values) for b in passed]
+        printer.ordinary = ordinary_angles(kernel)
+        body = self._body(kernel.body, printer)
         where = kernel.source
+        comment = kernel.comment
+        if len(group) > 1:
+            comment = tuple(dict.fromkeys(line for k in group for line in k.comment))
         return {
-            "comment": kernel.comment,
+            "comment": comment,
             "body": body,
-            "signature": signature(kernel.name, parameters, "static void "),
+            "signature": signature(
+                kernel.name, [self._parameter(p) for p in parameters], "static void "
+            ),
             "line_directive": line_directive(where) if self.options.debug and where.line else "",
-            "call": f"{kernel.name}({', '.join(arguments)});",
         }
 
-    def _parameter(self, buffer: Buffer, is_written: bool, by_value: bool, restricted: bool) -> str:
-        name = c_type(self.dialect, buffer.dtype)
-        if by_value:
-            return f"{name} {buffer.name}"
-        if not is_written:
-            name = self._read_type(buffer)
-        const = "" if is_written else "const "
+    def _calls(self, groups: Iterable[Group]) -> list[str]:
+        """The call of each kernel, in the order of the program."""
+        functions = {kernel.name: group[0].name for group in groups for kernel in group}
+        return [
+            f"{functions[kernel.name]}({', '.join(map(self._argument, parameters))});"
+            for kernel in self.program.kernels
+            for parameters in (self.convention.parameters(kernel),)
+        ]
+
+    def _type_of(self, parameter: Parameter) -> str:
+        const = "" if parameter.is_written else "const "
+        return const + self._read_type(parameter.buffer.dtype, parameter.as_bytes)
+
+    def _parameter(self, parameter: Parameter) -> str:
+        buffer = parameter.buffer
+        if parameter.by_value:
+            return f"{c_type(self.dialect, buffer.dtype)} {buffer.name}"
         if not buffer.shape:
-            return f"{const}{name} *restrict {buffer.name}"
+            return f"{self._type_of(parameter)} *restrict {buffer.name}"
         first, *rest = buffer.shape
-        extent = f"restrict {first}" if restricted else f"{first}"
-        return f"{const}{name} {buffer.name}[{extent}]" + "".join(f"[{d}]" for d in rest)
+        extent = f"{first}" if parameter.is_swapped else f"restrict {first}"
+        inner = "".join(f"[{d}]" for d in rest)
+        return f"{self._type_of(parameter)} {buffer.name}[{extent}]{inner}"
 
-    def _argument(self, buffer: Buffer, is_written: bool, by_value: bool) -> str:
-        if by_value:
+    def _argument(self, parameter: Parameter) -> str:
+        buffer = parameter.buffer
+        if parameter.by_value:
             return f"*{buffer.name}"
-        const = "" if is_written else "const "
-        name = c_type(self.dialect, buffer.dtype) if is_written else self._read_type(buffer)
+        name = self._type_of(parameter)
         if len(buffer.shape) < 2:
-            has_rows = len(self.buffers[buffer.name].shape) > 1
-            is_constant = buffer.name in self.constants
-            needs_cast = has_rows if is_constant else name != c_type(self.dialect, buffer.dtype)
-            return (f"({const}{name} *)" if needs_cast else "") + buffer.name
+            has_rows = len(parameter.outer.shape) > 1
+            is_constant = buffer.name in self.convention.constants
+            needs_cast = has_rows if is_constant else parameter.as_bytes
+            return (f"({name} *)" if needs_cast else "") + buffer.name
         inner = "".join(f"[{d}]" for d in buffer.shape[1:])
-        return f"({const}{name} (*){inner}){buffer.name}"
+        return f"({name} (*){inner}){buffer.name}"
 
-    def _read_type(self, buffer: Buffer) -> str:
+    def _element_type(self, buffer: Buffer) -> str:
         """The type of an array's elements where they are only read."""
-        if buffer.shape and buffer.name in self.deciding:
-            return "uint8_t"  # compilers vectorise a choice by loaded numbers, not by loaded bools
-        return c_type(self.dialect, buffer.dtype)
+        return self._read_type(buffer.dtype, self.convention.reads_bytes(buffer))
+
+    def _read_type(self, dtype: np.dtype[Any], as_bytes: bool) -> str:
+        return "uint8_t" if as_bytes else c_type(self.dialect, dtype)
 
     # ----------------------------------------------------------------------------- statements
 
@@ -472,11 +486,11 @@ class _Renderer:
         left = printer.print(target)
         if statement.op == "set":
             return f"{left} = {printer.assigned(statement.value)};"
+        combined = accumulated(statement)
+        if combined is not None:
+            return f"{left} = {printer.print(combined)};"
         operator = infix(statement.op, target.dtype)
-        if operator:
-            return f"{left} {operator}= {printer.assigned(statement.value)};"
-        combined = step(statement.op, (target, statement.value), target.dtype)
-        return f"{left} = {printer.print(combined)};"
+        return f"{left} {operator}= {printer.assigned(statement.value)};"
 
 
 def _line(text: str) -> list[dict[str, Any]]:

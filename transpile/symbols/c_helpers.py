@@ -347,6 +347,16 @@ def collect(
     return list(texts)
 
 
+def runs_threads(helpers: Iterable[str]) -> bool:
+    """Tell whether one of these helpers, given as texts, calls OpenMP's library."""
+    return any(word in text for text in helpers for word in ("#pragma omp parallel", "omp_get_"))
+
+
+def has_directives(helpers: Iterable[str]) -> bool:
+    """Tell whether OpenMP is told something in the texts of helpers."""
+    return any("#pragma omp" in text for text in helpers)
+
+
 def _to_library(match: re.Match[str]) -> str:
     """A name such as floor_f32 that no helper defines is the C library's floorf."""
     word = match[0]

@@ -20,6 +20,7 @@ from transpile.ir.loop_ir import (
     Expr,
     For,
     If,
+    Kernel,
     Literal,
     Program,
     Ref,
@@ -31,7 +32,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import (
     expressions,
     loads,
-    map_bodies,
+    map_kernels,
     names_in,
     parts,
     subexpressions,
@@ -43,7 +44,7 @@ from transpile.ir.types import BOOL, FLOAT32, FLOAT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.symbols.identifiers import Names
-from transpile.util.frozen_records import replace
+from transpile.util.frozen_records import changed, replace, same
 
 
 def versions(program: Program, options: Options) -> Program:
@@ -52,9 +53,12 @@ def versions(program: Program, options: Options) -> Program:
     if options.precise_math:
         return program
     names = Names(names_in(program))
-    return map_bodies(
-        program, lambda body: tuple(_body(body, names, ordinary_angles(body), machine))
-    )
+
+    def with_versions(kernel: Kernel) -> Kernel:
+        body = tuple(_body(kernel.body, names, ordinary_angles(kernel), machine))
+        return changed(kernel, body=same(kernel.body, body))
+
+    return map_kernels(program, with_versions)
 
 
 def _body(

@@ -1,0 +1,67 @@
+"""The length of a program: about as many names and numbers as its C has."""
+
+import re
+
+import numpy as np
+import pytest
+from golden_functions import FUNCTIONS
+
+import transpile
+from transpile.codegen.program_length import length
+from transpile.ir.dims import Dim, Symbol
+from transpile.ir.loop_ir import Apply, Declare, For, Kernel, Literal, Load, Ref, Store, Update
+from transpile.ir.types import FLOAT64, INT64
+
+
+def words_of(kernels, text):
+    """The names and numbers in the bodies of the functions of kernels in a C text."""
+    heads = "|".join(kernel.name for kernel in kernels)
+    bodies = re.findall(rf"^static void (?:{heads})\([^{{]*{{\n(.*?)^}}", text, re.M | re.S)
+    code = re.sub(r"^ *#.*$", "", "\n".join(bodies), flags=re.M)
+    return len(re.findall(r"\w+", code))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), FUNCTIONS.items(), ids=lambda v: getattr(v, "__name__", "")
+)
+def test_a_program_has_about_as_many_names_and_numbers_as_its_text(function, arguments):
+    lowered = transpile.jit(function, compiler_options={"blas": "none"}).lower(*arguments)
+    kernels = lowered.compiler_ir("loops").kernels
+    words = words_of(kernels, lowered.as_text("c"))
+    assert words and 0.85 * words - 5 <= length(kernels) <= 1.15 * words + 5
+
+
+INDEX = Dim.symbol("i", 0, 8)
+X = Load("x", (INDEX,), FLOAT64)
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (Declare("a", X), 3 + 2),  # const double a = x[i];
+        (Store("x", (2 * INDEX + 1,), Ref("a", FLOAT64)), 1 + 3 + 1),  # x[2 * i + 1] = a;
+        (
+            Update(Ref("a", FLOAT64), "add", Apply("exp", (X,), FLOAT64)),
+            1 + 1 + 2,
+        ),  # a += exp(x[i]);
+        (Store("x", (0,), Apply("add", (X, Literal(2.5, FLOAT64)), FLOAT64)), 2 + 2 + 2),
+        (Store("x", (0,), Literal(3, INT64)), 2 + 1),
+        (For(Symbol("i"), 8, (Store("x", (INDEX,), Ref("a", FLOAT64)),)), 5 + 2 + 3),
+    ],
+)
+def test_names_and_numbers_are_counted_and_operators_are_not(statement, expected):
+    assert length([Kernel("kernel", (statement,))]) == expected
+    assert length([Kernel("kernel", (statement,))] * 3) == 3 * expected
+
+
+def test_a_long_program_is_as_long_as_its_parts():
+    def chain(steps):
+        def function(x):
+            for k in range(steps):
+                x = np.sin(x * (1 + k / 64)) + 0.25
+            return x
+
+        program = transpile.jit(function).lower(np.ones(64)).compiler_ir("loops")
+        return length(program.kernels)
+
+    assert 8 * chain(20) < chain(200) < 11 * chain(20)

@@ -1,0 +1,191 @@
+"""Which C an operation is: the column of its row, and the functions that this column calls.
+
+The column is an expression over the operands x, y, z in Python's syntax, parsed once. A function in
+it is a helper of runtime_c or of the C library, by the dtype of the operands. The printer writes
+them; what decides by the calls of a program asks here, and needs no text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from transpile.codegen.dialect import suffix
+from transpile.errors import InternalError
+from transpile.ir.loop_ir import Apply, Expr, Statement, Update
+from transpile.ir.loop_rewrite import expressions
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import BFLOAT16, FLOAT32, FLOAT64, HALVES
+from transpile.symbols import c_helpers
+from transpile.util.frozen_records import dataclass
+
+DType = np.dtype[Any]
+
+# ------------------------------------------------------------------------------------- columns
+
+
+def column(op: str, dtype: DType) -> str:
+    """The C column of a row for operands of a dtype."""
+    columns = TABLE[op].c
+    kind = dtype.kind
+    if kind == "u" and dtype.itemsize < 4 and "u" not in columns:
+        kind = "i"
+    return columns.get(kind, columns[""])
+
+
+@cache
+def parsed(text: str) -> ast.expr:
+    """A column as Python parses it."""
+    return ast.parse(text, mode="eval").body
+
+
+@cache
+def infix(op: str, dtype: DType) -> str:
+    """The operator of a row that C writes `x operator y`; `""` for the others."""
+    words = [] if dtype in HALVES else column(op, dtype).split()
+    return words[1] if len(words) == 3 and words[0] == "x" and words[2] == "y" else ""
+
+
+def dtype_of_column(expr: Apply) -> DType:
+    """The dtype that chooses the column of an operation, and the functions in it."""
+    return expr.args[0].dtype if expr.args and expr.op != "select" else expr.dtype
+
+
+@cache
+def parsed_column(op: str, dtype: DType) -> ast.expr:
+    """The column of a row as Python parses it."""
+    return parsed(column(op, dtype))
+
+
+def accumulated(statement: Update) -> Expr | None:
+    """The value that an update gives its target, where C has no operator such as `+=` for it."""
+    dtype = statement.target.dtype
+    if statement.op == "set" or infix(statement.op, dtype):
+        return None
+    return step(statement.op, (statement.target, statement.value), dtype)
+
+
+def step(op: str, args: tuple[Expr, ...], dtype: DType) -> Expr:
+    """An operation on operands of its dtype; one on halves is computed in float32 and rounded."""
+    if dtype not in HALVES:
+        return Apply(op, args, dtype)
+    result = Apply(op, tuple(map(as_float32, args)), FLOAT32)
+    return Apply("convert_element_type", (result,), dtype)
+
+
+def as_float32(x: Expr) -> Expr:
+    """The expression in float32."""
+    return Apply("convert_element_type", (x,), FLOAT32)
+
+
+# ----------------------------------------------------------------------------------- functions
+
+
+@cache
+def function(name: str, dtype: DType, precise: bool = False, near: bool = False) -> str:
+    """The C function for NumPy's name and a dtype: a helper, else the C library's. Where angles
+    are `near`, it is the one for ordinary angles; `precise` asks for the last bit."""
+    ending = suffix(dtype)
+    helper = f"{name}_near_{ending}"
+    if not near or c_helpers.find(helper) is None:
+        helper = f"{name}_{ending}"
+    library = c_helpers.library_name(name, ending)
+    of_library = precise and library is not None and name in TABLE and TABLE[name].transcendental
+    exact = f"{name}_precise_{ending}"
+    if precise and c_helpers.find(exact) is not None:
+        return exact
+    if not of_library and c_helpers.find(helper) is not None:
+        return helper
+    if library is None:
+        raise InternalError(f"there is no C function for {name} of {dtype.name}")
+    return library
+
+
+def via(source: DType, target: DType) -> DType | None:
+    """The dtype in which a conversion stops on its way to or from a half; None where it need not.
+    Halves are bits in C, which helpers convert from and to float32, and float16 from float64."""
+    if source in HALVES:
+        return None if target == FLOAT32 else FLOAT32
+    if source.kind == "c":  # of which the real part is left
+        source = np.dtype(f"f{source.itemsize // 2}")
+    direct = source == FLOAT32 or (source == FLOAT64 and target != BFLOAT16)
+    return FLOAT32 if target in HALVES and not direct else None
+
+
+def conversion(source: DType, target: DType) -> str:
+    """The helper that converts from one dtype to another without a stop; `""` for a cast."""
+    if source.kind == "c":
+        source = np.dtype(f"f{source.itemsize // 2}")
+    if source in HALVES or target in HALVES or (source.kind == "f" and target.kind in "iu"):
+        return f"convert_{suffix(source)}_{suffix(target)}"
+    return ""
+
+
+def unrounded(expr: Expr, target: DType) -> Expr | None:
+    """The float32 of which `expr` is the half that is converted back to float32, if it is one."""
+    match expr:
+        case Apply(op="convert_element_type", args=(x,)) if target == x.dtype == FLOAT32:
+            return x if expr.dtype in HALVES else None
+        case _:
+            return None
+
+
+# --------------------------------------------------------------------------------------- calls
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Finds the C functions that expressions call.
+
+    precise    as in the options
+    ordinary   the angles that are known to be ordinary ones; with `near`, all are
+    """
+
+    precise: bool
+    ordinary: frozenset[Expr]
+
+    def of_statement(self, statement: Statement, near: bool) -> Iterator[str]:
+        """The functions that a statement itself calls, one as often as its text has it; subscripts
+        call next to nothing."""
+        value = accumulated(statement) if isinstance(statement, Update) else None
+        for expr in expressions(statement) if value is None else (value,):
+            yield from self.of_expression(expr, near)
+
+    def of_expression(self, expr: Expr, near: bool) -> Iterator[str]:
+        """The functions that an expression calls."""
+        match expr:
+            case Apply(op="convert_element_type", args=(x,)):
+                yield from self._of_conversion(x, expr.dtype, near)
+            case Apply():
+                dtype = dtype_of_column(expr)
+                names, operands = _names(expr.op, dtype)
+                for name in names:
+                    of_ordinary = near or not self.ordinary.isdisjoint(expr.args[:1])
+                    yield function(name, dtype, self.precise, of_ordinary)
+                for position in operands:
+                    yield from self.of_expression(expr.args[position], near)
+            case _:
+                pass
+
+    def _of_conversion(self, x: Expr, target: DType, near: bool) -> Iterator[str]:
+        stop = via(x.dtype, target)
+        if stop is not None:
+            yield conversion(stop, target)
+            target = stop
+        exact = unrounded(x, target)
+        yield conversion(x.dtype, target) if exact is None else f"round_{suffix(x.dtype)}"
+        yield from self.of_expression(x if exact is None else exact, near)
+
+
+@cache
+def _names(op: str, dtype: DType) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The functions that a column calls, and the operands that stand in it, each as often."""
+    parts = list(ast.walk(parsed_column(op, dtype)))
+    heads = [p.func for p in parts if isinstance(p, ast.Call)]
+    functions = [head.id for head in heads if isinstance(head, ast.Name)]
+    names = [p.id for p in parts if isinstance(p, ast.Name) and p.id in "xyz"]
+    return tuple(functions), tuple(map("xyz".index, names))
