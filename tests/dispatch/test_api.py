@@ -759,8 +759,9 @@ def test_import_is_light():
 
 
 def test_public_names_exist_and_are_documented():
-    for name in tp.__all__:
-        assert getattr(tp, name).__doc__, name
+    docstrings = {name: getattr(tp, name).__doc__ or "" for name in tp.__all__}
+    assert {"jit", "grad", "vmap", "Options"} < docstrings.keys()
+    assert [name for name, text in docstrings.items() if len(text.split()) < 4] == []
 
 
 def test_an_attribute_of_the_class_that_changes_is_noticed():

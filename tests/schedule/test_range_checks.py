@@ -73,7 +73,8 @@ def test_a_subscript_that_others_read_stays():
     start = np.arange(5.0)
     program = lowered(f, start, INDICES)
     after = in_range(program, Options())
-    assert bounded(after) >= 1
+    assert bounded(program) == 2 and bounded(after) == 1
+    assert questions(after) == ["logical_and"]
 
 
 @settings(max_examples=20, deadline=None)

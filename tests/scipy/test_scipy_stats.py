@@ -171,4 +171,5 @@ def test_every_function_is_documented():
         module = getattr(stats, name)
         assert module.__doc__
         own = [v for v in vars(module).values() if getattr(v, "__module__", "") == module.__name__]
-        assert own and all(f.__doc__ for f in own), name
+        undocumented = [f.__name__ for f in own if len((f.__doc__ or "").split()) < 4]
+        assert own and not undocumented, name

@@ -101,7 +101,8 @@ def test_runtime_executable_takes_flat_lists():
 
 def test_save_writes_into_the_directory(tmp_path):
     written = tp.jit(lambda x: x + 1).lower(X).compile().save(tmp_path / "out", "plus")
-    assert all(path.parent == tmp_path / "out" and path.exists() for path in written)
+    assert {path.name for path in written} == {"plus.c", "plus.h", "plus.so"}
+    assert set(written) == set((tmp_path / "out").iterdir())
 
 
 def test_stages_are_made_once(traced):
