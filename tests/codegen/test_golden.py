@@ -1,4 +1,4 @@
-"""The C text of some functions, kept in tests/golden so that a change of it is seen and read.
+"""The C text of some functions, kept beside them in tests/golden so that a change is seen and read.
 
 Only the kernels and the entry function are kept: helpers and includes have tests of their own.
 After a wanted change: TRANSPILE_REGENERATE_GOLDEN=1 python -m pytest tests/codegen/test_golden.py
@@ -9,10 +9,9 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from golden_functions import FUNCTIONS
+from golden_functions import FOLDER, FUNCTIONS
 from places import importing
 
 import transpile
@@ -20,7 +19,6 @@ from transpile.codegen.line_wrapping import WIDTH
 
 pytestmark = pytest.mark.full_level
 
-FOLDER = Path(__file__).parents[1] / "golden"
 BY_NAME = {f.__name__: (f, arguments) for f, arguments in FUNCTIONS.items()}
 # The same text on every machine: nothing of the processor or of OpenMP's presence is in it.
 OPTIONS = {"openmp": True, "blas": "none"}
@@ -56,7 +54,8 @@ def test_text_is_the_golden_one(name):
 
 
 def test_every_golden_file_belongs_to_a_function():
-    assert {p.stem for p in FOLDER.glob("*.c")} == BY_NAME.keys()
+    assert {path.stem for path in FOLDER.glob("*.c")} == BY_NAME.keys()
+    assert "softmax" in BY_NAME
 
 
 def test_lines_are_no_longer_than_the_width():

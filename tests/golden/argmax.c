@@ -1,4 +1,4 @@
-/* golden_functions.py:55: return np.argmax(x, axis=1) */
+/* argmax.py:9: return np.argmax(x, axis=1) */
 static void argmax_kernel(const double x[restrict 100][50], int64_t out[restrict 100])
 {
     for (int64_t i = 0; i < 100; i++) {

@@ -1,4 +1,4 @@
-/* golden_functions.py:13: return np.exp(-x * x) * np.sin(y) + 0.5 * x */
+/* chain.py:9: return np.exp(-x * x) * np.sin(y) + 0.5 * x */
 static void chain_kernel(const double x[restrict 1000], const double y[restrict 1000],
                          double out[restrict 1000])
 {

@@ -1,4 +1,4 @@
-/* golden_functions.py:92: return np.where(x < low, 0, np.clip(x, -1, 1)) */
+/* clipped.py:9: return np.where(x < low, 0, np.clip(x, -1, 1)) */
 static void clipped_kernel(const double x[restrict 1000], const double low[restrict 1000],
                            double out[restrict 1000])
 {

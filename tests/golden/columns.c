@@ -1,4 +1,4 @@
-/* golden_functions.py:51: return np.mean(x, axis=0), np.std(x, axis=0) */
+/* columns.py:9: return np.mean(x, axis=0), np.std(x, axis=0) */
 static void columns_kernel(const double x[restrict 2000][300], double out_0[restrict 300],
                            double out_1[restrict 300])
 {

@@ -1,4 +1,4 @@
-/* golden_functions.py:67: return np.cumsum(x, axis=1) */
+/* cumsum.py:9: return np.cumsum(x, axis=1) */
 static void cumsum_kernel(const double x[restrict 100][50], double out[restrict 100][50])
 {
     for (int64_t i = 0; i < 100; i++) {

@@ -1,11 +1,11 @@
-/* golden_functions.py:63: return np.maximum(x @ w + b, 0) */
+/* dense.py:9: return np.maximum(x @ w + b, 0) */
 static void dense_1(const double x[restrict 64][128], const double w[restrict 128][32],
                     uint8_t scratch[restrict 163968], double t[restrict 64][32])
 {
     matmul_f64(64, 32, 128, x[0], 128, 1, w[0], 32, 1, t[0], 32, scratch);
 }
 
-/* golden_functions.py:63: return np.maximum(x @ w + b, 0) */
+/* dense.py:9: return np.maximum(x @ w + b, 0) */
 static void dense_2(const double b[restrict 32], double out[restrict 64][32],
                     const double t[restrict 64][32])
 {

@@ -1,6 +1,6 @@
-/* golden_functions.py:45: p = np.pad(u, 1)
-   golden_functions.py:46: around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
-   golden_functions.py:47: return u + 0.1 * (around - 4 * u) */
+/* heat.py:9: p = np.pad(u, 1)
+   heat.py:10: around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
+   heat.py:11: return u + 0.1 * (around - 4 * u) */
 static void heat_kernel(const double u[restrict 128][128], double out[restrict 128][128])
 {
     out[0][0] = u[0][0] + 0.1 * (0.0 + u[1][0] + 0.0 + u[0][1] - 4.0 * u[0][0]);

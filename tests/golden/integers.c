@@ -1,4 +1,4 @@
-/* golden_functions.py:71: return (a + b) // 3, (a * b) % 7, (a << 2) ^ (b >> 1), np.abs(a) & 255 */
+/* integers.py:9: return (a + b) // 3, (a * b) % 7, (a << 2) ^ (b >> 1), np.abs(a) & 255 */
 static void integers_kernel(const int32_t a[restrict 1000], const int32_t b[restrict 1000],
                             int32_t out_0[restrict 1000], int32_t out_1[restrict 1000],
                             int32_t out_2[restrict 1000], int32_t out_3[restrict 1000])

@@ -1,4 +1,4 @@
-/* golden_functions.py:88: return np.concatenate([x, 2 * y, x + y]) */
+/* joined.py:9: return np.concatenate([x, 2 * y, x + y]) */
 static void joined_kernel(const double x[restrict 100], const double y[restrict 100],
                           double out[restrict 300])
 {

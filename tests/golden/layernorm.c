@@ -1,7 +1,7 @@
-/* golden_functions.py:22: mean = np.mean(x, axis=1, keepdims=True)
-   golden_functions.py:23: centred = x - mean
-   golden_functions.py:24: variance = np.mean(centred * centred, axis=1, keepdims=True)
-   golden_functions.py:25: return centred / np.sqrt(variance + 1e-5) * gain + bias */
+/* layernorm.py:9: mean = np.mean(x, axis=1, keepdims=True)
+   layernorm.py:10: centred = x - mean
+   layernorm.py:11: variance = np.mean(centred * centred, axis=1, keepdims=True)
+   layernorm.py:12: return centred / np.sqrt(variance + 1e-5) * gain + bias */
 static void layernorm_kernel(const double x[restrict 64][256], const double gain[restrict 256],
                              const double bias[restrict 256], double out[restrict 64][256])
 {

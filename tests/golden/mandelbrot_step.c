@@ -1,5 +1,5 @@
-/* golden_functions.py:75: w = z * z + c
-   golden_functions.py:76: return w, np.abs(w) < 2 */
+/* mandelbrot_step.py:9: w = z * z + c
+   mandelbrot_step.py:10: return w, np.abs(w) < 2 */
 static void mandelbrot_step_kernel(const double complex z[restrict 1000],
                                    const double complex c[restrict 1000],
                                    double complex w[restrict 1000], bool out_1[restrict 1000])

@@ -1,7 +1,7 @@
-/* golden_functions.py:29: d = position[None, :, :] - position[:, None, :]
-   golden_functions.py:30: r2 = np.sum(d * d, axis=2) + 1e-3
-   golden_functions.py:31: weight = mass[None, :] / (r2 * np.sqrt(r2))
-   golden_functions.py:32: return np.sum(weight[:, :, None] * d, axis=1) */
+/* nbody.py:9: d = position[None, :, :] - position[:, None, :]
+   nbody.py:10: r2 = np.sum(d * d, axis=2) + 1e-3
+   nbody.py:11: weight = mass[None, :] / (r2 * np.sqrt(r2))
+   nbody.py:12: return np.sum(weight[:, :, None] * d, axis=1) */
 static void nbody_kernel(const double position[restrict 500][3], const double mass[restrict 500],
                          double out[restrict 500][3], double position_columns[restrict 3][500])
 {

@@ -1,9 +1,9 @@
-/* golden_functions.py:36: dx = x[None, :] - x[:, None]
-   golden_functions.py:37: dy = y[None, :] - y[:, None]
-   golden_functions.py:38: dz = z[None, :] - z[:, None]
-   golden_functions.py:39: r2 = dx * dx + dy * dy + dz * dz + 1e-3
-   golden_functions.py:40: w = m[None, :] / (r2 * np.sqrt(r2))
-   golden_functions.py:41: return np.sum(w * dx, axis=1), np.sum(w * dy, axis=1), np.sum(w * d... */
+/* nbody_parts.py:9: dx = x[None, :] - x[:, None]
+   nbody_parts.py:10: dy = y[None, :] - y[:, None]
+   nbody_parts.py:11: dz = z[None, :] - z[:, None]
+   nbody_parts.py:12: r2 = dx * dx + dy * dy + dz * dz + 1e-3
+   nbody_parts.py:13: w = m[None, :] / (r2 * np.sqrt(r2))
+   nbody_parts.py:14: return np.sum(w * dx, axis=1), np.sum(w * dy, axis=1), np.sum(w * dz, ax... */
 static void nbody_parts_kernel(const double x[restrict 500], const double y[restrict 500],
                                const double z[restrict 500], const double m[restrict 500],
                                double out_0[restrict 500], double out_1[restrict 500],

@@ -1,4 +1,4 @@
-/* golden_functions.py:84: return np.flip(x.reshape(12, 8), 0)[1::2, ::3] * 2 */
+/* shapes.py:9: return np.flip(x.reshape(12, 8), 0)[1::2, ::3] * 2 */
 static void shapes_kernel(const double x[restrict 96], double out[restrict 6][3])
 {
     for (int64_t i = 0; i < 6; i++) {

@@ -1,5 +1,5 @@
-/* golden_functions.py:17: e = np.exp(x - np.max(x, axis=1, keepdims=True))
-   golden_functions.py:18: return e / np.sum(e, axis=1, keepdims=True) */
+/* softmax.py:9: e = np.exp(x - np.max(x, axis=1, keepdims=True))
+   softmax.py:10: return e / np.sum(e, axis=1, keepdims=True) */
 static void softmax_kernel(const float x[restrict 64][100], float out[restrict 64][100])
 {
     for (int64_t i = 0; i < 64; i++) {

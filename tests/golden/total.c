@@ -1,4 +1,4 @@
-/* golden_functions.py:59: return np.sum(x) */
+/* total.py:9: return np.sum(x) */
 static void total_kernel(const double x[restrict 10000000], double *restrict out,
                          double acc_parts[restrict 2442])
 {

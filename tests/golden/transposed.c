@@ -1,4 +1,4 @@
-/* golden_functions.py:80: return x + y.T */
+/* transposed.py:7: return x + y.T */
 static void transposed_kernel(const double x[restrict 200][300], const double y[restrict 300][200],
                               double out[restrict 200][300])
 {
