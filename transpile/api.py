@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from transpile.dispatch.jitted import (
-    BoundWrapped,
-    Config,
-    Wrapped,
-    clear_caches,
-    disable_jit,
-    explain_cache_misses,
-)
+from transpile.dispatch.jitted import BoundWrapped, Wrapped
+from transpile.dispatch.switches import disable_jit, explain_cache_misses
+from transpile.dispatch.trace_cache import clear_caches
+from transpile.dispatch.tracing import Config
 from transpile.ir.graph import Graph
 from transpile.options import Options
 from transpile.trace.call_arguments import parameters

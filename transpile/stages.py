@@ -24,30 +24,20 @@ from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
-from transpile.pytree.extended_dtypes import flatten_arrays
+from transpile.runtime.checked_call import CheckedCall
+from transpile.runtime.dispatcher import Dispatcher, Specialization
 from transpile.runtime.mutated_arguments import given_up, writing
-from transpile.runtime.tier_up import how_often
-from transpile.trace.call_key import Rejected, concrete, described
-from transpile.trace.call_signature import (
-    TRACED,
-    Signature,
-    as_plain,
-    leaf_type,
-    same_type,
-    type_text,
-)
+from transpile.trace.call_key import described
+from transpile.trace.call_signature import Signature
 from transpile.trace.guards import Watch
-from transpile.trace.tracer import Tracer
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     import transpile.runtime.executable as programs
-    from transpile.runtime import fast_call
     from transpile.runtime.executable import Executable, Lowering, MemoryAnalysis
 else:
-    fast_call = Later("transpile.runtime.fast_call")
     programs = Later("transpile.runtime.executable")
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
@@ -62,8 +52,6 @@ _OBJECTS: dict[str, Callable[[Lowering], Any]] = {
     "graph": lambda lowering: lowering.optimised(),
     "loops": lambda lowering: lowering.program(),
 }
-Run = Callable[[Sequence[Any]], list[Any]]
-Fast = tuple[Run, tuple[int, ...] | None, Callable[[list[Any]], Any] | None]
 
 
 @dataclass(frozen=True)
@@ -290,10 +278,12 @@ class Compiled(_ProgramStage):
     """A loaded program for one signature. Made by `jit(f).lower(...).compile()`.
 
     Called with the arguments of the function, without static ones; dtypes and shapes must be those
-    it was compiled for, any memory layout is accepted.
+    it was compiled for (TypeError), any memory layout is accepted.
     """
 
-    __slots__ = ("_entries",)  # calls in C find it at its place
+    __slots__ = ("__call__",)  # see runtime/dispatcher.py
+
+    __call__: Callable[..., Any]
 
     def __init__(
         self,
@@ -308,85 +298,27 @@ class Compiled(_ProgramStage):
         self._lowering = lowering
         self._kept = kept
         self._where = where
-        # How often it has been called with arguments of these keys, and what calls in C look at.
-        self._accepted: dict[tuple[Any, ...], int] = {}
-        self._entries: list[Any] = []
-        self._often = 0
-        every = len(self._signature.types)
-        known = self._signature
+        known, program = self._signature, executable.call
         # Whether the outputs of the program are the leaves of the result, and nothing else.
-        self.is_direct = not known.written and known.places == tuple(range(len(known.places)))
-        run = executable.call.run
-        self.fast: Fast = (
-            run if self.is_direct else writing(run, known, kept, where),
-            None if kept == tuple(range(every)) else kept,
+        is_direct = not known.written and known.places == tuple(range(len(known.places)))
+        self.specialization = Specialization(
+            program.run if is_direct else writing(program.run, known, kept, where),
+            None if kept == tuple(range(len(known.types))) else kept,
             _finisher(self._out_tree),
+            program if is_direct else None,
+            self._out_tree,
         )
+        calls = CheckedCall(known, self.specialization, where)
+        Dispatcher(calls.table, described, calls.missed, [], lambda: False).attach(self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results of the program for these arguments; raises TypeError where structure, shapes
-        or dtypes are not those it was compiled for."""
-        try:
-            key, leaves = described(args, kwargs)
-            calls = self._accepted.get(key)
-        except (Rejected, TypeError, RecursionError):
-            calls = None
-        if calls is None:
-            leaves = self._check(args, kwargs)
-        else:
-            self._accepted[key] = calls + 1
-            if calls + 1 == self._often:
-                fast_call.install(Compiled, [])
-                fast_call.put(self._entries, key, self.in_process(), None)
-        return self.run(leaves)
-
-    call = __call__
+    @property
+    def call(self) -> Callable[..., Any]:
+        """What calls it: `compiled.call(x)` is `compiled(x)`."""
+        return self.__call__
 
     def run(self, leaves: Sequence[Any]) -> Any:
-        """The results, a flat list, for the leaves of the arguments in order, without checks."""
-        execute, kept, finish = self.fast
-        results = execute(leaves if kept is None else [leaves[i] for i in kept])
-        return results[0] if finish is None else finish(results)
-
-    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of a call, or the TypeError that it deserves."""
-        known = self._signature
-        leaves, in_tree = flatten_arrays((args, kwargs))
-        if any(isinstance(leaf, Tracer) for leaf in leaves):
-            raise TypeError(
-                "Cannot apply transpile transformations to a function lowered and compiled for a "
-                "particular signature. Detected argument of Tracer type. Call the jitted function "
-                f"{self._where} instead."
-            )
-        if in_tree != known.in_tree:
-            raise tree.call_mismatch(known.in_tree, in_tree)
-        types = [leaf_type(x, p, self._where) for x, p in zip(leaves, known.paths, strict=True)]
-        lines = [
-            f"Argument {path!r} compiled with {type_text(a)} and called with {type_text(b)}"
-            for path, a, b in zip(known.paths, known.types, types, strict=True)
-            if not same_type(a, b)
-        ]
-        for path, value, leaf in zip(known.paths, known.fixed, leaves, strict=False):
-            if value is not TRACED and not (type(value) is type(leaf) and value == leaf):
-                lines.append(f"Argument {path!r} compiled with {value!r} and called with {leaf!r}")
-        if lines:
-            raise TypeError(
-                "Argument types differ from the types for which this computation was compiled. The "
-                "mismatches are:\n" + "\n".join(lines)
-            )
-        try:
-            plain = [
-                x if t.weak else as_plain(concrete(x), t)
-                for x, t in zip(leaves, types, strict=True)
-            ]
-        except Rejected:
-            raise TypeError(
-                "an argument has a shape and a dtype, but no values; pass arrays"
-            ) from None
-        if not known.fixed and all(a is b for a, b in zip(plain, leaves, strict=True)):
-            self._accepted[described(args, kwargs)[0]] = 0
-            self._often = how_often() if self.is_direct else 0
-        return plain
+        """Run on the leaves of the arguments, in order, without checks."""
+        return self.specialization.run(leaves)
 
     def as_text(self, dialect: str | None = None) -> str:
         """The program as text: "c" as it was built (the default), "graph", "loops", "dot", "asm".
@@ -402,10 +334,6 @@ class Compiled(_ProgramStage):
     def memory_analysis(self) -> MemoryAnalysis:
         """The bytes of arguments, results, workspace, aliased (donated) arguments and code."""
         return self._executable.memory_analysis()
-
-    def in_process(self) -> fast_call.InProcess:
-        """What calls in C have to know of it."""
-        return fast_call.InProcess(self._executable.call, self.fast[1], self._out_tree)
 
     def runtime_executable(self) -> Executable:
         """The loaded program, which takes and gives flat lists of arrays."""

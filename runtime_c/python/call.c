@@ -4,10 +4,9 @@
 
    Entry           one signature of one function: what its arguments look like, how the results are
                    made, and the address of the program
-   Caller          what stands in the place of the method `__call__` of a class. It goes through the
-                   entries of the instance, a list in one of its slots, and calls the program of the
-                   first one that fits. Where none fits it calls the method in Python that it
-                   replaces, which knows every case and raises every error.
+   Caller          the calls of one function. It goes through its entries, a list, and calls the
+                   program of the first one that fits. Where none fits it calls Python's
+                   `Dispatcher.call`, which knows every case and raises every error.
 
    An entry fits arguments that are exactly what the program reads: arrays in row-major order, of the
    same dtype and shape; numbers; tuples, lists and dicts of these. Nothing is converted. */
@@ -71,10 +70,9 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *python;   /* the method that is called where no entry fits */
-    PyObject *owner;    /* the class */
-    PyObject *disabled; /* a list; while there is something in it, no entry fits */
-    Py_ssize_t offset;  /* of the slot with the entries in an instance */
+    PyObject *python;    /* what is called where no entry fits */
+    PyObject *entries;   /* a list, which Python fills and empties */
+    PyObject *suspended; /* a list; while there is something in it, no entry fits */
 } Caller;
 
 /* An array or a number among the arguments of a call. */
@@ -1125,38 +1123,27 @@ static PyObject *caller_call(PyObject *callable, PyObject *const *args, size_t f
                              PyObject *names)
 {
     const Caller *caller = (const Caller *)callable;
-    const Py_ssize_t count = PyVectorcall_NARGS(flags);
-    if (count > 0 && PyList_GET_SIZE(caller->disabled) == 0 &&
-        PyObject_TypeCheck(args[0], (PyTypeObject *)caller->owner)) {
-        PyObject *entries = *(PyObject **)((char *)args[0] + caller->offset);
-        if (entries != NULL && PyList_CheckExact(entries)) {
-            Frame frame;
-            open_frame(&frame);
-            Py_INCREF(entries);
-            Entry *entry = find(entries, args + 1, count - 1, names, &frame);
-            Py_DECREF(entries);
-            PyObject *result = entry == NULL ? NULL : run(entry, &frame);
-            close_frame(&frame);
-            if (entry != NULL) {
-                Py_DECREF(entry);
-                return result;
-            }
+    if (PyList_GET_SIZE(caller->suspended) == 0) {
+        Frame frame;
+        open_frame(&frame);
+        Entry *entry = find(caller->entries, args, PyVectorcall_NARGS(flags), names, &frame);
+        PyObject *result = entry == NULL ? NULL : run(entry, &frame);
+        close_frame(&frame);
+        if (entry != NULL) {
+            Py_DECREF(entry);
+            return result;
         }
     }
     return PyObject_Vectorcall(caller->python, args, flags, names);
 }
 
-/* Caller(python, owner, slot, disabled); `slot` is the descriptor of the slot in the class. */
+/* Caller(python, entries, suspended) */
 static PyObject *caller_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *python, *owner, *slot, *disabled;
-    static char *words[] = {"python", "owner", "slot", "disabled", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!", words, &python, &PyType_Type, &owner,
-                                     &PyMemberDescr_Type, &slot, &PyList_Type, &disabled)) {
-        return NULL;
-    }
-    if (!PyType_IsSubtype((PyTypeObject *)owner, PyDescr_TYPE(slot))) {
-        PyErr_SetString(PyExc_TypeError, "the slot is another class's");
+    PyObject *python, *entries, *suspended;
+    static char *words[] = {"python", "entries", "suspended", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!", words, &python, &PyList_Type, &entries,
+                                     &PyList_Type, &suspended)) {
         return NULL;
     }
     Caller *caller = (Caller *)type->tp_alloc(type, 0);
@@ -1165,36 +1152,17 @@ static PyObject *caller_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     caller->vectorcall = caller_call;
     caller->python = Py_NewRef(python);
-    caller->owner = Py_NewRef(owner);
-    caller->disabled = Py_NewRef(disabled);
-    caller->offset = ((PyMemberDescrObject *)slot)->d_member->offset;
+    caller->entries = Py_NewRef(entries);
+    caller->suspended = Py_NewRef(suspended);
     return (PyObject *)caller;
-}
-
-/* As a function in a class body. */
-static PyObject *caller_get(PyObject *self, PyObject *instance, PyObject *owner)
-{
-    (void)owner;
-    return instance == NULL || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
-}
-
-/* What it does not have itself, such as __name__, is that of the method that it replaces. */
-static PyObject *caller_getattro(PyObject *self, PyObject *name)
-{
-    PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError)) {
-        return found;
-    }
-    PyErr_Clear();
-    return PyObject_GetAttr(((Caller *)self)->python, name);
 }
 
 static int caller_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Caller *caller = (Caller *)self;
     Py_VISIT(caller->python);
-    Py_VISIT(caller->owner);
-    Py_VISIT(caller->disabled);
+    Py_VISIT(caller->entries);
+    Py_VISIT(caller->suspended);
     return 0;
 }
 
@@ -1203,29 +1171,26 @@ static void caller_dealloc(PyObject *self)
     Caller *caller = (Caller *)self;
     PyObject_GC_UnTrack(self);
     Py_CLEAR(caller->python);
-    Py_CLEAR(caller->owner);
-    Py_CLEAR(caller->disabled);
+    Py_CLEAR(caller->entries);
+    Py_CLEAR(caller->suspended);
     Py_TYPE(self)->tp_free(self);
 }
 
 static PyMemberDef caller_members[] = {
-    {"__wrapped__", T_OBJECT, offsetof(Caller, python), READONLY, "the method in Python"},
+    {"__wrapped__", T_OBJECT, offsetof(Caller, python), READONLY, "what makes other calls"},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyTypeObject CallerType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "transpile.call.Caller",
     .tp_basicsize = sizeof(Caller),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .tp_doc = "A method __call__ in C.",
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_doc = "The calls of one function.",
     .tp_new = caller_new,
     .tp_dealloc = caller_dealloc,
     .tp_traverse = caller_traverse,
     .tp_vectorcall_offset = offsetof(Caller, vectorcall),
     .tp_call = PyVectorcall_Call,
-    .tp_descr_get = caller_get,
-    .tp_getattro = caller_getattro,
     .tp_members = caller_members,
 };
 

@@ -56,8 +56,7 @@ LATER = {
     ("stages", "transpile.runtime.executable"): "8 ms that belong to the first call",
     ("toolchain", "platform"): "for processors that /proc/cpuinfo does not describe",
     ("prefix", "difflib"): "for error messages",
-    ("stages", "transpile.runtime.fast_call"): "for functions that are called often",
-    ("trace_cache", "transpile.runtime.fast_call"): "for functions that are called often",
+    ("dispatcher", "transpile.runtime.fast_call"): "for functions that are called often",
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }
 

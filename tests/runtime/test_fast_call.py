@@ -18,16 +18,14 @@ import pytest
 
 import transpile
 from transpile.build import toolchain
-from transpile.dispatch.jitted import Wrapped
 from transpile.options import Options
 from transpile.runtime import fast_call
-from transpile.stages import Compiled
+from transpile.runtime.dispatcher import Dispatcher
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "runtime_c" / "python" / "call.c"
 X = np.arange(4.0)
-METHOD = Wrapped.__dict__["__call__"]
-PYTHON = getattr(METHOD, "__wrapped__", METHOD).__code__
+PYTHON = Dispatcher.call.__code__
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +67,7 @@ def calls_of(code):
 
 
 def python_calls():
-    """The calls of jitted functions that Python makes."""
+    """The calls of compiled functions that Python makes."""
     return calls_of(PYTHON)
 
 
@@ -375,6 +373,38 @@ def test_disabled_in_one_thread_is_disabled_there_alone():
     assert not calls and len(ran) == 2
 
 
+def test_functions_that_share_their_traces_are_called_in_c_too():
+    f = lambda x: x + 5
+    first, second = transpile.jit(f), transpile.jit(f)
+    first(X)
+    third = transpile.jit(f)
+    with python_calls() as calls:
+        np.testing.assert_array_equal(third(X), X + 5)
+        assert not calls
+        np.testing.assert_array_equal(second(X), X + 5)
+        assert len(calls) == 1  # and from then on
+        np.testing.assert_array_equal(second(X), X + 5)
+        assert len(calls) == 1
+
+
+def test_the_callee_goes_with_its_last_reference():
+    """Also without the collector: what a function has captured may be large."""
+    weights = np.ones(4)
+    fast, other = (transpile.jit(lambda x: x + weights) for _ in range(2))
+    compiled = transpile.jit(lambda x: x + 6).lower(X).compile()
+    for _ in range(3):
+        fast(X), compiled(X)
+    gone = [weakref.ref(thing) for thing in (fast, other, compiled)]
+    call = fast.__call__
+    gc.disable()
+    try:
+        del fast, other, compiled
+        assert [reference() for reference in gone] == [None] * 3
+    finally:
+        gc.enable()
+    np.testing.assert_array_equal(call(X), X + 1)
+
+
 def test_forgetting():
     ran = []
 
@@ -447,7 +477,7 @@ def test_nothing_is_kept_or_lost():
     calls = [(weights, X), (weights, X[::1]), (weights, 2.0)]
     for args in calls * 3:
         fast(*args)
-    watched = [X, dtype, None, *weights["w"], weights["b"], weights, fast._table.entries]
+    watched = [X, dtype, None, *weights["w"], weights["b"], weights, fast._tracing.table.entries]
     before = [sys.getrefcount(thing) for thing in watched]
     for _ in range(200):
         for args in calls:
@@ -477,14 +507,9 @@ def test_a_workspace_is_used_again_and_shared_with_python(monkeypatch):
 
 
 def test_a_compiled_function_is_called_in_c_too():
-    method = Compiled.__dict__["__call__"]
-    code = getattr(method, "__wrapped__", method).__code__
     compiled = transpile.jit(lambda p, x: {"y": p[0] * x + p[1]}).lower((X, X), X).compile()
     expected = compiled((X, 2 * X), X)
-    with calls_of(code) as found:
-        same(compiled((X, 2 * X), X), expected)
-        assert len(found) <= 1  # none, where another one has been called before
-        found.clear()
+    with python_calls() as found:
         for _ in range(5):
             same(compiled((X, 2 * X), X), expected)
         assert not found
@@ -537,7 +562,7 @@ def test_threads_have_a_workspace_each():
 def entry_of(function, *args):
     fast = transpile.jit(function)
     fast(*args)
-    (entry,) = fast._table.entries
+    (entry,) = fast._tracing.table.entries
     return entry
 
 
@@ -617,13 +642,6 @@ def entry(found, function, fail, **changed):
     return found.Entry(**(usual | changed))
 
 
-class Holder:
-    __slots__ = ("_entries",)
-
-    def __call__(self, *args, **kwargs):
-        return "Python"
-
-
 @pytest.mark.parametrize("is_brief", [True, False])
 def test_a_program_that_fails(is_brief):
     found = fast_call.module()
@@ -633,29 +651,26 @@ def test_a_program_that_fails(is_brief):
     def fail(number):
         raise RuntimeError(f"code {number}")
 
-    class Held(Holder):
-        __slots__ = ()
-
-    Held.__call__ = found.Caller(Holder.__call__, Held, Holder.__dict__["_entries"], [])
-    held = Held()
-    assert held(X) == "Python"  # the slot is empty
-    held._entries = []
-    assert held(X) == "Python"
-    held._entries.append(entry(found, function, fail, is_brief=is_brief))
+    entries, suspended = [], []
+    call = found.Caller(lambda *args, **kwargs: "Python", entries, suspended)
+    assert call(X) == "Python"
+    entries.append(entry(found, function, fail, is_brief=is_brief))
     before = sys.getrefcount(X)
     with pytest.raises(RuntimeError, match="code 7"):
-        held(X)
-    held._entries[:] = [entry(found, function, lambda _: None, is_brief=is_brief)]
+        call(X)
+    entries[:] = [entry(found, function, lambda _: None, is_brief=is_brief)]
     with pytest.raises(SystemError, match="code 7"):
-        held(X)
+        call(X)
     assert sys.getrefcount(X) == before
     code[0] = 0
-    assert held(X).shape == (4,)
-    assert held(X, X) == held() == held(X, x=X) == "Python"
-    assert Held.__call__(held, X).shape == (4,) and held.__call__(X).shape == (4,)
-    assert Held.__call__.__name__ == "__call__"
-    held._entries[:] = ["something else"]
-    assert held(X) == "Python"
+    assert call(X).shape == (4,)
+    assert call(X, X) == call() == call(X, x=X) == "Python"
+    suspended.append(None)
+    assert call(X) == "Python"
+    suspended.clear()
+    assert call(X).shape == (4,)
+    entries[:] = ["something else"]
+    assert call(X) == "Python"
 
 
 def test_entries_that_make_no_sense():
@@ -680,8 +695,9 @@ def test_entries_that_make_no_sense():
     ):
         with pytest.raises((TypeError, ValueError)):
             entry(found, function, None, **wrong)
-    with pytest.raises(TypeError, match="another class"):
-        found.Caller(print, int, Holder.__dict__["_entries"], [])
+    for wrong in ((), (print, ()), (print, [], ())):
+        with pytest.raises(TypeError):
+            found.Caller(*wrong)
 
 
 def test_it_compiles_without_a_warning(tmp_path):
@@ -711,7 +727,7 @@ def test_without_headers_or_a_compiler_calls_stay_in_python(tmp_path, monkeypatc
         fast = transpile.jit(lambda x: x + 3)
         for _ in range(3):
             np.testing.assert_array_equal(fast(X), X + 3)
-        assert fast._table.entries == []
+        assert fast._tracing.table.entries == []
     with monkeypatch.context() as changes:
         changes.setenv("CC", str(tmp_path / "no-such-compiler"))
         assert reloaded(changes, tmp_path) is None

@@ -47,7 +47,7 @@ def test_functions_of_modules_are_pickled_by_name():
         assert pickle.loads(dumps(plain)) is plain
         found = pickle.loads(dumps(again))
         np.testing.assert_array_equal(found(X), X + 1)
-        assert found.__wrapped__ is plain and found._table is again._table
+        assert found.__wrapped__ is plain and found._tracing.table is again._tracing.table
         method = pickle.loads(dumps(Model(3.0).forward))
         np.testing.assert_array_equal(method(X), X * 3)
 

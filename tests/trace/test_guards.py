@@ -304,7 +304,7 @@ def test_a_change_is_noticed(name, original, calls):
     fast = transpile.jit(function)
     for _ in range(3):
         np.testing.assert_array_equal(fast(X), function(X))
-    assert len(fast._entries) == (calls == "c")
+    assert len(fast._tracing.table.entries) == (calls == "c")
     before = np.array(function(X))
     change()
     expected = function(X)

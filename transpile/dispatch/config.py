@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from transpile.dispatch.jitted import explain_cache_misses, is_jit_disabled, switch_jit
+from transpile.dispatch.switches import explain_cache_misses, is_jit_disabled, switch_jit
 
 _X64 = "say dtype=numpy.float32 where float32 is meant"
 _CPU = "programs run on the CPU"

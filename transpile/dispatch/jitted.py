@@ -5,87 +5,28 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
-import threading
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import field
+from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from transpile import tree
-from transpile.dispatch.flat_function import OnLeaves, output_names
-from transpile.dispatch.trace_cache import OfFunction, Traces
-from transpile.ir.graph import Graph
-from transpile.ir.source_info import user_source
-from transpile.ir.types import PYTHON_SCALARS, ArrayType
+from transpile.dispatch.switches import DISABLED, is_jit_disabled
+from transpile.dispatch.tracing import Config, Tracing
 from transpile.options import Options
-from transpile.runtime.memory_pool import RESERVE
+from transpile.runtime.dispatcher import Dispatcher
 from transpile.stages import Lowered, Traced
-from transpile.trace.call_arguments import Bound, Parameters
-from transpile.trace.call_key import Rejected, abstract, ndarray
-from transpile.trace.call_signature import (
-    TRACED,
-    Signature,
-    function_name,
-    inner,
-    place_of,
-    signature,
-)
-from transpile.trace.captured_arrays import retried
-from transpile.trace.guard_survey import survey
-from transpile.trace.guards import Watch
-from transpile.trace.trace import current_trace, trace_function
-from transpile.util.fork_safe_lock import Lock
-from transpile.util.frozen_records import cached_property, dataclass
-from transpile.util.lazy_logging import Log
-
-logger = Log("transpile")
-
-
-@dataclass(frozen=True)
-class Config:
-    """What `jit` was told, besides the function."""
-
-    parameters: Parameters
-    static: bool = True
-    show_graph: bool = False
-    keep_unused: bool = False
-    options: Options = field(default_factory=Options)
-
-
-class _State(threading.local):
-    """What `disable_jit` sets, for each thread."""
-
-    def __init__(self) -> None:
-        self.disabled = False
-
-
-_state = _State()
-_disabled: list[None] = []  # an item for each thread in which `disable_jit` holds
-_every: weakref.WeakSet[Traces] = weakref.WeakSet()
-_explain = [False]
-_tables_lock = Lock()
-
-
-def _table_for(function: Any, config: Config) -> Traces:
-    """The table of a function: two `jit`s of one function with equal settings share theirs."""
-    with _tables_lock:
-        if isinstance(function, FunctionType):
-            table = OfFunction.of(function).table(config)
-        else:
-            table = Traces()
-        _every.add(table)
-    return table
+from transpile.trace.call_signature import function_name, place_of
 
 
 class Wrapped:
-    """A function that is compiled when it is called; `jit` makes it and says what it does."""
+    """A function that is compiled when it is called; `jit` makes it and says what it does.
 
-    __slots__ = ("__dict__", "__weakref__", "_entries")  # calls in C find `_entries` at its place
+    A call runs it on these arguments, tracing and compiling where that has not been done.
+    """
 
+    __slots__ = ("__call__", "__dict__", "__weakref__")  # see runtime/dispatcher.py
+
+    __call__: Callable[..., Any]
     __name__: str
     __wrapped__: Callable[..., Any]
 
@@ -98,11 +39,15 @@ class Wrapped:
         self._function = function
         self._config = config
         self._parameters = config.parameters
-        self._table = _table_for(function, config)
-        self._fast = self._table.fast
-        self._entries = self._table.entries
-        self._plain = not config.parameters.any_static
+        self._tracing = Tracing(function, config)
         self._for_methods: Wrapped | None = None
+        Dispatcher(
+            self._tracing.table,
+            config.parameters.describe,
+            self._tracing.first_call,
+            DISABLED,
+            is_jit_disabled,
+        ).attach(self)
 
     @property
     def options(self) -> Options:
@@ -119,68 +64,11 @@ class Wrapped:
     def __repr__(self) -> str:
         return f"<{'jit' if self._config.static else 'djit'} of {place_of(self._function)}>"
 
-    # -------------------------------------------------------------------------------- calls
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on these arguments, tracing and compiling where that has not been done."""
-        if _state.disabled:
-            return self._function(*args, **kwargs)
-        leaves: Any = None
-        found = None
-        try:
-            if self._plain and not kwargs:  # the usual cases, without a call
-                if len(args) == 1:
-                    (x,) = args
-                    if type(x) is ndarray:
-                        leaves = args
-                        found = self._fast[x.dtype, x.shape]
-                elif len(args) == 2:
-                    x, y = args
-                    if type(x) is ndarray and type(y) is ndarray:
-                        leaves = args
-                        found = self._fast[x.dtype, x.shape, y.dtype, y.shape]
-            if leaves is None:
-                key, leaves = self._parameters.describe(args, kwargs)
-                found = self._fast[key]
-        except (KeyError, TypeError, ValueError, RecursionError, Rejected):
-            pass  # what follows may raise, and that error has nothing to do with this one
-        if found is None:
-            return self._first_call(args, kwargs)
-        (execute, kept, finish), watch = found
-        if watch is not None and watch.changed():
-            return self._first_call(args, kwargs)
-        results = execute(leaves if kept is None else [leaves[i] for i in kept])
-        return results[0] if finish is None else finish(results)
-
-    def _first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if current_trace() is not None:  # inside another traced function: become part of it
-            return self._function(*args, **kwargs)
-        traced, key, leaves = self._traced(args, kwargs)
-        compiled = traced.lower().compile()
-        for path, leaf in zip(traced.in_paths, leaves, strict=True):
-            if not isinstance(leaf, ndarray) and type(leaf) not in PYTHON_SCALARS:
-                raise TypeError(
-                    f"{user_source()}: argument {path!r} of {place_of(self._function)} has a shape "
-                    f"and a dtype, but no values: {leaf}. Pass an array, or use `lower`."
-                )
-        with self._table.lock:
-            shown = traced in self._shown
-            if self._config.static:
-                self._table.keep(key, compiled, traced.watch, Wrapped, _disabled)
-        if self._config.show_graph and not shown:
-            self._shown.add(traced)
-            print(traced.jaxpr)
-        return compiled.run(leaves)
-
-    @cached_property
-    def _shown(self) -> weakref.WeakSet[Traced]:
-        return weakref.WeakSet()
-
     # ------------------------------------------------------------------------------- stages
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or any objects with `shape` and `dtype`)."""
-        return self._traced(args, kwargs)[0]
+        return self._tracing.traced(args, kwargs)[0]
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for these arguments, as `trace(...).lower()`."""
@@ -192,113 +80,11 @@ class Wrapped:
 
     def clear_cache(self) -> None:
         """Forget every trace and executable of this function (the cache on disk stays)."""
-        self._table.clear()
+        self._tracing.table.clear()
 
     def _cache_size(self) -> int:
         """How many signatures (dynamic: graphs) have an executable or a trace."""
-        return len(self._table.traced)
-
-    def _traced(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Traced, Any, list[Any]]:
-        """The trace for a call, its key and its leaves; traced only when there is none."""
-        bound = self._parameters.bind(args, kwargs)
-        bound.check_statics(place_of(self._function))
-        known, leaves = signature(bound, place_of(self._function))
-        _check_hashable(known, place_of(self._function))
-        if not self._config.static:
-            return self._traced_dynamically(bound, known, leaves)
-        natives = map(_native, leaves, known.types)
-        full = bound.join(*known.in_tree.unflatten(natives))
-        key, _ = self._parameters.describe(*full, abstract)
-        table = self._table
-        with table.lock:
-            traced = table.traced.get(key)
-            changed = traced.watch.changed() if traced and traced.watch else ""
-            if traced is None or changed:
-                if _explain[0]:
-                    self._log_miss(known, changed)
-                traced = self._trace_now(bound, known, leaves, watch=True)
-                table.traced[key] = traced
-        return traced, key, leaves
-
-    def _traced_dynamically(
-        self, bound: Bound, known: Signature, leaves: list[Any]
-    ) -> tuple[Traced, Any, list[Any]]:
-        fixed = tuple(x if type(x) in PYTHON_SCALARS else TRACED for x in leaves)
-        if any(value is not TRACED for value in fixed):
-            known = dataclasses.replace(known, fixed=fixed)
-        traced = self._trace_now(bound, known, leaves, watch=False)
-        graph = traced.jaxpr
-        sites = tuple(graph.sites())
-        key = (graph.fingerprint(), sites, traced.in_tree, traced.out_tree, known.donated)
-        with self._table.lock:
-            if key not in self._table.traced and _explain[0]:
-                self._log_miss(known, "")
-            return self._table.traced.setdefault(key, traced), key, leaves
-
-    def _trace_now(self, bound: Bound, known: Signature, leaves: list[Any], watch: bool) -> Traced:
-        places = known.traced
-        names = known.identifiers()
-        values = [leaves[place] for place in places]
-        concrete = not self._config.static and all(isinstance(v, ndarray) for v in values)
-        surroundings = self._survey(bound) if watch else None
-
-        def attempt(give: Callable[[], Any], _: bool) -> tuple[Graph, Any]:
-            return trace_function(
-                cast(Any, OnLeaves(self._function, bound, known, leaves, give)),
-                [known.types[place] for place in places],
-                [names[place] for place in places],
-                name=function_name(self._function),
-                known=[
-                    np.asarray(v, known.types[p].dtype) for v, p in zip(values, places, strict=True)
-                ]
-                if concrete
-                else None,
-            )
-
-        found = retried(attempt, self._function)
-        watch_after = surroundings.settle() if surroundings else None
-        if surroundings and surroundings.unseen and _explain[0]:
-            self._log_unseen(surroundings.unseen)
-        graph, (out_tree, out_paths, positions, written, ordered) = found
-        known = dataclasses.replace(known, written=written, ordered=ordered, places=positions)
-        return Traced(
-            dataclasses.replace(graph, output_names=output_names(graph, out_paths)),
-            known,
-            out_tree,
-            place_of(self._function),
-            self._config.options,
-            self._config.keep_unused,
-            watch_after,
-        )
-
-    def _survey(self, bound: Bound) -> Watch:
-        """The guards of what the function may read besides its traced arguments."""
-        classes = {type(value) for _, _, value, _ in bound.traced}
-        named = dict(bound.statics.values())
-        return survey(self._function, inner(self._function), named, classes)
-
-    def _log_unseen(self, what: list[str]) -> None:
-        logger.warning(
-            "%s: %s traces no new program when these change:\n%s",
-            user_source(),
-            place_of(self._function),
-            "\n".join(f"  {line}" for line in what),
-        )
-
-    def _log_miss(self, known: Signature, changed: str) -> None:
-        earlier = [traced.differences(known) for traced in self._table.traced.values()]
-        lines = [f"{user_source()}: tracing {place_of(self._function)}, because"]
-        if changed:
-            lines.append(f"  {changed!r}, which it reads from its surroundings, has changed")
-        elif not earlier:
-            lines.append("  it has not been traced before")
-        else:
-            nearest = min(earlier, key=len) or ["its graph differs"]
-            lines.append("  no earlier signature fits; the nearest differs in")
-            lines += [f"    {line}" for line in nearest]
-        logger.warning("\n".join(lines))
+        return len(self._tracing.table.traced)
 
     # ------------------------------------------------------------------------------ methods
 
@@ -410,78 +196,3 @@ class BoundWrapped:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (self.__self__, self._jitted.__name__)
-
-
-# ------------------------------------------------------------------------------------- tracing
-
-
-def _native(leaf: Any, kind: ArrayType) -> Any:
-    """What stands in a key for a leaf: its type, for an array of another byte order."""
-    return kind if isinstance(leaf, ndarray) and leaf.dtype != kind.dtype else leaf
-
-
-def _check_hashable(known: Signature, where: str) -> None:
-    try:
-        hash(known.in_tree)
-    except TypeError:
-        raise TypeError(
-            f"{user_source()}: a container among the arguments of {where} has data (what is not an "
-            f"array in it) that cannot be hashed: {known.in_tree}. Let its flatten function give "
-            f"hashable data, such as a tuple for a list."
-        ) from None
-
-
-# ------------------------------------------------------------------------------------ switches
-
-
-@contextmanager
-def disable_jit(disable: bool = True) -> Iterator[None]:
-    """In this context and thread, jitted functions run their Python on NumPy arrays."""
-    before = _state.disabled
-    switch_jit(disable)
-    try:
-        yield
-    finally:
-        switch_jit(before)
-
-
-def switch_jit(is_disabled: bool) -> None:
-    """From now on, in this thread, what `disable_jit` does in its context; or no longer."""
-    if is_disabled and not _state.disabled:
-        _disabled.append(None)
-    elif _state.disabled and not is_disabled:
-        _disabled.pop()
-    _state.disabled = is_disabled
-
-
-def is_jit_disabled() -> bool:
-    """Tell whether the code is in the context of `disable_jit`."""
-    return _state.disabled
-
-
-def clear_caches() -> None:
-    """Forget every trace and executable of every jitted function, and give the memory that is kept
-    for results back to the system. The cache on disk stays."""
-    with _tables_lock:  # other threads may be adding theirs
-        tables = list(_every)
-    for table in tables:
-        table.clear()
-    RESERVE.clear()
-
-
-class explain_cache_misses:  # used as a function and as a context
-    """Log why a call traces: which argument differs from the nearest earlier signature, and how.
-
-    `explain_cache_misses()` switches it on, `explain_cache_misses(False)` off; as a context it does
-    so until the end of the block. The lines go to the logger "transpile", as warnings.
-    """
-
-    def __init__(self, enable: bool = True) -> None:
-        self._before = _explain[0]
-        _explain[0] = enable
-
-    def __enter__(self) -> None:
-        """Nothing more to do."""
-
-    def __exit__(self, *exception: object) -> None:
-        _explain[0] = self._before

@@ -1,78 +1,31 @@
-"""What has been traced and compiled for a function, and which of its calls are made in C."""
+"""What has been traced and compiled for a function, and where that is kept."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from dataclasses import field
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from transpile.runtime.tier_up import how_often
-from transpile.stages import Compiled, Fast, Run, Traced
-from transpile.trace.guards import Watch
+from transpile.runtime.dispatcher import Specializations
+from transpile.runtime.memory_pool import RESERVE
+from transpile.stages import Traced
 from transpile.util.fork_safe_lock import Lock
-from transpile.util.frozen_records import dataclass
-from transpile.util.lazy_imports import Later
-
-if TYPE_CHECKING:
-    from transpile.runtime import fast_call
-else:
-    fast_call = Later("transpile.runtime.fast_call")
-
 
 _NAME = "__transpile__"
 
 
-@dataclass(eq=False)
-class Traces:
-    """Everything traced so far for one function and one set of settings, by key.
+class Traces(Specializations):
+    """Everything traced and compiled so far for one function and one set of settings, by key."""
 
-    fast      what a call needs
-    entries   what calls in C look at
-    """
-
-    traced: dict[Any, Traced] = field(default_factory=dict)
-    fast: dict[Any, tuple[Fast, Watch | None]] = field(default_factory=dict)
-    entries: list[Any] = field(default_factory=list)
-    lock: Any = field(default_factory=Lock)
+    def __init__(self) -> None:
+        super().__init__()
+        self.traced: dict[Any, Traced] = {}
 
     def clear(self) -> None:
         """Forget all."""
         with self.lock:
             self.traced.clear()
-            self.fast.clear()
-            self.entries.clear()
-
-    def keep(
-        self,
-        key: Any,
-        compiled: Compiled,
-        watch: Watch | None,
-        owner: type,
-        disabled: list[Any],
-    ) -> None:
-        """Run this program from now on for calls with that key.
-
-        Where there are many, calls of instances of `owner` are made in C while `disabled` is empty.
-        """
-        often = how_often() if compiled.is_direct else 0
-
-        def quicken() -> None:
-            fast_call.install(owner, disabled)
-            with self.lock:
-                found = self.fast.get(key)
-                if found is not None and found[0] is counted:  # and not a later trace's
-                    self.fast[key] = compiled.fast, watch
-                    fast_call.put(self.entries, key, compiled.in_process(), watch)
-
-        execute, kept, finish = compiled.fast
-        counted = (_counted(execute, often, quicken) if often else execute, kept, finish)
-        with self.lock:
-            self.entries[:] = [entry for entry in self.entries if entry.key != key]
-            self.fast[key] = counted, watch
-        if often == 1:
-            quicken()
+            super().clear()
 
 
 class OfFunction:
@@ -103,15 +56,26 @@ class OfFunction:
         return dict, ()
 
 
-def _counted(execute: Run, often: int, then: Callable[[], None]) -> Run:
-    """A program that calls `then` when it runs for that time."""
-    count = 0
+_every: weakref.WeakSet[Traces] = weakref.WeakSet()
+_lock = Lock()
 
-    def run(leaves: Any) -> list[Any]:
-        nonlocal count
-        count += 1
-        if count >= often:
-            then()
-        return execute(leaves)
 
-    return run
+def traces_of(function: Any, settings: Any) -> Traces:
+    """The traces of a function: two `jit`s of one function with equal settings share theirs."""
+    with _lock:
+        if isinstance(function, FunctionType):
+            table = OfFunction.of(function).table(settings)
+        else:
+            table = Traces()
+        _every.add(table)
+    return table
+
+
+def clear_caches() -> None:
+    """Forget every trace and executable of every jitted function, and give the memory that is kept
+    for results back to the system. The cache on disk stays."""
+    with _lock:  # other threads may be adding theirs
+        tables = list(_every)
+    for table in tables:
+        table.clear()
+    RESERVE.clear()

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dispatch.jitted import Config, Wrapped
+from transpile.dispatch.jitted import Wrapped
+from transpile.dispatch.tracing import Config
 from transpile.ir.source_info import function_source
 from transpile.ir.types import type_of
 from transpile.trace.call_arguments import parameters

@@ -24,12 +24,11 @@ from transpile.disk_cache.cache import Entry
 from transpile.disk_cache.cache_entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.ir.types import PYTHON_SCALARS
+from transpile.runtime.dispatcher import Specialization
 from transpile.runtime.loader import DamagedLibraryError, spelling
-from transpile.runtime.program_call import ProgramCall
 from transpile.trace.call_key import KEYWORDS
 from transpile.trace.guards import Watch
 from transpile.util.fork_safe_lock import Lock
-from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later
 from transpile.util.lazy_logging import Log
 
@@ -43,8 +42,6 @@ logger = Log("transpile")
 _OBJECT = "call.so"
 # Why the module may not be had.
 _REASONS = (CompilerNotFoundError, CompilationError, DamagedError, ImportError, OSError)
-# How many signatures of a function are looked at before Python looks them up.
-_MOST_ENTRIES = 16
 
 _lock = Lock()
 _modules: list[Any] = []  # the module, None where it cannot be had, nothing before it is wanted
@@ -58,61 +55,47 @@ def module() -> Any:
         return _modules[0]
 
 
-def install(owner: Any, disabled: list[Any]) -> None:
-    """Have calls of instances of a class made in C, where an entry in their slot `_entries` fits,
-    and while `disabled` is empty."""
-    found = module()
-    with _lock:
-        method = owner.__dict__["__call__"]
-        if found is not None and type(method) is not found.Caller:
-            slot = owner.__dict__["_entries"]
-            owner.__call__ = found.Caller(method, owner, slot, disabled)
+def caller(python: Any, entries: list[Any], suspended: list[Any]) -> Any:
+    """What makes calls in C: with an entry that fits, while `suspended` is empty, else by `python`.
+
+    There is an entry, so the module is there.
+    """
+    return module().Caller(python, entries, suspended)
 
 
-@dataclass(frozen=True)
-class InProcess:
-    """A compiled function: its program, which leaves of the arguments that takes (None: all), and
-    the structure of the result."""
-
-    call: ProgramCall
-    kept: tuple[int, ...] | None
-    out_tree: tree.TreeDef
-
-
-def put(entries: list[Any], key: tuple[Any, ...], compiled: InProcess, watch: Watch | None) -> None:
-    """Add the entry for a key to a function's, where calls with that key can be made in C."""
-    found, call = module(), compiled.call
-    if found is None or call.callbacks is not None:
-        return
+def entry(key: tuple[Any, ...], compiled: Specialization, watch: Watch | None) -> Any:
+    """The entry for the calls with a key; None where they cannot be made in C."""
+    found, program = module(), compiled.program
+    if found is None or program is None or program.callbacks is not None:
+        return None
     parsed = _parsed(found, key)
     if parsed is None:
-        return
+        return None
     nodes, positional, names = parsed
     leaves = [node for node in nodes if node[0] in (found.ARRAY, found.NUMBER)]
     kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
-    if not all(map(_fits, (leaves[k] for k in kept), call.inputs)):
-        return
+    if not all(map(_fits, (leaves[k] for k in kept), program.inputs)):
+        return None
     guards, rest = watch.comparisons() if watch is not None else ((), None)
-    entry = found.Entry(
+    return found.Entry(
         key=key,
         arguments=tuple(nodes),
         positional=positional,
         names=names,
         inputs=kept,
-        outputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in call.outputs),
-        aliases=tuple(kept[k] if k >= 0 else -1 for k in call.aliases),
-        result=_result(found, compiled.out_tree),
-        finish=compiled.out_tree.unflatten,
+        outputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in program.outputs),
+        aliases=tuple(kept[k] if k >= 0 else -1 for k in program.aliases),
+        result=_result(found, compiled.structure),
+        finish=compiled.structure.unflatten,
         guards=guards,
         changed=rest.changed if rest is not None else None,
-        fail=call.fail,
-        address=call.address,
-        workspace=call.workspace,
-        makers=call.makers,
-        spare=call.spare,
-        is_brief=call.is_brief,
+        fail=program.fail,
+        address=program.address,
+        workspace=program.workspace,
+        makers=program.makers,
+        spare=program.spare,
+        is_brief=program.is_brief,
     )
-    entries[:] = [entry, *entries][:_MOST_ENTRIES]
 
 
 def describe() -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transpile.dispatch.jitted import is_jit_disabled
+from transpile.dispatch.switches import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
 from transpile.ir.types import PYTHON_SCALARS, kind_letter, type_of

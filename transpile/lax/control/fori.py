@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from transpile import tree
-from transpile.dispatch.jitted import is_jit_disabled
+from transpile.dispatch.switches import is_jit_disabled
 from transpile.functional.vectorize import vmap
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source

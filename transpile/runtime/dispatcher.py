@@ -1,0 +1,186 @@
+"""The call of a compiled function: from the arguments in Python to a program, and back.
+
+A function is compiled for signatures, and each signature has a `Specialization`. A call makes its
+key (`trace/call_key.py`), looks that up, runs the program on the leaves of the arguments and makes
+the result of the outputs. `Dispatcher.call` does so for everything that can be called: jitted
+functions and the stage `Compiled` differ in what a new key leads to. For signatures that are called
+often, `runtime_c/python/call.c` does the same in C (`fast_call.py`).
+
+What users call has a slot named `__call__`. It holds `Dispatcher.call`, and, once a signature has
+been called often, an object of C in front of that. Neither refers to what has the slot: that goes
+with the last reference to it, and with it all that a function has captured.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from transpile.pytree.treedef import TreeDef
+from transpile.runtime.tier_up import how_often
+from transpile.trace.call_key import Rejected
+from transpile.util.fork_safe_lock import Lock
+from transpile.util.frozen_records import dataclass
+from transpile.util.lazy_imports import Later
+
+if TYPE_CHECKING:
+    from transpile.runtime import fast_call
+    from transpile.runtime.program_call import ProgramCall
+    from transpile.trace.guards import Watch
+else:
+    fast_call = Later("transpile.runtime.fast_call")
+
+Key = tuple[Any, ...]
+Describe = Callable[[tuple[Any, ...], dict[str, Any]], tuple[Key, Sequence[Any]]]
+# How many signatures of a function C looks at before Python looks them up.
+_MOST_ENTRIES = 16
+
+
+@dataclass(frozen=True)
+class Specialization:
+    """A function compiled for one signature.
+
+    execute    runs the program on its inputs; the outputs
+    kept       which leaves of the arguments are its inputs; None: all
+    finish     makes the result of the outputs; None: it is the only one
+    program    how to call the program, where its outputs are the leaves of the result and nothing
+               else is to be done; else None
+    structure  of the result
+    """
+
+    execute: Callable[[Sequence[Any]], list[Any]]
+    kept: tuple[int, ...] | None
+    finish: Callable[[list[Any]], Any] | None
+    program: ProgramCall | None
+    structure: TreeDef
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """The result for the leaves of the arguments, which are not checked."""
+        kept, finish = self.kept, self.finish
+        outputs = self.execute(leaves if kept is None else [leaves[i] for i in kept])
+        return outputs[0] if finish is None else finish(outputs)
+
+
+class _Known:
+    """A specialization in a table: it serves until its guards fail, and calls in Python are counted
+    down to the one after which they are made in C; 0: they are not counted."""
+
+    __slots__ = ("left", "run", "specialization", "watch")
+
+    def __init__(self, specialization: Specialization, watch: Watch | None, left: int) -> None:
+        self.specialization = specialization
+        self.run = specialization.run
+        self.watch = watch
+        self.left = left
+
+
+class Specializations:
+    """The specializations of a function, by key, and what calls in C look at: `entries`.
+
+    is_quick   whether there has been an entry
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[Key, _Known] = {}
+        self.entries: list[Any] = []
+        self.is_quick = False
+        self.lock = Lock()
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self.lock:
+            self.known.clear()
+            self.entries.clear()
+
+    def keep(self, key: Key, specialization: Specialization, watch: Watch | None) -> None:
+        """Run this from now on for calls with that key."""
+        often = how_often() if specialization.program is not None else 0
+        known = _Known(specialization, watch, often)
+        with self.lock:
+            self._drop_entry(key)
+            self.known[key] = known
+        if often == 1:
+            self.quicken(key, known)
+
+    def quicken(self, key: Key, known: _Known) -> None:
+        """Have the calls with that key made in C, where they can be."""
+        known.left = 0
+        entry = fast_call.entry(key, known.specialization, known.watch)
+        if entry is None:
+            return
+        with self.lock:
+            if self.known.get(key) is known:  # and not a later trace's
+                self._drop_entry(key)
+                self.entries[:] = [entry, *self.entries][:_MOST_ENTRIES]
+                self.is_quick = True
+
+    def _drop_entry(self, key: Key) -> None:
+        self.entries[:] = [entry for entry in self.entries if entry.key != key]
+
+
+# What a key that is not known, or cannot be made, raises. What follows finds out why.
+_UNKNOWN = (KeyError, TypeError, ValueError, RecursionError, Rejected)
+
+
+class Dispatcher:
+    """The calls of one object, which has a slot `__call__` and can be weakly referred to.
+
+    table      may be shared by several
+    describe   makes the key and the leaves of a call
+    missed     makes the call where there is no specialization for it
+    suspended  while there is something in it, all calls are made in Python, and by `missed` in
+               those threads in which `is_suspended` says so
+    """
+
+    def __init__(
+        self,
+        table: Specializations,
+        describe: Describe,
+        missed: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+        suspended: list[Any],
+        is_suspended: Callable[[], bool],
+    ) -> None:
+        self._table = table
+        self._known: Mapping[Key, _Known] = table.known
+        self._describe = describe
+        self._missed = missed
+        self._suspended = suspended
+        self._is_suspended = is_suspended
+        self._is_quick = False
+        self._callee: Callable[[], Any] = lambda: None
+
+    def attach(self, callee: Any) -> None:
+        """Make the calls of an object from now on."""
+        self._callee = weakref.ref(callee)
+        callee.__call__ = self.call
+        if self._table.is_quick:
+            self._quicken()
+
+    def _quicken(self) -> None:
+        self._is_quick = True
+        callee = self._callee()
+        if callee is not None:
+            callee.__call__ = fast_call.caller(self.call, self._table.entries, self._suspended)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, in Python."""
+        if self._suspended and self._is_suspended():
+            return self._missed(args, kwargs)
+        known = None
+        try:
+            key, leaves = self._describe(args, kwargs)
+            known = self._known[key]
+        except _UNKNOWN:
+            pass
+        if known is None or (known.watch is not None and known.watch.changed()):
+            result = self._missed(args, kwargs)
+        else:
+            if known.left:
+                known.left = left = known.left - 1
+                if not left:
+                    self._table.quicken(key, known)
+            result = known.run(leaves)
+        if self._table.is_quick is not self._is_quick:
+            self._quicken()
+        return result
