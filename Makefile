@@ -24,7 +24,7 @@ test: $(VENV)/.installed-test compiler
 # drawn, or that a compiler works at for long.
 CHECKED := project/test_layers.py project/test_docstrings.py project/test_jax_support.py \
     project/test_numpy_support.py util \
-    ir pytree trace/test_trace.py trace/test_guard_survey.py trace/test_captured_arrays.py \
+    ir intrinsics pytree trace/test_trace.py trace/test_guard_survey.py trace/test_captured_arrays.py \
     primitives/test_rules_elementwise.py primitives/test_primitives_indexing.py \
     primitives/test_facts.py primitives/test_control_flow.py \
     primitives/test_control_flow_errors.py \
