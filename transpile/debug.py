@@ -130,8 +130,8 @@ def _print(
         _Checker().vformat(fmt, args, kwargs)
     arguments = _Arguments.of(args, kwargs)
     options = tuple(sorted(np.get_printoptions().items(), key=lambda item: item[0]))
-    place = user_source() if is_logged else None
-    line = _Line(fmt, options, (place.file, place.line) if place is not None else None)
+    source = user_source() if is_logged else None
+    line = _Line(fmt, options, (source.file, source.line) if source is not None else None)
     key = ("print", line, arguments.key) if _is_hashable(line) else ("print", Same(line))
     message = None if is_logged else _message(fmt, arguments)
     _effect(arguments, Callback("print", _Bound(line, arguments), key, message))
@@ -285,7 +285,7 @@ def _message(fmt: str, arguments: _Arguments) -> Message:
     """The line as text and operands, without their format."""
     args, kwargs = arguments.structure.unflatten(arguments.leaves)
     parts: list[str | int] = []
-    place = 0
+    position = 0
     for literal, field, _, _ in string.Formatter().parse(fmt):
         parts.append(literal)
         if field is None:
@@ -293,7 +293,7 @@ def _message(fmt: str, arguments: _Arguments) -> Message:
         name, _, _ = field.partition(".")
         name, _, _ = name.partition("[")
         if not name:
-            name, place = str(place), place + 1
+            name, position = str(position), position + 1
         value = args[int(name)] if name.isdigit() else kwargs[name]
         parts += _pieces(value)
     if not _has_fields(fmt):

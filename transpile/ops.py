@@ -122,11 +122,11 @@ def _segments(
     chosen = _mode(mode)
     public_name = {"add": "segment_sum", "multiply": "segment_prod"}.get(name, f"segment_{name}")
     values = as_array(operand(public_name, data))
-    places = as_array(operand(public_name, segment_ids, 1))
-    if places.dtype.kind not in "iu":
+    segments = as_array(operand(public_name, segment_ids, 1))
+    if segments.dtype.kind not in "iu":
         raise located(
             TypeError,
-            f"Indexer must have integer or boolean type, got indexer with type {places.dtype}",
+            f"Indexer must have integer or boolean type, got indexer with type {segments.dtype}",
         )
     if values.dtype == BOOL and name in ("add", "multiply"):
         raise located(
@@ -134,25 +134,25 @@ def _segments(
             f"{name if name == 'add' else 'mul'} does not accept dtype bool at position 0. "
             "Accepted dtypes at position 0 are subtypes of integer, floating, complexfloating.",
         )
-    if tuple(places.shape) != tuple(values.shape[: places.ndim]) or places.ndim == 0:
+    if tuple(segments.shape) != tuple(values.shape[: segments.ndim]) or segments.ndim == 0:
         raise located(
             ValueError,
-            f"the segments have the shape {tuple(places.shape)}, which the shape "
+            f"the segments have the shape {tuple(segments.shape)}, which the shape "
             f"{tuple(values.shape)} of the data does not begin with",
         )
-    count = int(np.max(places)) + 1 if num_segments is None else index_of(num_segments)
+    count = int(np.max(segments)) + 1 if num_segments is None else index_of(num_segments)
     if count < 0:
         raise located(ValueError, "num_segments must be non-negative.")
     if chosen == "clip":
-        places = np.clip(places, 0, max(count - 1, 0))
+        segments = np.clip(segments, 0, max(count - 1, 0))
     else:  # a negative index would count from the end
-        places = np.where(places < 0, count, places)
-    shape = (count, *values.shape[places.ndim :])
+        segments = np.where(segments < 0, count, segments)
+    shape = (count, *values.shape[segments.ndim :])
     if bucket_size is None:
         empty = _filled(shape, name, values.dtype)
-        change = getattr(at(empty)[places], name)
+        change = getattr(at(empty)[segments], name)
         return named(change(values, mode="drop", unique_indices=unique))
-    return named(_by_buckets(name, values, places, shape, bucket_size, unique))
+    return named(_by_buckets(name, values, segments, shape, bucket_size, unique))
 
 
 def _mode(mode: Any) -> str:
@@ -169,20 +169,20 @@ def _filled(shape: tuple[Any, ...], name: str, dtype: np.dtype[Any]) -> Any:
 
 
 def _by_buckets(
-    name: str, values: Any, places: Any, shape: tuple[Any, ...], bucket_size: int, unique: bool
+    name: str, values: Any, segments: Any, shape: tuple[Any, ...], bucket_size: int, unique: bool
 ) -> Any:
     """A row of segments for each bucket, and then the reduction of these rows."""
     size = index_of(bucket_size)
     if size <= 0:
         raise located(ValueError, f"bucket_size must be positive, not {size}")
-    flat = places.reshape(-1)
+    flat = segments.reshape(-1)
     values = values.reshape((*flat.shape, *shape[1:]))
     buckets = np.arange(flat.shape[0]) // size
     rows = max(-(-flat.shape[0] // size), 1)
     empty = _filled((rows, *shape), name, values.dtype)
     change = getattr(at(empty)[buckets, flat], name)
-    found = change(values, mode="drop", unique_indices=unique)
-    return _REDUCTIONS[name](found, axis=0, **_kept_dtype(name, values.dtype))
+    sums = change(values, mode="drop", unique_indices=unique)
+    return _REDUCTIONS[name](sums, axis=0, **_kept_dtype(name, values.dtype))
 
 
 def _kept_dtype(name: str, dtype: np.dtype[Any]) -> dict[str, Any]:

@@ -92,10 +92,10 @@ def reduce(
 ) -> Any:
     """The leaves of a tree combined from left to right, as by `functools.reduce`; no leaves give
     `initializer`, or a TypeError."""
-    found = leaves(tree, is_leaf)
+    values = leaves(tree, is_leaf)
     if initializer is NOTHING:
-        return functools.reduce(function, found)
-    return functools.reduce(function, found, initializer)
+        return functools.reduce(function, values)
+    return functools.reduce(function, values, initializer)
 
 
 def reduce_associative(
@@ -110,12 +110,12 @@ def reduce_associative(
 
     The operation is assumed to be associative.
     """
-    found = leaves(tree, is_leaf)
-    if not found:
+    values = leaves(tree, is_leaf)
+    if not values:
         if identity is NOTHING:
             raise TypeError("Must specify identity for parallel reduction of empty sequence.")
         return identity
-    return _combined(operation, found)
+    return _combined(operation, values)
 
 
 def _combined(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
@@ -151,12 +151,12 @@ def transpose(
     """
     if inner_treedef is None:
         inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
-    found, treedef = flatten(pytree_to_transpose)
+    values, treedef = flatten(pytree_to_transpose)
     expected = outer_treedef.compose(inner_treedef)
     if treedef != expected:
         raise TypeError(f"Mismatch\n{treedef}\n != \n{expected}")
     width = inner_treedef.num_leaves
-    columns = [outer_treedef.unflatten(found[k::width]) for k in range(width)]
+    columns = [outer_treedef.unflatten(values[k::width]) for k in range(width)]
     return inner_treedef.unflatten(columns)
 
 
@@ -172,8 +172,8 @@ def flatten_with_path(
     """
     if is_leaf is not None and is_leaf_takes_path:
         is_leaf = _PathLeaves(tree, is_leaf)
-    found, treedef = flatten(tree, is_leaf)
-    return list(zip(treedef.key_paths(), found, strict=True)), treedef
+    values, treedef = flatten(tree, is_leaf)
+    return list(zip(treedef.key_paths(), values, strict=True)), treedef
 
 
 class _PathLeaves:
@@ -184,9 +184,9 @@ class _PathLeaves:
         self._is_leaf = is_leaf
 
     def _walk(self, path: KeyPath, part: Any) -> Any:
-        found = self._is_leaf(path, part)
-        yield found
-        if not found and node_of_value(part) is not None:
+        is_leaf = self._is_leaf(path, part)
+        yield is_leaf
+        if not is_leaf and node_of_value(part) is not None:
             children, treedef = flatten(part, is_leaf=lambda x: x is not part)
             for key, child in zip(treedef.keys, children, strict=True):
                 yield from self._walk((*path, key), child)
@@ -247,8 +247,8 @@ def differences(expected: TreeDef, actual: TreeDef, path: str = "") -> list[str]
 def call_mismatch(compiled: TreeDef, called: TreeDef) -> TypeError:
     """The error of a call whose (args, kwargs) have another structure than a program's."""
     lines = []
-    for place, what in enumerate(("args", "kwargs")):
-        lines += differences(compiled.subtrees[place], called.subtrees[place], what)
+    for position, what in enumerate(("args", "kwargs")):
+        lines += differences(compiled.subtrees[position], called.subtrees[position], what)
     return TypeError(
         "Function compiled with input pytree does not match the input pytree it was called with. "
         f"There are {len(lines)} mismatches, including:\n"

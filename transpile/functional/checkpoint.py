@@ -96,14 +96,14 @@ class SaveFromBothPolicies:
 
     def __call__(self, row: Primitive, *types: Any, **params: Any) -> bool:
         """Tell whether the results of an equation are kept."""
-        found = self.first(row, *types, **params), self.second(row, *types, **params)
-        if not all(isinstance(answer, bool) for answer in found):
+        answers = self.first(row, *types, **params), self.second(row, *types, **params)
+        if not all(isinstance(answer, bool) for answer in answers):
             raise ValueError(
                 f"{user_source()}: The return value of the policies should be a boolean. Got: "
-                f"{found[0]} and {found[1]}. Please write a custom policy function directly, "
+                f"{answers[0]} and {answers[1]}. Please write a custom policy function directly, "
                 f"rather than using this helper function."
             )
-        return found[0] or found[1]
+        return answers[0] or answers[1]
 
 
 def save_only_these_names(*names: str) -> Policy:
@@ -199,7 +199,7 @@ def checkpoint(
         if current_trace() is None:
             return fun(*args, **kwargs)
         closed, operands, parts = traced_call(fun, args, kwargs, function_name(fun))
-        found = bind_function(
+        results = bind_function(
             fun,
             checkpoint_row,
             operands,
@@ -207,7 +207,7 @@ def checkpoint(
             policy=policy,
             prevent_cse=(*[any(guards)] * len(closed.captured), *guards),
         )
-        return finished(fun, parts.join(found))
+        return finished(fun, parts.join(results))
 
     return recomputing
 

@@ -85,8 +85,8 @@ class _Custom:
         @functools.wraps(function)
         def merged(*values: Any) -> Any:
             full = list(args)
-            for place, value in zip(chosen, values, strict=True):
-                full[place] = value
+            for position, value in zip(chosen, values, strict=True):
+                full[position] = value
             return function(*full)
 
         merged.__name__ = function_name(function)
@@ -343,8 +343,8 @@ def custom_gradient(fun: Function) -> custom_vjp:
         captured, pullback = residuals
         given = [x for x in tree.leaves(cotangent) if isinstance(x, Tracer)]
         leaves = Closed(pullback.graph, tuple(captured))(*given)
-        found = pullback.parts.join(leaves)
-        return (found,) if pullback.parts.structure == tree.LEAF else found
+        cotangents = pullback.parts.join(leaves)
+        return (cotangents,) if pullback.parts.structure == tree.LEAF else cotangents
 
     value.defvjp(fwd, bwd)
     return value
@@ -418,8 +418,8 @@ def named_call(fun: Function, *, name: str | None = None) -> Function:
         if current_trace() is None:
             return fun(*args, **kwargs)
         closed, operands, out_parts = traced_call(fun, args, kwargs, label)
-        found = bind_function(fun, named_call_row, operands, graph=closed.graph, name=label)
-        return finished(fun, out_parts.join(found))
+        results = bind_function(fun, named_call_row, operands, graph=closed.graph, name=label)
+        return finished(fun, out_parts.join(results))
 
     return call
 

@@ -61,10 +61,10 @@ class Call:
         """What a user's rule gets for a zero tangent or cotangent."""
         if self.symbolic_zeros:
             return SymbolicZero(kind.strong)
-        found = zero(kind)
-        if isinstance(found, Tracer):
-            found.variable.type = kind  # beside a Python number's value stands a zero like it
-        return found
+        symbolic = zero(kind)
+        if isinstance(symbolic, Tracer):
+            symbolic.variable.type = kind  # beside a Python number's value stands a zero like it
+        return symbolic
 
     def check_captured(self, flags: Sequence[bool], kind: str, rule: str) -> None:
         """Raise an error where the derivative by a captured value is asked for."""
@@ -82,11 +82,11 @@ class Call:
         """The result of a rule, which must be like the function's: a list of tracers."""
         kinds = [value_type(x) for x in leaves]
         expected = self.flat.out_types
-        found = _types_text(structure, kinds), _types_text(self.flat.out_tree, expected)
+        described = _types_text(structure, kinds), _types_text(self.flat.out_tree, expected)
         if structure != self.flat.out_tree:
-            raise TypeError(f"{user_source()}: {message.structure(*found)}")
+            raise TypeError(f"{user_source()}: {message.structure(*described)}")
         if [k.strong for k in kinds] != [k.strong for k in expected]:
-            raise TypeError(f"{user_source()}: {message.types(*found)}")
+            raise TypeError(f"{user_source()}: {message.types(*described)}")
         return [traced(x, kind) for x, kind in zip(leaves, expected, strict=True)]
 
 
@@ -114,33 +114,33 @@ class Message:
     detail: str  # "and in particular of the same", or nothing
     residuals: str
 
-    def structure(self, found: str, expected: str) -> str:
+    def structure(self, actual: str, expected: str) -> str:
         """For another structure."""
         return self._text(
             ", and in particular of the same container/pytree structure" if self.detail else "",
             "container/pytree structure",
-            found,
+            actual,
             expected,
             ".",
         )
 
-    def types(self, found: str, expected: str) -> str:
+    def types(self, actual: str, expected: str) -> str:
         """For other shapes or dtypes."""
         return self._text(
             ", and in particular with leaves of the same shape/dtype" if self.detail else "",
             "shapes/dtypes of",
-            found,
+            actual,
             expected,
             "",
         )
 
-    def _text(self, detail: str, what: str, found: str, expected: str, end: str) -> str:
+    def _text(self, detail: str, what: str, actual: str, expected: str, end: str) -> str:
         return (
             f"Custom {self.rule} for function {self.function} must produce a pair (list or tuple "
             f"of length two) where the first element represents the primal output (equal "
             f"{self.equal}to the output of the custom_{self.kind}-decorated function "
             f"{self.function}{detail}){self.residuals}, but instead the {self.short} output's "
-            f"first element had {what}:\n    {found}\n"
+            f"first element had {what}:\n    {actual}\n"
             f"while the custom_{self.kind}-decorated function {self.function} had output "
             f"{what}:\n    {expected}{end}"
         )
@@ -212,8 +212,8 @@ def _check_tangents(tangents: Sequence[Any], kinds: Sequence[ArrayType]) -> None
     wrong = []
     for tangent, kind in zip(tangents, kinds, strict=True):
         expected = _tangent_text(kind)
-        found = constant_value(tangent)
-        text = _text(tuple(found.shape), found.dtype)
+        known = constant_value(tangent)
+        text = _text(tuple(known.shape), known.dtype)
         if text != expected:
             wrong.append((type_text(kind), expected, text))
     if not wrong:
@@ -317,22 +317,22 @@ class BackwardRule:
             for c, kind in zip(cotangents, call.flat.out_types, strict=True)
         ]
         with standing_in(call.captured, residuals[:count]):
-            found = self.rule.bwd(
+            returned = self.rule.bwd(
                 *call.static,
                 self.parts.join(residuals[count:]),
                 call.flat.out_tree.unflatten(arrived),
             )
             in_tree = call.flat.in_tree
-            if isinstance(found, list) and len(found) == len(in_tree.subtrees):
-                found = tuple(found)
-            leaves = _prefix_leaves(found, in_tree) if isinstance(found, tuple) else None
+            if isinstance(returned, list) and len(returned) == len(in_tree.subtrees):
+                returned = tuple(returned)
+            leaves = _prefix_leaves(returned, in_tree) if isinstance(returned, tuple) else None
             if leaves is None:
                 raise TypeError(
                     f"{user_source()}: Custom VJP bwd rule must produce an output with the same "
                     f"container (pytree) structure as the args tuple of the primal function, and "
                     f"in particular must produce a tuple of length equal to the number of "
                     f"arguments to the primal function, but got bwd output structure "
-                    f"{tree.structure(found)} for primal input structure {in_tree}."
+                    f"{tree.structure(returned)} for primal input structure {in_tree}."
                 )
             paths, kinds = in_tree.paths(), call.flat.in_types
             return [None] * count + [
@@ -380,20 +380,20 @@ def _cotangent(value: Any, kind: ArrayType, path: str) -> Any:
                 f"instead of a SymbolicZero object."
             )
         return None
-    found = value_type(value).strong
-    becomes_real = found.dtype.kind == "c" and kind_letter(kind.dtype) == "f"
-    if found.shape != kind.shape or becomes_real:
-        differing = ["the dtypes do not match"] * (found.dtype != kind.dtype)
-        differing += ["the shapes do not match"] * (found.shape != kind.shape)
+    own = value_type(value).strong
+    becomes_real = own.dtype.kind == "c" and kind_letter(kind.dtype) == "f"
+    if own.shape != kind.shape or becomes_real:
+        differing = ["the dtypes do not match"] * (own.dtype != kind.dtype)
+        differing += ["the shapes do not match"] * (own.shape != kind.shape)
         raise ValueError(
             f"{user_source()}: Custom VJP bwd rule must produce an output with the same type as "
             f"the args tuple of the primal function, but at output{path} the bwd rule produced an "
-            f"output of type {type_text(found)} corresponding to an input of type "
+            f"output of type {type_text(own)} corresponding to an input of type "
             f"{type_text(kind)}, so {', and '.join(differing)}"
         )
     if not isinstance(value, Tracer):
         array = np.asarray(value, kind.dtype)
         return traced(array, kind) if np.any(array) else None
-    if found.dtype == kind.dtype:
+    if own.dtype == kind.dtype:
         return traced(value, kind)
     return apply("convert_element_type", value, dtype=kind.dtype)

@@ -105,7 +105,7 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def _filled(values: Sequence[Any], flags: Sequence[bool], kinds: Sequence[ArrayType]) -> list[Any]:
-    """The derivatives that there are, and zeros in the places of the others."""
+    """The derivatives that there are, and zeros for the others."""
     given = iter(values)
     return [
         next(given) if flag else zero(kind)
@@ -217,14 +217,14 @@ def _like(value: Any, kind: ArrayType) -> Any:
 
 
 def _cotangent(value: Any, kind: ArrayType) -> Any:
-    found = _like(value, kind)
-    if found is None:
+    cotangent = _like(value, kind)
+    if cotangent is None:
         raise ValueError(
             f"{user_source()}: unexpected type (e.g. shape/dtype) for argument to VJP function: "
             f"got {_text_of(value)}, but expected {type_text(kind)} because the corresponding "
             f"output of the differentiated function had type {type_text(kind)}"
         )
-    return found
+    return cotangent
 
 
 def _text_of(value: Any) -> str:
@@ -236,10 +236,10 @@ def _linearized(
 ) -> tuple[Any, LinearMap, Any]:
     """The result, the linear function, and the auxiliary result."""
     flat, leaves = flatten_function(fun, primals, has_aux=has_aux, is_differentiated=True)
-    found = linearized_graph(flat, leaves)
-    results, residuals = found.split(flat.run(found.forward, leaves))
+    linearized = linearized_graph(flat, leaves)
+    results, residuals = linearized.split(flat.run(linearized.forward, leaves))
     count = flat.out_tree.num_leaves
-    derivative = linear_map(flat, found, residuals, is_transposed)
+    derivative = linear_map(flat, linearized, residuals, is_transposed)
     return flat.out_tree.unflatten(results[:count]), derivative, flat.aux(results[count:])
 
 
@@ -250,12 +250,12 @@ def linearized_graph(flat: Flat, leaves: Sequence[Any]) -> Linearized:
 
 
 def linear_map(
-    flat: Flat, found: Linearized, residuals: Sequence[Any], is_transposed: bool
+    flat: Flat, linearized: Linearized, residuals: Sequence[Any], is_transposed: bool
 ) -> LinearMap:
     """The linear function with the values of its residuals."""
     active = tuple(is_inexact(kind) for kind in flat.in_types)
-    moving = tuple(found.active[: flat.out_tree.num_leaves])
-    return LinearMap(flat, found.linear, active, moving, tuple(residuals), is_transposed)
+    moving = tuple(linearized.active[: flat.out_tree.num_leaves])
+    return LinearMap(flat, linearized.linear, active, moving, tuple(residuals), is_transposed)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -322,7 +322,7 @@ def linear_transpose(
             )
         linear = [True] * len(flat.in_types)
         pullback, flags = transpose(flat.closed, linear, [True] * len(given))
-        found = _filled(flat.run(pullback, given), flags, flat.in_types)
-        return tuple(flat.in_tree.unflatten(found))
+        cotangents = _filled(flat.run(pullback, given), flags, flat.in_types)
+        return tuple(flat.in_tree.unflatten(cotangents))
 
     return transposed

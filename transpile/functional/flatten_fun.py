@@ -99,13 +99,13 @@ def flatten_function(
             aux: Any = None
             if has_aux:
                 result, aux = _pair(result)
-            found, out_tree = flatten_arrays(result)
-            found = [
+            results, out_tree = flatten_arrays(result)
+            results = [
                 result_leaf(x, path, function)
-                for x, path in zip(found, out_tree.paths(), strict=True)
+                for x, path in zip(results, out_tree.paths(), strict=True)
             ]
             kept, aux_leaves, aux_tree = _traced_leaves(aux)
-            return found + kept, (out_tree, aux_leaves, aux_tree)
+            return results + kept, (out_tree, aux_leaves, aux_tree)
 
         return trace_nested(
             on_leaves,
@@ -150,14 +150,14 @@ MOST_EXECUTABLES = 256
 def _compiled(graph: Graph, options: Options) -> Executable:
     """The program of a graph, from memory, the cache, or the compiler."""
     key = (graph.fingerprint(), options)
-    found = _executables.get(key)
-    if found is None:
-        found = Lowering(graph, options).build()
+    executable = _executables.get(key)
+    if executable is None:
+        executable = Lowering(graph, options).build()
         with _lock:
             while len(_executables) >= MOST_EXECUTABLES:
                 del _executables[next(iter(_executables))]
-            _executables[key] = found
-    return found
+            _executables[key] = executable
+    return executable
 
 
 # Equations that NumPy computes in less time than it takes to compile them.
@@ -173,9 +173,9 @@ def run_outside(graph: Graph, values: Sequence[Any]) -> list[Any]:
     values = [*[c.value for c in constants], *values]
     options = Options()
     if (graph.fingerprint(), options) not in _executables:
-        found = interpret_up_to(graph, values, MOST_INTERPRETED)
-        if found is not None:
-            return found
+        results = interpret_up_to(graph, values, MOST_INTERPRETED)
+        if results is not None:
+            return results
     return list(_compiled(graph, options)(values))
 
 
@@ -198,13 +198,13 @@ def lifted(graph: Graph) -> tuple[Graph, list[Const]]:
 
     equations = tuple(replace(e, inputs=read(e.inputs)) for e in graph.equations)
     leading = tuple(v for v in inputs.values() if isinstance(v, Var))
-    found = replace(
+    closed = replace(
         graph,
         inputs=(*leading, *graph.inputs),
         equations=equations,
         outputs=read(graph.outputs),
     )
-    return found, constants
+    return closed, constants
 
 
 # ---------------------------------------------------------------------------------------- values

@@ -51,8 +51,8 @@ def grad(
 
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        _, aux, found = gradient_of(args, kwargs, wants_value=False)
-        return (found, aux) if has_aux else found
+        _, aux, gradients = gradient_of(args, kwargs, wants_value=False)
+        return (gradients, aux) if has_aux else gradients
 
     return named_like(fun, gradient, "grad")
 
@@ -74,8 +74,8 @@ def value_and_grad(
 
     @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        value, aux, found = gradient_of(args, kwargs, wants_value=True)
-        return ((value, aux) if has_aux else value), found
+        value, aux, gradient = gradient_of(args, kwargs, wants_value=True)
+        return ((value, aux) if has_aux else value), gradient
 
     return named_like(fun, value_and_gradient, "value_and_grad")
 
@@ -110,20 +110,20 @@ class _Gradient:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], wants_value: bool
     ) -> tuple[Any, Any, Any]:
         """The value (None where it is not wanted), the auxiliary result, and the gradient."""
-        partial, chosen, places = chosen_arguments(self.fun, self.argnums, args, kwargs)
-        names = argument_names(self.fun, chosen, places)
+        partial, chosen, positions = chosen_arguments(self.fun, self.argnums, args, kwargs)
+        names = argument_names(self.fun, chosen, positions)
         for leaf, name in zip(flatten_arrays(chosen)[0], names, strict=True):
             check_input("grad", as_value(leaf, repr(name)), self.holomorphic, self.allow_int)
         flat, leaves = flatten_function(
-            partial, chosen, has_aux=self.has_aux, argnums=places, is_differentiated=True
+            partial, chosen, has_aux=self.has_aux, argnums=positions, is_differentiated=True
         )
         kind = _scalar_type(flat, self.holomorphic)
-        found = linearized_graph(flat, leaves)
+        linearized = linearized_graph(flat, leaves)
         if not wants_value:
-            found = found.without_results(1)
-        results, residuals = found.split(flat.run(found.forward, leaves))
+            linearized = linearized.without_results(1)
+        results, residuals = linearized.split(flat.run(linearized.forward, leaves))
         value = results.pop(0) if wants_value else None
-        cotangents = linear_map(flat, found, residuals, True)(np.ones((), kind.dtype))
+        cotangents = linear_map(flat, linearized, residuals, True)(np.ones((), kind.dtype))
         is_single = argument_numbers(self.argnums)[1]
         return value, flat.aux(results), cotangents[0] if is_single else cotangents
 
@@ -151,16 +151,16 @@ def chosen_arguments(
             f"{max(numbers) + 1} positional arguments to be passed by the caller, but got only "
             f"{count} positional arguments."
         )
-    places = tuple(n % count for n in numbers)
+    positions = tuple(n % count for n in numbers)
 
     @functools.wraps(fun)
     def partial(*chosen: Any) -> Any:
         full = list(args)
-        for place, value in zip(places, chosen, strict=True):
-            full[place] = value
+        for position, value in zip(positions, chosen, strict=True):
+            full[position] = value
         return fun(*full, **kwargs)
 
-    return partial, tuple(args[n] for n in places), places
+    return partial, tuple(args[n] for n in positions), positions
 
 
 def check_input(name: str, leaf: Any, holomorphic: bool, allow_int: bool) -> None:

@@ -194,12 +194,12 @@ def _jacobian_function(
 
     @functools.wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen, places = chosen_arguments(fun, argnums, args, kwargs)
-        names = argument_names(fun, chosen, places)
+        partial, chosen, positions = chosen_arguments(fun, argnums, args, kwargs)
+        names = argument_names(fun, chosen, positions)
         for leaf, name in zip(flatten_arrays(chosen)[0], names, strict=True):
             check_argument(value_type(as_value(leaf, repr(name))).dtype)
         flat, leaves = flatten_function(
-            partial, chosen, has_aux=has_aux, argnums=places, is_differentiated=True
+            partial, chosen, has_aux=has_aux, argnums=positions, is_differentiated=True
         )
         for kind in flat.out_types:
             check_result(kind.dtype)
@@ -210,8 +210,8 @@ def _jacobian_function(
             in_tree.unflatten(results[k * width : (k + 1) * width])
             for k in range(flat.out_tree.num_leaves)
         ]
-        found = flat.out_tree.unflatten(rows)
-        return (found, flat.aux(aux)) if has_aux else found
+        jacobian = flat.out_tree.unflatten(rows)
+        return (jacobian, flat.aux(aux)) if has_aux else jacobian
 
     return jacobian_of
 
@@ -219,21 +219,21 @@ def _jacobian_function(
 def _run(flat: Flat, leaves: Sequence[Any], blocks_of: BlocksOf) -> tuple[list[Any], list[Any]]:
     """The blocks of the Jacobian, row by row, and what the auxiliary result is made of."""
     count = flat.out_tree.num_leaves
-    found = linearized_graph(flat, leaves).without_results(count)
+    linearized = linearized_graph(flat, leaves).without_results(count)
     derivative = _Derivative(
-        found.linear,
+        linearized.linear,
         flat.in_types,
         flat.out_types,
         [k for k, kind in enumerate(flat.in_types) if is_inexact(kind)],
-        [k for k, moves in enumerate(found.active[:count]) if moves],
+        [k for k, moves in enumerate(linearized.active[:count]) if moves],
     )
 
     def everything(*values: Any) -> list[Any]:
-        aux, residuals = found.split(apply_graph(found.forward.graph, values))
+        aux, residuals = linearized.split(apply_graph(linearized.forward.graph, values))
         with the_trace().at(flat.closed.graph.source), np.errstate(all="ignore"):
             return blocks_of(derivative, residuals) + aux
 
-    values = flat.run(rewritten(everything, found.forward, found.forward.inputs), leaves)
+    values = flat.run(rewritten(everything, linearized.forward, linearized.forward.inputs), leaves)
     size = count * len(flat.in_types)
     return values[:size], values[size:]
 
@@ -304,8 +304,8 @@ def _backward_blocks(derivative: _Derivative, residuals: Sequence[Any]) -> list[
         values = [*pullback.captured, *residuals]
         kind = derivative.out_types[row]
         columns = [c for c, is_there in zip(derivative.active, flags, strict=True) if is_there]
-        found = at_unit_vectors(pullback.graph, values)
-        for column, block in zip(columns, found, strict=True):
+        by_unit = at_unit_vectors(pullback.graph, values)
+        for column, block in zip(columns, by_unit, strict=True):
             if block is not None:
                 shape = (*kind.shape, *derivative.in_types[column].shape)
                 blocks[row, column] = reshaped(block, shape)

@@ -116,9 +116,9 @@ def traced(value: Any, kind: ArrayType) -> Tracer:
     """
     if isinstance(value, Tracer):
         return Tracer(value.owner, value.variable)
-    found: Tracer = spread(constant(np.asarray(value, kind.dtype)), kind.shape, range(kind.ndim))
-    found.variable.type = kind
-    return found
+    filled: Tracer = spread(constant(np.asarray(value, kind.dtype)), kind.shape, range(kind.ndim))
+    filled.variable.type = kind
+    return filled
 
 
 def zero_like(value: Any) -> Any:

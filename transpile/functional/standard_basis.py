@@ -49,11 +49,11 @@ def at_unit_vectors(graph: Graph, values: Sequence[Any]) -> list[Any]:
     units: set[Atom] = {variable}
     rest: list[Equation] = []
     for equation in linear:
-        found = _at_units(equation, environment, units, depending)
-        if found is None:
+        blocks = _at_units(equation, environment, units, depending)
+        if blocks is None:
             rest.append(equation)
         else:
-            environment.define(equation.outputs, [found])
+            environment.define(equation.outputs, [blocks])
     return _batched(graph, rest, environment, depending, Axis(size))
 
 
@@ -88,16 +88,16 @@ def _at_units(
     if row != "dot_general" or len(units.intersection(equation.inputs)) != 1:
         return None
     x, y = equation.inputs
-    place = 0 if x in units else 1
-    other = (y, x)[place]
+    side = 0 if x in units else 1
+    other = (y, x)[side]
     if other in depending:
         return None
     (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-    numbers = ((cx, cy), (bx, by)) if place == 0 else ((cy, cx), (by, bx))
+    numbers = ((cx, cy), (bx, by)) if side == 0 else ((cy, cx), (by, bx))
     with environment.trace.at(equation.source):
-        found = _picked((x, y)[place].type.shape, environment[other], numbers, place == 0)
-        name_after(found, equation.output.name)
-    return found
+        picked = _picked((x, y)[side].type.shape, environment[other], numbers, side == 0)
+        name_after(picked, equation.output.name)
+    return picked
 
 
 Numbers = tuple[tuple[Any, Any], tuple[Any, Any]]
@@ -106,7 +106,7 @@ Numbers = tuple[tuple[Any, Any], tuple[Any, Any]]
 def _picked(shape: Shape, y: Any, numbers: Numbers, is_first: bool) -> Any:
     """The products of all unit vectors of a shape with y.
 
-    The unit vector of the place (b, f, c), by its batch, free and contracted axes, gives at
+    The unit vector at the index (b, f, c), by its batch, free and contracted axes, gives at
     (b', f', g), where g are the free axes of y, the element y[b, c, g] if (b', f') = (b, f), and
     else 0. With y first the result is at (b', g, f').
     """
@@ -115,7 +115,7 @@ def _picked(shape: Shape, y: Any, numbers: Numbers, is_first: bool) -> Any:
     batch, free = [shape[a] for a in bx], [shape[a] for a in fx]
     others = [y.type.shape[a] for a in fy]
     tail = [*batch, *free, *others] if is_first else [*batch, *others, *free]
-    # The axes of the result before it is reshaped: those of the place, then the tail.
+    # The axes of the result before it is reshaped: those of the index, then the tail.
     full = (*shape, *tail)
     after = len(shape) + len(batch)
     first_free, first_other = after, after + len(free)
@@ -136,7 +136,7 @@ def _picked(shape: Shape, y: Any, numbers: Numbers, is_first: bool) -> Any:
 
 
 def _equal_counts(shape: Shape) -> Any:
-    """For each pair of places of a shape, whether they are the same: an array of shape + shape."""
+    """For each pair of indices of a shape, whether they are equal: an array of shape + shape."""
     size = product(shape)
     row, column = (apply("iota", shape=(size, size), dimension=d, dtype=INT64) for d in (0, 1))
     return reshaped(np.equal(row, column), (*shape, *shape))

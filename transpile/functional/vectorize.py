@@ -1,7 +1,7 @@
 """vmap: a function of examples becomes one of arrays of examples.
 
 The function is traced once, on one example; the graph is batched (`transpile.transforms.batch`).
-The mapped axes move to the front on the way in and to their places on the way out, as views.
+The mapped axes move to the front on the way in and to `out_axes` on the way out, as views.
 """
 
 from __future__ import annotations
@@ -129,13 +129,13 @@ def _mapped(
         names=[n for n, m in zip(names, examples.is_mapped, strict=True) if m],
     )
     closed, batched = batch(flat.closed, axis, [True] * len(mapped))
-    places = _places(fun, axis, out_axes, flat, batched)
+    axes_out = _result_axes(fun, axis, out_axes, flat, batched)
     results = flat.run(closed, mapped)
-    for place, nothing in examples.float0.items():
-        results[place] = nothing
+    for axis_out, nothing in examples.float0.items():
+        results[axis_out] = nothing
     return flat.out_tree.unflatten(
-        placed(value, is_batched, place, axis.size)
-        for value, is_batched, place in zip(results, batched, places, strict=True)
+        with_mapped_axis(value, is_batched, axis_out, axis.size)
+        for value, is_batched, axis_out in zip(results, batched, axes_out, strict=True)
     )
 
 
@@ -167,7 +167,7 @@ class _Examples:
         self.is_mapped = [
             has and x.dtype != FLOAT0 for x, has in zip(leaves, has_axis, strict=True)
         ]
-        self.float0: dict[int, Any] = {}  # the results that hold nothing, by their places
+        self.float0: dict[int, Any] = {}  # the results that hold nothing, by their positions
 
     def function(self, axis: Axis) -> Callable[..., Any]:
         """The user's function of the mapped leaves of one example."""
@@ -188,8 +188,8 @@ class _Examples:
         """The result, with bools in the place of float0, which no trace can hold."""
         leaves, structure = flatten_arrays(result)
         self.float0 = {
-            place: x
-            for place, x in enumerate(leaves)
+            position: x
+            for position, x in enumerate(leaves)
             if isinstance(x, np.ndarray) and x.dtype == FLOAT0
         }
         return structure.unflatten(
@@ -197,43 +197,43 @@ class _Examples:
         )
 
 
-def _places(
+def _result_axes(
     fun: Callable[..., Any], axis: Axis, out_axes: Any, flat: Flat, batched: Sequence[bool]
 ) -> Axes:
     """Where the mapped axis belongs in each result, or the ValueError that `out_axes` deserves."""
     wanted = prefix_axes("vmap out_axes", out_axes, flat.out_tree)
-    found: Axes = []
-    for place, kind, is_batched, path in zip(
+    axes: Axes = []
+    for position, kind, is_batched, path in zip(
         wanted, flat.out_types, batched, flat.out_tree.paths(), strict=True
     ):
         rank = kind.ndim + 1
-        if place is None and is_batched:
+        if position is None and is_batched:
             problem = (
                 f"at vmap out_axes{path}, got axis spec None but output was batched on axis 0"
                 if axis.name is None
                 else f"vmap has mapped output (axis_name={axis.name}) but out_axes is None"
             )
             raise ValueError(f"{user_source()}: {problem} (the result{path} of {describe(fun)})")
-        if place is not None and not -rank <= place < rank:
+        if position is not None and not -rank <= position < rank:
             raise ValueError(
-                f"{user_source()}: vmap out_axes{path} of {describe(fun)}: axis {place} is out of "
-                f"bounds for array of dimension {rank}"
+                f"{user_source()}: vmap out_axes{path} of {describe(fun)}: axis {position} is out "
+                f"of bounds for array of dimension {rank}"
             )
-        found.append(None if place is None else place % rank)
-    return found
+        axes.append(None if position is None else position % rank)
+    return axes
 
 
-def placed(value: Any, is_batched: bool, place: int | None, size: Index) -> Any:
-    """A result with the mapped axis in its place: moved from the front, or repeated along it."""
-    if place is None:
+def with_mapped_axis(value: Any, is_batched: bool, position: int | None, size: Index) -> Any:
+    """A result with the mapped axis at its position: moved from the front, or repeated along it."""
+    if position is None:
         return value
     if is_batched:
-        moved = np.moveaxis(value, 0, place)
+        moved = np.moveaxis(value, 0, position)
         return moved if current_trace() is not None else np.ascontiguousarray(moved)
-    shape = (*value.shape[:place], size, *value.shape[place:])
+    shape = (*value.shape[:position], size, *value.shape[position:])
     if current_trace() is not None and value.dtype != FLOAT0:
-        return spread(value, shape, [k for k in range(len(shape)) if k != place])
-    return np.array(np.broadcast_to(np.expand_dims(value, place), shape), order="C")
+        return spread(value, shape, [k for k in range(len(shape)) if k != position])
+    return np.array(np.broadcast_to(np.expand_dims(value, position), shape), order="C")
 
 
 # ------------------------------------------------------------------------------------ axis names
@@ -263,13 +263,13 @@ def named_axis(name: Hashable) -> Axis:
 def prefix_axes(what: str, axes: Any, full: tree.TreeDef) -> Axes:
     """An axis for each leaf of a structure of which `axes` is a prefix, with None as a leaf."""
     problems: list[str] = []
-    found = list(_spread_prefix(what, "", axes, full, problems))
+    spread = list(_spread_prefix(what, "", axes, full, problems))
     if problems:
         raise ValueError(
             f"{user_source()}: {what} specification must be a tree prefix of the corresponding "
             f"value; \n  Mismatch details ({len(problems)} found):\n  " + "\n  ".join(problems)
         )
-    return found
+    return spread
 
 
 def _spread_prefix(

@@ -73,7 +73,7 @@ def dot_product_attention(
         logits = (logits + _grouped(b, K, N)).astype(dtype)
     window = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
     allowed = [] if m is None else [_grouped(m, K, N)]
-    allowed += _allowed_places(T, S, is_causal, window, queries, keys)
+    allowed += _position_masks(T, S, is_causal, window, queries, keys)
     if allowed:
         everywhere = allowed[0]
         for part in allowed[1:]:
@@ -141,24 +141,24 @@ def _grouped(x: Any, heads: int, full: int) -> Any:
     return x.reshape(B, 1, 1, T, S) if N == 1 else x.reshape(B, heads, full // heads, T, S)
 
 
-def _allowed_places(
+def _position_masks(
     T: int, S: int, is_causal: bool, window: tuple[int, int] | None, queries: Any, keys: Any
 ) -> list[Any]:
-    """Masks that broadcast to BKGTS: which keys a query takes part with by its place."""
+    """Masks that broadcast to BKGTS: which keys a query attends to by its position."""
     row, column = np.arange(T)[:, None], np.arange(S)[None, :]
-    found: list[Any] = []
+    masks: list[Any] = []
     if is_causal:
-        found.append(row >= column)
+        masks.append(row >= column)
     if window is not None:
         left, right = window
-        found.append((row <= column + left) & (row >= column - right))
+        masks.append((row <= column + left) & (row >= column - right))
     if queries is not None:
-        found.append(_below(T, queries)[:, None, None, :, None])
+        masks.append(_below(T, queries)[:, None, None, :, None])
     if keys is not None:
-        found.append(_below(S, keys)[:, None, None, None, :])
-    return found
+        masks.append(_below(S, keys)[:, None, None, None, :])
+    return masks
 
 
 def _below(size: int, lengths: Any) -> Any:
-    """(B, size): True at the places before each length."""
+    """(B, size): True at the positions before each length."""
     return np.less(np.arange(size)[None, :], lengths[:, None])

@@ -227,6 +227,6 @@ def one_hot(x: Array, num_classes: int, *, dtype: Any = None, axis: int = -1) ->
     rank = value.ndim + 1
     if not -rank <= axis < rank:
         raise located(ValueError, f"axis {axis} is out of bounds for array of dimension {rank}")
-    places = np.arange(size).reshape([size if k == axis % rank else 1 for k in range(rank)])
-    hits = np.equal(np.expand_dims(value, axis), places)
+    classes = np.arange(size).reshape([size if k == axis % rank else 1 for k in range(rank)])
+    hits = np.equal(np.expand_dims(value, axis), classes)
     return hits.astype(FLOAT64 if dtype is None else np.dtype(dtype))

@@ -144,10 +144,10 @@ def __getattr__(name: str) -> Any:
     """A name that is used for the first time; or say what is missing."""
     if name in ("fft", "linalg"):
         return imported(f"{__name__}.{name}")
-    found = _all() if name == "__all__" else _named(name)
-    if found is not None or name == "newaxis":
-        globals()[name] = found
-        return found
+    value = _all() if name == "__all__" else _named(name)
+    if value is not None or name == "newaxis":
+        globals()[name] = value
+        return value
     if name == "bfloat16":
         if types.BFLOAT16 is not None:
             return types.BFLOAT16.type

@@ -228,11 +228,11 @@ def _of_group(kind: str, x: Any, group: Sequence[tuple[int, int]], scale: float)
 def _complex_transform(kind: str, a: Array, s: Any, axes: Any, norm: Any, out: Any) -> Any:
     refuse(f"fft.{kind}n", out=out)
     given = as_array(a)
-    sizes, places = _sizes_and_axes(given, s, axes)
-    if not places:
+    sizes, over = _sizes_and_axes(given, s, axes)
+    if not over:
         return given
     x, _ = _operand(given, kind)
-    return _over(kind, x, _lengths(x, sizes, places), places, norm)
+    return _over(kind, x, _lengths(x, sizes, over), over, norm)
 
 
 @implements(np.fft.fftn)
@@ -261,11 +261,11 @@ def rfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any 
     """
     refuse("fft.rfftn", out=out)
     x, _ = _operand(a, "rfft")
-    sizes, places = _sizes_and_axes(x, s, axes)
-    if not places:
+    sizes, over = _sizes_and_axes(x, s, axes)
+    if not over:
         raise located(IndexError, "list index out of range")
-    x = rfft(x, sizes[-1], places[-1], norm)
-    return _over("fft", x, _lengths(x, sizes[:-1], places[:-1]), places[:-1], norm)
+    x = rfft(x, sizes[-1], over[-1], norm)
+    return _over("fft", x, _lengths(x, sizes[:-1], over[:-1]), over[:-1], norm)
 
 
 @implements(np.fft.irfftn)
@@ -274,14 +274,14 @@ def irfftn(a: Array, s: Any = None, axes: Any = None, norm: Any = None, out: Any
     `s` says otherwise."""
     refuse("fft.irfftn", out=out)
     x = as_array(a)
-    sizes, places = _sizes_and_axes(x, s, axes, from_half=True)
-    if not places:
+    sizes, over = _sizes_and_axes(x, s, axes, from_half=True)
+    if not over:
         raise located(IndexError, "list index out of range")
-    if len(places) > 1:
+    if len(over) > 1:
         x, _ = _operand(x, "irfft")
-        lengths = _lengths(x, sizes[:-1], places[:-1])
-        x = _over("ifft", x, lengths[::-1], places[-2::-1], norm)  # the first axis first
-    return irfft(x, sizes[-1], places[-1], norm)
+        lengths = _lengths(x, sizes[:-1], over[:-1])
+        x = _over("ifft", x, lengths[::-1], over[-2::-1], norm)  # the first axis first
+    return irfft(x, sizes[-1], over[-1], norm)
 
 
 def _plane(function: Callable[..., Any], of: Callable[..., Any]) -> Callable[..., Any]:

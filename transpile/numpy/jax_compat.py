@@ -97,8 +97,8 @@ def _with_dtype(name: str) -> Function:
 
     @functools.wraps(_numpys(name))
     def function(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        found = _numpys(name)(*args, **kwargs)
-        return found if dtype is None else found.astype(dtype)
+        result = _numpys(name)(*args, **kwargs)
+        return result if dtype is None else result.astype(dtype)
 
     return _documented(function, "The result is cast to `dtype` where it is given, as in JAX.")
 
@@ -154,19 +154,19 @@ def take_along_axis(
     """
     if mode is None and fill_value is None:
         return _numpys("take_along_axis")(arr, indices, axis)
-    x, places = _array(arr), _array(indices)
+    x, along = _array(arr), _array(indices)
     if axis is None:
         x, axis = x.reshape(-1), 0
     number = axis_of(axis, x.ndim)
-    shape = broadcast_shapes([(*x.shape[:number], 1, *x.shape[number + 1 :]), tuple(places.shape)])
+    shape = broadcast_shapes([(*x.shape[:number], 1, *x.shape[number + 1 :]), tuple(along.shape)])
     if not wrap_negative_indices:  # then they are out of range
-        places = np.where(places < 0, x.shape[number], places)
+        along = np.where(along < 0, x.shape[number], along)
     sizes: list[Any] = list(shape)
     grid: list[Any] = [
         np.arange(sizes[k]).reshape([-1 if j == k else 1 for j in range(x.ndim)])
         for k in range(x.ndim)
     ]
-    grid[number] = places
+    grid[number] = along
     return at(x)[tuple(grid)].get(mode="fill" if mode is None else mode, fill_value=fill_value)
 
 
@@ -245,8 +245,8 @@ class ufunc:  # the name is JAX's
         if axis is None:
             shape = (1,) * x.ndim
             x, axis = x.reshape(-1), 0
-            found = self.reduce(x, 0, None, None, False, initial, where)
-            return np.reshape(found, shape) if keepdims else found
+            flat = self.reduce(x, 0, None, None, False, initial, where)
+            return np.reshape(flat, shape) if keepdims else flat
         number = axis_of(axis, x.ndim)
         total = self.identity if initial is None else initial
         if where is not None and total is None:

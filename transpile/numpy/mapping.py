@@ -146,14 +146,14 @@ class vectorize:
         if not has_tracer(args) and not has_tracer(kwargs):
             return self._plain(*args, **kwargs)
         names = [n for n in kwargs if n not in self.excluded]
-        places = [k for k in range(len(args)) if k not in self.excluded]
-        arrays = [as_array(v) for v in (*(args[k] for k in places), *(kwargs[n] for n in names))]
+        positions = [k for k in range(len(args)) if k not in self.excluded]
+        arrays = [as_array(v) for v in (*(args[k] for k in positions), *(kwargs[n] for n in names))]
 
         def of_elements(*values: Any) -> Any:
             given = list(args)
-            for place, value in zip(places, values, strict=False):
-                given[place] = value
-            named = dict(zip(names, values[len(places) :], strict=True))
+            for position, value in zip(positions, values, strict=False):
+                given[position] = value
+            named = dict(zip(names, values[len(positions) :], strict=True))
             return self.pyfunc(*given, **{**kwargs, **named})
 
         inputs, outputs = _signature(self.signature, len(arrays))
@@ -170,9 +170,9 @@ class vectorize:
         )
         return full if isinstance(result, tuple) else full[0]
 
-    def _converted(self, result: Any, place: int) -> Any:
+    def _converted(self, result: Any, position: int) -> Any:
         otypes = self.otypes
-        return result if otypes is None else result.astype(np.dtype(otypes[place]))
+        return result if otypes is None else result.astype(np.dtype(otypes[position]))
 
 
 def _signature(signature: str | None, count: int) -> tuple[Core, Core | None]:

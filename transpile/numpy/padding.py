@@ -254,17 +254,17 @@ def _reflect(x: Any, axis: int, widths: Widths, mode: str, is_odd: bool) -> Any:
         first, last = _edges(x, axis)
         if before:
             image = flip(slice_axis(x, axis, skipped, skipped + before), axis)
-            parts.insert(0, _turned(image, first, is_odd))
+            parts.insert(0, _mirrored(image, first, is_odd))
         if after:
             stop = size - skipped
             image = flip(slice_axis(x, axis, stop - after, stop), axis)
-            parts.append(_turned(image, last, is_odd))
+            parts.append(_mirrored(image, last, is_odd))
         x = concatenate_along(parts, axis)
         low, high = low - before, high - after
     return x
 
 
-def _turned(image: Any, edge: Any, is_odd: bool) -> Any:
+def _mirrored(image: Any, edge: Any, is_odd: bool) -> Any:
     if not is_odd:
         return image
     twice = call(np.multiply, 2, edge)

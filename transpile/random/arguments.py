@@ -38,22 +38,22 @@ def canonical_shape(shape: Any) -> Shape:
             TypeError,
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.",
         )
-    found = tuple(d if isinstance(d, Dim) else operator.index(d) for d in sizes)
-    if any(isinstance(d, int) and d < 0 for d in found):
-        raise located(ValueError, f"negative dimensions are not allowed, got shape {found}")
-    return found
+    counts = tuple(d if isinstance(d, Dim) else operator.index(d) for d in sizes)
+    if any(isinstance(d, int) and d < 0 for d in counts):
+        raise located(ValueError, f"negative dimensions are not allowed, got shape {counts}")
+    return counts
 
 
 def own_dtype(name: str, dtype: Any, default: type, kinds: str = "f") -> DType:
     """The dtype that a user asks for, or the default; a ValueError unless it is of those kinds."""
-    found = dtype_argument(default if dtype is None else dtype)
-    if kind_letter(found) not in kinds:
+    wanted = dtype_argument(default if dtype is None else dtype)
+    if kind_letter(wanted) not in kinds:
         article = "an" if _KINDS[kinds][0] in "iu" else "a"
         raise located(
             ValueError,
-            f"dtype argument to `{name}` must be {article} {_KINDS[kinds]} dtype, got {found}",
+            f"dtype argument to `{name}` must be {article} {_KINDS[kinds]} dtype, got {wanted}",
         )
-    return found
+    return wanted
 
 
 def joint_shape(*shapes: Shape) -> Shape:
@@ -72,13 +72,13 @@ def sample_shape(name: str, shape: Any, *parameters: Any) -> Shape:
     if shape is None:
         return joint_shape(*own)
     wanted = canonical_shape(shape)
-    found = joint_shape(wanted, *own)
-    if found != wanted:
+    joint = joint_shape(wanted, *own)
+    if joint != wanted:
         raise located(
             ValueError,
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
             "result of broadcasting the shapes must equal the shape argument, but got result "
-            f"{found} for shape argument {wanted}.",
+            f"{joint} for shape argument {wanted}.",
         )
     return wanted
 
@@ -113,8 +113,8 @@ def own_parameter(value: Any, dtype: DType) -> Any:
 
 def inexact(*values: Any) -> list[Any]:
     """Arrays of their common dtype, and of float64 where that one is an integer's or a bool's."""
-    found = [as_operand(v) for v in values]
-    dtype = result_dtype(*found)
+    operands = [as_operand(v) for v in values]
+    dtype = result_dtype(*operands)
     if kind_letter(dtype) not in "fc":
         dtype = FLOAT64
-    return [parameter(v, dtype) for v in found]
+    return [parameter(v, dtype) for v in operands]

@@ -103,8 +103,8 @@ def split_keys(key: Any, shape: Shape) -> Any:
     if count <= FEW:
         numbers = [_threefry(int(key), k) for k in range(count)]
         return np.array(numbers, UINT64).reshape(shape)
-    found = threefry_2x32.numpy(np.asarray(key), np.arange(count, dtype=UINT64))
-    return found.reshape(shape)
+    keys = threefry_2x32.numpy(np.asarray(key), np.arange(count, dtype=UINT64))
+    return keys.reshape(shape)
 
 
 def split(key: Any, count: int = 2) -> list[Any]:

@@ -132,20 +132,20 @@ def choice(
         )
     whole = sizes if not array.ndim else _with(array.shape, number, sizes)
     if p is None and not replace:
-        found = permutation(key, count if array.ndim == 0 else array, number)
-        return found[(slice(None),) * number + (slice(draws),)].reshape(whole)
-    places = _places(key, data, count, sizes, replace, p, mode)
+        permuted = permutation(key, count if array.ndim == 0 else array, number)
+        return permuted[(slice(None),) * number + (slice(draws),)].reshape(whole)
+    indices = _drawn_indices(key, data, count, sizes, replace, p, mode)
     if array.ndim == 0:
-        return places
+        return indices
     function: Any = np.take if current_trace() is None else take
-    return function(array, places, number).reshape(whole)
+    return function(array, indices, number).reshape(whole)
 
 
 def _with(shape: Shape, axis: int, sizes: Shape) -> Shape:
     return (*shape[:axis], *sizes, *shape[axis + 1 :])
 
 
-def _places(
+def _drawn_indices(
     key: Any, data: Any, count: int, sizes: Shape, replace: bool, p: Any, mode: str | None
 ) -> Any:
     """The indices of the elements that are drawn."""
@@ -172,8 +172,8 @@ def _by_sums(key: Any, p: Any, shape: Shape) -> Any:
 def _largest_sums(key: Any, p: Any, shape: Shape, mode: str) -> Any:
     """The largest of log p plus Gumbel's samples: elements without repetition, by p (Vieira,
     "Gumbel-max trick and weighted reservoir sampling", 2014)."""
-    found = extremes(key, tuple(p.shape), p.dtype, mode) + np.log(p)
-    order = apply("argsort", -found, axis=0)
+    perturbed = extremes(key, tuple(p.shape), p.dtype, mode) + np.log(p)
+    order = apply("argsort", -perturbed, axis=0)
     return reshape_to(order[: math.prod(shape)], shape)
 
 
@@ -210,18 +210,18 @@ def categorical(
         raise located(
             ValueError, f"dtype argument to `gumbel` must be a float dtype, got {array.dtype}"
         )
-    place = axis % array.ndim
+    number = axis % array.ndim
     chosen = gumbel_mode(mode)
     if replace:
-        return sampled(_categories, data, array, shape=sizes, axis=place, mode=chosen)
+        return sampled(_categories, data, array, shape=sizes, axis=number, mode=chosen)
     draws = math.prod(sizes[: len(sizes) - len(head)])
-    if draws > array.shape[place]:
+    if draws > array.shape[number]:
         raise located(
             ValueError,
             f"Number of samples without replacement ({draws}) cannot exceed number of categories "
-            f"({array.shape[place]}).",
+            f"({array.shape[number]}).",
         )
-    return sampled(_different, data, array, shape=sizes, axis=place, draws=draws, mode=chosen)
+    return sampled(_different, data, array, shape=sizes, axis=number, draws=draws, mode=chosen)
 
 
 def _categories(key: Any, logits: Any, shape: Shape, axis: int, mode: str) -> Any:
@@ -233,7 +233,7 @@ def _categories(key: Any, logits: Any, shape: Shape, axis: int, mode: str) -> An
 
 
 def _different(key: Any, logits: Any, shape: Shape, axis: int, draws: int, mode: str) -> Any:
-    found = logits + extremes(key, tuple(logits.shape), logits.dtype, mode)
-    order = apply("argsort", -np.moveaxis(found, axis, -1), axis=logits.ndim - 1)
-    places = np.moveaxis(order[..., :draws], -1, 0)
-    return reshape_to(convert(places, np.dtype("int32")), shape)
+    perturbed = logits + extremes(key, tuple(logits.shape), logits.dtype, mode)
+    order = apply("argsort", -np.moveaxis(perturbed, axis, -1), axis=logits.ndim - 1)
+    indices = np.moveaxis(order[..., :draws], -1, 0)
+    return reshape_to(convert(indices, np.dtype("int32")), shape)

@@ -50,8 +50,8 @@ def _poisson(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
     small = _by_gaps(key, np.where(is_small, rate, np.float32(0)), shape, dtype)
     is_used = np.any(np.logical_not(is_small))
     large = _by_rejection(key, np.where(is_small, np.float32(1e5), rate), is_used, shape, dtype)
-    found = np.where(is_small, small, large)
-    return np.where(np.equal(rate, 0), dtype.type(0), found)
+    counts = np.where(is_small, small, large)
+    return np.where(np.equal(rate, 0), dtype.type(0), counts)
 
 
 def _by_gaps(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
@@ -98,11 +98,11 @@ def _accepted(key: Any, propose: Any, is_used: Any, shape: Shape, dtype: DType) 
     """
 
     def body(state: Any) -> Any:
-        key, found, is_done = state
+        key, accepted, is_done = state
         key, first, second = split(key, 3)
         u = unit_floats(first, shape, dtype) - 0.5
         proposal, is_accepted = propose(u, unit_floats(second, shape, dtype))
-        return key, np.where(is_accepted, proposal, found), is_done | convert(is_accepted, flags)
+        return key, np.where(is_accepted, proposal, accepted), is_done | convert(is_accepted, flags)
 
     # Of the size of the samples, so that both fill vectors alike.
     flags = np.dtype(f"i{dtype.itemsize}")
@@ -157,13 +157,13 @@ def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     counts, chances = np.where(is_short, own(1e4), n), np.where(is_short, own(0.5), chance)
     is_used = np.any(np.logical_not(is_short))
     long = _by_steps(key, counts, chances, is_used, shape, dtype)
-    found = np.where(is_short, short, long)
+    successes = np.where(is_short, short, long)
     is_invalid = np.logical_or(is_no_count, is_no_chance)
-    found = np.where(is_invalid, dtype.type(np.nan), found)
+    successes = np.where(is_invalid, dtype.type(np.nan), successes)
     is_endless = np.logical_and(is_infinite, np.logical_not(is_invalid))
-    found = np.where(is_endless, dtype.type(np.inf), found)
+    successes = np.where(is_endless, dtype.type(np.inf), successes)
     stays = is_rarer | is_no_count | np.isnan(q) | is_infinite
-    return np.where(stays, found, convert(n, dtype) - found)
+    return np.where(stays, successes, convert(n, dtype) - successes)
 
 
 def _by_geometric_gaps(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
@@ -224,10 +224,10 @@ _RESTS = [
 def _stirling_rest(k: Any) -> Any:
     """log(k!) minus Stirling's formula: from a table, or by the next three terms of the series."""
     own = k.dtype.type
-    place = convert(np.clip(np.where(np.isnan(k), own(0), k), own(0), own(9)), INT64)
+    index = convert(np.clip(np.where(np.isnan(k), own(0), k), own(0), own(9)), INT64)
     square = np.square(k + 1)
     series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
-    return np.where(k <= 9, take(np.asarray(_RESTS, k.dtype), place), series)
+    return np.where(k <= 9, take(np.asarray(_RESTS, k.dtype), index), series)
 
 
 # ------------------------------------------------------------------------------------- multinomial
@@ -249,12 +249,12 @@ def multinomial(
     TypeError for lists, ValueError for shapes that do not broadcast.
     """
     data, _ = key_bits("multinomial", key)
-    for place, x in enumerate((n, p)):
+    for position, x in enumerate((n, p)):
         if isinstance(x, list | tuple):
             raise located(
                 TypeError,
                 f"multinomial requires ndarray or scalar arguments, got {type(x)} at position "
-                f"{place}.",
+                f"{position}.",
             )
     count, chances = inexact(n, p)
     sizes = tuple(chances.shape) if shape is None else canonical_shape(shape)

@@ -166,8 +166,8 @@ def dirichlet(
 
 def _dirichlet(key: Any, alpha: Any, shape: Shape) -> Any:
     logarithms = drawn(key, alpha, shape, True)
-    found = np.exp(logarithms - np.max(logarithms, axis=-1, keepdims=True))
-    return found / np.sum(found, axis=-1, keepdims=True)
+    weights = np.exp(logarithms - np.max(logarithms, axis=-1, keepdims=True))
+    return weights / np.sum(weights, axis=-1, keepdims=True)
 
 
 def generalized_normal(

@@ -79,9 +79,9 @@ class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
         return self.transpose()
 
     @property
-    def at(self) -> _Places:
+    def at(self) -> _KeyUpdates:
         """The functional updates of the array: `keys.at[index].set(key)` is an updated copy."""
-        return _Places(self)
+        return _KeyUpdates(self)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -210,15 +210,15 @@ def _abstract(_: KeyType, shape: tuple[int, ...]) -> KeyArray:
 KeyType.abstract = _abstract
 
 
-class _Places:
+class _KeyUpdates:
     """`keys.at`, and with an index the elements to read or to replace."""
 
     def __init__(self, keys: KeyArray, index: Any = ...) -> None:
         self._keys = keys
         self._index = index
 
-    def __getitem__(self, index: Any) -> _Places:
-        return _Places(self._keys, index)
+    def __getitem__(self, index: Any) -> _KeyUpdates:
+        return _KeyUpdates(self._keys, index)
 
     def get(self, **kwargs: Any) -> KeyArray:
         """The keys at the index."""
@@ -226,8 +226,8 @@ class _Places:
 
     def set(self, values: KeyArray, **kwargs: Any) -> KeyArray:
         """A copy of the keys with others at the index."""
-        found = updates_of(self._keys._data)[self._index].set(values._data, **kwargs)
-        return KeyArray(_whole(found))
+        updated = updates_of(self._keys._data)[self._index].set(values._data, **kwargs)
+        return KeyArray(_whole(updated))
 
 
 # ----------------------------------------------------------------------------------- bits of keys
@@ -393,7 +393,7 @@ def fold_in(key: Any, data: Any) -> Any:
     Arrays of wider integers are truncated. Raises OverflowError for a longer Python integer,
     TypeError for an array of integers, and ValueError for an array of keys: use `vmap`.
     """
-    found, is_raw = key_bits("fold_in", key)
+    parent, is_raw = key_bits("fold_in", key)
     if np.ndim(data):
         raise located(
             TypeError,
@@ -402,4 +402,4 @@ def fold_in(key: Any, data: Any) -> Any:
         )
     with NumpyErrors():
         number = convert(data if isinstance(data, int | Tracer) else np.asarray(data), UINT32)
-    return as_given(derived(found, convert(number, UINT64)), is_raw)
+    return as_given(derived(parent, convert(number, UINT64)), is_raw)

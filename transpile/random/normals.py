@@ -105,11 +105,11 @@ def truncated_normal(
 def _truncated(key: Any, lower: Any, upper: Any, shape: Shape, dtype: DType) -> Any:
     root = cast(math.sqrt(2), dtype)[()]
     low, high = (_erf(x / root) for x in (lower, upper))
-    found = root * apply("erf_inv", between(key, low, high, shape, dtype))
+    samples = root * apply("erf_inv", between(key, low, high, shape, dtype))
     inf = dtype.type(math.inf)
     first = np.nextafter(_constant(lower), inf)
     last = np.nextafter(_constant(upper), -inf)
-    return np.minimum(np.maximum(found, first), last)
+    return np.minimum(np.maximum(samples, first), last)
 
 
 def _erf(x: Any) -> Any:

@@ -58,11 +58,11 @@ def between(key: Any, low: Any, high: Any, shape: Shape, dtype: DType) -> Any:
     """Floats from [low, high), which are of the dtype, in a trace."""
     if len({(), shape, *(tuple(x.shape) for x in (low, high))}) > 2:
         _check_bounds(shape, low, high)
-    found = unit_floats(key, shape, dtype) * (high - low) + low
+    samples = unit_floats(key, shape, dtype) * (high - low) + low
     is_known = not isinstance(low, Tracer) and not isinstance(high, Tracer)
     if is_known and np.all(low <= high) and np.all(np.isfinite(high - low)):
-        return found  # rounding is monotonic
-    return np.maximum(low, found)
+        return samples  # rounding is monotonic
+    return np.maximum(low, samples)
 
 
 def _check_bounds(shape: Shape, *bounds: Any) -> None:
@@ -117,10 +117,10 @@ def randint(
 
 
 def _int_dtype(dtype: Any) -> DType:
-    found = own_dtype("randint", dtype, int, "biufc")
-    if found.kind not in "iu":
-        raise located(TypeError, f"randint only accepts integer dtypes, got {found}")
-    return found
+    wanted = own_dtype("randint", dtype, int, "biufc")
+    if wanted.kind not in "iu":
+        raise located(TypeError, f"randint only accepts integer dtypes, got {wanted}")
+    return wanted
 
 
 def _integers(value: Any) -> Any:
@@ -141,8 +141,8 @@ def _randint(key: Any, low: Any, high: Any, shape: Shape, inner: DType, dtype: D
     factor = _modulo(unsigned.type(2 ** (width // 2)), span)
     factor = _modulo(factor * factor, span)
     span, factor = (broadcast_to(as_array(x), shape) for x in (span, factor))
-    found = _modulo(_modulo(upper, span) * factor + _modulo(lower, span), span)
-    return convert(low + convert(found, inner), dtype)
+    offsets = _modulo(_modulo(upper, span) * factor + _modulo(lower, span), span)
+    return convert(low + convert(offsets, inner), dtype)
 
 
 def one(dtype: DType) -> Any:

@@ -12,7 +12,7 @@ from transpile.functional.differentiate import jvp
 from transpile.lax import linalg
 from transpile.lax.arrays.promotion import Array, as_value, public, traced
 from transpile.lax.control.fori import fori_loop
-from transpile.lax.linalg.reflections import column, only, over_batch, places
+from transpile.lax.linalg.reflections import column, index_vector, only, over_batch
 from transpile.numpy.core.promotion import convert
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import adjoint, check_square, common_operands, identity, inexact
@@ -85,7 +85,7 @@ def hessenberg(
         return h, identity(n, x.dtype, x.shape[:-2])
     inner = linalg.householder_product(packed[..., 1:, :-1], taus)
     q = np.pad(inner, [(0, 0)] * (x.ndim - 2) + [(1, 0), (1, 0)])
-    corner = only(identity(n, x.dtype), np.equal(places(n), 0)[None, :])
+    corner = only(identity(n, x.dtype), np.equal(index_vector(n), 0)[None, :])
     return h, q + corner
 
 
@@ -113,9 +113,9 @@ def qr_multiply(
     _check_product(x, y, mode)
     q, r, *order = linalg.qr(x, pivoting=pivoting, full_matrices=False)
     q = np.conjugate(q) if conjugate else q
-    found = np.matmul(q, y) if mode == "left" else np.matmul(y, q)
-    found = np.ravel(found) if is_vector else found
-    return (found, r, *order)
+    product = np.matmul(q, y) if mode == "left" else np.matmul(y, q)
+    product = np.ravel(product) if is_vector else product
+    return (product, r, *order)
 
 
 def _check_product(x: Any, y: Any, mode: str) -> None:
@@ -208,7 +208,7 @@ def funm(A: Array, func: Callable[[Any], Any], disp: bool = True) -> Any:
         raise located(ValueError, "expected square array_like input")
     t, z = bind(rows.schur, _complex(x))
     n = x.shape[0]
-    place = places(n)
+    position = index_vector(n)
     values = np.diagonal(t)
     eye = identity(n, t.dtype)
     gap = values[None, :] - values[:, None]
@@ -217,20 +217,20 @@ def funm(A: Array, func: Callable[[Any], Any], disp: bool = True) -> Any:
     def diagonal(p: Any, f: Any) -> Any:
         """The p-th diagonal above, which T F = F T gives from those below it."""
         rest = np.matmul(t, f) - np.matmul(f, t)
-        at = np.equal(place[None, :] - place[:, None], p)
+        at = np.equal(position[None, :] - position[:, None], p)
         return f + only(rest / safe, at)
 
     f = func(values).astype(t.dtype)[None, :] * eye
     f = fori_loop(1, n, diagonal, f) if n > 1 else f
-    found = np.matmul(np.matmul(z, f), adjoint(z))
+    value = np.matmul(np.matmul(z, f), adjoint(z))
     if disp:
-        return found
+        return value
     eps = np.finfo(t.dtype).eps
     least = np.min(np.where(np.triu(np.ones((n, n)), 1) > 0, np.abs(gap), np.inf))
     error = np.maximum(
         eps, eps / np.where(least == 0, eps, least) * np.linalg.norm(np.triu(t, 1), 1)
     )
-    return found, np.minimum(1.0, error)
+    return value, np.minimum(1.0, error)
 
 
 @public
@@ -257,11 +257,11 @@ def solve_sylvester(
             f"Expected C to be of shape {(*a.shape[:-1], b.shape[-1])}, got {c.shape}",
         )
     solve = _by_eigenvectors if method == "eigen" else over_batch(_by_schur_forms, 2, 2, 2)
-    found = solve(*map(_complex, (a, b, c)))
+    solution = solve(*map(_complex, (a, b, c)))
     gaps = np.absolute(_eigenvalues(a)[..., :, None] + _eigenvalues(b)[..., None, :])
     singular = np.any(gaps < tol, axis=(-2, -1))[..., None, None]
-    found = np.where(singular, np.nan, found)
-    return found if c.dtype.kind == "c" else np.real(found)
+    solution = np.where(singular, np.nan, solution)
+    return solution if c.dtype.kind == "c" else np.real(solution)
 
 
 def _eigenvalues(x: Any) -> Any:
@@ -279,14 +279,14 @@ def _by_schur_forms(a: Any, b: Any, c: Any) -> Any:
     (r, u), (s, v) = (bind(rows.schur, x) for x in (a, b))
     right = np.matmul(adjoint(u), np.matmul(c, v))
     n, eye = b.shape[0], identity(a.shape[0], a.dtype)
-    place = places(n)
+    position = index_vector(n)
 
     def one(k: Any, y: Any) -> Any:
         own = column(s, k)
-        shift = np.sum(only(own, np.equal(place, k)))
+        shift = np.sum(only(own, np.equal(position, k)))
         rest = column(right, k) - np.matmul(y, own)
-        found = triangular(r + shift * eye, rest[:, None], False)
-        return y + found * np.equal(place, k)[None, :].astype(y.dtype)
+        solved = triangular(r + shift * eye, rest[:, None], False)
+        return y + solved * np.equal(position, k)[None, :].astype(y.dtype)
 
     y = fori_loop(0, n, one, np.zeros_like(c)) if n else c
     return np.matmul(u, np.matmul(y, adjoint(v)))

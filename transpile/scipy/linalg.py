@@ -119,8 +119,8 @@ def _computed(function: Callable[[], Any]) -> Any:
         graph, result = trace_function(traced, [], [], name="linalg")
     values = iter(interpret(graph, []))
     parts = result if isinstance(result, tuple) else (result,)
-    found = tuple(next(values)[()] if isinstance(p, Tracer) else p for p in parts)
-    return found if isinstance(result, tuple) else found[0]
+    arrays = tuple(next(values)[()] if isinstance(p, Tracer) else p for p in parts)
+    return arrays if isinstance(result, tuple) else arrays[0]
 
 
 # ------------------------------------------------------------------------------------------ LU
@@ -155,8 +155,8 @@ def _exchange(permutation: Any) -> Any:
     been row i."""
     *head, m = permutation.shape
     shape = (*head, m, m)
-    place = apply("iota", shape=shape, dimension=len(shape) - 2, dtype=INT64)
-    return np.equal(place, spread(permutation, shape, (*range(len(head)), len(shape) - 1)))
+    row = apply("iota", shape=shape, dimension=len(shape) - 2, dtype=INT64)
+    return np.equal(row, spread(permutation, shape, (*range(len(head)), len(shape) - 1)))
 
 
 @_public
@@ -355,8 +355,8 @@ def qr(
         raise unsupported("mode='raw' of qr") if mode == "raw" else located(ValueError, text)
     x = matrices(a)
     if pivoting:
-        found = lax.linalg.qr(x, pivoting=True, full_matrices=mode != "economic")
-        return found[1:] if mode == "r" else found
+        factors = lax.linalg.qr(x, pivoting=True, full_matrices=mode != "economic")
+        return factors[1:] if mode == "r" else factors
     m, n = x.shape[-2:]
     q, r = bind(rows.qr, x, full_matrices=mode != "economic" and m > n)
     return (r,) if mode == "r" else (q, r)
@@ -374,8 +374,8 @@ def svd(
     """The singular value decomposition U, s, V^H, s in descending order (LAPACK's gesdd); or s
     alone."""
     decompose: Any = np.linalg.svd
-    found = decompose(_traced(a), full_matrices, compute_uv)
-    return tuple(found) if compute_uv else found
+    factors = decompose(_traced(a), full_matrices, compute_uv)
+    return tuple(factors) if compute_uv else factors
 
 
 @_public
@@ -399,8 +399,8 @@ def eigh(
         raise unsupported(f"type={type} of eigh")
     x = matrices(a, square=True)
     if b is None:
-        found = bind(rows.eigh, x, lower=bool(lower), vectors=not eigvals_only)
-        return found if eigvals_only else tuple(found)
+        results = bind(rows.eigh, x, lower=bool(lower), vectors=not eigvals_only)
+        return results if eigvals_only else tuple(results)
     x, y = common_operands(x, b)
     check_square(y)
     factor = _factor(y, True) if lower else adjoint(_factor(y, False))
@@ -468,9 +468,9 @@ def toeplitz(c: Array, r: Array | None = None) -> Any:
     row = np.broadcast_to(row.astype(dtype), (*head, n))
     values = np.concatenate([np.flip(column, -1), row[..., 1:]], -1)
     down, across = (apply("iota", shape=(m, n), dimension=k, dtype=INT64) for k in (0, 1))
-    place = across - down + (m - 1)
-    found = apply("gather", values, place, axes=(len(head),), mode="promise")
-    return np.moveaxis(found, (0, 1), (-2, -1))
+    diagonal = across - down + (m - 1)
+    matrix = apply("gather", values, diagonal, axes=(len(head),), mode="promise")
+    return np.moveaxis(matrix, (0, 1), (-2, -1))
 
 
 @_public

@@ -41,8 +41,8 @@ def circulant(c: Array) -> Any:
     """The circulant matrix with first column c: each further column is shifted cyclically by
     one."""
     x = _vector("circulant", c)
-    place = np.arange(x.shape[-1])
-    return x[..., (place[:, None] - place) % x.shape[-1]]
+    row = np.arange(x.shape[-1])
+    return x[..., (row[:, None] - row) % x.shape[-1]]
 
 
 @public
@@ -105,19 +105,19 @@ def fiedler_companion(a: Array) -> Any:
 
 def _fiedler_row(i: int, n: int, c: Any, one: Any) -> list[tuple[int, Any]]:
     """The elements of a row: M. Fiedler, A note on companion matrices, 2003."""
-    found: list[tuple[int, Any]] = []
+    elements: list[tuple[int, Any]] = []
     if i == 0:
-        found = [(0, c[..., 1]), (1, c[..., 2])]
-        return found + ([(2, one)] if n > 2 else [])
+        elements = [(0, c[..., 1]), (1, c[..., 2])]
+        return elements + ([(2, one)] if n > 2 else [])
     if i == 1:
         return [(0, one)]
     if i % 2 == 0:
-        found = [(i - 1, c[..., i + 1])]
+        elements = [(i - 1, c[..., i + 1])]
         if i + 1 < n:
-            found.append((i + 1, c[..., i + 2]))
+            elements.append((i + 1, c[..., i + 2]))
         if i + 2 < n:
-            found.append((i + 2, one))
-        return found
+            elements.append((i + 2, one))
+        return elements
     return [(i - 2, one)]
 
 
@@ -167,8 +167,8 @@ def convolution_matrix(a: Array, n: int, mode: str = "full") -> Any:
         raise located(ValueError, f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     m = x.shape[-1]
     padded = np.concatenate([x, np.zeros_like(x[..., :1])], -1)
-    place = np.arange(m + count - 1)[:, None] - np.arange(count)
-    full = padded[..., np.where((place >= 0) & (place < m), place, m)]
+    diagonal = np.arange(m + count - 1)[:, None] - np.arange(count)
+    full = padded[..., np.where((diagonal >= 0) & (diagonal < m), diagonal, m)]
     size = {"full": m + count - 1, "same": max(m, count), "valid": abs(m - count) + 1}[mode]
     start = (m + count - 1 - size) // 2
     return full[..., start : start + size, :]
@@ -219,8 +219,8 @@ def helmert(n: int, full: bool = False) -> Any:
 @public
 def hilbert(n: int) -> Any:
     """The Hilbert matrix 1 / (i + j + 1), of float64."""
-    place = np.arange(operator.index(n), dtype=np.float64)
-    return 1 / (place[:, None] + place + 1)
+    row = np.arange(operator.index(n), dtype=np.float64)
+    return 1 / (row[:, None] + row + 1)
 
 
 @public
@@ -233,8 +233,8 @@ def invhilbert(n: int) -> Any:
         product = math.comb(count + i, count - j - 1) * math.comb(count + j, count - i - 1)
         return float((-1) ** (i + j) * (i + j + 1) * product * math.comb(i + j, i) ** 2)
 
-    found = [element(i, j) for i in range(count) for j in range(count)]
-    return np.array(found, np.float64).reshape(count, count)
+    elements = [element(i, j) for i in range(count) for j in range(count)]
+    return np.array(elements, np.float64).reshape(count, count)
 
 
 def _pascal(n: Any, kind: str | None, inverse: bool) -> Any:

@@ -97,8 +97,8 @@ def _atan2(x: Any, y: Any) -> Any:
 
 def _shift_right_arithmetic(x: Any, y: Any) -> Any:
     dtype = x.type.dtype
-    found = bind(bits.right_shift, as_bits(x, signed(dtype)), as_bits(y, signed(dtype)))
-    return as_bits(found, dtype)
+    shifted = bind(bits.right_shift, as_bits(x, signed(dtype)), as_bits(y, signed(dtype)))
+    return as_bits(shifted, dtype)
 
 
 def _shift_right_logical(x: Any, y: Any) -> Any:

@@ -84,20 +84,20 @@ def stack(operands: Sequence[Array], axis: int = 0) -> Any:
     if any(shape_of(v) != shape for v in values):
         listed = ", ".join(spelled(shape_of(v)) for v in values)
         raise located(TypeError, f"stack requires arrays of one shape, got {listed}.")
-    place = axis_in(axis, len(shape) + 1)
-    wide = (*shape[:place], 1, *shape[place:])
+    number = axis_in(axis, len(shape) + 1)
+    wide = (*shape[:number], 1, *shape[number:])
     parts = [reshape_to(_value(of_dtype(v, dtype)), wide) for v in values]
-    return parts[0] if len(parts) == 1 else bind(rows.concatenate, *parts, dimension=place)
+    return parts[0] if len(parts) == 1 else bind(rows.concatenate, *parts, dimension=number)
 
 
 @public
 def unstack(x: Array, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis, which they lose, as a tuple."""
     value = _value(as_value(x, "unstack"))
-    place = axis_in(axis, value.ndim)
-    rest = (*value.shape[:place], *value.shape[place + 1 :])
+    number = axis_in(axis, value.ndim)
+    rest = (*value.shape[:number], *value.shape[number + 1 :])
     return tuple(
-        reshape_to(slice_axis(value, place, k, k + 1), rest) for k in range(value.shape[place])
+        reshape_to(slice_axis(value, number, k, k + 1), rest) for k in range(value.shape[number])
     )
 
 
@@ -106,22 +106,22 @@ def split(operand: Array, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """The pieces of these sizes along an axis, as a list; raises ValueError unless they add up to
     its size."""
     value = _value(as_value(operand, "split"))
-    place = axis_in(axis, value.ndim)
+    number = axis_in(axis, value.ndim)
     parts = ints(sizes)
     if any(isinstance(s, int) and s < 0 for s in parts):
         raise located(ValueError, f"Sizes passed to split must be nonnegative, got {list(parts)}")
     total = sum(parts, start=0)
-    if total != value.shape[place]:
+    if total != value.shape[number]:
         raise located(
             ValueError,
-            f"Sum of sizes {total} must be equal to dimension {place} of the operand shape "
+            f"Sum of sizes {total} must be equal to dimension {number} of the operand shape "
             f"{list(value.shape)}",
         )
-    found, start = [], 0
+    pieces, start = [], 0
     for size in parts:
-        found.append(slice_axis(value, place, start, start + size))
+        pieces.append(slice_axis(value, number, start, start + size))
         start = start + size
-    return found
+    return pieces
 
 
 @public
@@ -182,11 +182,11 @@ def pad(
             f"Dimension size after padding is not at least 0, got result shape {spelled(result)}, "
             f"for padding_config {config} and operand shape {spelled(shape)}",
         )
-    found = _value(of_dtype(value, dtype))
+    inner = _value(of_dtype(value, dtype))
     if all(entry == (0, 0, 0) for entry in config):
-        return found
+        return inner
     edge = of_dtype(edge, dtype)
-    return bind(rows.pad, found, edge, padding=config)
+    return bind(rows.pad, inner, edge, padding=config)
 
 
 def _pad_dtype(value: Any, edge: Any) -> Any:

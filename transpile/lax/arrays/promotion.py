@@ -86,25 +86,25 @@ def _moved(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 def computed(implementation: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The result of a function outside a trace: arrays for the values that it traces."""
     leaves, structure = flatten((args, kwargs))
-    places = [k for k, x in enumerate(leaves) if isinstance(x, np.ndarray | np.generic)]
-    arrays = [np.asarray(leaves[k]) for k in places]
+    positions = [k for k, x in enumerate(leaves) if isinstance(x, np.ndarray | np.generic)]
+    arrays = [np.asarray(leaves[k]) for k in positions]
     arrays = [a.astype(check_dtype(a.dtype), copy=False) for a in arrays]
 
     def traced(*tracers: Tracer) -> tuple[list[Any], Any]:
         filled = list(leaves)
-        for place, tracer in zip(places, tracers, strict=True):
-            filled[place] = tracer
+        for position, tracer in zip(positions, tracers, strict=True):
+            filled[position] = tracer
         positional, named_ = unflatten(structure, filled)
-        found, shape = flatten(implementation(*positional, **named_))
-        return [x for x in found if isinstance(x, Tracer)], (found, shape)
+        results, shape = flatten(implementation(*positional, **named_))
+        return [x for x in results if isinstance(x, Tracer)], (results, shape)
 
     types = [type_of(a) for a in arrays]
     names = [f"x{k}" for k in range(len(arrays))]
     name = getattr(implementation, "__name__", "f")
     with np.errstate(all="ignore"):
-        graph, (found, shape) = trace_function(traced, types, names, name=name, known=arrays)
+        graph, (results, shape) = trace_function(traced, types, names, name=name, known=arrays)
     values = iter(interpret(graph, arrays))
-    return unflatten(shape, [next(values)[()] if isinstance(x, Tracer) else x for x in found])
+    return unflatten(shape, [next(values)[()] if isinstance(x, Tracer) else x for x in results])
 
 
 # ---------------------------------------------------------------------------------------- operands
@@ -138,8 +138,8 @@ def traced(value: Any) -> Any:
     if isinstance(value, Tracer):
         return value
     x = np.asarray(value)
-    found = bind_constant(x)
-    return weaken(found) if type(value) in PYTHON_SCALARS else found
+    constant = bind_constant(x)
+    return weaken(constant) if type(value) in PYTHON_SCALARS else constant
 
 
 def bind_constant(x: Any) -> Any:
@@ -191,11 +191,11 @@ def check_kind(name: str, value: Any, accepted: str, position: int | None = None
     dtype = dtype_of(value)
     if any(kind_letter(dtype) in _KINDS[letter][0] for letter in accepted):
         return
-    place = "" if position is None else f" at position {position}"
+    where = "" if position is None else f" at position {position}"
     words = ", ".join(_KINDS[letter][1] for letter in accepted)
     raise located(
         TypeError,
-        f"{name} does not accept dtype {dtype.name}{place}. Accepted dtypes{place} are subtypes of "
+        f"{name} does not accept dtype {dtype.name}{where}. Accepted dtypes{where} are subtypes of "
         f"{words}.",
     )
 
@@ -252,7 +252,7 @@ def aligned(name: str, values: Sequence[Any], dtype: DType | None) -> list[Any]:
     beside arrays. JAX's TypeError unless the shapes are equal, or 1, or of scalars."""
     shapes = [shape_of(v) for v in values]
     whole = common_shape(name, shapes)
-    found = []
+    operands = []
     for value, shape in zip(values, shapes, strict=True):
         if dtype is not None:
             value = of_dtype(value, dtype)
@@ -262,8 +262,8 @@ def aligned(name: str, values: Sequence[Any], dtype: DType | None) -> list[Any]:
             value = broadcast_in_dim(value, whole, axes)
         else:
             value = Const(np.asarray(value))
-        found.append(value)
-    return found
+        operands.append(value)
+    return operands
 
 
 def common_shape(name: str, shapes: Sequence[Shape]) -> Shape:

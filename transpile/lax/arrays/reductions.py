@@ -66,15 +66,15 @@ __all__ = [
 
 def _checked_axes(x: Any, axes: Any) -> tuple[int, ...]:
     """Axes of an array, each once, or JAX's ValueError."""
-    found = ints([axes] if isinstance(axes, int | np.integer) else axes)
-    if len(set(found)) != len(found):
-        raise located(ValueError, f"duplicate value in 'axes' of reduction: {found}")
-    if not all(0 <= a < x.ndim for a in found):
+    checked = ints([axes] if isinstance(axes, int | np.integer) else axes)
+    if len(set(checked)) != len(checked):
+        raise located(ValueError, f"duplicate value in 'axes' of reduction: {checked}")
+    if not all(0 <= a < x.ndim for a in checked):
         kind = f"{x.dtype.name}[{','.join(map(str, x.shape))}]"
         raise located(
-            ValueError, f"reduction axes {found} contains out-of-bounds indices for {kind}."
+            ValueError, f"reduction axes {checked} contains out-of-bounds indices for {kind}."
         )
-    return found
+    return checked
 
 
 def _rest(shape: Shape, axes: Sequence[int]) -> Shape:
@@ -257,8 +257,8 @@ class _Computation:
         types = [ArrayType((), x.dtype) for x in arrays] * 2
         names = [f"{side}{k}" for side in "xy" for k in range(self.count)]
         graph, _, _ = trace_nested(self._checked, types, names, name="computation")
-        found = [a.type for a in graph.outputs]
-        for x, kind in zip(arrays, found, strict=True):
+        kinds = [a.type for a in graph.outputs]
+        for x, kind in zip(arrays, kinds, strict=True):
             if kind.dtype != x.dtype or kind.shape:
                 raise located(
                     TypeError,
@@ -272,10 +272,10 @@ class _Computation:
     def __call__(self, *values: Any) -> list[Any]:
         """The results of values of the left side, then of the right one."""
         left, right = values[: self.count], values[self.count :]
-        found = self.function(
+        result = self.function(
             unflatten(self.structure, list(left)), unflatten(self.structure, list(right))
         )
-        leaves, structure = flatten(found)
+        leaves, structure = flatten(result)
         if structure != self.structure:
             raise located(
                 TypeError,
@@ -315,13 +315,13 @@ class _Computation:
     def _by_row(self, x: Any, start: Any, row: Primitive, axes: tuple[int, ...]) -> Any:
         if x.dtype.kind == "b":
             row = _OF_BOOLS.get(row, row)
-        found = reduced(x, row, axes)
+        result = reduced(x, row, axes)
         neutral = identity(row.combine, x.dtype)
         if not isinstance(start, Tracer) and np.asarray(start).tobytes() == neutral.value.tobytes():
-            return found
-        value = broadcast_in_dim(traced(start), tuple(found.shape), ())
+            return result
+        value = broadcast_in_dim(traced(start), tuple(result.shape), ())
         assert self.row is not None
-        return bind(self.row, value, found)
+        return bind(self.row, value, result)
 
     def _in_pairs(self, arrays: list[Any], size: int, count: Any) -> list[Any]:
         """Arrays whose first axis has size 1, from neighbours, pairs of neighbours, and so on."""
@@ -346,16 +346,16 @@ def _cumulative(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
     def function(operand: Array, axis: int = 0, reverse: bool = False) -> Any:
         x = array(operand, name)
         check_kind(name, x, accepted)
-        place = int(axis)
-        if place < 0:
+        number = int(axis)
+        if number < 0:
             raise located(ValueError, "XLA operations do not allow negative axes")
-        if place >= x.ndim:
+        if number >= x.ndim:
             raise located(
                 ValueError, f"axis {axis} is out of bounds for array of shape {spelled(x.shape)}"
             )
         if x.dtype.kind == "c" and "c" not in row.dtypes:
-            return _by_steps(row, x, place, bool(reverse))
-        return bind(row, x, axis=place, reverse=bool(reverse))
+            return _by_steps(row, x, number, bool(reverse))
+        return bind(row, x, axis=number, reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (

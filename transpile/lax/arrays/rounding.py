@@ -59,12 +59,12 @@ def _cases(name: str, cases: Sequence[Any]) -> list[Any]:
     """Operands of one dtype and shape to choose from."""
     values = [as_value(v, name, k + 1) for k, v in enumerate(cases)]
     tip = "where" if name == "select" else ""
-    found = same_dtypes(name, values, tip)
+    common = same_dtypes(name, values, tip)
     shapes = [shape_of(v) for v in values]
     if any(s != shapes[0] for s in shapes):
         listed = ", ".join(map(spelled, shapes))
         raise located(TypeError, f"select cases must have the same shapes, got [{listed}].")
-    return [of_dtype(v, found) for v in values]
+    return [of_dtype(v, common) for v in values]
 
 
 def _check_which(which: Any, cases: Sequence[Any]) -> None:
@@ -134,10 +134,10 @@ def select_n(which: Array, *cases: Array) -> Any:
     if kind == BOOL and len(values) == 2:
         result = _chosen(number, values[1], values[0])
     elif kind != BOOL:
-        for place in reversed(range(len(values) - 1)):
-            limit = np.asarray(place, kind)
+        for position in reversed(range(len(values) - 1)):
+            limit = np.asarray(position, kind)
             test = bind(rows.less_equal, *aligned("select_n", [number, limit], None))
-            result = _chosen(test, values[place], result)
+            result = _chosen(test, values[position], result)
     return weaken(result) if all(map(is_weak, cases)) else strengthen(result)
 
 
@@ -151,7 +151,7 @@ def clamp(min: Array, x: Array, max: Array) -> Any:
     values = [as_value(v, "clamp", k) for k, v in enumerate((min, x, max))]
     for position, value in enumerate(values):
         check_kind("clamp", value, "nfb", position)
-    found = same_dtypes("clamp", values)
+    common = same_dtypes("clamp", values)
     shape = shape_of(values[1])
     for name, value in (("min", values[0]), ("max", values[2])):
         if shape_of(value) not in ((), shape):
@@ -160,7 +160,7 @@ def clamp(min: Array, x: Array, max: Array) -> Any:
                 f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
                 f"{name}.shape={spelled(shape_of(value))}, operand.shape={spelled(shape)}.",
             )
-    low, middle, high = aligned("clamp", values, found)
+    low, middle, high = aligned("clamp", values, common)
     result = bind(rows.minimum, bind(rows.maximum, middle, low), high)
     return weaken(result) if all(map(is_weak, values)) else result
 
@@ -212,8 +212,8 @@ def reduce_precision(operand: Array, exponent_bits: int, mantissa_bits: int) -> 
             ValueError, f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
         )
     own = array(value, "reduce_precision")
-    found = _Precision(own.dtype, int(exponent_bits), int(mantissa_bits)).reduced(own)
-    return weaken(found) if is_weak(value) else found
+    rounded = _Precision(own.dtype, int(exponent_bits), int(mantissa_bits)).reduced(own)
+    return weaken(rounded) if is_weak(value) else rounded
 
 
 class _Precision:
@@ -242,8 +242,8 @@ class _Precision:
             size = self._rounded(size, dropped)
         if self.exponent_bits < self.own_exponent:
             size = self._in_range(size)
-        found = bind(bits.float_from_bits, bind(bits.bitwise_or, size, sign), dtype=self.dtype)
-        return bind(rows.select, bind(rows.isnan, x), x, found)
+        rounded = bind(bits.float_from_bits, bind(bits.bitwise_or, size, sign), dtype=self.dtype)
+        return bind(rows.select, bind(rows.isnan, x), x, rounded)
 
     def _rounded(self, size: Any, dropped: int) -> Any:
         """The carry of the rounding goes into the exponent, up to infinity."""
@@ -270,8 +270,8 @@ class _Precision:
 
 def dtype(x: Any) -> DType:
     """The dtype of an array or a Python number, of which those have 64 bits."""
-    found = getattr(x, "dtype", None)
-    return dtype_of(as_value(x, "dtype")) if found is None else np.dtype(found)
+    own = getattr(x, "dtype", None)
+    return dtype_of(as_value(x, "dtype")) if own is None else np.dtype(own)
 
 
 @public
@@ -335,8 +335,8 @@ def _cut(raw: Any, wanted: DType) -> Any:
     count = raw.dtype.itemsize // wanted.itemsize
     shape = (*raw.shape, count)
     wide = broadcast_in_dim(raw, shape, range(raw.ndim))
-    places = np.arange(count, dtype=raw.dtype) * raw.dtype.type(8 * wanted.itemsize)
-    shifts = broadcast_in_dim(places, shape, (raw.ndim,))
+    offsets = np.arange(count, dtype=raw.dtype) * raw.dtype.type(8 * wanted.itemsize)
+    shifts = broadcast_in_dim(offsets, shape, (raw.ndim,))
     return bind(rows.convert, bind(bits.right_shift, wide, shifts), dtype=wanted)
 
 
@@ -353,10 +353,14 @@ def _joined(raw: Any, own: DType, wanted: DType) -> Any:
         )
     word = bits.unsigned(wanted)
     total = None
-    for place in range(count):
-        part = reshape_to(slice_axis(raw, raw.ndim - 1, place, place + 1), raw.shape[:-1])
+    for part_number in range(count):
+        part = reshape_to(
+            slice_axis(raw, raw.ndim - 1, part_number, part_number + 1), raw.shape[:-1]
+        )
         part = bind(rows.convert, part, dtype=word)
-        if place:
-            part = bind(bits.left_shift, part, Const(np.asarray(8 * own.itemsize * place, word)))
+        if part_number:
+            part = bind(
+                bits.left_shift, part, Const(np.asarray(8 * own.itemsize * part_number, word))
+            )
         total = part if total is None else bind(bits.bitwise_or, total, part)
     return total

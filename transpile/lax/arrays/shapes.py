@@ -138,8 +138,8 @@ def _filled(shape: Shape, fill_value: Any, dtype: Any) -> Any:
     _check_sizes("broadcast_in_dim shape", shape)
     weak = dtype is None and is_weak(value)
     value = of_dtype(value, dtype_of(value) if dtype is None else dtype_argument(dtype))
-    found = broadcast_axes(array(value, "full"), shape, ())
-    return weaken(found) if weak else found
+    filled = broadcast_axes(array(value, "full"), shape, ())
+    return weaken(filled) if weak else filled
 
 
 @public
@@ -154,8 +154,8 @@ def full_like(
     that are given."""
     whole = shape_of(x) if shape is None else sizes(shape)
     weak = dtype is None and is_weak(x)
-    found = _filled(whole, fill_value, dtype_of(x) if dtype is None else dtype)
-    return weaken(found) if weak else found
+    filled = _filled(whole, fill_value, dtype_of(x) if dtype is None else dtype)
+    return weaken(filled) if weak else filled
 
 
 @public
@@ -289,11 +289,11 @@ def expand_dims(array: Array, dimensions: Sequence[int]) -> Any:
     value = as_value(array, "expand_dims")
     inner = shape_of(value)
     ndim = len(inner) + len(set(dimensions))
-    places = [axis_in(d, ndim) for d in dimensions]
-    if len(set(places)) != len(places):
+    positions = [axis_in(d, ndim) for d in dimensions]
+    if len(set(positions)) != len(positions):
         raise located(ValueError, f"repeated axis in lax.expand_dims: {spelled(dimensions)}")
     rest = iter(range(ndim))
-    axes = [a for a in rest if a not in places]
+    axes = [a for a in rest if a not in positions]
     shape: list[Any] = [1] * ndim
     for axis, size in zip(axes, inner, strict=True):
         shape[axis] = size

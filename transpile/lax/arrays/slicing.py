@@ -47,7 +47,7 @@ __all__ = [
     "slice_in_dim",
 ]
 
-# ------------------------------------------------------------------------------------ known places
+# ----------------------------------------------------------------------------------- static slices
 
 
 @public
@@ -115,19 +115,19 @@ def slice_in_dim(
     Raises IndexError for an axis, and TypeError for bounds, out of range.
     """
     x = array(operand, "slice")
-    place = axis_of(axis, x.ndim)
+    number = axis_of(axis, x.ndim)
     start, limit = list((0,) * x.ndim), list(x.shape)
-    size = x.shape[place]
+    size = x.shape[number]
 
     def from_front(index: Any) -> Any:
         return index + size if isinstance(index, int) and index < 0 else index
 
     if start_index is not None:
-        start[place] = from_front(start_index)
+        start[number] = from_front(start_index)
     if limit_index is not None:
-        limit[place] = from_front(limit_index)
+        limit[number] = from_front(limit_index)
     steps = [1] * x.ndim
-    steps[place] = int(stride)
+    steps[number] = int(stride)
     return slice(x, start, limit, steps)
 
 
@@ -144,22 +144,22 @@ def index_in_dim(operand: Array, index: int, axis: int = 0, keepdims: bool = Tru
     """The element at a static index along one axis, which stays with size 1 or is dropped; raises
     IndexError out of range."""
     x = array(operand, "slice")
-    place, number = axis_of(axis, x.ndim), int(index)
-    size = x.shape[place]
+    sliced, number = axis_of(axis, x.ndim), int(index)
+    size = x.shape[sliced]
     if isinstance(size, int) and not -size <= number < size:
         raise located(
-            IndexError, f"index {number} is out of bounds for axis {place} with size {size}"
+            IndexError, f"index {number} is out of bounds for axis {sliced} with size {size}"
         )
     number = number + size if number < 0 else number
-    found = slice_in_dim(x, number, number + 1, 1, place)
-    return found if keepdims else _without_axis(found, place)
+    taken = slice_in_dim(x, number, number + 1, 1, sliced)
+    return taken if keepdims else _without_axis(taken, sliced)
 
 
 def _without_axis(x: Any, axis: int) -> Any:
     return reshape_to(x, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
-# ------------------------------------------------------------------------------- places by values
+# ---------------------------------------------------------------------------------- dynamic slices
 
 
 def _starts(
@@ -213,13 +213,13 @@ def _from_front(value: Any, size: Any, negative: bool) -> Any:
             )
         if isinstance(size, int):
             return np.int64(number + size)
-    found = of_dtype(value, INT64)
+    index = of_dtype(value, INT64)
     if not isinstance(value, Tracer):
-        return np.add(found, _size(size))
+        return np.add(index, _size(size))
     if negative and value.dtype.kind == "i":
-        below = bind(elementwise.less, found, np.int64(0))
-        found = bind(elementwise.select, below, bind(elementwise.add, found, _size(size)), found)
-    return found
+        below = bind(elementwise.less, index, np.int64(0))
+        index = bind(elementwise.select, below, bind(elementwise.add, index, _size(size)), index)
+    return index
 
 
 def _size(size: Any) -> Any:
@@ -287,10 +287,10 @@ def dynamic_slice_in_dim(
     """The slice of a static size along one axis that starts at an index given by a value; clamped
     as in `dynamic_slice`."""
     x = array(operand, "dynamic_slice")
-    place = axis_of(axis, x.ndim)
+    number = axis_of(axis, x.ndim)
     sizes = list(x.shape)
-    sizes[place] = slice_size
-    starts = _one_start(_scalar(start_index), place, x.ndim)
+    sizes[number] = slice_size
+    starts = _one_start(_scalar(start_index), number, x.ndim)
     return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
@@ -312,9 +312,9 @@ def dynamic_index_in_dim(
     """The element along one axis at an index given by a value, clamped to the array; the axis stays
     with size 1 or is dropped."""
     x = array(operand, "dynamic_slice")
-    place = axis_of(axis, x.ndim)
-    found = dynamic_slice_in_dim(x, index, 1, place, allow_negative_indices=allow_negative_indices)
-    return found if keepdims else _without_axis(found, place)
+    number = axis_of(axis, x.ndim)
+    taken = dynamic_slice_in_dim(x, index, 1, number, allow_negative_indices=allow_negative_indices)
+    return taken if keepdims else _without_axis(taken, number)
 
 
 @public
@@ -361,8 +361,8 @@ def dynamic_update_slice_in_dim(
     """The array with the slice along one axis that starts at an index given by a value replaced;
     see `dynamic_update_slice`."""
     x = array(operand, "dynamic_update_slice")
-    place = axis_of(axis, x.ndim)
-    starts = _one_start(_scalar(start_index), place, x.ndim)
+    number = axis_of(axis, x.ndim)
+    starts = _one_start(_scalar(start_index), number, x.ndim)
     return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 
@@ -381,12 +381,12 @@ def dynamic_update_index_in_dim(
     In `update` that axis has size 1, or is missing.
     """
     x, new = array(operand, "dynamic_update_slice"), as_value(update, "dynamic_update_slice", 1)
-    place = axis_of(axis, x.ndim)
+    number = axis_of(axis, x.ndim)
     sizes = shape_of(new)
     if len(sizes) == x.ndim - 1:
-        new = reshape_to(array(new, "dynamic_update_slice"), (*sizes[:place], 1, *sizes[place:]))
+        new = reshape_to(array(new, "dynamic_update_slice"), (*sizes[:number], 1, *sizes[number:]))
     return dynamic_update_slice_in_dim(
-        x, new, index, place, allow_negative_indices=allow_negative_indices
+        x, new, index, number, allow_negative_indices=allow_negative_indices
     )
 
 
@@ -395,9 +395,9 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Any:
     """The elements at indices, one array of them for each of `axes`, whose axes come first in the
     result; negative indices count from the end, and others out of range wrap around."""
     x = array(src, "index_take")
-    places = [axis_of(a, x.ndim) for a in axes]
+    numbers = [axis_of(a, x.ndim) for a in axes]
     arrays = [array(v, "index_take", 1 + k) for k, v in enumerate(idxs)]
-    found = []
-    for place, index in zip(places, arrays, strict=True):
-        found.append(np.remainder(of_dtype(index, INT64), _size(x.shape[place])))
-    return bind(rows.gather, x, *found, axes=tuple(places), mode=rows.PROMISED)
+    wrapped = []
+    for axis, index in zip(numbers, arrays, strict=True):
+        wrapped.append(np.remainder(of_dtype(index, INT64), _size(x.shape[axis])))
+    return bind(rows.gather, x, *wrapped, axes=tuple(numbers), mode=rows.PROMISED)

@@ -90,15 +90,15 @@ def top_k(operand: Array, k: int, *, axis: int = -1) -> tuple[Any, Any]:
         raise located(ValueError, "top_k is not compatible with complex inputs.")
     if k < 0:
         raise located(ValueError, f"k argument to top_k must be nonnegative, got {k}")
-    place = axis_in(axis, x.ndim)
-    size = x.shape[place]
+    number = axis_in(axis, x.ndim)
+    size = x.shape[number]
     if isinstance(size, int) and k > size:
         raise located(
             ValueError,
             f"k argument to top_k must be no larger than size along axis; got k={k} with "
-            f"shape={list(x.shape)} and axis={place}",
+            f"shape={list(x.shape)} and axis={number}",
         )
-    return _largest(x, int(k), place)
+    return _largest(x, int(k), number)
 
 
 def _largest(x: Any, k: Any, axis: int) -> tuple[Any, Any]:
@@ -123,8 +123,8 @@ def _approximate(
         raise located(ValueError, "operand must be a floating type")
     if not -x.ndim <= axis < x.ndim:
         raise located(IndexError, f"axis {axis} is out of bounds for array of dimension {x.ndim}")
-    place = axis % x.ndim
-    size = x.shape[place]
+    number = axis % x.ndim
+    size = x.shape[number]
     if k < 0:
         raise located(ValueError, f"k must be non-negative, got {k}")
     if isinstance(size, int) and k > size:
@@ -133,9 +133,9 @@ def _approximate(
         )
     count = int(k) if aggregate else size
     if not smallest:
-        return _largest(x, count, place)
-    order = slice_axis(argsort_along(place, x), place, 0, count)
-    return along_axis(x, order, place), of_dtype(order, INT32)
+        return _largest(x, count, number)
+    order = slice_axis(argsort_along(number, x), number, 0, count)
+    return along_axis(x, order, number), of_dtype(order, INT32)
 
 
 @public
@@ -190,8 +190,8 @@ def _position(name: str, row: Any, operand: Any, axis: int, index_dtype: Any) ->
             f"operand.shape={spelled(x.shape)} axis={axis}",
         )
     rest = (*x.shape[:axis], *x.shape[axis + 1 :])
-    found = fill(0, rest, INT64) if is_empty(rest) else bind(row, x, axis=int(axis))
-    return of_dtype(found, wanted)
+    index = fill(0, rest, INT64) if is_empty(rest) else bind(row, x, axis=int(axis))
+    return of_dtype(index, wanted)
 
 
 @public

@@ -38,17 +38,17 @@ def associative_scan(
         leaves, structure = tree.flatten(elems)
         if not leaves:
             return elems
-        place = _checked_axis(leaves, axis)
+        number = _checked_axis(leaves, axis)
 
         def combine(a: list[Any], b: list[Any]) -> list[Any]:
             return tree.leaves(fn(structure.unflatten(a), structure.unflatten(b)))
 
         if reverse:
-            leaves = [np.flip(x, place) for x in leaves]
-        found = _scanned(combine, leaves, place)
+            leaves = [np.flip(x, number) for x in leaves]
+        scanned = _scanned(combine, leaves, number)
         if reverse:
-            found = [np.flip(x, place) for x in found]
-        return structure.unflatten(found)
+            scanned = [np.flip(x, number) for x in scanned]
+        return structure.unflatten(scanned)
 
     if current_trace() is None:
         return outside(associative_scan, elems)
@@ -63,13 +63,13 @@ def _checked_axis(leaves: Sequence[Any], axis: int) -> int:
         raise ValueError(
             f"{user_source()}: axis {axis} is out of bounds for array of dimension {rank}"
         )
-    place = axis % rank
-    if any(len(s) <= place or s[place] != shapes[0][place] for s in shapes):
+    number = axis % rank
+    if any(len(s) <= number or s[number] != shapes[0][number] for s in shapes):
         raise ValueError(
             f"{user_source()}: Array inputs to associative_scan must have the same first "
             f"dimension. (saw: {shapes})"
         )
-    return place
+    return number
 
 
 def _scanned(combine: Combine, elems: list[Any], axis: int) -> list[Any]:

@@ -54,11 +54,11 @@ class Leaves:
         """As the results of a body: a Python number takes their dtype. None if none changes."""
         changed = False
         values, types = list(self.values), list(self.types)
-        for place, (kind, result) in enumerate(zip(self.types, results, strict=True)):
+        for position, (kind, result) in enumerate(zip(self.types, results, strict=True)):
             if kind.weak and (kind.shape, kind.dtype) != (result.shape, result.dtype):
                 dtype = _promoted_dtype(kind, result)
-                values[place] = convert(_array(self.values[place]), dtype)
-                types[place] = ArrayType(kind.shape, dtype)
+                values[position] = convert(_array(self.values[position]), dtype)
+                types[position] = ArrayType(kind.shape, dtype)
                 changed = changed or dtype != kind.dtype
         return Leaves(values, types, self.tree) if changed else None
 
@@ -121,8 +121,8 @@ def trace_body(
             values = [t.unflatten([next(given) for _ in range(t.num_leaves)]) for t in trees]
             leaves, structure = flatten_arrays(give()(*values))
             paths = structure.paths()
-            found = [result_leaf(x, p, function) for x, p in zip(leaves, paths, strict=True)]
-            return found, structure
+            results = [result_leaf(x, p, function) for x, p in zip(leaves, paths, strict=True)]
+            return results, structure
 
         return trace_nested(
             on_leaves,
@@ -160,7 +160,7 @@ def _identity(value: Any) -> Any:
 # ----------------------------------------------------------------------------------------- values
 
 
-def handed_back(values: Sequence[Any], structure: tree.TreeDef) -> Any:
+def returned(values: Sequence[Any], structure: tree.TreeDef) -> Any:
     """The result of a call of control flow; one array has the name of the user's line."""
     leaves = [Tracer(x.owner, x.variable) if isinstance(x, Tracer) else x for x in values]
     result = structure.unflatten(leaves)

@@ -16,9 +16,9 @@ from transpile.lax.control.bodies import (
     Body,
     Leaves,
     as_atom,
-    handed_back,
     merged,
     outside,
+    returned,
     trace_body,
 )
 from transpile.lax.control.carry_checks import check_branches
@@ -178,18 +178,18 @@ def _choose(
     if what == "cond":
         bodies = bodies[::-1]  # False is branch 0
     if not isinstance(index, Tracer):
-        place = min(max(int(index), 0), len(bodies) - 1)
-        body = bodies[place]
+        chosen = min(max(int(index), 0), len(bodies) - 1)
+        body = bodies[chosen]
         results = apply(body.graph, [*body.captured, *map(as_atom, values)])
-        return handed_back(results, bodies[0].out_tree)
-    return handed_back(_bind_cond(index, bodies, values), bodies[0].out_tree)
+        return returned(results, bodies[0].out_tree)
+    return returned(_bind_cond(index, bodies, values), bodies[0].out_tree)
 
 
 def _bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> list[Any]:
     """The results of a choice. A result that is the same operand in all branches is forwarded."""
     graphs, captured = merged(bodies)
     operands = [*captured, *map(as_atom, values)]
-    forwarded = [_places(graph) for graph in graphs]
+    forwarded = [_input_positions(graph) for graph in graphs]
     same = [
         column[0] if all(p == column[0] for p in column) else None
         for column in zip(*forwarded, strict=True)
@@ -201,17 +201,17 @@ def _bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> lis
         )
         for graph in graphs
     ]
-    found: list[Any] = []
-    if any(place is None for place in same) or any(graph.has_effects for graph in left):
-        found = bind_call(rows.cond, index, *operands, branches=tuple(left))
-    given = iter(found)
-    return [next(given) if place is None else operands[place] for place in same]
+    chosen: list[Any] = []
+    if any(position is None for position in same) or any(graph.has_effects for graph in left):
+        chosen = bind_call(rows.cond, index, *operands, branches=tuple(left))
+    given = iter(chosen)
+    return [next(given) if position is None else operands[position] for position in same]
 
 
-def _places(graph: Graph) -> list[int | None]:
-    """For each output the place of the input that it is, if it is one."""
-    places: dict[Atom, int] = {v: k for k, v in enumerate(graph.inputs)}
-    return [places.get(a) for a in graph.outputs]
+def _input_positions(graph: Graph) -> list[int | None]:
+    """For each output the position of the input that it is, if it is one."""
+    positions: dict[Atom, int] = {v: k for k, v in enumerate(graph.inputs)}
+    return [positions.get(a) for a in graph.outputs]
 
 
 def platform_dependent(

@@ -66,11 +66,11 @@ def component_named(name: str) -> Callable[[KeyPath], str]:
     """How the parts of a carry of this name are called."""
 
     def component(path: KeyPath) -> str:
-        place = keystr(path)
+        part = keystr(path)
         if name:
-            is_part = place or name.endswith("]")
-            return f"the input carry {'component ' if is_part else ''}{name}{place}"
-        return f"the input carry{f' at path {place}' if place else ''}"
+            is_part = part or name.endswith("]")
+            return f"the input carry {'component ' if is_part else ''}{name}{part}"
+        return f"the input carry{f' at path {part}' if part else ''}"
 
     return component
 
@@ -84,7 +84,7 @@ def check_branches(
 ) -> None:
     """Raise JAX's TypeError unless two branches give results of the same structure and types."""
     one, two = names
-    places = (
+    both = (
         f"{one} is {_place(functions[0])}\n{two} is {_place(functions[1])}\n\n"
         # the differences stand between
     )
@@ -97,7 +97,7 @@ def check_branches(
         ]
         raise TypeError(
             f"{user_source()}: {what} branch outputs must have the same pytree structure, but they "
-            f"differ:\n\n{places}{_listed(lines, capital=False)}\n\nRevise {one} and/or {two} so "
+            f"differ:\n\n{both}{_listed(lines, capital=False)}\n\nRevise {one} and/or {two} so "
             f"that they have the same pytree structure."
         )
     lines = [
@@ -109,7 +109,7 @@ def check_branches(
     if lines:
         raise TypeError(
             f"{user_source()}: {what} branches must have equal output types but they differ.\n\n"
-            f"{places}{_listed(lines)}\n\nRevise {one} and/or {two} so that all output types match."
+            f"{both}{_listed(lines)}\n\nRevise {one} and/or {two} so that all output types match."
         )
 
 
@@ -132,9 +132,9 @@ def _listed(lines: Sequence[str], capital: bool = True) -> str:
 
 def _reasons(own: ArrayType, other: ArrayType) -> str:
     """In which respects two types differ."""
-    found = ["the dtypes do not match"] * (own.dtype != other.dtype)
-    found += ["the shapes do not match"] * (own.shape != other.shape)
-    return f", so {', and '.join(found)}"
+    reasons = ["the dtypes do not match"] * (own.dtype != other.dtype)
+    reasons += ["the shapes do not match"] * (own.shape != other.shape)
+    return f", so {', and '.join(reasons)}"
 
 
 # ------------------------------------------------------------------------------------- structures

@@ -16,9 +16,9 @@ from transpile.lax.control.bodies import (
     Body,
     Leaves,
     as_atom,
-    handed_back,
     merged,
     outside,
+    returned,
     trace_body,
 )
 from transpile.primitives.control.calls import bind_call, custom_jvp_call
@@ -37,30 +37,30 @@ Solve = Callable[[Function, Any], Any]
 
 
 def _check_tree(
-    name: str, expected: str, found: tree.TreeDef, wanted: tree.TreeDef, has_aux: bool
+    name: str, expected: str, given: tree.TreeDef, wanted: tree.TreeDef, has_aux: bool
 ) -> None:
     """Raise JAX's error for a function whose result is of another structure."""
     if has_aux:
-        parts = found.children()
-        if found.node is None or len(parts) != 2:
+        parts = given.children()
+        if given.node is None or len(parts) != 2:
             raise ValueError(
-                f"{user_source()}: {name}() produced a pytree with structure {found}, but a pytree "
+                f"{user_source()}: {name}() produced a pytree with structure {given}, but a pytree "
                 f"tuple with auxiliary output was expected because has_aux was set to True."
             )
-        found = parts[0]
-    if found != wanted:
+        given = parts[0]
+    if given != wanted:
         raise TypeError(
-            f"{user_source()}: {name}() output pytree structure must match {expected}, got {found} "
+            f"{user_source()}: {name}() output pytree structure must match {expected}, got {given} "
             f"and {wanted}."
         )
 
 
 def _check_shapes(name: str, result: Any, expected: Leaves) -> None:
-    found = [np.shape(x) for x in tree.leaves(result)]
+    actual = [np.shape(x) for x in tree.leaves(result)]
     wanted = [kind.shape for kind in expected.types]
-    if found != wanted:
+    if actual != wanted:
         raise ValueError(
-            f"{user_source()}: {name}() output shapes must match b, got {found} and {wanted}"
+            f"{user_source()}: {name}() output shapes must match b, got {actual} and {wanted}"
         )
 
 
@@ -115,7 +115,7 @@ def _root(f: Function, guess: Leaves, solve: Solve, tangent_solve: Solve, has_au
     (of_f, of_solve, of_tangent), captured = merged([equation, solver, tangent])
     rule = RootRule(of_f, of_tangent, of_solve, len(captured))
     results = rule.solution([*captured, *map(as_atom, guess.values)])
-    return handed_back(results, solver.out_tree)
+    return returned(results, solver.out_tree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,7 @@ def _linear_solve(
         transpose_solve=graphs[3] if len(graphs) > 2 else None,
         consts=len(captured),
     )
-    return handed_back(results, forwards.out_tree)
+    return returned(results, forwards.out_tree)
 
 
 def _product(matvec: Function, b: Leaves, name: str) -> Body:

@@ -15,7 +15,7 @@ from transpile.functional.vectorize import vmap
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64, ArrayType
-from transpile.lax.control.bodies import Body, Leaves, as_atom, handed_back, outside, trace_body
+from transpile.lax.control.bodies import Body, Leaves, as_atom, outside, returned, trace_body
 from transpile.lax.control.carry_checks import check_carry, component_named
 from transpile.lax.control.loops import (
     bind_scan,
@@ -151,7 +151,7 @@ def _counted_scan(lower: int, length: int, body_fun: Function, init: Leaves) -> 
     carry = body.graph.inputs[count + 1 :]
     graph = replace(body.graph, inputs=(*body.graph.inputs[:count], *carry, number))
     results = bind_scan(graph, body.captured, init.values, [numbers], length, False)
-    return handed_back(results, init.tree)
+    return returned(results, init.tree)
 
 
 def _fori_body(
@@ -202,7 +202,7 @@ def _fori(
             graph=replace(body.graph, inputs=(number, *leading, *carry)),
             consts=count,
         )
-    return handed_back(results, init.tree)
+    return returned(results, init.tree)
 
 
 # -------------------------------------------------------------------------------------------- map
@@ -229,9 +229,9 @@ def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
         np.reshape(x[:whole], (batches, batch_size, *np.shape(x)[1:])) for x in leaves
     )
     _, ys = scan(lambda _, x: ((), vmap(f)(x)), (), together)
-    found, out_tree = flatten_arrays(ys)
-    found = [np.reshape(y, (whole, *np.shape(y)[2:])) for y in found]
+    results, out_tree = flatten_arrays(ys)
+    results = [np.reshape(y, (whole, *np.shape(y)[2:])) for y in results]
     if whole < size:
         rest, _ = flatten_arrays(vmap(f)(structure.unflatten(x[whole:] for x in leaves)))
-        found = [np.concatenate(pair) for pair in zip(found, rest, strict=True)]
-    return out_tree.unflatten(found)
+        results = [np.concatenate(pair) for pair in zip(results, rest, strict=True)]
+    return out_tree.unflatten(results)

@@ -18,9 +18,9 @@ from transpile.lax.control.bodies import (
     Body,
     Leaves,
     as_atom,
-    handed_back,
     merged,
     outside,
+    returned,
     trace_body,
 )
 from transpile.lax.control.carry_checks import check_carry, component_of
@@ -73,8 +73,8 @@ def scan(
         return _scan(f, Leaves.of(init, "init"), Leaves.of(xs, "xs"), length, reverse)
 
     if current_trace() is None:
-        found: tuple[Any, Any] = outside(under_name("scan", scanned), init, xs)
-        return found
+        result: tuple[Any, Any] = outside(under_name("scan", scanned), init, xs)
+        return result
     return scanned(init, xs)
 
 
@@ -173,8 +173,8 @@ def _scan(f: Function, init: Leaves, xs: Leaves, length: int, reverse: bool) -> 
     check_carry("scan body", component, (init.tree, init.types), (carry_tree, body.types[:carry]))
     results = bind_scan(body.graph, body.captured, init.values, xs.values, length, reverse)
     return (
-        handed_back(results[:carry], init.tree),
-        handed_back(results[carry:], ys_tree),
+        returned(results[:carry], init.tree),
+        returned(results[carry:], ys_tree),
     )
 
 
@@ -219,9 +219,9 @@ def bind_scan(
             *[a for a in ys if a not in forwarded],
         ),
     )
-    found: list[Any] = []
+    results: list[Any] = []
     if body.outputs or body.has_effects:
-        found = bind_call(
+        results = bind_call(
             rows.scan,
             *consts,
             *[as_atom(carry[k]) for k in still],
@@ -233,7 +233,7 @@ def bind_scan(
             length=length,
             reverse=reverse,
         )
-    given = iter(found)
+    given = iter(results)
     last = [carry[k] if is_fixed[k] else next(given) for k in range(count)]
     return [*last, *[forwarded[a] if a in forwarded else next(given) for a in ys]]
 
@@ -298,7 +298,7 @@ def while_in_trace(
         if init.values
         else []
     )
-    return handed_back(results, init.tree)
+    return returned(results, init.tree)
 
 
 def _check_condition(condition: Body) -> None:

@@ -448,8 +448,8 @@ def conv_general_dilated_local(
     )
     numbers = conv_dimension_numbers(patches.shape, w.shape, dimension_numbers)
     _, right, out = (tuple(map(int, part)) for part in numbers)  # patches lie as the result does
-    found = dot_general(
+    product = dot_general(
         patches, w, (((out[1],), (right[1],)), (out[2:], right[2:])), precision=precision
     )
-    place = dict(zip((*out[2:], out[0], out[1]), range(len(out)), strict=True))
-    return transpose_to(found, [place[a] for a in range(len(out))])
+    position = dict(zip((*out[2:], out[0], out[1]), range(len(out)), strict=True))
+    return transpose_to(product, [position[a] for a in range(len(out))])

@@ -141,12 +141,12 @@ def padtype_to_pads(
         )
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
-    found = []
+    pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         total = max((-(-size // stride) - 1) * stride + window - size, 0)
         first = total // 2 if name == "SAME" else total - total // 2
-        found.append((first, total - first))
-    return found
+        pads.append((first, total - first))
+    return pads
 
 
 def explicit_padding(function: str, padding: Any) -> tuple[tuple[int, int], ...]:
@@ -214,10 +214,10 @@ def conv_general_shape_tuple(
 ) -> tuple[int, ...]:
     """The shape of a convolution whose axes are as `dimension_numbers` say."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    found = conv_shape_tuple(
+    shape = conv_shape_tuple(
         [lhs_shape[a] for a in lhs], [rhs_shape[a] for a in rhs], window_strides, padding
     )
-    return tuple(found[out.index(a)] for a in range(len(out)))
+    return tuple(shape[out.index(a)] for a in range(len(out)))
 
 
 def conv_transpose_shape_tuple(
@@ -240,5 +240,5 @@ def conv_transpose_shape_tuple(
         window_count(dilated(n, s) + low + high, k, 1)
         for n, k, s, (low, high) in zip(size[2:], window[2:], window_strides, pads, strict=True)
     ]
-    found = (size[0], window[0], *space)
-    return tuple(found[out.index(a)] for a in range(len(out)))
+    shape = (size[0], window[0], *space)
+    return tuple(shape[out.index(a)] for a in range(len(out)))

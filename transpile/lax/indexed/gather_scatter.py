@@ -93,7 +93,7 @@ class Windows:
 
     def starts(self, indices: Any) -> dict[int, Any]:
         """Where slices begin along each axis, as int64 arrays of the batch's shape."""
-        found = {}
+        starts = {}
         for component, axis in enumerate(self.start_axes):
             start = [0] * len(self.batch) + [component]
             limit = [*self.batch, component + 1]
@@ -104,11 +104,11 @@ class Windows:
                 limit=tuple(limit),
                 strides=(1,) * len(limit),
             )
-            found[axis] = _reshaped(taken, self.batch)
-        return found
+            starts[axis] = _reshaped(taken, self.batch)
+        return starts
 
     def highest(self, axis: int) -> Any:
-        """The last place where a slice may begin along an axis."""
+        """The largest start of a slice along an axis."""
         return self.operand[axis] - self.sizes[axis]
 
     def inside(self, starts: dict[int, Any]) -> Any:
@@ -135,10 +135,10 @@ class Windows:
         the inner axes."""
         shape = (*self.batch, *(self.sizes[a] for a in self.inner))
         together = dict(self.together)
-        found = []
+        indices = []
         for axis in self.indexed:
             if axis in together:
-                found.append(_count(shape, together[axis]))
+                indices.append(_count(shape, together[axis]))
                 continue
             total = None
             if axis in starts:
@@ -146,8 +146,8 @@ class Windows:
             if axis in self.inner and self.sizes[axis] != 1:
                 steps = _count(shape, len(self.batch) + self.inner.index(axis))
                 total = steps if total is None else bind(elementwise.add, total, steps)
-            found.append(fill(0, shape, INT64) if total is None else total)
-        return found
+            indices.append(fill(0, shape, INT64) if total is None else total)
+        return indices
 
 
 def _reshaped(x: Any, shape: Shape) -> Any:
@@ -169,13 +169,13 @@ def _number(value: Any, shape: Shape) -> Any:
 
 def _indices(value: Any, function: str) -> Any:
     """The indices as int64; a ValueError where they are no integers."""
-    found = array(value, function, 1)
-    if found.dtype.kind not in "iu":
+    indices = array(value, function, 1)
+    if indices.dtype.kind not in "iu":
         raise located(ValueError, "indices must have an integer type")
-    if found.dtype == np.uint64:  # what is too large for int64 is out of range
+    if indices.dtype == np.uint64:  # what is too large for int64 is out of range
         top = np.uint64(np.iinfo(INT64).max)
-        found = bind(elementwise.minimum, found, top)
-    return of_dtype(found, INT64)
+        indices = bind(elementwise.minimum, indices, top)
+    return of_dtype(indices, INT64)
 
 
 # ------------------------------------------------------------------------------------------ gather
@@ -214,8 +214,8 @@ def gather(
         _together(numbers.operand_batching_dims, numbers.start_indices_batching_dims),
         numbers.start_index_map,
     )
-    found = _gathered(x, windows, indices, chosen, fill_value)
-    return _placed(found, windows, numbers.offset_dims)
+    slices = _gathered(x, windows, indices, chosen, fill_value)
+    return _with_offset_axes(slices, windows, numbers.offset_dims)
 
 
 def _together(of_operand: Axes, of_indices: Axes) -> tuple[tuple[int, int], ...]:
@@ -234,27 +234,27 @@ def _gathered(
     arrays = windows.arrays(starts)
     shape = (*windows.batch, *(windows.sizes[a] for a in windows.layout))
     if not windows.indexed:
-        found = broadcast_in_dim(x, shape, range(len(windows.batch), len(shape)))
+        slices = broadcast_in_dim(x, shape, range(len(windows.batch), len(shape)))
     elif is_empty(shape):
-        found = fill(0, shape, x.dtype)
+        slices = fill(0, shape, x.dtype)
     else:
-        found = bind(rows.gather, x, *arrays, axes=windows.indexed, mode=rows.PROMISED)
+        slices = bind(rows.gather, x, *arrays, axes=windows.indexed, mode=rows.PROMISED)
     if valid is None:
-        return found
+        return slices
     value = rows.fill_value(x.dtype) if fill_value is None else fill_value
     edge = Const(np.asarray(value).astype(x.dtype))
     test = broadcast_in_dim(valid, shape, range(len(windows.batch)))
-    return bind(elementwise.select, test, found, edge)
+    return bind(elementwise.select, test, slices, edge)
 
 
-def _placed(found: Any, windows: Windows, offset_dims: Axes) -> Any:
+def _with_offset_axes(slices: Any, windows: Windows, offset_dims: Axes) -> Any:
     """The result with a slice's axes, in the operand's order, at `offset_dims`."""
     rank = len(windows.batch)
     ndim = rank + len(windows.window)
     of_batch = iter(range(rank))
     of_slice = iter(rank + windows.layout.index(a) for a in windows.window)
     order = [next(of_slice) if k in offset_dims else next(of_batch) for k in range(ndim)]
-    return transpose_to(found, order)
+    return transpose_to(slices, order)
 
 
 # ----------------------------------------------------------------------------------------- scatter
@@ -278,8 +278,8 @@ def _scattering(
         x, new = array(operand, name), array(updates, name, 2)
         dtype = same_dtypes(name, [x, new])
         x, new = of_dtype(x, dtype), of_dtype(new, dtype)
-        place = _Places(name, x, scatter_indices, tuple(new.shape), dimension_numbers, mode)
-        return place.written(x, new if change is None else change(new), combine, unique_indices)
+        target = _Target(name, x, scatter_indices, tuple(new.shape), dimension_numbers, mode)
+        return target.written(x, new if change is None else change(new), combine, unique_indices)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{meaning}; slices start at the given indices, and the array is copied.
@@ -294,7 +294,7 @@ def _scattering(
     return public(function)
 
 
-class _Places:
+class _Target:
     """The slices that a scatter writes."""
 
     def __init__(
@@ -373,8 +373,8 @@ class _Places:
             valid = self.windows.inside(self.starts)
             nowhere = [bind(elementwise.select, valid, nowhere[0], Const(np.int64(-1)))]
         params = {"axes": (0,), "mode": rows.FILL, "combine": combine, "unique": False}
-        found = bind(rows.scatter, wide, new, *nowhere, **params)
-        return bind(axis_rows.reshape, found, shape=tuple(x.shape))
+        written = bind(rows.scatter, wide, new, *nowhere, **params)
+        return bind(axis_rows.reshape, written, shape=tuple(x.shape))
 
     def read(self, x: Any) -> Any:
         """The elements that are there, in the order of `ordered`; slices out of range moved in."""
@@ -423,12 +423,12 @@ def scatter_apply(
     errors as those of `scatter`.
     """
     x = array(operand, "scatter_apply")
-    place = _Places(
+    target = _Target(
         "scatter_apply", x, scatter_indices, ints(update_shape), dimension_numbers, mode
     )
     if is_empty(ints(update_shape)) or is_empty(x.shape):
         return x
-    marked = place.written(
+    marked = target.written(
         fill(False, x.shape, np.dtype(bool)),
         fill(True, ints(update_shape), np.dtype(bool)),
         "set",

@@ -213,8 +213,8 @@ def reduce_window_shape_tuple(
         base_dilation,
         window_dilation,
     )
-    found: Any = windowed_shape(tuple(operand_shape), **params)
-    return tuple(found)
+    shape: Any = windowed_shape(tuple(operand_shape), **params)
+    return tuple(shape)
 
 
 # ------------------------------------------------------------------------------------ computations
@@ -244,10 +244,10 @@ class _Computation:
     def __call__(self, *values: Any) -> list[Any]:
         """The results of values of the left side, then of the right one."""
         left, right = values[: self.count], values[self.count :]
-        found = self.function(
+        result = self.function(
             unflatten(self.structure, list(left)), unflatten(self.structure, list(right))
         )
-        leaves, structure = flatten(found)
+        leaves, structure = flatten(result)
         if structure != self.structure:
             raise located(
                 ValueError,
@@ -270,17 +270,17 @@ class _Computation:
         row = _BY_COMBINE.get(self.row)
         accepts = row is not None and x.dtype.kind in row.dtypes
         if row is not None and (accepts or x.dtype.kind not in "biufc"):
-            found = bind(row, x, **params)
+            result = bind(row, x, **params)
             neutral = identity(row.combine, x.dtype)
         elif row is None:
             neutral = identity(_OF_WINDOWS[self.row].combine, x.dtype)
             view = _view(x, neutral, params)
-            found = bind(_OF_WINDOWS[self.row], view, axes=tuple(range(x.ndim, view.ndim)))
+            result = bind(_OF_WINDOWS[self.row], view, axes=tuple(range(x.ndim, view.ndim)))
         else:
             return self._tap_by_tap([x], [start], params)[0]
         if not isinstance(start, Tracer) and np.asarray(start).tobytes() == neutral.value.tobytes():
-            return found
-        return bind(self.row, broadcast_in_dim(traced(start), tuple(found.shape), ()), found)
+            return result
+        return bind(self.row, broadcast_in_dim(traced(start), tuple(result.shape), ()), result)
 
     def _tap_by_tap(
         self, arrays: Sequence[Any], inits: Sequence[Any], params: dict[str, Any]
@@ -305,8 +305,8 @@ class _Computation:
         combine: Callable[..., Any] = self
         for _ in range(rank):
             combine = vmap(combine)
-        found = combine(*carry, *values)
-        kept = [np.where(inside, new, old) for new, old in zip(found, carry, strict=True)]
+        combined = combine(*carry, *values)
+        kept = [np.where(inside, new, old) for new, old in zip(combined, carry, strict=True)]
         return (tuple(kept) if isinstance(carry, tuple) else kept), None
 
 

@@ -124,8 +124,8 @@ def lu_pivots_to_permutation(pivots: Array, permutation_size: int) -> Any:
             f"the pivots. Got pivots size {given.shape[-1]}",
         )
     wide = of_dtype(given, np.dtype("int64"))
-    found = bind(rows.pivots_to_permutation, wide, size=int(permutation_size))
-    return of_dtype(found, given.dtype)
+    permutation = bind(rows.pivots_to_permutation, wide, size=int(permutation_size))
+    return of_dtype(permutation, given.dtype)
 
 
 @public
@@ -170,11 +170,11 @@ def triangular_solve(
     # x A = b is A^T x^T = b^T.
     form = int(bool(transpose_a) == bool(left_side))
     y = y if left_side else np.matrix_transpose(y)
-    found = y if is_empty(y.shape) else triangular(x, y, bool(lower), bool(unit_diagonal), form)
-    found = found if left_side else np.matrix_transpose(found)
+    solution = y if is_empty(y.shape) else triangular(x, y, bool(lower), bool(unit_diagonal), form)
+    solution = solution if left_side else np.matrix_transpose(solution)
     if not is_vector:
-        return found
-    return found[..., 0] if left_side else found[..., 0, :]
+        return solution
+    return solution[..., 0] if left_side else solution[..., 0, :]
 
 
 # ------------------------------------------------------------------------------ orthogonal factors
@@ -276,8 +276,8 @@ def hessenberg(a: Array) -> tuple[Any, Any]:
     Matrix Computations, section 7.4.2.
     """
     x = matrix("hessenberg", a, square=True)
-    found = reflections.over_batch(reflections.hessenberg, 2)(x)
-    return found[0], found[1]
+    factors = reflections.over_batch(reflections.hessenberg, 2)(x)
+    return factors[0], factors[1]
 
 
 @public
@@ -328,11 +328,11 @@ def symmetric_product(
     a = matrix("symmetric_product", a_matrix)
     c = matrix("symmetric_product", c_matrix, position=1)
     same_dtypes("symmetric_product", [a, c])
-    found = np.matmul(a, np.matrix_transpose(a)) * alpha + c * beta
+    product = np.matmul(a, np.matrix_transpose(a)) * alpha + c * beta
     if symmetrize_output:
-        low = np.tril(found)
-        found = low + np.matrix_transpose(np.tril(found, -1))
-    return found
+        low = np.tril(product)
+        product = low + np.matrix_transpose(np.tril(product, -1))
+    return product
 
 
 @public

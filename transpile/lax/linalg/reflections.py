@@ -34,18 +34,18 @@ def over_batch(function: Callable[..., Any], *ranks: int) -> Callable[..., Any]:
             reshape_to(x, (size, *x.shape[x.ndim - rank :]))
             for x, rank in zip(operands, ranks, strict=True)
         ]
-        found = vmap(function)(*flat)
-        parts = [reshape_to(x, (*batch, *x.shape[1:])) for x in _tuple(found)]
-        return tuple(parts) if isinstance(found, tuple | list) else parts[0]
+        results = vmap(function)(*flat)
+        parts = [reshape_to(x, (*batch, *x.shape[1:])) for x in _tuple(results)]
+        return tuple(parts) if isinstance(results, tuple | list) else parts[0]
 
     return stacked
 
 
-def _tuple(found: Any) -> tuple[Any, ...]:
-    return tuple(found) if isinstance(found, tuple | list) else (found,)
+def _tuple(results: Any) -> tuple[Any, ...]:
+    return tuple(results) if isinstance(results, tuple | list) else (results,)
 
 
-def places(n: int) -> Any:
+def index_vector(n: int) -> Any:
     """The vector 0 ... n - 1, as a value of the trace."""
     return apply("iota", shape=(n,), dimension=0, dtype=INT64)
 
@@ -98,10 +98,10 @@ def only(x: Any, where: Any) -> Any:
 def reflection(x: Any, first: Any) -> tuple[Any, Any, Any]:
     """(v, tau, beta) of the reflection that maps the elements of x from the index `first` on to
     (beta, 0, ...), as LAPACK's larfg has it."""
-    place = places(x.shape[0])
-    at_first = np.equal(place, first)
+    position = index_vector(x.shape[0])
+    at_first = np.equal(position, first)
     alpha = np.sum(only(x, at_first))
-    rest = only(x, np.greater(place, first))
+    rest = only(x, np.greater(position, first))
     below = np.sum(np.real(rest) ** 2 + np.imag(rest) ** 2)
     size = np.sqrt(np.real(alpha) ** 2 + np.imag(alpha) ** 2 + below)
     beta = np.where(np.real(alpha) < 0, size, -size)
@@ -118,15 +118,15 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
     n = a.shape[0]
     if n < 2:
         return a, np.zeros_like(a[0, :0] if n else a[:, 0])
-    place = places(n)
+    position = index_vector(n)
 
     def step(k: Any, carry: Any) -> Any:
         h, vectors, taus = carry
         v, tau, _ = reflection(column(h, k), k + 1)
         h = h - v[:, None] * (np.conjugate(tau) * np.matmul(np.conjugate(v), h))[None, :]
         h = h - (tau * np.matmul(h, v))[:, None] * np.conjugate(v)[None, :]
-        kept = vectors + v[:, None] * np.equal(place, k)[None, :].astype(v.dtype)
-        return h, kept, np.where(np.equal(place[: n - 1], k), tau, taus)
+        kept = vectors + v[:, None] * np.equal(position, k)[None, :].astype(v.dtype)
+        return h, kept, np.where(np.equal(position[: n - 1], k), tau, taus)
 
     nothing = np.zeros_like(a)
     h, vectors, taus = fori_loop(0, n - 1, step, (a, nothing, nothing[0, : n - 1]))
@@ -136,8 +136,8 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 def column(x: Any, k: Any) -> Any:
     """The column at an index that is a value."""
     start = np.asarray(0) if not hasattr(k, "owner") else k * 0
-    found = apply("dynamic_slice", x, start, k, sizes=(x.shape[0], 1))
-    return reshape_to(found, (x.shape[0],))
+    taken = apply("dynamic_slice", x, start, k, sizes=(x.shape[0], 1))
+    return reshape_to(taken, (x.shape[0],))
 
 
 def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
@@ -145,7 +145,7 @@ def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
     columns: at each position the one with the largest rest comes next."""
     m, n = a.shape
     count = min(m, n)
-    rows, columns = places(m), places(n)
+    rows, columns = index_vector(m), index_vector(n)
 
     def step(k: Any, carry: Any) -> Any:
         r, taus, order = carry
@@ -162,7 +162,7 @@ def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
         own = own + np.equal(rows, k) * beta
         r = only(turned, np.greater(columns, k)[None, :]) + only(r, np.less(columns, k)[None, :])
         r = r + own[:, None] * np.equal(columns, k)[None, :].astype(r.dtype)
-        taus = np.where(np.equal(places(count), k), tau, taus)
+        taus = np.where(np.equal(index_vector(count), k), tau, taus)
         return r.astype(a.dtype), taus.astype(a.dtype), order
 
     start = (a, fill(0, (count,), a.dtype), columns)
@@ -172,18 +172,18 @@ def pivoted_qr(a: Any) -> tuple[Any, Any, Any]:
 def updated_factor(r: Any, w: Any) -> Any:
     """The upper triangular factor of R^T R + w w^T, by rotations that annihilate w."""
     n = r.shape[0]
-    place = places(n)
+    position = index_vector(n)
 
     def step(k: Any, carry: Any) -> Any:
         r, w = carry
         row = reshape_to(apply("dynamic_slice", r, k, k * 0, sizes=(1, n)), (n,))
-        at = np.equal(place, k)
+        at = np.equal(position, k)
         a, b = np.sum(np.where(at, row, 0)), np.sum(np.where(at, w, 0))
         size = np.hypot(a, b)
         is_zero = size == 0
         safe = np.where(is_zero, 1, size)
         c, s = np.where(is_zero, 1, a / safe), np.where(is_zero, 0, b / safe)
-        turned = np.where(np.greater_equal(place, k), c * row + s * w, row)
+        turned = np.where(np.greater_equal(position, k), c * row + s * w, row)
         return np.where(at[:, None], turned[None, :], r), c * w - s * row
 
     return fori_loop(0, n, step, (r, w))[0] if n else r

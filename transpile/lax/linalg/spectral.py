@@ -91,12 +91,12 @@ def eig(
     if not (compute_left_eigenvectors or compute_right_eigenvectors):
         return [bind(rows.eig, a, vectors=False)]
     w, v = bind(rows.eig, a, vectors=True)
-    found = [w]
+    results = [w]
     if compute_left_eigenvectors:
-        found.append(_left_vectors(v))
+        results.append(_left_vectors(v))
     if compute_right_eigenvectors:
-        found.append(v)
-    return found
+        results.append(v)
+    return results
 
 
 @public

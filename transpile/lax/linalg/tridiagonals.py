@@ -23,8 +23,8 @@ def solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
     last, upper = scan(_eliminated, first, rest)
     nothing = np.zeros_like(right[0])
     x = last[2] / last[0]
-    _, found = scan(_substituted, (x, nothing), upper, reverse=True)
-    return np.moveaxis(np.concatenate([found, x[None]]), 0, -2)
+    _, solved = scan(_substituted, (x, nothing), upper, reverse=True)
+    return np.moveaxis(np.concatenate([solved, x[None]]), 0, -2)
 
 
 def _eliminated(row: Any, following: Any) -> tuple[Any, Any]:

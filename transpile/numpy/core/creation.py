@@ -167,8 +167,8 @@ def full_like(
     """`fill_value` broadcast to the shape of `a` and cast to its dtype, or to those that are
     given."""
     device_argument(kw.pop("device", None))
-    wanted, found = _like(a, dtype, shape)
-    return broadcast_to_shape(_constant(convert(as_array(fill_value), found)), wanted)
+    wanted_shape, wanted_dtype = _like(a, dtype, shape)
+    return broadcast_to_shape(_constant(convert(as_array(fill_value), wanted_dtype)), wanted_shape)
 
 
 # ------------------------------------------------------------------------------ from other values
@@ -237,9 +237,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
     if not any(isinstance(v, Dim) for v in (start, stop, step)):
         numbers: list[Any] = [start, stop, step]
         return bind(elementwise.copy, np.arange(*numbers, dtype=dtype))
-    found = INT64 if dtype is None else dtype_argument(dtype)
+    wanted = INT64 if dtype is None else dtype_argument(dtype)
     count = stop - start if step == 1 else (stop - start + step - 1) // step
-    result = bind(rows.iota, shape=(count,), dimension=0, dtype=found)
+    result = bind(rows.iota, shape=(count,), dimension=0, dtype=wanted)
     if step != 1:
         result = call(np.multiply, result, step)
     return result if start == 0 else call(np.add, result, start)

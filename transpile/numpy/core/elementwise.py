@@ -120,8 +120,8 @@ def clip(
         return call(np.maximum if high is None else np.minimum, x, bounds[0], dtype=dtype)
     if is_bfloat16(x.dtype):  # of which numpy.clip has no loop
         x = convert(x, FLOAT32)
-    found = np.dtype(dtype) if dtype is not None else result_dtype(x, *bounds)
-    values = fit_all((x, *bounds), (found,) * 3)
+    promoted = np.dtype(dtype) if dtype is not None else result_dtype(x, *bounds)
+    values = fit_all((x, *bounds), (promoted,) * 3)
     return bind(rows.minimum, bind(rows.maximum, values[0], values[1]), values[2])
 
 
@@ -143,15 +143,15 @@ def round(a: Array, decimals: Any = 0, out: Any = None) -> Any:
     refuse("round", out=out)
     x = as_array(a)
     with NumpyErrors():
-        places = int(decimals)
-    if x.dtype.kind in "iu" and places >= 0:
+        digits = int(decimals)
+    if x.dtype.kind in "iu" and digits >= 0:
         return strengthen(x)
-    if places == 0:
+    if digits == 0:
         return call(np.rint, x)
     if x.dtype.kind == "c":
-        return bind(rows.make_complex, round(real(x), places), round(imag(x), places))
-    scale = 10.0 ** abs(places)
-    first, second = (np.multiply, np.divide) if places > 0 else (np.divide, np.multiply)
+        return bind(rows.make_complex, round(real(x), digits), round(imag(x), digits))
+    scale = 10.0 ** abs(digits)
+    first, second = (np.multiply, np.divide) if digits > 0 else (np.divide, np.multiply)
     if x.dtype == BOOL:
         raise located(
             TypeError,

@@ -38,8 +38,8 @@ def _at_once(implementation: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """The result of an implementation on plain arrays."""
 
     def traced() -> tuple[list[Any], Any]:
-        found = implementation(*args, **kwargs)
-        return (list(found), type(found)) if isinstance(found, tuple) else ([found], None)
+        result = implementation(*args, **kwargs)
+        return (list(result), type(result)) if isinstance(result, tuple) else ([result], None)
 
     graph, structure = trace_function(traced, [], [])
     values = interpret(graph, [])

@@ -68,8 +68,8 @@ def concatenate(
         raise located(ValueError, "zero-dimensional arrays cannot be concatenated")
     number = axis_of(axis, parts[0].ndim)
     _check_joined(parts, number)
-    found = result_dtype(*parts) if dtype is None else dtype_argument(dtype)
-    return concatenate_along([_traced(convert(p, found)) for p in parts], number)
+    promoted = result_dtype(*parts) if dtype is None else dtype_argument(dtype)
+    return concatenate_along([_traced(convert(p, promoted)) for p in parts], number)
 
 
 def _traced(x: Any) -> Any:
@@ -355,11 +355,11 @@ def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
     size, total = x.shape[axis], index_of(length)
     counts = broadcast_to(convert(repeats, INT64), (size,))
     ends = bind(reductions.cumsum, counts, axis=0, reverse=False)
-    places = bind(rows.iota, shape=(total, size), dimension=0, dtype=INT64)
-    before = bind(elementwise.less_equal, broadcast_to(ends, (total, size)), places)
+    positions = bind(rows.iota, shape=(total, size), dimension=0, dtype=INT64)
+    before = bind(elementwise.less_equal, broadcast_to(ends, (total, size)), positions)
     chosen = bind(reductions.reduce_sum, bind(elementwise.convert, before, dtype=INT64), axes=(1,))
-    found = bind(gather, x, chosen, axes=(axis,), mode=CLIP)
-    return transpose_to(found, [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)])
+    repeated = bind(gather, x, chosen, axes=(axis,), mode=CLIP)
+    return transpose_to(repeated, [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)])
 
 
 @implements(np.tile)
@@ -373,9 +373,9 @@ def tile(A: Array, reps: Any) -> Any:
     if all(c == 1 for c in counts):
         return strengthen(reshape_to(x, shape))
     wide = tuple(d for pair in zip(counts, shape, strict=True) for d in pair)
-    places = range(2 * (ndim - x.ndim) + 1, 2 * ndim, 2)
+    kept = range(2 * (ndim - x.ndim) + 1, 2 * ndim, 2)
     total = tuple(c * d for c, d in zip(counts, shape, strict=True))
-    return reshape_to(broadcast_in_dim(x, wide, places), total)
+    return reshape_to(broadcast_in_dim(x, wide, kept), total)
 
 
 # ----------------------------------------------------------------------------------------- grids
@@ -395,14 +395,14 @@ def meshgrid(
         raise located(ValueError, "Valid values for `indexing` are 'xy' and 'ij'.")
     vectors = [ravel(as_array(x)) for x in xi]
     count = len(vectors)
-    places = list(range(count))
+    axes = list(range(count))
     if indexing == "xy" and count > 1:
-        places[:2] = [1, 0]
+        axes[:2] = [1, 0]
     grids = []
-    for place, vector in zip(places, vectors, strict=True):
+    for axis, vector in zip(axes, vectors, strict=True):
         shape = [1] * count
-        shape[place] = vector.shape[0]
-        grids.append(broadcast_in_dim(vector, tuple(shape), (place,)))
+        shape[axis] = vector.shape[0]
+        grids.append(broadcast_in_dim(vector, tuple(shape), (axis,)))
     if sparse:
         return tuple(grids)
     shape_of_all = common_shape(*grids)

@@ -82,16 +82,16 @@ class NumpyErrors:
         if exception is None:
             return
         text = str(exception)
-        place = f"{user_source()}: "
-        if text.startswith(place):
+        source = f"{user_source()}: "
+        if text.startswith(source):
             return
         if isinstance(exception, UnsupportedError):
-            raise UnsupportedError(place + text) from None
+            raise UnsupportedError(source + text) from None
         if isinstance(exception, TranspileError | TracerError):
             return
         for standard in _STANDARD:
             if isinstance(exception, standard):
-                raise standard(place + text) from None
+                raise standard(source + text) from None
 
 
 # -------------------------------------------------------------------------------- registration
@@ -281,8 +281,8 @@ def result_dtype(*operands: Any) -> DType:
     """NumPy's `result_type` of operands, supported or an UnsupportedError."""
     kinds = [kind_of(v) for v in operands]
     with NumpyErrors():
-        found = np.result_type(*[k(0) if isinstance(k, type) else k for k in kinds])
-        return check_dtype(found, "the result")
+        promoted = np.result_type(*[k(0) if isinstance(k, type) else k for k in kinds])
+        return check_dtype(promoted, "the result")
 
 
 def dtype_argument(dtype: Any) -> DType:

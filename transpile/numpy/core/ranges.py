@@ -98,7 +98,7 @@ def _with_ends(x: Any, first: Any, last: Any) -> Any:
 
 
 def _behind(x: Any, ndim: int) -> range:
-    """The places of an array's axes behind a new one, aligned at the end."""
+    """The axes of an array behind a new one, aligned at the end."""
     return range(1 + ndim - x.ndim, 1 + ndim)
 
 
@@ -148,11 +148,11 @@ class Joined:
             return x
         ndim = x.ndim + missing
         first = moved if moved >= 0 else missing + 1 + moved
-        places = range(first, first + x.ndim)
+        axes = range(first, first + x.ndim)
         shape = [1] * ndim
-        for place, size in zip(places, x.shape, strict=True):
-            shape[place] = size
-        return broadcast_in_dim(x, tuple(shape), places)
+        for axis, size in zip(axes, x.shape, strict=True):
+            shape[axis] = size
+        return broadcast_in_dim(x, tuple(shape), axes)
 
 
 def _is_scalar(part: Any) -> bool:

@@ -55,17 +55,17 @@ from transpile.trace.trace import bind
 @lru_cache(maxsize=256)
 def _accumulator(function: Any, dtype: DType, asked: Any) -> DType:
     """The dtype in which NumPy accumulates the elements of an array of a dtype: it is asked."""
-    found: DType = function(np.ones(1, dtype), dtype=asked).dtype
-    return found
+    accumulated: DType = function(np.ones(1, dtype), dtype=asked).dtype
+    return accumulated
 
 
 def accumulator(function: Any, dtype: DType, asked: Any) -> DType:
     """The supported dtype of a reduction's result."""
     with NumpyErrors():
         asked = None if asked is None or asked is NOTHING else np.dtype(asked)
-        found: DType = _accumulator(function, dtype, asked)
+        accumulated: DType = _accumulator(function, dtype, asked)
     with NumpyErrors():
-        return check_dtype(found, "the result")
+        return check_dtype(accumulated, "the result")
 
 
 def is_given(value: Any) -> bool:
@@ -157,8 +157,8 @@ def sum(
     """
     refuse("sum", out=out)
     x = as_array(a)
-    found = accumulator(np.sum, x.dtype, dtype)
-    return _fold(np.sum, x, axis, found, keepdims, initial, where)
+    accumulated = accumulator(np.sum, x.dtype, dtype)
+    return _fold(np.sum, x, axis, accumulated, keepdims, initial, where)
 
 
 @implements(np.prod)
@@ -174,8 +174,8 @@ def prod(
     """The product of elements along axes; dtypes and arguments as those of `sum`."""
     refuse("prod", out=out)
     x = as_array(a)
-    found = accumulator(np.prod, x.dtype, dtype)
-    return _fold(np.prod, x, axis, found, keepdims, initial, where)
+    accumulated = accumulator(np.prod, x.dtype, dtype)
+    return _fold(np.prod, x, axis, accumulated, keepdims, initial, where)
 
 
 @implements(np.any)
@@ -371,11 +371,11 @@ def mean(
     refuse("mean", out=out)
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
-    found = _mean_dtype(x.dtype, dtype)
+    computed = _mean_dtype(x.dtype, dtype)
     # NumPy divides the sum of float16 before it is rounded, which the sum may be too large for.
-    wide = FLOAT32 if x.dtype == found == FLOAT16 and not is_given(dtype) else found
+    wide = FLOAT32 if x.dtype == computed == FLOAT16 and not is_given(dtype) else computed
     total = _fold(np.sum, x, axes, wide, False, None, where)
-    result = convert(divided(total, _count(x.shape, axes, where)), found)
+    result = convert(divided(total, _count(x.shape, axes, where)), computed)
     return keep_dimensions(result, x.shape, axes, keepdims)
 
 
@@ -405,10 +405,10 @@ def var(
         ddof = correction
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
-    found = _mean_dtype(x.dtype, dtype)
+    computed = _mean_dtype(x.dtype, dtype)
     count = _count(x.shape, axes, where)
     if mean is NOTHING:
-        total = _fold(np.sum, x, axes, found, False, None, where)
+        total = _fold(np.sum, x, axes, computed, False, None, where)
         mean = keep_dimensions(divided(total, count), x.shape, axes, True)
     deviation = call(np.subtract, x, mean)
     if deviation.dtype.kind == "c":
@@ -416,7 +416,7 @@ def var(
         squares = call(np.add, *[bind(elementwise.square, p) for p in parts])
     else:
         squares = bind(elementwise.square, deviation)
-    total = _fold(np.sum, squares, axes, real_dtype(found), False, None, where)
+    total = _fold(np.sum, squares, axes, real_dtype(computed), False, None, where)
     result = divided(total, _degrees_of_freedom(count, ddof))
     return keep_dimensions(result, x.shape, axes, keepdims)
 

@@ -149,13 +149,13 @@ def _into(
     """The results, put into the arrays given as `out`; where the mask does not hold, these stay."""
     trace = current_trace()
     since = len(trace.equations) if trace is not None else 0
-    found = call(ufunc, *operands, **settings)
-    results = list(found) if isinstance(found, tuple) else [found]
+    computed = call(ufunc, *operands, **settings)
+    results = list(computed) if isinstance(computed, tuple) else [computed]
     for position, (target, result) in enumerate(zip(given, results, strict=True)):
         if target is not None:
             chosen = result if where is True else np.where(where, result, target)
             results[position] = UFUNC_METHODS["out"](target, chosen, ufunc.__name__, since)
-    return tuple(results) if isinstance(found, tuple) else results[0]
+    return tuple(results) if isinstance(computed, tuple) else results[0]
 
 
 def apply(row: Primitive, operands: Operands, dtypes: Sequence[DType]) -> Any:

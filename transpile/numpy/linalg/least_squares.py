@@ -68,14 +68,14 @@ def _pseudo_inverse_rule(
 def pseudo_inverse(a: Any, cutoff: Any, hermitian: bool = False) -> Any:
     """The pseudo-inverse of a stack of matrices; singular values up to cutoff times the largest
     are zeros."""
-    (found,) = with_derivative(
+    (inverse,) = with_derivative(
         "pinv",
         functools.partial(_pseudo_inverse, hermitian=hermitian),
         functools.partial(_pseudo_inverse_rule, hermitian=hermitian),
         a,
         cutoff,
     )
-    return found
+    return inverse
 
 
 @implements_linalg(np.linalg.pinv)
@@ -149,18 +149,18 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> Any:
     m, n = x.shape
     real = real_dtype(x.dtype)
     if is_empty(x):
-        found = fill(0, (n, y.shape[1]), x.dtype)
+        solution = fill(0, (n, y.shape[1]), x.dtype)
         s, rank = fill(0, (0,), real), fill(0, (), INT32)
     else:
         cutoff = as_array(_epsilon(x) if rcond is None else rcond).astype(real)
         s = bind(rows.svd, x, full_matrices=False, vectors=True)[1]
-        found = nearest(x, y, cutoff)
+        solution = nearest(x, y, cutoff)
         rank = np.count_nonzero(s > cutoff * s[0]).astype(INT32)
     residuals = fill(0, (0,), real)
     if m > n:
-        apart = y - np.matmul(x, found) if n else y
+        apart = y - np.matmul(x, solution) if n else y
         residuals = np.sum(np.square(np.real(apart)) + np.square(np.imag(apart)), axis=0)
-    return found[:, 0] if is_vector else found, residuals, rank, s
+    return solution[:, 0] if is_vector else solution, residuals, rank, s
 
 
 # ------------------------------------------------------------------------- ranks, condition numbers
@@ -203,8 +203,8 @@ def cond(x: Array, p: Any = None) -> Any:
     if p is None or p in (2, -2):
         s = svd(a, compute_uv=False)
         largest, least = s[..., 0], s[..., -1]
-        found = least / largest if p == -2 else largest / least
+        number = least / largest if p == -2 else largest / least
     else:
-        found = norm(a, p, axis=(-2, -1)) * norm(inverse(a), p, axis=(-2, -1))
-    lost = np.logical_and(np.isnan(found), np.logical_not(np.any(np.isnan(a), axis=(-2, -1))))
-    return np.where(lost, found.dtype.type(np.inf), found)
+        number = norm(a, p, axis=(-2, -1)) * norm(inverse(a), p, axis=(-2, -1))
+    lost = np.logical_and(np.isnan(number), np.logical_not(np.any(np.isnan(a), axis=(-2, -1))))
+    return np.where(lost, number.dtype.type(np.inf), number)

@@ -99,10 +99,10 @@ def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: A
     size = product(values.shape[a] for a in axes)
     kept = [values.shape[a] for a in rest]
     flat = reshape_to(np.transpose(values, (*axes, *rest)), (size, *kept))
-    found = norm(flat, ord, 0)
+    norms = norm(flat, ord, 0)
     if not keepdims:
-        return found
-    return reshape_to(found, [1 if a in axes else d for a, d in enumerate(values.shape)])
+        return norms
+    return reshape_to(norms, [1 if a in axes else d for a, d in enumerate(values.shape)])
 
 
 # ------------------------------------------------------------------------------------ multi_dot
@@ -129,10 +129,10 @@ def multi_dot(arrays: Sequence[Array], *, out: Any = None) -> Any:
     if last_is_vector:
         parts[-1] = parts[-1][:, None]
     check_2d(*parts)
-    found = _chained(parts, _best_splits([*(p.shape[0] for p in parts), parts[-1].shape[1]]))
+    product = _chained(parts, _best_splits([*(p.shape[0] for p in parts), parts[-1].shape[1]]))
     if first_is_vector and last_is_vector:
-        return found[0, 0]
-    return np.ravel(found) if first_is_vector or last_is_vector else found
+        return product[0, 0]
+    return np.ravel(product) if first_is_vector or last_is_vector else product
 
 
 def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:

@@ -148,8 +148,8 @@ def tensorsolve(a: Array, b: Array, axes: Any = None) -> Any:
             "Input arrays must satisfy the requirement "
             "            prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])",
         )
-    found = solve(reshape_to(x, (size, size)), reshape_to(y, (y.size,)))
-    return reshape_to(found, shape)
+    solution = solve(reshape_to(x, (size, size)), reshape_to(y, (y.size,)))
+    return reshape_to(solution, shape)
 
 
 @implements_linalg(np.linalg.tensorinv)
@@ -194,9 +194,9 @@ def matrix_power(a: Array, n: int) -> Any:
 
 def _parity(pivots: Any, dtype: Any) -> Any:
     """1 or -1: the sign of the permutation that the pivots make."""
-    place = apply("iota", shape=tuple(pivots.shape), dimension=pivots.ndim - 1, dtype=INT64)
+    row = apply("iota", shape=tuple(pivots.shape), dimension=pivots.ndim - 1, dtype=INT64)
     one = real_dtype(dtype).type(1)
-    return np.prod(np.where(np.equal(pivots, place), one, -one), axis=-1)
+    return np.prod(np.where(np.equal(pivots, row), one, -one), axis=-1)
 
 
 def _diagonal(x: Any) -> Any:
@@ -242,8 +242,8 @@ def det(a: Array) -> Any:
     x = matrices(a, square=True)
     if is_empty(x):
         return fill(1, tuple(x.shape[:-2]), x.dtype)
-    (found,) = with_derivative("det", _determinant, _determinant_rule, x)
-    return found
+    (determinant,) = with_derivative("det", _determinant, _determinant_rule, x)
+    return determinant
 
 
 def _log_determinant(a: Any) -> list[Any]:

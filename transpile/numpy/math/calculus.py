@@ -168,8 +168,8 @@ def _uneven(x: Any, axis: int, steps: Any) -> Any:
 def _edge(x: Any, axis: int, step: Any, edge_order: int, side: int) -> Any:
     """The one-sided derivative at the start (side 0) or the end (side 1)."""
     size = x.shape[axis]
-    places = range(3) if side == 0 else range(size - 3, size)
-    near = [slice_axis(x, axis, k, k + 1) for k in places if 0 <= k < size]
+    indices = range(3) if side == 0 else range(size - 3, size)
+    near = [slice_axis(x, axis, k, k + 1) for k in indices if 0 <= k < size]
     is_even = len(shape_of(step)) == 0
     if edge_order == 1:
         a, b = near[:2] if side == 0 else near[-2:]

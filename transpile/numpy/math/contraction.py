@@ -65,10 +65,10 @@ class Term:
         present = [m for m in labels if m in self.labels]
         array = self.arranged(present)
         shape = [1] * len(labels)
-        places = [labels.index(m) for m in present]
-        for place, d in zip(places, array.shape, strict=True):
-            shape[place] = d
-        return broadcast_in_dim(array, tuple(shape), places)
+        axes = [labels.index(m) for m in present]
+        for axis, d in zip(axes, array.shape, strict=True):
+            shape[axis] = d
+        return broadcast_in_dim(array, tuple(shape), axes)
 
 
 @implements(np.einsum)
@@ -91,9 +91,9 @@ def einsum(
     """
     refuse("einsum", out=out)
     arrays, inputs, output = _parse(operands)
-    found = result_dtype(*arrays) if dtype is None else dtype_argument(dtype)
+    promoted = result_dtype(*arrays) if dtype is None else dtype_argument(dtype)
     terms = [
-        Term(convert(a, found), labels).without_repeats()
+        Term(convert(a, promoted), labels).without_repeats()
         for a, labels in zip(arrays, inputs, strict=True)
     ]
     _check_sizes(terms)

@@ -129,9 +129,9 @@ def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
         return _written_out(x, y, missing, total)
     zero = Const(np.zeros((), x.dtype))
     padded = bind(rows.pad, x, zero, padding=((missing, total - missing, 0),))
-    place = _places((total, y.shape[0]))
-    inside = call(np.logical_and, place >= missing, place < missing + x.shape[0])
-    weights = broadcast_in_dim(y, place.shape, (1,))
+    position = _diagonal_sums((total, y.shape[0]))
+    inside = call(np.logical_and, position >= missing, position < missing + x.shape[0])
+    weights = broadcast_in_dim(y, position.shape, (1,))
     return _sum_over_windows(padded, bind(elementwise.select, inside, weights, zero))
 
 
@@ -152,12 +152,12 @@ def _written_out(x: Any, y: Any, missing: int, total: int) -> Any:
 
 def _sum_over_windows(x: Any, weights: Any) -> Any:
     """The sums over j of x[i + j] weights[i, j]."""
-    windows = bind(gather, x, _places(weights.shape), axes=(0,), mode=PROMISED)
+    windows = bind(gather, x, _diagonal_sums(weights.shape), axes=(0,), mode=PROMISED)
     row = reductions.reduce_or if x.dtype == BOOL else reductions.reduce_sum
     return bind(row, call(np.multiply, windows, weights), axes=(1,))
 
 
-def _places(shape: Shape) -> Any:
+def _diagonal_sums(shape: Shape) -> Any:
     """The array [i, j] -> i + j, which is nowhere stored."""
     first, second = (bind(rows.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
     return bind(elementwise.add, first, second)

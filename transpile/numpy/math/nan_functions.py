@@ -189,9 +189,9 @@ def _position(function: Any, a: Array, axis: Any, keepdims: Any, worst: float) -
     if x.dtype.kind not in "fc":
         return function(x, axis, None, keepdims=keepdims)
     is_nan = call(np.isnan, x)
-    found = function(choose(is_nan, np.asarray(worst, x.dtype), x), axis, None, keepdims=keepdims)
+    index = function(choose(is_nan, np.asarray(worst, x.dtype), x), axis, None, keepdims=keepdims)
     nothing = all(is_nan, axis, keepdims=keepdims)
-    return choose(nothing, np.int64(-1), found)
+    return choose(nothing, np.int64(-1), index)
 
 
 @implements(np.nanargmax)

@@ -248,13 +248,13 @@ def polyfit(
         values = call(np.multiply, values, column if values.ndim == 2 else weights)
     scale = call(np.sqrt, sum(call(np.multiply, matrix, matrix), 0))
     matrix = call(np.divide, matrix, scale)
-    found, residuals, rank, singular = np.linalg.lstsq(matrix, values, rcond)
-    found = transpose(call(np.divide, transpose(found), scale))
+    coefficients, residuals, rank, singular = np.linalg.lstsq(matrix, values, rcond)
+    coefficients = transpose(call(np.divide, transpose(coefficients), scale))
     if full:
-        return found, residuals, rank, singular, rcond
+        return coefficients, residuals, rank, singular, rcond
     if not cov:
-        return found
-    return found, _covariance(matrix, scale, residuals, values.ndim, cov)
+        return coefficients
+    return coefficients, _covariance(matrix, scale, residuals, values.ndim, cov)
 
 
 def _check_fit(points: Any, values: Any, degree: int) -> None:

@@ -176,18 +176,20 @@ def _with_axes(ufunc: Any, function: Any, cores: tuple[int, int, int]) -> None:
         if axes is None and axis is None and not keepdims:
             return function(x, y, dtype)
         a, b = as_array(x), as_array(y)
-        places = _places(ufunc, cores, axes, axis, keepdims)
-        a, b = (moveaxis(v, p, range(-len(p), 0)) for v, p in zip((a, b), places[:2], strict=True))
+        core_axes = _core_axes(ufunc, cores, axes, axis, keepdims)
+        a, b = (
+            moveaxis(v, p, range(-len(p), 0)) for v, p in zip((a, b), core_axes[:2], strict=True)
+        )
         result = function(a, b, dtype)
         if keepdims:
             result = expand_dims(result, -1)
-        last = range(-len(places[2]), 0)
-        return moveaxis(result, last, places[2])
+        last = range(-len(core_axes[2]), 0)
+        return moveaxis(result, last, core_axes[2])
 
     SPECIAL[ufunc] = on_axes
 
 
-def _places(
+def _core_axes(
     ufunc: Any, cores: tuple[int, int, int], axes: Any, axis: Any, keepdims: Any
 ) -> list[tuple[int, ...]]:
     """The axes that the operands and the result have for those of a generalized ufunc."""

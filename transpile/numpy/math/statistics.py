@@ -114,12 +114,12 @@ def cov(
         if value is not None and value.ndim > 2:
             raise located(ValueError, f"{name} has more than 2 dimensions")
     values = [x] if second is None else [x, second]
-    found = result_dtype(*values, np.zeros(())) if dtype is None else dtype_argument(dtype)
-    rows = _variables(x, rowvar, x.ndim != 1, found)
+    promoted = result_dtype(*values, np.zeros(())) if dtype is None else dtype_argument(dtype)
+    rows = _variables(x, rowvar, x.ndim != 1, promoted)
     if rows.shape[0] == 0:
         return fill(0, (0, 0), FLOAT64)
     if second is not None:
-        more = _variables(second, rowvar, True, found)
+        more = _variables(second, rowvar, True, promoted)
         rows = np.concatenate([rows, more], axis=0)
     lost = (0 if bias else 1) if ddof is None else int(ddof)
     frequencies = _observation_weights(fweights, rows.shape[1], "fweights", whole=True)

@@ -108,16 +108,16 @@ def _reduce(
 ) -> Any:
     """The elements along axes combined by a ufunc of two operands, as `numpy.ufunc.reduce` does."""
     x = as_array(array)
-    found = accumulator(ufunc.reduce, x.dtype, dtype)
+    accumulated = accumulator(ufunc.reduce, x.dtype, dtype)
     axes = () if x.ndim == 0 and axis in (0, -1) else axes_of(axis, x.ndim)
     if ufunc in _SUMS:
-        return _SUMS[ufunc](x, axes, found, None, keepdims, initial, where)
+        return _SUMS[ufunc](x, axes, accumulated, None, keepdims, initial, where)
     if ufunc in _EXTREMES:
-        return _EXTREMES[ufunc](convert(x, found), axes, None, keepdims, initial, where)
+        return _EXTREMES[ufunc](convert(x, accumulated), axes, None, keepdims, initial, where)
     if ufunc in _LOGIC:
         result = _LOGIC[ufunc](x, axes, None, keepdims, where=where)
         return call(ufunc, result, initial) if is_given(initial) else result
-    x = convert(x, found)
+    x = convert(x, accumulated)
     result = _fold(ufunc, x, axes, initial, where)
     return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
 
@@ -240,11 +240,11 @@ def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out:
     x = as_array(array)
     if x.ndim == 0:
         raise located(TypeError, "cannot accumulate on a scalar")
-    found = accumulator(ufunc.accumulate, x.dtype, dtype)
+    accumulated = accumulator(ufunc.accumulate, x.dtype, dtype)
     number = axis_of(axis, x.ndim)
-    x = convert(x, found)
-    ordered = found.kind != "c" or ufunc not in _EXTREMES
-    if ufunc in _SCANS and ordered and (found != BOOL or ufunc not in _SUMS):
+    x = convert(x, accumulated)
+    ordered = accumulated.kind != "c" or ufunc not in _EXTREMES
+    if ufunc in _SCANS and ordered and (accumulated != BOOL or ufunc not in _SUMS):
         return scan(_SCANS[ufunc], x, number)
     size = _size(x, number, f"numpy.{ufunc.__name__}.accumulate")
     if ufunc not in _REORDERABLE:
@@ -252,7 +252,7 @@ def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out:
     step = 1
     while step < size:  # each element is combined with that one step before: 1, 2, 4, ... of them
         early, late = slice_axis(x, number, 0, size - step), slice_axis(x, number, step, size)
-        late = _combined(ufunc, early, late, found)
+        late = _combined(ufunc, early, late, accumulated)
         x, step = concatenate_along([slice_axis(x, number, 0, step), late], number), 2 * step
     return strengthen(x)
 
@@ -272,26 +272,26 @@ def _reduceat(
 ) -> Any:
     """Reductions of the segments between indices, as `numpy.ufunc.reduceat` does: slices for known
     indices, masks for traced ones."""
-    x, places = as_array(array), as_array(indices)
+    x, segments = as_array(array), as_array(indices)
     if x.ndim == 0:
         raise located(TypeError, "cannot reduceat on a scalar")
-    found = accumulator(ufunc.reduce, x.dtype, dtype)
+    accumulated = accumulator(ufunc.reduce, x.dtype, dtype)
     number = axis_of(axis, x.ndim)
     size = _size(x, number, f"numpy.{ufunc.__name__}.reduceat")
-    if isinstance(places, Tracer):
-        return _reduceat_traced(ufunc, x, places, number, found)
-    starts = cast(places, INT64).tolist()
-    for place in starts:
-        if not 0 <= place < size:
+    if isinstance(segments, Tracer):
+        return _reduceat_traced(ufunc, x, segments, number, accumulated)
+    starts = cast(segments, INT64).tolist()
+    for start in starts:
+        if not 0 <= start < size:
             raise located(
-                IndexError, f"index {place} out-of-bounds in {ufunc.__name__}.reduceat [0, {size})"
+                IndexError, f"index {start} out-of-bounds in {ufunc.__name__}.reduceat [0, {size})"
             )
     parts = []
     for first, following in zip(starts, [*starts[1:], size], strict=True):
         piece = slice_axis(x, number, first, following if following > first else first + 1)
-        parts.append(_from_first(ufunc, piece, number, found))
+        parts.append(_from_first(ufunc, piece, number, accumulated))
     if not parts:
-        return fill(0, (*x.shape[:number], 0, *x.shape[number + 1 :]), found)
+        return fill(0, (*x.shape[:number], 0, *x.shape[number + 1 :]), accumulated)
     return concatenate_along(parts, number)
 
 
@@ -305,15 +305,15 @@ def _from_first(ufunc: Any, x: Any, axis: int, dtype: DType) -> Any:
     return keep_dimensions(result, x.shape, (axis,), True)
 
 
-def _reduceat_traced(ufunc: Any, x: Any, places: Any, axis: int, dtype: DType) -> Any:
+def _reduceat_traced(ufunc: Any, x: Any, segments: Any, axis: int, dtype: DType) -> Any:
     """For each index a reduction of all elements, of which a mask lets those pass that count."""
     start = _neutral(ufunc, dtype)
-    size, count = x.shape[axis], places.shape[0]
-    places = convert(places, INT64)
-    ends = concatenate_along([slice_axis(places, 0, 1, count), fill(size, (1,), INT64)], 0)
-    ends = call(np.maximum, ends, call(np.add, places, 1))
+    size, count = x.shape[axis], segments.shape[0]
+    segments = convert(segments, INT64)
+    ends = concatenate_along([slice_axis(segments, 0, 1, count), fill(size, (1,), INT64)], 0)
+    ends = call(np.maximum, ends, call(np.add, segments, 1))
     steps = bind(views.iota, shape=(count, size), dimension=1, dtype=INT64)
-    low, high = (broadcast_in_dim(v, (count, 1), (0,)) for v in (places, ends))
+    low, high = (broadcast_in_dim(v, (count, 1), (0,)) for v in (segments, ends))
     inside = call(np.logical_and, call(np.greater_equal, steps, low), call(np.less, steps, high))
     x = convert(transpose_to(x, [*(a for a in range(x.ndim) if a != axis), axis]), dtype)
     wide = (*x.shape[:-1], count, size)

@@ -34,15 +34,15 @@ from transpile.trace.tracer import Tracer
 _MOST_SINGLE_BINS = 1 << 16
 
 
-def added_at(places: Any, values: Any, count: int, dtype: Any, mode: str = FILL) -> Any:
-    """For each of `count` places the sum of the values there; places beyond are left out, or known
-    not to be there (`PROMISED`)."""
+def added_at(positions: Any, values: Any, count: int, dtype: Any, mode: str = FILL) -> Any:
+    """For each of `count` positions the sum of its values; positions beyond are ignored, or known
+    not to occur (`PROMISED`)."""
     start = fill(0, (count,), dtype)
-    if is_empty(places.shape) or count == 0:
+    if is_empty(positions.shape) or count == 0:
         return start
-    values = fill(1, places.shape, dtype) if values is None else convert(values, dtype)
+    values = fill(1, positions.shape, dtype) if values is None else convert(values, dtype)
     params = {"axes": (0,), "mode": mode, "combine": "add", "unique": False}
-    return bind(scatter, start, values, convert(places, INT64), **params)
+    return bind(scatter, start, values, convert(positions, INT64), **params)
 
 
 @accepts_more("length")
@@ -72,9 +72,9 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
         if numbers.size and numbers.min() < 0:
             raise located(ValueError, "'list' argument must have no negative elements")
         length = max(minlength, int(numbers.max()) + 1 if numbers.size else 0)
-    places = np.maximum(convert(numbers, INT64), 0)
+    bins = np.maximum(convert(numbers, INT64), 0)
     dtype = INT64 if weights is None or numbers.size == 0 else FLOAT64
-    return added_at(places, None if weights is None else as_array(weights), index_of(length), dtype)
+    return added_at(bins, None if weights is None else as_array(weights), index_of(length), dtype)
 
 
 # ----------------------------------------------------------------------------------------- edges
@@ -174,11 +174,11 @@ def _equal_bins(x: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
     inside = (x >= first) & (x <= last)
     values = convert(x, edges.dtype)
     numbers = np.dtype(np.int32) if count < np.iinfo(np.int32).max else INT64
-    place = convert(_distance(values, edges, first, last, count), numbers)
-    place = np.minimum(place, count - 1)
-    place = place - convert(values < edge(place), numbers)
-    is_next = (values >= edge(place + 1)) & (place != count - 1)
-    return np.where(inside, np.maximum(place + convert(is_next, numbers), 0), count)
+    bin = convert(_distance(values, edges, first, last, count), numbers)
+    bin = np.minimum(bin, count - 1)
+    bin = bin - convert(values < edge(bin), numbers)
+    is_next = (values >= edge(bin + 1)) & (bin != count - 1)
+    return np.where(inside, np.maximum(bin + convert(is_next, numbers), 0), count)
 
 
 def _distance(values: Any, edges: Any, first: Any, last: Any, count: int) -> Any:
@@ -218,9 +218,9 @@ def _between_edges(x: Any, edges: Any) -> Any:
     """The bin of each element; the last one includes its right edge. Elements outside get a number
     beyond the last bin."""
     count = int(edges.shape[0]) - 1
-    place = searchsorted(edges, x, "right") - 1
-    place = np.where(x == edges[-1], count - 1, place)
-    return np.where((place < 0) | np.isnan(x), count, place)
+    bin = searchsorted(edges, x, "right") - 1
+    bin = np.where(x == edges[-1], count - 1, bin)
+    return np.where((bin < 0) | np.isnan(x), count, bin)
 
 
 def _accumulator(weights: Any) -> Any:
@@ -247,19 +247,19 @@ def histogram(
     if count < 0:
         raise located(ValueError, "`bins` has no edges")
     if x.size == 0 or count == 0:
-        places = fill(count, x.shape, INT64)
+        numbers = fill(count, x.shape, INT64)
     elif uniform is None:
         dtype = result_dtype(*(fill(0, (), v.dtype) for v in (x, edges)))
-        places = _between_edges(convert(x, dtype), convert(edges, dtype))
+        numbers = _between_edges(convert(x, dtype), convert(edges, dtype))
     else:
-        places = _equal_bins(x, edges, *uniform)
+        numbers = _equal_bins(x, edges, *uniform)
     # Those in no bin are counted too, in one more at the end.
-    found = added_at(places, weights, count + 1, _accumulator(weights), PROMISED)[:count]
+    totals = added_at(numbers, weights, count + 1, _accumulator(weights), PROMISED)[:count]
     if weights is not None:
-        found = convert(found, weights.dtype)
+        totals = convert(totals, weights.dtype)
     if density:
-        return found / convert(np.diff(edges), FLOAT64) / np.sum(found), edges
-    return found, edges
+        return totals / convert(np.diff(edges), FLOAT64) / np.sum(totals), edges
+    return totals, edges
 
 
 def _columns(sample: Any) -> list[Any]:
@@ -319,24 +319,24 @@ def histogramdd(
     edges = [_edges_of(*v) for v in zip(columns, each, ranges, _naturals(rank), strict=True)]
     counts = [int(e.shape[0]) - 1 for e in edges]
     total = math.prod(counts)
-    place: Any = 0
+    cell: Any = 0
     outside: Any = False
     for column, edge, count in zip(columns, edges, counts, strict=True):
         dtype = result_dtype(*(fill(0, (), v.dtype) for v in (column, edge)))
         own = _between_edges(convert(column, dtype), convert(edge, dtype))
-        place, outside = place * count + own, outside | (own >= count)
+        cell, outside = cell * count + own, outside | (own >= count)
     values = None if weights is None else as_array(weights)
-    found = added_at(np.where(outside, total, place), values, total, _accumulator(values))
-    found = reshape_to(convert(found, FLOAT64), tuple(counts))
+    totals = added_at(np.where(outside, total, cell), values, total, _accumulator(values))
+    totals = reshape_to(convert(totals, FLOAT64), tuple(counts))
     if density:
-        scale = np.sum(found)
+        scale = np.sum(totals)
         for axis, edge in enumerate(edges):
             widths = reshape_to(
                 np.diff(edge), [counts[axis] if k == axis else 1 for k in _naturals(rank)]
             )
-            found = found / widths
-        found = found / scale
-    return found, edges
+            totals = totals / widths
+        totals = totals / scale
+    return totals, edges
 
 
 def _length(bins: Any) -> int | None:
@@ -368,5 +368,5 @@ def histogram2d(
         raise located(ValueError, "x and y must have the same length.")
     if _length(bins) not in (None, 1, 2):
         bins = [as_array(bins)] * 2
-    found, edges = histogramdd(columns, bins, range, density, weights)
-    return found, edges[0], edges[1]
+    totals, edges = histogramdd(columns, bins, range, density, weights)
+    return totals, edges[0], edges[1]

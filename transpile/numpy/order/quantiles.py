@@ -61,8 +61,8 @@ class _Rows:
             return result
         lead: Shape = result.shape[: result.ndim - len(self.rest)]
         kept = tuple(1 if k in self.axes else d for k, d in enumerate(self.whole.shape))
-        places = [*range(len(lead)), *(len(lead) + k for k in self.rest)]
-        return broadcast_in_dim(result, (*lead, *kept), places)
+        axes = [*range(len(lead)), *(len(lead) + k for k in self.rest)]
+        return broadcast_in_dim(result, (*lead, *kept), axes)
 
 
 def _last(x: Any) -> Any:
@@ -86,9 +86,9 @@ def _at(x: Any, positions: Any, is_by_row: bool) -> Any:
     lead, shape = positions.shape[: positions.ndim - ndim], tuple(x.shape[:-1])
     rank = len(lead)
     last = transpose_to(positions, (*range(rank, rank + ndim), *range(rank)))
-    found = along_axis(x, reshape_to(last, (*shape, product(lead))), ndim)
-    found = reshape_to(found, (*shape, *lead))
-    return transpose_to(found, (*range(ndim, ndim + rank), *range(ndim)))
+    taken = along_axis(x, reshape_to(last, (*shape, product(lead))), ndim)
+    taken = reshape_to(taken, (*shape, *lead))
+    return transpose_to(taken, (*range(ndim, ndim + rank), *range(ndim)))
 
 
 # ---------------------------------------------------------------------------------------- median
@@ -138,10 +138,10 @@ def nanmedian(
         return median(a, axis, keepdims=keepdims)
     counts = _counts(rows.x)
     ordered = sort_along(rows.x, rows.x.ndim - 1)
-    places = [np.maximum((counts - 1) // 2, 0), np.minimum(counts // 2, rows.count - 1)]
-    low, high = (_at(ordered, p, True) for p in places)
+    middle = [np.maximum((counts - 1) // 2, 0), np.minimum(counts // 2, rows.count - 1)]
+    low, high = (_at(ordered, p, True) for p in middle)
     only = low + 0  # a mean of one is a sum, which starts at 0.0
-    result = np.where(places[0] == places[1], only, np.mean(np.stack((low, high)), axis=0))
+    result = np.where(middle[0] == middle[1], only, np.mean(np.stack((low, high)), axis=0))
     return rows.finished(np.where(counts == 0, low, result), keepdims)
 
 
@@ -276,8 +276,8 @@ def _weighted(rows: _Rows, q: Any, weights: Any, leave_out: bool) -> Any:
         share = convert(share, q.dtype)
     share = np.where(share == 0, -1, share)
     wanted = reshape_to(q, (*q.shape, *(1 for _ in range(axis + 1))))
-    place = np.minimum(np.sum(share < wanted, axis=-1), last)
-    result = _at(x, place, True)
+    position = np.minimum(np.sum(share < wanted, axis=-1), last)
+    result = _at(x, position, True)
     if rows.is_floating:
         end = _last(x)
         if leave_out:

@@ -81,17 +81,17 @@ def count_before(x: Any, values: Any, inclusive: bool) -> Any:
     """The number of elements of a sorted, non-empty array that precede each value, those equal to
     it included or not."""
 
-    def is_before(place: Any) -> Any:
-        element = take(x, place)
+    def is_before(count: Any) -> Any:
+        element = take(x, count)
         return ~sorts_before(values, element) if inclusive else sorts_before(element, values)
 
     shape = tuple(values.shape)
-    place, left = fill(0, shape, INT64), int(x.shape[0])
+    count, left = fill(0, shape, INT64), int(x.shape[0])
     while left > 1:
         half = left // 2
-        place = np.where(is_before(place + (half - 1)), place + half, place)
+        count = np.where(is_before(count + (half - 1)), count + half, count)
         left -= half
-    return np.where(is_before(place), place + 1, place)
+    return np.where(is_before(count), count + 1, count)
 
 
 def _searchsorted_method(a: Tracer, v: Array, side: Any = "left", sorter: Any = None) -> Any:
@@ -198,10 +198,10 @@ def _periodic(x: Any, points: Any, heights: Any, period: Any) -> tuple[Any, Any,
 
 def _interpolate(x: Any, points: Any, heights: Any) -> Any:
     """On the line through the two points around x; at the last point its height."""
-    place = count_before(points, x, inclusive=True) - 1
-    place = np.clip(place, 0, points.shape[0] - 2)
-    ends = take(points, place), take(points, place + 1)
-    start, end = take(heights, place), take(heights, place + 1)
+    left = count_before(points, x, inclusive=True) - 1
+    left = np.clip(left, 0, points.shape[0] - 2)
+    ends = take(points, left), take(points, left + 1)
+    start, end = take(heights, left), take(heights, left + 1)
     if heights.dtype.kind != "c":
         return _on_line(x, ends, start, end)
     parts = [_on_line(x, ends, part(start), part(end)) for part in (np.real, np.imag)]

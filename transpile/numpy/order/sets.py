@@ -56,23 +56,23 @@ def numbered(mask: Any, size: int, otherwise: Any) -> Any:
     start = fill(otherwise, (size,), INT64)
     if size == 0 or count == 0:
         return start
-    place = np.where(mask, np.cumsum(mask) - 1, size)
+    position = np.where(mask, np.cumsum(mask) - 1, size)
     params = {"axes": (0,), "mode": FILL, "combine": "set", "unique": True}
-    return bind(scatter, start, iota((count,), 0), place, **params)
+    return bind(scatter, start, iota((count,), 0), position, **params)
 
 
 def chosen(x: Any, mask: Any, size: int, fill_value: Any, default: Any = None) -> Any:
     """The elements along the first axis where a mask holds, the first `size` of them, then the fill
     value: by default, as in JAX, the first element where the mask holds."""
-    found = numbered(mask, size, mask.shape[0])
-    there = found < mask.shape[0]
+    positions = numbered(mask, size, mask.shape[0])
+    there = positions < mask.shape[0]
     if mask.shape[0] == 0:
         return fill(fill_value or 0, (size, *x.shape[1:]), x.dtype)
     if fill_value is None and default is None:
-        return take(x, np.where(there, found, np.argmax(mask)))
+        return take(x, np.where(there, positions, np.argmax(mask)))
     other = convert(as_array(default if fill_value is None else fill_value), x.dtype)
     there = reshape_to(there, (size, *(1 for _ in x.shape[1:])))
-    return np.where(there, take(x, np.where(reshape_to(there, (size,)), found, 0)), other)
+    return np.where(there, take(x, np.where(reshape_to(there, (size,)), positions, 0)), other)
 
 
 def _flat(x: Any) -> Any:
@@ -167,8 +167,8 @@ def unique(
     results = [_values(groups, starts, length, fill_value, rest)]
     if axis is not None:
         back = [0] * array.ndim
-        for place, a in enumerate(order):
-            back[a] = place
+        for position, a in enumerate(order):
+            back[a] = position
         results = [transpose_to(results[0], back)]
     if return_index:
         known = groups.count > 0
@@ -188,11 +188,11 @@ def _values(groups: _Groups, starts: Any, length: int, fill_value: Any, rest: An
             0, (length, *rest), groups.x.dtype
         )
     there = starts[:-1] < groups.count
-    found = take(groups.sorted, np.where(there, starts[:-1], 0))
+    values = take(groups.sorted, np.where(there, starts[:-1], 0))
     if fill_value is not None:
         there = reshape_to(there, (length, 1))
-        found = np.where(there, found, convert(as_array(fill_value), found.dtype))
-    return reshape_to(found, (length, *rest))
+        values = np.where(there, values, convert(as_array(fill_value), values.dtype))
+    return reshape_to(values, (length, *rest))
 
 
 @accepts_more("size", "fill_value")
@@ -201,8 +201,8 @@ def unique_all(x: Array, /, *, size: Any = None, fill_value: Any = None) -> Any:
     """The distinct elements as by `unique`, with indices, inverse indices and counts, as a named
     tuple; every NaN is distinct. Traced values need `size`."""
     length_of(size, "unique_all")
-    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
-    return type(np.unique_all(np.ones(1)))(*found)
+    parts = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return type(np.unique_all(np.ones(1)))(*parts)
 
 
 @accepts_more("size", "fill_value")
@@ -211,8 +211,8 @@ def unique_counts(x: Array, /, *, size: Any = None, fill_value: Any = None) -> A
     """The distinct elements as by `unique`, and their counts, as a named tuple; every NaN is
     distinct. Traced values need `size`."""
     length_of(size, "unique_counts")
-    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
-    return type(np.unique_counts(np.ones(1)))(*found)
+    parts = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return type(np.unique_counts(np.ones(1)))(*parts)
 
 
 @accepts_more("size", "fill_value")
@@ -221,8 +221,8 @@ def unique_inverse(x: Array, /, *, size: Any = None, fill_value: Any = None) -> 
     """The distinct elements as by `unique`, and the inverse indices, as a named tuple; every NaN is
     distinct. Traced values need `size`."""
     length_of(size, "unique_inverse")
-    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
-    return type(np.unique_inverse(np.ones(1)))(*found)
+    parts = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return type(np.unique_inverse(np.ones(1)))(*parts)
 
 
 @accepts_more("size", "fill_value")
@@ -286,9 +286,9 @@ def intersect1d(
         nowhere = [fill(v.size, (length,), INT64) for v in (x, y)]
         return (empty, *nowhere) if return_indices else empty
     right, (_, other_order) = _known_distinct(y, assume_unique)
-    place = count_before(right, left, inclusive=False)
-    inside = np.where(place < y.size, place, y.size - 1)
-    is_common = (place < y.size) & (take(right, inside) == left)
+    position = count_before(right, left, inclusive=False)
+    inside = np.where(position < y.size, position, y.size - 1)
+    is_common = (position < y.size) & (take(right, inside) == left)
     common = mask & is_common
     result = chosen(left, common, length, fill_value)
     if not return_indices:
@@ -339,12 +339,12 @@ def setxor1d(
     x, y = _pair(ar1, ar2)
     if not x.size + y.size:
         return fill(0 if fill_value is None else fill_value, (length,), x.dtype)
-    found = []
+    pairs = []
     for mine, other in ((x, y), (y, x)):
         values, (mask, _) = _known_distinct(mine, assume_unique)
-        found.append((values, mask & ~isin(values, other)))
-    values = concatenate_along([v for v, _ in found], 0)
-    mask = concatenate_along([m for _, m in found], 0)
+        pairs.append((values, mask & ~isin(values, other)))
+    values = concatenate_along([v for v, _ in pairs], 0)
+    mask = concatenate_along([m for _, m in pairs], 0)
     order = argsort_along(0, values)
     return chosen(take(values, order), take(mask, order), length, fill_value)
 
@@ -374,6 +374,6 @@ def isin(
     if not tests.size or not x.size:
         return fill(invert, x.shape, BOOL)
     x, ordered = convert(x, dtype), sort_along(convert(tests, dtype), 0)
-    place = count_before(ordered, x, inclusive=False)
-    found = take(ordered, np.where(place < tests.size, place, tests.size - 1)) == x
-    return ~found if invert else found
+    position = count_before(ordered, x, inclusive=False)
+    is_member = take(ordered, np.where(position < tests.size, position, tests.size - 1)) == x
+    return ~is_member if invert else is_member

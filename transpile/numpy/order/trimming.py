@@ -65,11 +65,11 @@ def _bounds(marks: Any, sides: str) -> tuple[Any, Any]:
 
 def _cut(x: Any, axis: int, length: int, first: Any, stop: Any) -> Any:
     """The elements from `first` up to `stop` along an axis, and then zeros."""
-    places = bind(rows.iota, shape=(length,), dimension=0, dtype=INT64)
-    places = call(np.add, places, first)
-    found = bind(gather, x, places, axes=(axis,), mode=CLIP)
+    positions = bind(rows.iota, shape=(length,), dimension=0, dtype=INT64)
+    positions = call(np.add, positions, first)
+    taken = bind(gather, x, positions, axes=(axis,), mode=CLIP)
     order = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]
     inside = broadcast_in_dim(
-        call(np.less, places, stop), (length, *[1] * (x.ndim - axis - 1)), (0,)
+        call(np.less, positions, stop), (length, *[1] * (x.ndim - axis - 1)), (0,)
     )
-    return where(inside, transpose_to(found, order), np.zeros((), x.dtype))
+    return where(inside, transpose_to(taken, order), np.zeros((), x.dtype))

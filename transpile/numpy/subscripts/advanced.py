@@ -81,21 +81,21 @@ def entries(key: Any, shape: Shape) -> list[Entry]:
     rest = [slice(None)] * (len(shape) - consuming)
     if not any(p is Ellipsis for p in parts):
         parts.append(Ellipsis)
-    found: list[Entry] = []
+    parsed: list[Entry] = []
     axis = 0
     for part in parts:
         if part is Ellipsis and not rest:
-            found.append(Entry(None, Ellipsis))
+            parsed.append(Entry(None, Ellipsis))
         for piece in rest if part is Ellipsis else [part]:
             if piece is None:
-                found.append(Entry(None, None))
+                parsed.append(Entry(None, None))
                 continue
             if _is_mask(piece):
-                found += _mask_entries(piece, shape, axis)
+                parsed += _mask_entries(piece, shape, axis)
             else:
-                found.append(Entry(axis, piece))
+                parsed.append(Entry(axis, piece))
             axis += _consumed(piece)
-    return found
+    return parsed
 
 
 def _consumed(part: Any) -> int:
@@ -164,7 +164,7 @@ def _mask_entries(mask: Any, shape: Shape, axis: int) -> list[Entry]:
             )
     if not mask.ndim:  # a new axis, of one element or none
         return [Entry(None, np.zeros(int(mask), INT64))]
-    return [Entry(axis + k, places) for k, places in enumerate(np.nonzero(mask))]
+    return [Entry(axis + k, indices) for k, indices in enumerate(np.nonzero(mask))]
 
 
 # ------------------------------------------------------------------------------------- the plan
@@ -191,18 +191,18 @@ class Plan:
     mode: str
     distinct: bool
 
-    def arranged(self, found: Any) -> Any:
+    def arranged(self, gathered: Any) -> Any:
         """What a gather gives, its axes where NumPy has them."""
         count = len(self.common)
-        order = list(range(count, found.ndim))
+        order = list(range(count, gathered.ndim))
         first = self.first - sum(n < self.first for n in self.news)
         order[first:first] = range(count)
-        found = transpose_to(found, order)
-        rank = found.ndim + len(self.news)
+        gathered = transpose_to(gathered, order)
+        rank = gathered.ndim + len(self.news)
         kept = [a for a in range(rank) if a not in self.news]
-        sides = iter(found.shape)
+        sides = iter(gathered.shape)
         shape = tuple(1 if a in self.news else next(sides) for a in range(rank))
-        return broadcast_in_dim(found, shape, kept)
+        return broadcast_in_dim(gathered, shape, kept)
 
     def restored(self, updates: Any) -> Any:
         """The inverse of `arranged`."""
@@ -217,16 +217,16 @@ class Plan:
         )
 
 
-def plan(found: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan:
+def plan(key: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Plan:
     """The plan of a key that has arrays, or traced numbers."""
-    arrays = any(e.is_array for e in found)
+    arrays = any(e.is_array for e in key)
     chosen = [
-        (place, e)
-        for place, e in enumerate(found)
+        (number, e)
+        for number, e in enumerate(key)
         if e.is_array or (e.is_number and (arrays or isinstance(e.value, Tracer)))
     ]
-    places = [p for p, _ in chosen]
-    together = places == list(range(places[0], places[-1] + 1))
+    positions = [p for p, _ in chosen]
+    together = positions == list(range(positions[0], positions[-1] + 1))
     common = _common([e.value for _, e in chosen])
     basic: list[Any] = []
     axes: list[int] = []
@@ -237,10 +237,10 @@ def plan(found: list[Entry], shape: Shape, mode: str | None, writes: bool) -> Pl
     counted = False
     if not (together and arrays):
         position, counted = len(common), True
-    for place, entry in enumerate(found):
+    for number, entry in enumerate(key):
         if entry.value is Ellipsis:
             continue
-        if place in places:
+        if number in positions:
             if not counted:
                 first, position, counted = position, position + len(common), True
             if entry.axis is not None:
@@ -350,8 +350,8 @@ def _are_distinct(indices: tuple[Any, ...], common: Shape) -> bool:
     if not indices:
         return False
     shape = tuple(int(d) for d in common)  # type: ignore[arg-type]  # known, as the indices are
-    places = np.stack([np.broadcast_to(i, shape).ravel() for i in indices])
-    return bool(np.unique(places, axis=1).shape == places.shape)
+    points = np.stack([np.broadcast_to(i, shape).ravel() for i in indices])
+    return bool(np.unique(points, axis=1).shape == points.shape)
 
 
 def _as_counted(index: Any) -> Any:
@@ -368,21 +368,21 @@ def _as_counted(index: Any) -> Any:
     return scaled if first == 0 else call(np.add, scaled, first)
 
 
-def take_planned(x: Any, found: Plan, fill_value: Any = None) -> Any:
+def take_planned(x: Any, plan: Plan, fill_value: Any = None) -> Any:
     """The elements of an array (its basic part) that the indices of a plan take."""
-    if not found.axes:  # a mask without axes
-        shape = (*found.common, *x.shape)
-        return found.arranged(broadcast_in_dim(x, shape, range(len(found.common), len(shape))))
-    taken = bind(gather, x, *found.indices, axes=found.axes, mode=found.mode)
-    if fill_value is not None and found.mode == FILL:
-        taken = filled(taken, x, found, fill_value)
-    return found.arranged(taken)
+    if not plan.axes:  # a mask without axes
+        shape = (*plan.common, *x.shape)
+        return plan.arranged(broadcast_in_dim(x, shape, range(len(plan.common), len(shape))))
+    taken = bind(gather, x, *plan.indices, axes=plan.axes, mode=plan.mode)
+    if fill_value is not None and plan.mode == FILL:
+        taken = filled(taken, x, plan, fill_value)
+    return plan.arranged(taken)
 
 
-def filled(taken: Any, x: Any, found: Plan, fill_value: Any) -> Any:
+def filled(taken: Any, x: Any, plan: Plan, fill_value: Any) -> Any:
     """What was taken, with another value where an index is out of range."""
     inside: Any = None
-    for axis, index in zip(found.axes, found.indices, strict=True):
+    for axis, index in zip(plan.axes, plan.indices, strict=True):
         known = not isinstance(index, Tracer)
         size = x.shape[axis]
         here = (
@@ -392,5 +392,5 @@ def filled(taken: Any, x: Any, found: Plan, fill_value: Any) -> Any:
         )
         inside = here if inside is None else np.logical_and(inside, here)
     inside = inside if isinstance(inside, Tracer) else bind(elementwise.copy, inside)
-    inside = broadcast_in_dim(inside, taken.shape, range(len(found.common)))
+    inside = broadcast_in_dim(inside, taken.shape, range(len(plan.common)))
     return bind(elementwise.select, inside, taken, fill(fill_value, taken.shape, taken.dtype))

@@ -39,14 +39,14 @@ class At:
     def __init__(self, array: Any) -> None:
         self.array = array
 
-    def __getitem__(self, key: Any) -> Places:
-        return Places(self.array, key)
+    def __getitem__(self, key: Any) -> IndexUpdates:
+        return IndexUpdates(self.array, key)
 
     def __repr__(self) -> str:
         return f"at({self.array!r})"
 
 
-class Places:
+class IndexUpdates:
     """The elements `x.at[key]` of an array, which its methods read, or update in a copy of the
     array.
 
@@ -209,7 +209,7 @@ class Places:
         chosen = check_mode(mode)
 
         def change(x: Any, v: Any) -> Any:
-            if x.dtype.kind in "fc" and _meets_once(self.key):
+            if x.dtype.kind in "fc" and _selects_once(self.key):
                 value = convert(as_operand(v), x.dtype)
                 before = get_item(x, self.key, chosen if chosen != "drop" else "fill")
                 return set_item(x, self.key, call(ufunc, before, value), chosen, unique)
@@ -220,7 +220,7 @@ class Places:
         return _computed(change, self.array, values, key=self.key)
 
 
-def _meets_once(key: Any) -> bool:
+def _selects_once(key: Any) -> bool:
     """Tell whether an index meets each element once at most: it holds no arrays of indices."""
     entries = key if isinstance(key, tuple) else (key,)
     return all(

@@ -57,14 +57,14 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
     """`x[key]`. An index that is only known at run time takes the nearest element when it is out of
     range, unless `mode` says something else."""
     given = entries(key, x.shape)
-    found = _as_slice(given, x.shape)
-    if not _is_basic(found):
-        planned = plan(found, x.shape, mode, writes=False)
+    parsed = _as_slice(given, x.shape)
+    if not _is_basic(parsed):
+        planned = plan(parsed, x.shape, mode, writes=False)
         inner = basic_item(x, entries(planned.basic, x.shape))
         return take_planned(inner, planned, fill_value)
-    item = basic_item(x, found)
+    item = basic_item(x, parsed)
     if _is_basic(given) and not _is_scalar(key, item):
-        item.owner.items[item.original] = (x.original, _selected(x, found))
+        item.owner.items[item.original] = (x.original, _selected(x, parsed))
         return item
     if item.original is x.original:
         return bind(elementwise.copy, item)
@@ -84,42 +84,42 @@ def is_item(x: Tracer, key: Any, value: Any) -> bool:
     `x[key] += 1`: `x[key] = value` then changes nothing."""
     if not isinstance(value, Tracer) or value.original not in value.owner.items:
         return False
-    found = entries(key, x.shape)
-    taken = (x.original, _selected(x, found)) if _is_basic(found) else None
+    parsed = entries(key, x.shape)
+    taken = (x.original, _selected(x, parsed)) if _is_basic(parsed) else None
     return taken == value.owner.items[value.original]
 
 
-def _selected(x: Tracer, found: list[Entry]) -> tuple[list[Selection], list[Any]]:
-    return _selections([e.value for e in found if e.value is not Ellipsis], x.shape)
+def _selected(x: Tracer, parsed: list[Entry]) -> tuple[list[Selection], list[Any]]:
+    return _selections([e.value for e in parsed if e.value is not Ellipsis], x.shape)
 
 
-def _is_basic(found: list[Entry]) -> bool:
-    return not any(isinstance(e.value, np.ndarray | Tracer) for e in found)
+def _is_basic(parsed: list[Entry]) -> bool:
+    return not any(isinstance(e.value, np.ndarray | Tracer) for e in parsed)
 
 
-def _as_slice(found: list[Entry], shape: Shape) -> list[Entry]:
+def _as_slice(parsed: list[Entry], shape: Shape) -> list[Entry]:
     """The entries, an array of evenly spaced indices on its own among them made a slice."""
-    arrays = [e for e in found if isinstance(e.value, np.ndarray | Tracer)]
-    if len(arrays) != 1 or any(e.is_number for e in found):
-        return found
+    arrays = [e for e in parsed if isinstance(e.value, np.ndarray | Tracer)]
+    if len(arrays) != 1 or any(e.is_number for e in parsed):
+        return parsed
     (entry,) = arrays
     if entry.axis is None or isinstance(entry.value, Tracer) or entry.value.ndim != 1:
-        return found
+        return parsed
     value, size = entry.value, shape[entry.axis]
     if len(value) < 2 or not isinstance(size, int):
-        return found
+        return parsed
     step = int(value[1]) - int(value[0])
     inside = value.min() >= 0 and value.max() < size
     if not step or not inside or (np.diff(value) != step).any():
-        return found
+        return parsed
     stop = int(value[-1]) + (1 if step > 0 else -1)
     even = slice(int(value[0]), None if stop < 0 else stop, step)
-    return [Entry(entry.axis, even) if e is entry else e for e in found]
+    return [Entry(entry.axis, even) if e is entry else e for e in parsed]
 
 
-def basic_item(x: Any, found: list[Entry]) -> Any:
+def basic_item(x: Any, parsed: list[Entry]) -> Any:
     """What a basic key takes."""
-    keys = [e.value for e in found if e.value is not Ellipsis]
+    keys = [e.value for e in parsed if e.value is not Ellipsis]
     selections, shape = _selections(keys, x.shape)
     return _reshape(_slice(x, selections), keys, selections, shape)
 
@@ -169,19 +169,19 @@ def update_item(
     mask = _traced_mask(key)
     if mask is not None:
         return _masked(x, mask, value, combine)
-    found = entries(key, x.shape)
-    found = _as_slice(found, x.shape)
-    if _is_basic(found):
-        return _update_basic(x, found, value, combine)
-    planned = plan(found, x.shape, mode, writes=True)
+    parsed = entries(key, x.shape)
+    parsed = _as_slice(parsed, x.shape)
+    if _is_basic(parsed):
+        return _update_basic(x, parsed, value, combine)
+    planned = plan(parsed, x.shape, mode, writes=True)
     inner_key = entries(planned.basic, x.shape)
     inner = basic_item(x, inner_key)
     rest = [d for a, d in enumerate(inner.shape) if a not in planned.axes]
     shape = [*rest]
     first = planned.first - sum(n < planned.first for n in planned.news)
     shape[first:first] = planned.common
-    for place in planned.news:
-        shape.insert(place, 1)
+    for axis in planned.news:
+        shape.insert(axis, 1)
     updates = planned.restored(content(value, x.dtype, tuple(shape)))
     if not planned.axes:
         return x if 0 in planned.common else _update_basic(x, inner_key, updates, combine)
@@ -225,8 +225,8 @@ def shape_text(shape: Shape) -> str:
     return f"({','.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def _update_basic(x: Tracer, found: list[Entry], value: Any, combine: str) -> Any:
-    keys = [e.value for e in found if e.value is not Ellipsis]
+def _update_basic(x: Tracer, parsed: list[Entry], value: Any, combine: str) -> Any:
+    keys = [e.value for e in parsed if e.value is not Ellipsis]
     selections, shape = _selections(keys, x.shape)
     value = content(value, x.dtype, tuple(shape))
     if combine != "set":
@@ -264,9 +264,9 @@ def _update_strided(x: Tracer, selections: list[Selection], sizes: Shape, value:
     )
     common = tuple(sizes[a] for a in axes)
     indices = []
-    for place, axis in enumerate(axes):
+    for position, axis in enumerate(axes):
         chosen = selections[axis]
-        count = bind(rows.iota, shape=common, dimension=place, dtype=INT64)
+        count = bind(rows.iota, shape=common, dimension=position, dtype=INT64)
         scaled = call(np.multiply, count, chosen.stride) if chosen.stride != 1 else count
         indices.append(call(np.add, scaled, _offset(chosen.start)) if chosen.start != 0 else scaled)
     order = [*axes, *(a for a in range(x.ndim) if a not in axes)]
@@ -395,7 +395,7 @@ def _slice(x: Tracer, selections: list[Selection]) -> Any:
 
 def _reshape(result: Any, keys: list[Any], selections: list[Selection], shape: list[Any]) -> Any:
     if not any(s.is_integer for s in selections):
-        kept = [place for place, entry in enumerate(keys) if entry is not None]
+        kept = [position for position, entry in enumerate(keys) if entry is not None]
         return broadcast_in_dim(result, tuple(shape), kept)
     return reshape_to(result, shape)
 

@@ -70,8 +70,8 @@ def put(a: Array, ind: Array, v: Array, mode: str = "raise") -> None:
 
     A traced index out of range assigns nothing in the mode `raise`, where NumPy raises IndexError.
     """
-    places = reshape_to(traced(ind), (as_array(ind).size,)) if isinstance(ind, Tracer) else None
-    indices = as_indices(np.ravel(ind)) if places is None else as_indices(places)
+    flat = reshape_to(traced(ind), (as_array(ind).size,)) if isinstance(ind, Tracer) else None
+    indices = as_indices(np.ravel(ind)) if flat is None else as_indices(flat)
     count = int(indices.shape[0])
     if count == 0 or as_array(v).size == 0:
         return
@@ -156,10 +156,10 @@ def put_along_axis(arr: Array, indices: Array, values: Array, axis: Any) -> None
 
     A traced index out of range assigns nothing.
     """
-    x, found = along(traced(arr), as_array(indices), axis)
-    updates = content(values, x.dtype, shape_of(found[0]))
+    x, grid = along(traced(arr), as_array(indices), axis)
+    updates = content(values, x.dtype, shape_of(grid[0]))
     params = {"mode": FILL, "combine": "set", "unique": False}
-    changed = bind(scatter, x, updates, *found, axes=tuple(range(x.ndim)), **params)
+    changed = bind(scatter, x, updates, *grid, axes=tuple(range(x.ndim)), **params)
     arr[...] = reshape_to(changed, arr.shape)
 
 
@@ -189,10 +189,10 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
                 "how many elements numpy.delete leaves depends on the values of a traced array of "
                 "indices, as some may be there twice; one traced index is supported"
             )
-        place = reshape_to(as_indices(obj), ())
-        place = elementwise.where(call(np.less, place, 0), call(np.add, place, size), place)
+        index = reshape_to(as_indices(obj), ())
+        index = elementwise.where(call(np.less, index, 0), call(np.add, index, size), index)
         count = bind(rows.iota, shape=(size - 1,), dimension=0, dtype=INT64)
-        kept = call(np.add, count, convert(call(np.greater_equal, count, place), INT64))
+        kept = call(np.add, count, convert(call(np.greater_equal, count, index), INT64))
         return take(x, kept, number)
     return take(x, np.delete(np.arange(size), obj), number)
 
@@ -220,35 +220,35 @@ def insert(arr: Array, obj: Any, values: Array, axis: Any = None) -> Any:
     shape = (*x.shape[:number], count, *x.shape[number + 1 :])
     added = broadcast_to(added, shape)
     if is_one and not isinstance(obj, Tracer):
-        place = index_of(obj)
-        if not -size <= place <= size:
+        index = index_of(obj)
+        if not -size <= index <= size:
             raise located(
                 IndexError,
-                f"index {place} is out of bounds for axis {number} with size {size}",
+                f"index {index} is out of bounds for axis {number} with size {size}",
             )
-        place += size if place < 0 else 0
-        parts = [slice_axis(x, number, 0, place), added, slice_axis(x, number, place, size)]
+        index += size if index < 0 else 0
+        parts = [slice_axis(x, number, 0, index), added, slice_axis(x, number, index, size)]
         return concatenate_along(parts, number)
     whole = concatenate_along([x, added], number)
     if not isinstance(obj, Tracer):
         return take(whole, np.insert(np.arange(size), obj, size + np.arange(count)), number)
-    places = reshape_to(as_indices(obj), (obj.size,))
-    return take(whole, _order_with(places, size, count), number)
+    indices = reshape_to(as_indices(obj), (obj.size,))
+    return take(whole, _order_with(indices, size, count), number)
 
 
-def _order_with(places: Any, size: int, count: int) -> Any:
+def _order_with(indices: Any, size: int, count: int) -> Any:
     """Where the elements of a result come from: those of the array, and in front of the ones at
-    `places` the added ones."""
-    places = elementwise.where(call(np.less, places, 0), call(np.add, places, size), places)
-    if places.shape[0] == 1 and count != 1:
-        places = broadcast_to(places, (count,))
-    before = call(np.less, places[None, :], places[:, None])
+    `indices` the added ones."""
+    indices = elementwise.where(call(np.less, indices, 0), call(np.add, indices, size), indices)
+    if indices.shape[0] == 1 and count != 1:
+        indices = broadcast_to(indices, (count,))
+    before = call(np.less, indices[None, :], indices[:, None])
     numbers = bind(rows.iota, shape=(count, count), dimension=0, dtype=INT64)
     others = bind(rows.iota, shape=(count, count), dimension=1, dtype=INT64)
-    equal = call(np.equal, places[None, :], places[:, None])
+    equal = call(np.equal, indices[None, :], indices[:, None])
     earlier = call(np.logical_and, equal, call(np.less, others, numbers))
     rank = call(np.logical_or, before, earlier).sum(axis=1)
-    targets = call(np.add, places, rank)
+    targets = call(np.add, indices, rank)
     is_new = set_item(fill(False, (size + count,), BOOL), targets, True)
     old = call(np.subtract, cumsum(call(np.logical_not, is_new)), 1)
     new = call(np.add, bind(rows.iota, shape=(count,), dimension=0, dtype=INT64), size)

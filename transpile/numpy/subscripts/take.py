@@ -85,11 +85,11 @@ def take(a: Array, indices: Array, axis: Any = None, out: Any = None, mode: str 
     if axis is None:
         x, axis = ravel(x), 0
     number = axis_of(axis, x.ndim)
-    places = as_indices(indices)
-    if x.shape[number] == 0 and places.size:
+    numbers = as_indices(indices)
+    if x.shape[number] == 0 and numbers.size:
         raise located(IndexError, "cannot do a non-empty take from an empty axes.")
-    places = bounded(places, x.shape[number], mode)
-    return get_item(x, (*[slice(None)] * number, places))
+    numbers = bounded(numbers, x.shape[number], mode)
+    return get_item(x, (*[slice(None)] * number, numbers))
 
 
 def along(
@@ -120,16 +120,16 @@ def along(
             f"{with_commas} ",
         )
     shape = tuple(sides)
-    places = from_start(traced(convert(indices, INT64)), x.shape[number])
-    found = [
-        broadcast_to(places, shape)
+    own = from_start(traced(convert(indices, INT64)), x.shape[number])
+    grid = [
+        broadcast_to(own, shape)
         if d == number
         else fill(0, shape, INT64)
         if x.shape[d] == 1
         else bind(rows.iota, shape=shape, dimension=d, dtype=INT64)
         for d in range(x.ndim)
     ]
-    return x, found
+    return x, grid
 
 
 @implements(np.take_along_axis)
@@ -139,8 +139,8 @@ def take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Any:
 
     A traced index out of range reads the nearest element.
     """
-    x, found = along(traced(arr), as_array(indices), axis)
-    return bind(gather, x, *found, axes=tuple(range(x.ndim)), mode=CLIP)
+    x, grid = along(traced(arr), as_array(indices), axis)
+    return bind(gather, x, *grid, axes=tuple(range(x.ndim)), mode=CLIP)
 
 
 # --------------------------------------------------------------------------- positions of truth
@@ -169,20 +169,20 @@ def nonzero(a: Array, *, size: Any = None, fill_value: Any = None) -> Any:
     flat = numbered(mask, count, x.size)
     missing = call(np.equal, flat, x.size)
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.ndim
-    found = unravelled(flat, x.shape)
+    by_axis = unravelled(flat, x.shape)
     return tuple(
-        elementwise.where(missing, 0 if f is None else f, places)
-        for f, places in zip(fills, found, strict=True)
+        elementwise.where(missing, 0 if f is None else f, indices)
+        for f, indices in zip(fills, by_axis, strict=True)
     )
 
 
 def unravelled(flat: Any, shape: Sequence[Any]) -> list[Any]:
     """The indices along each axis of the elements at row-major positions."""
-    found: list[Any] = []
+    indices: list[Any] = []
     for extent in reversed(shape):
-        found.insert(0, np.remainder(flat, max(extent, 1)))
+        indices.insert(0, np.remainder(flat, max(extent, 1)))
         flat = np.floor_divide(flat, max(extent, 1))
-    return found
+    return indices
 
 
 @accepts_more("size", "fill_value")
@@ -235,8 +235,8 @@ def compress(
     count = length_of(size, "compress")
     extent = x.shape[number]
     inside = min(extent, mask.shape[0])
-    places = numbered(call(np.not_equal, mask, 0)[:inside], count, extent)
-    return get_item(x, (*before, places), "fill", 0 if fill_value is None else fill_value)
+    positions = numbered(call(np.not_equal, mask, 0)[:inside], count, extent)
+    return get_item(x, (*before, positions), "fill", 0 if fill_value is None else fill_value)
 
 
 @accepts_more("size", "fill_value")
@@ -266,12 +266,12 @@ def choose(a: Array, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     options = [as_array(c) for c in choices]
     if not options:
         raise located(ValueError, "0-length sequence.")
-    places = bounded(number, len(options), mode)
+    bounded_number = bounded(number, len(options), mode)
     result = options[-1]
     for k in range(len(options) - 2, -1, -1):
-        nearest = call(np.less_equal, traced(places), k)
+        nearest = call(np.less_equal, traced(bounded_number), k)
         result = elementwise.where(nearest, options[k], result)
-    shape = np.broadcast_shapes(places.shape, *(o.shape for o in options))
+    shape = np.broadcast_shapes(bounded_number.shape, *(o.shape for o in options))
     dtype = np.result_type(*options) if not any(isinstance(o, Tracer) for o in options) else None
     result = traced(result)
     return broadcast_to(convert(result, dtype or result.dtype), shape)
@@ -357,8 +357,8 @@ def ix_(*args: Any) -> Any:
     Known masks become their indices. Raises UnsupportedError for traced masks, and ValueError for
     what is no vector.
     """
-    found = []
-    for place, value in enumerate(args):
+    grid = []
+    for axis, value in enumerate(args):
         x = as_array(value)
         if x.ndim != 1:
             raise located(ValueError, "Cross index must be 1 dimensional")
@@ -370,9 +370,9 @@ def ix_(*args: Any) -> Any:
         if not isinstance(x, Tracer):
             (x,) = (np.flatnonzero(x),) if x.dtype == BOOL else (x,)
         shape = [1] * len(args)
-        shape[place] = x.shape[0]
-        found.append(reshape_to(x, shape) if isinstance(x, Tracer) else x.reshape(shape))
-    return tuple(found)
+        shape[axis] = x.shape[0]
+        grid.append(reshape_to(x, shape) if isinstance(x, Tracer) else x.reshape(shape))
+    return tuple(grid)
 
 
 def _of_shape(function: Callable[..., Any], part: str) -> None:

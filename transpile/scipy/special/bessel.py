@@ -84,10 +84,10 @@ def _by_recurrence(x: Any, order: int, steps: int) -> Any:
 def _by_series(x: Any, order: int) -> list[Any]:
     """Seven terms of the power series (DLMF 10.2.2)."""
     square = np.square(x / 2)
-    found = []
+    orders = []
     for n in range(order + 1):
         total: Any = 0.0
         for k in range(6, -1, -1):
             total = (1 - total) if k == 0 else square * (1 - total) / (k * (k + n))
-        found.append((x / 2) ** n / math.factorial(n) * total)
-    return found
+        orders.append((x / 2) ** n / math.factorial(n) * total)
+    return orders

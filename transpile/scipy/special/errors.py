@@ -69,8 +69,8 @@ def wofz(z: Array) -> Any:
 @custom_jvp
 def _wofz(z: Any) -> Any:
     above = np.imag(z) >= 0
-    found = _in_the_upper_half(np.where(above, z, -z))
-    return np.where(above, found, 2 * np.exp(-(z * z)) - found)
+    upper = _in_the_upper_half(np.where(above, z, -z))
+    return np.where(above, upper, 2 * np.exp(-(z * z)) - upper)
 
 
 _wofz.defjvps(lambda t, out, z: t * (2j / math.sqrt(math.pi) - 2 * z * out))

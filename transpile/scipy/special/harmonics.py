@@ -46,9 +46,9 @@ def sph_harm_y(
     polar = np.reshape(polar, (1,)) if np.ndim(polar) == 0 else polar
     order = np.absolute(m)
     values = np.stack(_legendre(operator.index(n_max), polar))
-    place = n * (n + 1) // 2 + order
+    number = n * (n + 1) // 2 + order
     count = np.arange(polar.shape[0])
-    legendre = values[np.clip(place, 0, values.shape[0] - 1), count]
+    legendre = values[np.clip(number, 0, values.shape[0] - 1), count]
     angle = order * azimuth
     harmonics = legendre * np.cos(angle) + 1j * (legendre * np.sin(angle))
     sign = np.where(np.equal(np.remainder(order, 2), 0), 1, -1)

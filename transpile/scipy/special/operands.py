@@ -27,8 +27,8 @@ def promoted(function: str, *operands: Array) -> list[Any]:
 
 
 def _as(value: Any, dtype: np.dtype[Any]) -> Any:
-    found = convert(value, dtype)
-    return found[()] if isinstance(found, np.ndarray) else found
+    converted = convert(value, dtype)
+    return converted[()] if isinstance(converted, np.ndarray) else converted
 
 
 def real(function: str, *operands: Array) -> list[Any]:

@@ -50,5 +50,5 @@ def entropy(mu: Array, loc: Array = 0) -> Any:
     summed = np.sum(share, axis=-1).astype(mean.dtype)
     large = np.where(mean < 100, 100, mean)
     series = 0.5 * np.log(2 * math.pi * math.e * large) - 1 / (12 * large)
-    found = np.where(mean < 100, summed, series - 1 / (24 * np.square(large)))
-    return np.where(np.equal(mean, 0), 0, found).astype(mean.dtype)
+    nats = np.where(mean < 100, summed, series - 1 / (24 * np.square(large)))
+    return np.where(np.equal(mean, 0), 0, nats).astype(mean.dtype)
