@@ -47,7 +47,7 @@ def callback(
     partitioned   changes nothing: there is one device
 
     `callback(ordered=True)(function, *args)` is the same in two steps. Raises TypeError for what
-    cannot be called. What the function returns is not looked at.
+    cannot be called. What the function returns is ignored.
     """
     if callback is _NOTHING:
         if args or kwargs:

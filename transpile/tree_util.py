@@ -260,7 +260,7 @@ class Partial(functools.partial[Any]):
 
 
 class _Whole:
-    """A partial that another one does not take apart."""
+    """A partial that another one does not flatten into."""
 
     def __init__(self, function: functools.partial[Any]) -> None:
         self.function = function

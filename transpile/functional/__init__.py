@@ -1,1 +1,1 @@
-"""Functions of functions: derivatives, batches, derivatives of one's own, as users call them."""
+"""Transformations of functions as users call them: derivatives, batches, custom derivatives."""

@@ -1,4 +1,4 @@
-"""checkpoint: derivatives that compute again what they need, instead of keeping it.
+"""checkpoint: derivatives that recompute intermediate values instead of storing them.
 
 Names, arguments, policies and errors are JAX's.
 """

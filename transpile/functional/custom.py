@@ -1,8 +1,8 @@
-"""Functions with derivatives of their own, and values and computations with a mark on them:
-custom_jvp, custom_vjp, custom_gradient, closure_convert, stop_gradient, named_call.
+"""Functions with custom derivatives, and marks on values and computations: custom_jvp, custom_vjp,
+custom_gradient, closure_convert, stop_gradient, named_call.
 
-Names, arguments and errors are JAX's. Outside a trace, on values, all of these do no more than call
-the function.
+Names, arguments and errors are JAX's. Outside a trace, on values, all of these only call the
+function.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _resolved(fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
 def bind_function(
     fun: Function, row: Primitive, operands: Sequence[Any], **params: Any
 ) -> list[Any]:
-    """Apply the row of a call of `fun`: an equation of the user's line.
+    """Bind a call of `fun` as an equation, at the user's line.
 
     Where the trace is of this very function, no line of it calls it: the one found would be that of
     who called the jitted function, and the program would depend on it.

@@ -260,7 +260,7 @@ class VjpRule:
         return f"{function_name(self.fwd)},{function_name(self.bwd)}"
 
     def forward(self, operands: Values, active: Flags) -> tuple[list[Any], list[Any], Backward]:
-        """The results, the traced residuals (captured values first), and the way back."""
+        """The results, the traced residuals (captured values first), and the backward pass."""
         call, count = self.call, len(self.call.captured)
         call.check_captured(active, "vjp", "fwd and bwd rules")
         arguments = call.arguments(operands)
@@ -300,7 +300,7 @@ class VjpRule:
 
 @dataclass(frozen=True, eq=False)
 class BackwardRule:
-    """The way back of one call, for the residuals of one run of its forward rule."""
+    """The backward pass of one call, for the residuals of one run of its forward rule."""
 
     rule: VjpRule
     parts: Parts
@@ -342,8 +342,8 @@ class BackwardRule:
 
 
 def _prefix_leaves(value: Any, structure: tree.TreeDef) -> list[Any] | None:
-    """The leaves of a tree of this structure; a leaf or a None in it stands for all that are below
-    its place. None where the structures differ."""
+    """The leaves of a tree of this structure; a leaf or a None in it stands for all leaves below
+    it. None where the structures differ."""
     if value is None and structure.node is not tree.structure(None).node:
         return [None] * structure.num_leaves
     if structure.node is None:

@@ -1,6 +1,5 @@
-"""Functions of pytrees as closed graphs of leaves: what every transformation that users call does
-first, and the values that it runs them on.
-"""
+"""Functions of pytrees as closed graphs of leaves, the first part of every transformation that
+users call, and the values on which these graphs run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What stands in for values where a user's rule runs: zeros without values, the tracers of now for
-those of a trace that has ended, and pytrees without their traced leaves.
-"""
+"""Placeholders for values where a user's rule runs: zeros without values, current tracers for those
+of a trace that has ended, and pytrees without their traced leaves."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ class CustomVJPPrimal:
 
 
 class _Hole:
-    """In the place of a traced leaf."""
+    """The placeholder of a traced leaf."""
 
 
 _HOLE = _Hole()
@@ -73,7 +72,7 @@ _HOLE = _Hole()
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """A pytree without its traced leaves. What else is in it stays the very object that it was."""
+    """A pytree without its traced leaves; everything else in it stays the same object."""
 
     structure: tree.TreeDef
     leaves: tuple[Any, ...]

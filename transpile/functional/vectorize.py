@@ -185,7 +185,7 @@ class _Examples:
         return of_example
 
     def _without_float0(self, result: Any) -> Any:
-        """The result, with bools in the place of float0, which no trace can hold."""
+        """The result, with bools for float0, which no trace can hold."""
         leaves, structure = flatten_arrays(result)
         self.float0 = {
             position: x
@@ -200,7 +200,7 @@ class _Examples:
 def _result_axes(
     fun: Callable[..., Any], axis: Axis, out_axes: Any, flat: Flat, batched: Sequence[bool]
 ) -> Axes:
-    """Where the mapped axis belongs in each result, or the ValueError that `out_axes` deserves."""
+    """The position of the mapped axis in each result, or the ValueError about `out_axes`."""
     wanted = prefix_axes("vmap out_axes", out_axes, flat.out_tree)
     axes: Axes = []
     for position, kind, is_batched, path in zip(

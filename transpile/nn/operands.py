@@ -1,6 +1,7 @@
-"""What the functions of `nn` are made of: their operands, and calls in and outside of traces.
+"""The operands of the functions of `nn`, and calls in and outside of traces.
 
-They are written in NumPy's functions, which make equations of traced values and compute others.
+The functions are written in NumPy's functions, which make equations of traced values and compute
+others.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def floating(function: str, value: Array) -> Any:
 
 
 def applied(row: str, x: Any) -> Any:
-    """A row of the table of one value: an equation, or what NumPy computes."""
+    """A primitive applied to one value: an equation, or what NumPy computes."""
     if isinstance(x, Tracer):
         return bind(TABLE[row], x)
     value = np.asarray(x)

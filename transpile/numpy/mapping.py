@@ -192,7 +192,7 @@ def _signature(signature: str | None, count: int) -> tuple[Core, Core | None]:
 
 
 def _parts(side: str) -> list[str]:
-    """`(m,n),(n)` taken apart: `(m,n` and `(n`."""
+    """`(m,n),(n)` split into `(m,n` and `(n`."""
     return [part for part in side.replace("),", ")|").split("|") if part]
 
 

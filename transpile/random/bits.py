@@ -1,8 +1,8 @@
-"""Random bits: the generator, keys made of keys, and floats between 0 and 1.
+"""Random bits: the generator, keys derived from keys, and floats between 0 and 1.
 
-The bits of the element that comes n-th in row-major order are Threefry's of the key and n, so that
-each can be computed without the others. New keys are such bits, too. Keys are given here as their
-bits (`trace/call_key.py`), in a trace unless it is said otherwise.
+The bits of the n-th element in row-major order are Threefry's of the key and n, so that each can be
+computed without the others. New keys are such bits, too. Keys are given here as their bits
+(`trace/call_key.py`), in a trace unless it is said otherwise.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ def unit_floats(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def derived(key: Any, number: Any) -> Any:
-    """The key that Threefry makes of a key and a number; in a trace or not."""
+    """The key that Threefry derives from a key and a number; in a trace or not."""
     if isinstance(key, Tracer) or isinstance(number, Tracer):
         return bind(threefry_2x32, key, number)
     return np.array(_threefry(int(key), int(number)), UINT64)
 
 
 def _threefry(key: int, counter: int) -> int:
-    """Threefry of Python's integers, which takes less time than NumPy's of arrays without axes."""
+    """Threefry of Python's integers, which is faster than NumPy on scalars."""
     first, second = key >> 32, key & _MASK
     schedule = (first, second, first ^ second ^ PARITY)
     x, y = (counter >> 32) + first & _MASK, counter + second & _MASK
@@ -92,7 +92,7 @@ def _threefry(key: int, counter: int) -> int:
 
 
 def split_keys(key: Any, shape: Shape) -> Any:
-    """An array of keys made of one; in a trace or not."""
+    """An array of keys derived from one; in a trace or not."""
     if isinstance(key, Tracer):
         return bits_64(key, shape)
     count = product(shape)
@@ -108,5 +108,5 @@ def split_keys(key: Any, shape: Shape) -> Any:
 
 
 def split(key: Any, count: int = 2) -> list[Any]:
-    """Several keys made of one, for the samplers."""
+    """Several keys derived from one, for the samplers."""
     return [derived(key, np.array(k, UINT64)) for k in range(count)]

@@ -1,4 +1,4 @@
-"""How the functions of `transpile.random` are run: as part of the trace under way, or compiled."""
+"""The evaluation of samplers: as part of the trace under way, or compiled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Sampler = Callable[..., Any]  # (*arrays, **static) -> an array, in a trace
 
 
 def sampled(sampler: Sampler, *operands: Any, **static: Hashable) -> Any:
-    """What a sampler makes of arrays: an equation in the trace under way, or else an array.
+    """The result of a sampler: equations in the trace under way, or else an array.
 
     Outside a trace it is compiled, once for each signature and each set of static arguments.
     """
@@ -31,7 +31,7 @@ def sampled(sampler: Sampler, *operands: Any, **static: Hashable) -> Any:
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function for a loop's body, whose equations come from where those of this trace do."""
+    """A function for a loop's body, whose equations have the source line of the enclosing trace."""
     origin = the_trace().origin
     if origin is None:
         return function

@@ -1,8 +1,8 @@
-"""The exponential of a matrix: a Padé approximant of a small part of it, squared again and again.
+"""The exponential of a matrix, by Padé approximants with scaling and squaring.
 
-N. Higham, The scaling and squaring method for the matrix exponential revisited, 2005. Which
+N. Higham, The Scaling and Squaring Method for the Matrix Exponential Revisited, 2005. Which
 matrices are scaled by how much is only known when the program runs, so each squaring is computed
-and then taken or not.
+and then selected or not.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def exponential(a: Any, upper_triangular: bool, max_squarings: int) -> Any:
 
 
 def _pade(a: Any, degree: int) -> tuple[Any, Any]:
-    """The parts of the numerator with even and with odd powers; the denominator is their
-    difference. The polynomials in a^2 are taken apart in two, in powers of a^6 where it is long."""
+    """The even and the odd part of the numerator; the denominator is their difference. The
+    polynomials in a^2 are split in two, in powers of a^6 where they are long."""
     weights = [factorial(2 * degree - k) * comb(degree, k) for k in range(degree + 1)]
     numbers = [w / weights[-1] for w in weights]
     size, batch = a.shape[-1], tuple(a.shape[:-2])

@@ -1,4 +1,4 @@
-"""What every function of `lax` is made of: strict operands, and calls outside traces.
+"""The operands of the functions of `lax`, which are not promoted, and calls outside traces.
 
 A public function makes equations while a trace is under way. Outside it is traced by itself and
 computed with NumPy: its arrays are then arguments whose values Python may ask for.
@@ -76,7 +76,8 @@ _MOVES = {
 
 
 def _moved(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What a function makes of arrays of an own dtype, such as keys, if it only moves elements."""
+    """The result of a function that only moves elements, for arrays of an extended dtype, such as
+    keys; a TypeError for other functions."""
     if function.__name__ not in _MOVES:
         (dtype, *_) = (x.dtype for x in flatten(args)[0] if has_extended([x]))
         raise located(TypeError, f"{function.__name__} does not accept dtype {dtype}.")
@@ -148,7 +149,7 @@ def bind_constant(x: Any) -> Any:
 
 
 def broadcast_in_dim_always(value: Any, shape: Shape, axes: Sequence[int]) -> Any:
-    """A broadcast that is an equation though it changes nothing."""
+    """A broadcast that is an equation even if it changes nothing."""
     return bind(BROADCAST, value, shape=tuple(shape), broadcast_dimensions=tuple(axes))
 
 
@@ -201,8 +202,8 @@ def check_kind(name: str, value: Any, accepted: str, position: int | None = None
 
 
 def same_dtypes(name: str, values: Sequence[Any], tip: str = "") -> DType:
-    """The one dtype of operands. A Python number takes that of the arrays of its kind; what is left
-    of differences is JAX's TypeError."""
+    """The one dtype of operands, where Python numbers take that of the arrays of their kind; JAX's
+    TypeError for others."""
     dtypes = [dtype_of(v) for v in values]
     strong = {d for d, v in zip(dtypes, values, strict=True) if not is_weak(v)}
     if len(strong) == 1:
@@ -248,7 +249,7 @@ def python_type_of(dtype: DType) -> type | None:
 
 
 def aligned(name: str, values: Sequence[Any], dtype: DType | None) -> list[Any]:
-    """Operands for an elementwise row: of one shape but for scalar constants, which may stand
+    """Operands for an elementwise primitive: of one shape but for scalar constants, which may be
     beside arrays. JAX's TypeError unless the shapes are equal, or 1, or of scalars."""
     shapes = [shape_of(v) for v in values]
     whole = common_shape(name, shapes)

@@ -1,13 +1,13 @@
-"""`numpy.array`, `numpy.asarray` and their kin, which NumPy hands over to nobody.
+"""`numpy.array`, `numpy.asarray` and others that NumPy does not dispatch by their arguments.
 
-All other functions of NumPy ask their arguments whether one of them takes over. Those that make
-arrays do so only for `like=`, so that `numpy.asarray(traced)` would fail, and a list of traced
-values too. While any thread traces, these names of NumPy's are therefore bound to objects that call
-ours in a thread that traces, and else NumPy's own. No class is replaced: other code may extend it,
-or ask for instances of it, at any moment. Three have another method meanwhile, and
+All other functions of NumPy call `__array_function__` of their arguments. Those that make arrays do
+so only for `like=`, so that `numpy.asarray(traced)` would fail, and a list of traced values too.
+While any thread traces, these names of NumPy's are therefore bound to objects that call ours in a
+thread that traces, and NumPy's own in others. No class is replaced: other code may extend it, or
+ask for instances of it, at any moment. Three classes have another method meanwhile, and
 `numpy.broadcast` is another one only in a copy of the traced function (`trace/captured_arrays.py`).
 
-When the last trace of the process ends, everything is NumPy's again; in a forked child at once,
+When the last trace of the process ends, NumPy's own are bound again; in a forked child at once,
 unless the thread that forked traces.
 """
 
@@ -64,8 +64,11 @@ class _NumpyModule:
 
 
 class _InTraces:
-    """A function of NumPy's, which in a thread that traces is ours. Code that has taken it from
-    NumPy's module meanwhile may keep it: it equals NumPy's own, and is that one when unpickled."""
+    """A function of NumPy's that calls ours in a thread that traces.
+
+    Code that has taken it from NumPy's module meanwhile may keep it: it equals NumPy's own, and is
+    that one when unpickled.
+    """
 
     def __init__(self, numpys: Any, ours: Callable[..., Any]) -> None:
         functools.update_wrapper(self, numpys, updated=())
@@ -76,7 +79,8 @@ class _InTraces:
         return (self._ours if THREAD.traces else self.__wrapped__)(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """In a class it is a method where NumPy's own is one; a function in C is none."""
+        """As an attribute of a class it is a method where NumPy's own is one; a function in C is
+        none."""
         is_method = instance is not None and hasattr(self.__wrapped__, "__get__")
         return MethodType(self, instance) if is_method else self
 
@@ -101,7 +105,8 @@ _OURS = {name: _InTraces(f, dispatching(f, FUNCTIONS[f])) for name, f in _NUMPYS
 
 
 def of_numpy(name: str) -> Any:
-    """What NumPy itself has under a name, or None: also while a function is being traced."""
+    """The object that NumPy itself has under a name, or None: also while a function is being
+    traced."""
     return _NUMPYS.get(name, getattr(np, name, None))
 
 
@@ -109,7 +114,7 @@ def of_numpy(name: str) -> Any:
 
 
 class _Elements:
-    """The elements of a traced array, as `numpy.ndenumerate` goes through those of an array."""
+    """The iterator over the elements of a traced array that `numpy.ndenumerate` reads."""
 
     def __init__(self, array: Any) -> None:
         self._array = as_array(array)
@@ -172,7 +177,8 @@ _tracing: dict[Trace, int] = {}  # the traces under way, and their threads
 
 
 def _bind(functions: dict[str, Any], methods: dict[tuple[Any, str], Any]) -> None:
-    """Give NumPy these. An interrupt in between does no harm where this is done again."""
+    """Bind names of NumPy's to these. An interrupt in between does no harm where this is done
+    again."""
     vars(np).update(functions)
     for (cls, name), method in methods.items():
         setattr(cls, name, method)
@@ -192,7 +198,7 @@ def _end(trace: Trace) -> None:
 
 
 def _forget_others() -> None:
-    """In a forked child: the other threads are not there to end their traces."""
+    """In a forked child: end the traces of the other threads, which do not exist there."""
     if _tracing:
         for trace in [t for t, thread in _tracing.items() if thread != threading.get_ident()]:
             _end(trace)

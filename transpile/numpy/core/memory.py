@@ -21,7 +21,7 @@ GIVE_VIEWS = frozenset([
 
 
 def with_own_memory(result: Any, since: int) -> Any:
-    """The result of a function that gives new arrays: a copy of what is older than so many
+    """The result of a function that returns new arrays: copied if it is older than so many
     equations, so that assigning to one does not change the other."""
     if isinstance(result, tuple | list):
         parts = [with_own_memory(r, since) for r in result]

@@ -1,4 +1,4 @@
-"""What every function of the namespace is made of: operands, dtypes, broadcasting, errors.
+"""What every function of the namespace uses: operands, dtypes, broadcasting, errors.
 
 An operand is a Tracer, a `numpy.ndarray`, or a Python scalar (weak, as NEP 50 has it). The helpers
 emit no equation where there is nothing to do.
@@ -381,7 +381,7 @@ def scalar_of(array: Any) -> Any:
 
 
 def fit(value: Any, shape: Shape, dtype: DType) -> Any:
-    """An operand of an elementwise row: of this dtype and shape, or a scalar constant."""
+    """An operand of an elementwise primitive: of this dtype and shape, or a scalar constant."""
     value = convert(value, dtype)
     if isinstance(value, Tracer):
         return broadcast_to(value, shape)
@@ -390,7 +390,7 @@ def fit(value: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def fit_all(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[Any]:
-    """The operands of an elementwise row, ready for it."""
+    """The operands of an elementwise primitive in these dtypes and their common shape."""
     shape = common_shape(*operands)
     return [fit(v, shape, d) for v, d in zip(operands, dtypes, strict=True)]
 

@@ -1,7 +1,7 @@
 """The ufuncs and Python's operators on traced arrays.
 
 The installed NumPy decides the dtypes (`ufunc.resolve_dtypes`, with Python types for weak
-operands); the row of the ufunc, or one of the rules below, makes the equations.
+operands); the primitive of the ufunc, or one of the rules below, makes the equations.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def resolve(
     casting: str = "same_kind",
     signature: Any = None,
 ) -> Loop:
-    """The loop that NumPy chooses for operands."""
+    """The dtypes of the loop that NumPy chooses for operands, inputs first."""
     if dtype is not None:
         signature = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     elif signature is not None:
@@ -94,7 +94,7 @@ def call(
     sig: Any = None,
     **axes: Any,
 ) -> Any:
-    """`ufunc(*operands)`: the result, or a tuple of them.
+    """The result of a ufunc, or a tuple of its results.
 
     Where the mask `where` does not hold, NumPy's result is undefined, and this one 0.
     """
@@ -146,7 +146,7 @@ def _where(result: Any, where: Array) -> Any:
 def _into(
     ufunc: Any, operands: Operands, given: Operands, where: Any, settings: dict[str, Any]
 ) -> Any:
-    """The results, put into the arrays given as `out`; where the mask does not hold, these stay."""
+    """The results, assigned to the arrays given as `out` where the mask holds."""
     trace = current_trace()
     since = len(trace.equations) if trace is not None else 0
     computed = call(ufunc, *operands, **settings)
@@ -159,7 +159,7 @@ def _into(
 
 
 def apply(row: Primitive, operands: Operands, dtypes: Sequence[DType]) -> Any:
-    """Apply an elementwise row to operands converted to these dtypes and to one shape."""
+    """Apply an elementwise primitive to operands converted to these dtypes and to one shape."""
     return bind(row, *fit_all(operands, dtypes))
 
 
@@ -172,7 +172,7 @@ def _row_rule(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 
 
 def rule(*ufuncs: Any) -> Callable[[Rule], Rule]:
-    """Register the rule of ufuncs for which the row alone is not enough."""
+    """Register the rule of ufuncs that are not a single primitive."""
 
     def decorate(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(ufuncs, function))

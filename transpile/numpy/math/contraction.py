@@ -51,7 +51,7 @@ class Term:
         return Term(array, labels)
 
     def summed(self, kept: set[Label]) -> Term:
-        """The labels that are not kept, summed away."""
+        """The term summed over the labels that are not kept."""
         axes = tuple(k for k, m in enumerate(self.labels) if m not in kept)
         row = reductions.reduce_or if self.array.dtype == BOOL else reductions.reduce_sum
         return Term(reduce_axes(row, self.array, axes), [m for m in self.labels if m in kept])

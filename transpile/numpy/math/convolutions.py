@@ -92,14 +92,14 @@ def correlate(a: Array, v: Array, mode: Any = "valid") -> Any:
 
 
 def _exactly_correlated(x: Any, y: Any, mode: str) -> Any:
-    """Of halves computed in float32 and rounded once, as every inner product."""
+    """Correlate; halves are computed in float32 and rounded once, as in every inner product."""
     wide = computed_dtype(x.dtype)
     return convert(_correlated(convert(x, wide), convert(y, wide), mode), x.dtype)
 
 
 def _correlated(x: Any, y: Any, mode: str) -> Any:
-    """The inner products of y with the windows of x, which is not shorter. What of a window lies
-    beyond the ends of x counts for nothing: 0 times an infinity would be NaN."""
+    """The inner products of y with the windows of x, which is not shorter. Elements of a window
+    beyond the ends of x are omitted: 0 times an infinity would be NaN."""
     count, length = y.shape[0], x.shape[0]
     low, high = {
         "valid": (0, 0),
@@ -115,7 +115,7 @@ def _correlated(x: Any, y: Any, mode: str) -> Any:
 
 
 def _inner_products(x: Any, y: Any) -> Any:
-    """Of the windows of x that have all their elements."""
+    """The inner products of y with the windows that lie inside x."""
     count = y.shape[0]
     total = x.shape[0] - count + 1
     if count > WRITTEN_OUT:
@@ -124,7 +124,8 @@ def _inner_products(x: Any, y: Any) -> Any:
 
 
 def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
-    """Of `total` windows of x, the first of which begins `missing` elements before x."""
+    """The inner products of y with `total` windows of x, the first of which begins `missing`
+    elements before x."""
     if y.shape[0] <= WRITTEN_OUT_AT_BORDER:
         return _written_out(x, y, missing, total)
     zero = Const(np.zeros((), x.dtype))
@@ -136,7 +137,7 @@ def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
 
 
 def _written_out(x: Any, y: Any, missing: int, total: int) -> Any:
-    """Of `total` windows of x, the first of which begins `missing` elements before x."""
+    """The same as a sum of scaled slices, one for each element of y."""
     zero = np.zeros((), x.dtype)
     result: Any = zero  # a sum starts at 0.0, which -0.0 does not change
     for k in range(y.shape[0]):
@@ -158,6 +159,6 @@ def _sum_over_windows(x: Any, weights: Any) -> Any:
 
 
 def _diagonal_sums(shape: Shape) -> Any:
-    """The array [i, j] -> i + j, which is nowhere stored."""
+    """The array [i, j] -> i + j, as a value of the trace."""
     first, second = (bind(rows.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
     return bind(elementwise.add, first, second)

@@ -191,7 +191,7 @@ def _element(x: Any, k: int) -> Any:
 
 
 def _size(x: Any, axis: int, method: str) -> int:
-    """The known size of an axis that is walked element by element."""
+    """The size of an axis that a sequential fold needs to know while tracing."""
     size = x.shape[axis]
     if not isinstance(size, int):
         raise unsupported(f"{method} needs to know the size of its axis, and that is {size}")
@@ -236,7 +236,8 @@ def _halves(ufunc: Any, x: Any) -> Any:
 
 
 def _accumulate(ufunc: Any, array: Array, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-    """`ufunc.accumulate`."""
+    """The results of combining the elements along an axis up to each, as `numpy.ufunc.accumulate`
+    does."""
     x = as_array(array)
     if x.ndim == 0:
         raise located(TypeError, "cannot accumulate on a scalar")
@@ -306,7 +307,7 @@ def _from_first(ufunc: Any, x: Any, axis: int, dtype: DType) -> Any:
 
 
 def _reduceat_traced(ufunc: Any, x: Any, segments: Any, axis: int, dtype: DType) -> Any:
-    """For each index a reduction of all elements, of which a mask lets those pass that count."""
+    """For each index a reduction of all elements, masked to the segment."""
     start = _neutral(ufunc, dtype)
     size, count = x.shape[axis], segments.shape[0]
     segments = convert(segments, INT64)

@@ -1,7 +1,7 @@
 """Advanced indices: arrays of integers and known masks, as one gather or scatter.
 
-A key is brought into a plan: the basic selection of the axes that no array indexes, the arrays that
-index the others, and where NumPy puts the axes of these arrays in the result.
+A key becomes a plan: the basic selection of the axes that no array indexes, the arrays that index
+the others, and the position of the axes of these arrays in the result, which is NumPy's.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """What a key says of one axis (or, where `axis` is None, of none: a new axis)."""
+    """The part of a key for one axis (or, where `axis` is None, for none: a new axis)."""
 
     axis: int | None
     value: Any  # a slice, an int, a Dim, an int64 ndarray or a Tracer; None for a new axis;
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def is_number(self) -> bool:
-        """Whether it takes one element: an integer, known or traced."""
+        """Whether it selects one element: an integer, known or traced."""
         return isinstance(self.value, int | Dim) or (
             isinstance(self.value, _ARRAYS) and not self.is_array
         )
@@ -67,7 +67,7 @@ _ARRAYS = (np.ndarray, Tracer)
 
 
 def entries(key: Any, shape: Shape) -> list[Entry]:
-    """The entries of a key, the Ellipsis written out and masks made arrays of indices."""
+    """The entries of a key, with the Ellipsis expanded and masks replaced by arrays of indices."""
     parts = [_part(p) for p in (key if isinstance(key, tuple) else (key,))]
     if sum(p is Ellipsis for p in parts) > 1:
         raise located(IndexError, "an index can only have a single ellipsis ('...')")
@@ -109,7 +109,7 @@ def _is_mask(part: Any) -> bool:
 
 
 def _part(entry: Any) -> Any:
-    """An entry of a key, by what it is."""
+    """An entry of a key, classified."""
     if entry is None or entry is Ellipsis or isinstance(entry, slice | Dim):
         return entry
     if isinstance(entry, Tracer):
@@ -192,7 +192,7 @@ class Plan:
     distinct: bool
 
     def arranged(self, gathered: Any) -> Any:
-        """What a gather gives, its axes where NumPy has them."""
+        """The result of a gather, with its axes in NumPy's order."""
         count = len(self.common)
         order = list(range(count, gathered.ndim))
         first = self.first - sum(n < self.first for n in self.news)
@@ -333,7 +333,7 @@ def _in_range(index: Any, axis: int, size: Any, mode: str | None, common: Shape)
 
 
 def from_start(index: Tracer, size: Any) -> Any:
-    """A traced index with negative ones, which count from the end, counted from the beginning."""
+    """A traced index with negative values counted from the beginning."""
     equation = index.owner.producers.get(index.variable)
     if equation is not None and index.dtype.kind in equation.primitive.nonnegative:
         return index
@@ -346,7 +346,7 @@ def from_start(index: Tracer, size: Any) -> Any:
 
 
 def _are_distinct(indices: tuple[Any, ...], common: Shape) -> bool:
-    """Tell whether known indices are all different."""
+    """Whether known indices are pairwise different."""
     if not indices:
         return False
     shape = tuple(int(d) for d in common)  # type: ignore[arg-type]  # known, as the indices are
@@ -355,7 +355,8 @@ def _are_distinct(indices: tuple[Any, ...], common: Shape) -> bool:
 
 
 def _as_counted(index: Any) -> Any:
-    """An index, evenly spaced known ones along one axis as arithmetic instead of an array."""
+    """An index, with evenly spaced known values along one axis as arithmetic instead of an
+    array."""
     if isinstance(index, Tracer):
         return index
     long = [a for a, d in enumerate(index.shape) if d != 1]
@@ -369,7 +370,7 @@ def _as_counted(index: Any) -> Any:
 
 
 def take_planned(x: Any, plan: Plan, fill_value: Any = None) -> Any:
-    """The elements of an array (its basic part) that the indices of a plan take."""
+    """The elements of an array (its basic part) that the indices of a plan select."""
     if not plan.axes:  # a mask without axes
         shape = (*plan.common, *x.shape)
         return plan.arranged(broadcast_in_dim(x, shape, range(len(plan.common), len(shape))))
@@ -380,7 +381,7 @@ def take_planned(x: Any, plan: Plan, fill_value: Any = None) -> Any:
 
 
 def filled(taken: Any, x: Any, plan: Plan, fill_value: Any) -> Any:
-    """What was taken, with another value where an index is out of range."""
+    """The gathered elements, with another value where an index is out of range."""
     inside: Any = None
     for axis, index in zip(plan.axes, plan.indices, strict=True):
         known = not isinstance(index, Tracer)

@@ -1,9 +1,9 @@
 """Assignment into traced arrays: `x[i] = v`, `x += v`, `out=`, with NumPy's views.
 
-A graph has no memory, so an assignment makes a new value, and from then on the array holds that
-one. A view is an array whose value is made by views (slices, transposes, reshapes, reversals) of
-another: assigning to it puts the new elements back, view by view, into the array behind it, and so
-every other view of that array sees them. See `Trace.newest`.
+A graph has no memory, so an assignment makes a new value, which the array stands for from then on.
+A view is an array whose value is made by views (slices, transposes, reshapes, reversals) of
+another: assigning to it updates the array that it is a view of, by the inverse of each view, and so
+every other view of that array changes with it. See `Trace.newest`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ from transpile.trace.tracer import BINARY, UFUNC_METHODS, Tracer
 
 
 def store(x: Tracer, value: Any, since: int) -> None:
-    """Let an array, and all that share its memory, hold another value of the same type.
+    """Let an array, and all that share its memory, stand for another value of the same type.
 
-    `since` is the number of equations before that value was made: what is older has other owners.
+    `since` is the number of equations before that value was made: older values belong to other
+    arrays.
     """
     trace = x.owner
     var = x.variable
@@ -72,9 +73,9 @@ def _check_owner(x: Tracer) -> None:
 
 
 def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
-    """The array behind a view, when the view holds this value.
+    """The base array of a view after the view has been assigned this value.
 
-    A view of all elements is undone by its transpose; a slice leaves the others as they are.
+    A view of all elements is undone by its inverse; a slice leaves the others as they are.
     """
     if view.primitive is rows.slice_:
         start, limit, strides = (view.params[name] for name in ("start", "limit", "strides"))
@@ -89,7 +90,7 @@ def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
 
 
 def assign(x: Tracer, key: Any, value: Any) -> None:
-    """`x[key] = value`."""
+    """Assign to the elements `x[key]`."""
     _check_owner(x)
     if is_item(x, key, value):
         return
@@ -98,7 +99,7 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
 
 
 def assign_result(x: Tracer, value: Any, function: str, since: int) -> Tracer:
-    """Put the result of a function into the array given as `out`, as NumPy casts it."""
+    """Assign the result of a function to the array given as `out`, cast as NumPy casts it."""
     if not isinstance(x, Tracer):
         raise located(
             TypeError, f"a traced result of {function} does not fit into {x!r}, which is not traced"
@@ -141,7 +142,7 @@ _OF_TRUTH = {np.logical_or: np.add, np.logical_and: np.multiply}
 
 
 def _at(ufunc: Any, a: Any, indices: Any, b: Any = None) -> None:
-    """`ufunc.at(a, indices, b)`: a repeated index counts as often as it is there."""
+    """The method `ufunc.at(a, indices, b)`: a repeated index is applied repeatedly."""
     if not isinstance(a, Tracer):
         raise located(TypeError, f"{ufunc.__name__}.at: traced values do not fit into {a!r}")
     _check_owner(a)

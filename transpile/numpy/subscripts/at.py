@@ -221,7 +221,7 @@ class IndexUpdates:
 
 
 def _selects_once(key: Any) -> bool:
-    """Tell whether an index meets each element once at most: it holds no arrays of indices."""
+    """Whether an index selects each element once at most: it holds no arrays of indices."""
     entries = key if isinstance(key, tuple) else (key,)
     return all(
         e is None

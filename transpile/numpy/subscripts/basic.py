@@ -1,7 +1,7 @@
 """Indexing: `x[key]`, and the value of x after an assignment to `x[key]`.
 
-Integers, slices, None and Ellipsis are slices, reversals and reshapes; assignments to them put a
-slice where it belongs. Keys with arrays are planned in `transpile.numpy.subscripts.advanced`.
+Integers, slices, None and Ellipsis become slices, reversals and reshapes; assignments with them are
+updates of a slice. Keys with arrays are planned in `transpile.numpy.subscripts.advanced`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True)
 class Selection:
-    """What an index takes of one axis: start, start + stride, ... below limit, perhaps reversed."""
+    """The elements of one axis that a basic index selects: start, start + stride, ... below limit,
+    perhaps reversed."""
 
     start: Any
     limit: Any
@@ -54,8 +55,8 @@ class Selection:
 
 
 def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = None) -> Any:
-    """`x[key]`. An index that is only known at run time takes the nearest element when it is out of
-    range, unless `mode` says something else."""
+    """The elements `x[key]`. A traced index out of range is clamped to the nearest element, unless
+    `mode` says otherwise."""
     given = entries(key, x.shape)
     parsed = _as_slice(given, x.shape)
     if not _is_basic(parsed):
@@ -73,15 +74,15 @@ def get_item(x: Tracer, key: Any, mode: str | None = None, fill_value: Any = Non
 
 
 def _is_scalar(key: Any, item: Tracer) -> bool:
-    """Tell whether NumPy gives a scalar, which is no view: it gives arrays where there is an
-    Ellipsis in the key."""
+    """Whether NumPy returns a scalar, which is no view: with an Ellipsis in the key it returns
+    arrays."""
     parts = key if isinstance(key, tuple) else (key,)
     return not item.ndim and all(part is not Ellipsis for part in parts)
 
 
 def is_item(x: Tracer, key: Any, value: Any) -> bool:
-    """Tell whether a value is the very view `x[key]`, as it is in the second half of
-    `x[key] += 1`: `x[key] = value` then changes nothing."""
+    """Whether a value is the very view `x[key]`, as in the second half of `x[key] += 1`: `x[key] =
+    value` then changes nothing."""
     if not isinstance(value, Tracer) or value.original not in value.owner.items:
         return False
     parsed = entries(key, x.shape)
@@ -98,7 +99,8 @@ def _is_basic(parsed: list[Entry]) -> bool:
 
 
 def _as_slice(parsed: list[Entry], shape: Shape) -> list[Entry]:
-    """The entries, an array of evenly spaced indices on its own among them made a slice."""
+    """The entries, with an array of evenly spaced indices, if it is the only one, replaced by a
+    slice."""
     arrays = [e for e in parsed if isinstance(e.value, np.ndarray | Tracer)]
     if len(arrays) != 1 or any(e.is_number for e in parsed):
         return parsed
@@ -118,14 +120,14 @@ def _as_slice(parsed: list[Entry], shape: Shape) -> list[Entry]:
 
 
 def basic_item(x: Any, parsed: list[Entry]) -> Any:
-    """What a basic key takes."""
+    """The elements that a basic key selects, a view."""
     keys = [e.value for e in parsed if e.value is not Ellipsis]
     selections, shape = _selections(keys, x.shape)
     return _reshape(_slice(x, selections), keys, selections, shape)
 
 
 def _selections(keys: list[Any], extents: Shape) -> tuple[list[Selection], list[Any]]:
-    """What a basic key takes of each axis, and the shape of it all."""
+    """The selection of a basic key along each axis, and the shape of the result."""
     selections: list[Selection] = []
     shape: list[Any] = []
     for entry in keys:
@@ -151,8 +153,8 @@ _OF_BOOLS = {
 
 
 def set_item(x: Tracer, key: Any, value: Any, mode: str | None = None, unique: bool = False) -> Any:
-    """The value of `x` after `x[key] = value`. An index that is only known at run time changes
-    nothing when it is out of range, unless `mode` says something else."""
+    """The value of `x` after `x[key] = value`. A traced index out of range changes nothing, unless
+    `mode` says otherwise."""
     return update_item(x, key, value, "set", mode, unique)
 
 
@@ -165,7 +167,7 @@ def update_item(
     unique: bool = False,
 ) -> Any:
     """The value of `x` after its elements at `key` were combined with a value: `set`, `add`,
-    `multiply`, `minimum` or `maximum`. Repeated indices count as often as they are there."""
+    `multiply`, `minimum` or `maximum`. Repeated indices combine repeatedly."""
     mask = _traced_mask(key)
     if mask is not None:
         return _masked(x, mask, value, combine)
@@ -280,7 +282,7 @@ def _offset(start: Any) -> Any:
 
 
 def _traced_mask(key: Any) -> Tracer | None:
-    """The traced mask that is the whole key, if it is one whose values are not known."""
+    """The mask, if the whole key is one whose values are not known while tracing."""
     if isinstance(key, tuple) and len(key) == 1:
         (key,) = key
     if not isinstance(key, Tracer) or key.dtype != BOOL:
@@ -289,7 +291,8 @@ def _traced_mask(key: Any) -> Tracer | None:
 
 
 def _masked(x: Tracer, mask: Tracer, value: Any, combine: str) -> Any:
-    """An update where a traced mask holds: of a value that does not depend on how often it does."""
+    """An update where a traced mask holds, by a selection: of a value whose shape does not depend
+    on the mask."""
     rest = x.shape[mask.ndim :]
     if mask.ndim > x.ndim:
         raise located(
