@@ -306,7 +306,6 @@ def pivots_to_permutation(draw):
     yield with_results(draw, PivotsToPermutation, pivots, n=n, size=n + more)
 
 
-OTHERS = (TriangularSolve, PivotsToPermutation)
 # Every intrinsic that C has a function for, and the calls of it; those that make what another one
 # reads come with it.
 FAMILIES = {
@@ -328,7 +327,7 @@ FAMILIES = {
         (TransposeTile,): transpose_tile,
     },
     "lapack": {
-        **{(d,): decomposition(d) for d in DECOMPOSITIONS if d not in OTHERS},
+        **{(d,): decomposition(d) for d in DECOMPOSITIONS if d is not TriangularSolve},
         (TriangularSolve,): triangular_solve,
         (PivotsToPermutation,): pivots_to_permutation,
     },

@@ -49,8 +49,8 @@ from transpile.ir.loop_ir import Expr, Literal, Load
 from transpile.ir.loop_rewrite import loads_of
 from transpile.library.convolution import Convolution, as_convolution
 from transpile.library.fft import Transform, as_transform
-from transpile.library.lapack import Decompositions, as_decomposition
 from transpile.library.matmul import Product, as_product
+from transpile.library.routines import RoutineLoop, as_routine
 from transpile.library.scan import is_library_sum
 from transpile.primitives import axes as axis_rows
 from transpile.primitives import indexing
@@ -72,7 +72,7 @@ _NestFields = tuple[
     Expr,
     dict[Symbol, Expr],
 ]
-AnyCall = Product | Convolution | Transform | Decompositions | Sorting | RunningSum
+AnyCall = Product | Convolution | Transform | RoutineLoop | Sorting | RunningSum
 
 
 def materialise(scope: Scope, parts: Parts, choices: Choices, survey: Survey) -> Block:
@@ -283,7 +283,7 @@ class _Materialiser(Elements):
     def _call(self, equation: Equation) -> tuple[AnyCall, tuple[Atom, ...]] | None:
         """The call of a library that an equation is, and what it reads as arrays in memory."""
         if equation.primitive.kind == "routine":
-            return as_decomposition(equation), equation.inputs
+            return as_routine(equation), equation.inputs
         product = self.products.get(equation.output)
         if product is not None:
             return product, tuple(o.base for o in product.operands)

@@ -17,8 +17,8 @@ from transpile.ir.graph import Atom, Equation, Graph, Source, Var
 from transpile.ir.loop_ir import Expr, Load
 from transpile.library.convolution import Convolution
 from transpile.library.fft import Transform
-from transpile.library.lapack import Decompositions
 from transpile.library.matmul import Product
+from transpile.library.routines import RoutineLoop
 from transpile.util.frozen_records import cached_property, dataclass
 
 
@@ -152,7 +152,7 @@ class RunningSum:
 class LibraryCall(Node):
     """The call of a library, which reads its operands as arrays in memory."""
 
-    call: Product | Convolution | Transform | Decompositions | Sorting | RunningSum
+    call: Product | Convolution | Transform | RoutineLoop | Sorting | RunningSum
     operands: tuple[Atom, ...]
 
     @cached_property

@@ -1,8 +1,7 @@
 """Decompositions by LAPACK: the helpers of `runtime_c/products/lapack.h`.
 
-A helper takes its sizes, the operands, the results and scratch memory, in this order. LAPACK says
-in its documentation how much scratch memory is enough; what is given here suffices for its blocked
-algorithms too.
+LAPACK says in its documentation how much scratch memory is enough; what is given here suffices for
+its blocked algorithms too.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from transpile.ir.calls import Call, Invocation, Strided
+from transpile.intrinsics.routines import Routine
+from transpile.ir.calls import Invocation, Strided
 from transpile.ir.loop_ir import UNALLOCATED
-from transpile.ir.operand_signature import parse
-from transpile.ir.primitive import TABLE
 from transpile.ir.types import SHORT_NAMES, real_dtype
 from transpile.util.frozen_records import dataclass
 
@@ -32,12 +30,9 @@ _NOT_FINITE = "a matrix with infinities or NaNs: what is found of it is NaN"
 _ENDLESS = "an iteration that does not come to an end: what it finds is NaN"
 
 
-class Decomposition(Call):
-    """What decompositions have in common. `m` and `n` are the sizes of the first operand, `k` the
-    columns of a second one; fields with the names of params of the primitive are these.
+class Decomposition(Routine):
+    """What decompositions have in common. `m` and `n` are the sizes of the first operand.
 
-    primitive  whose loop over leading axes it is
-    where      params of the primitive for which it is that
     routines   LAPACK's, which it calls
     outcome    what the results are where NumPy raises LinAlgError: the matrix may be one of many
     weight     roughly how many operations it is, in multiples of m n min(m, n)
@@ -46,17 +41,15 @@ class Decomposition(Call):
 
     x: Strided
 
-    primitive: ClassVar[str]
-    where: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     routines: ClassVar[tuple[str, ...]] = ()
     outcome: ClassVar[str] = ""
     weight: ClassVar[int] = 1
     further: ClassVar[int] = 0
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        """The numbers that the helper takes first: its own, where it says nothing else."""
-        return tuple(int(x) for x in self.operands.values() if isinstance(x, int))
+    def routine_dtype(self) -> np.dtype[Any]:
+        """The dtype of the matrices that LAPACK is given."""
+        return self.x.dtype
 
     @property
     def pieces(self) -> Sequence[int]:
@@ -67,24 +60,9 @@ class Decomposition(Call):
     def scratch_bytes(self) -> int:
         return sum(self.pieces) + ALIGNMENT * (len(self.pieces) + 1)
 
-    @property
-    def routine_dtype(self) -> np.dtype[Any]:
-        """The dtype of the matrices that LAPACK is given."""
-        return self.x.dtype
-
     def in_lapack(self) -> Invocation:
-        arrays = (array.first for array in self.arrays.values())
-        return Invocation(
-            f"{self.name}_{SHORT_NAMES[self.x.dtype]}",
-            (*self.sizes, *arrays),
-            tuple((routine, SHORT_NAMES[self.routine_dtype]) for routine in self.routines),
-        )
-
-    def numpy(self, *arrays: Any) -> Any:
-        sizes = {size for names in parse(self.signature).reads.values() for size in names or ()}
-        fields = self.operands.keys() - self.arrays.keys() - sizes
-        params = {name: self.operands[name] for name in fields}
-        return TABLE[self.primitive].numpy(*arrays, **params, **self.where)
+        suffix = SHORT_NAMES[self.routine_dtype]
+        return self.helper(tuple((routine, suffix) for routine in self.routines))
 
     def _bytes(self, own: Sequence[int], real: Sequence[int] = (), whole: int = -1) -> list[int]:
         """The bytes of pieces of numbers of the operand's dtype, of its real partner, and of
@@ -481,7 +459,7 @@ class Schur(_General):
 
 
 @dataclass(frozen=True)
-class PivotsToPermutation(Decomposition):
+class PivotsToPermutation(Routine):
     """The permutation that exchanges of rows, one after the other, come to."""
 
     n: int
@@ -493,8 +471,15 @@ class PivotsToPermutation(Decomposition):
     name = primitive = "pivots_to_permutation"
     signature = "x(n) -> permutation(size)"
 
+    @property
+    def scratch_bytes(self) -> int:
+        return ALIGNMENT
+
+    def in_c(self) -> Invocation:
+        return self.helper()
+
 
 DECOMPOSITIONS: tuple[type[Decomposition], ...] = (
-    *(Lu, TriangularSolve, PivotsToPermutation, Cholesky, Qr, Householder),
+    *(Lu, TriangularSolve, Cholesky, Qr, Householder),
     *(Eig, Eigvals, Svd, Svdvals, Sqrtm, Schur, Eigh, Eigvalsh),
 )

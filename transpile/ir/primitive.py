@@ -90,7 +90,8 @@ class Primitive:
 
     name       what the graph's text calls it
     kind       elementwise, view, generate, piecewise, reduce, scan or contract: how it is lowered;
-               routine: by a library, and it may have several results;
+               routine: by calls of the intrinsic that names it, in a loop over leading axes; it
+               may have several results;
                fft: by a Fourier transform of whole axes;
                convolve: by runtime_c/products/conv.h, or as the products that a pass makes of it;
                window: over the windows of an array; a pass makes views and simpler rows of it;
@@ -105,6 +106,7 @@ class Primitive:
     cost       flops an element; transcendentals count apart
     dtypes     the dtype kinds that it accepts
     ufunc      the NumPy ufunc whose loop it is, if any
+    library    that programs with it are linked with: "lapack", or none
     jvp        (tangents, result, *operands, **params) -> the result's tangent. A tangent is None
                where it is zero. A call or a control row: (tangents, *operands, **params) ->
                (results, tangents)
@@ -161,6 +163,7 @@ class Primitive:
     transcendental: bool = False
     dtypes: str = "biufc"
     ufunc: Any = None
+    library: str = ""
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None

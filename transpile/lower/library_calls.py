@@ -14,8 +14,8 @@ from transpile.ir.graph import Atom, Const
 from transpile.ir.loop_ir import For, Statement
 from transpile.library.convolution import Convolution
 from transpile.library.fft import Transform, axis_transforms
-from transpile.library.lapack import Decompositions
 from transpile.library.matmul import Product, stacked
+from transpile.library.routines import RoutineLoop
 from transpile.lower.scan_calls import sum_call
 from transpile.lower.sort_calls import sort_calls
 from transpile.lower.storage import Memory, Place
@@ -37,8 +37,8 @@ class Calls:
     def statements(self, node: LibraryCall) -> Iterator[Statement]:
         """The call that a node is, in loops over what it does not do itself."""
         match node.call:
-            case Decompositions():
-                yield from self._decomposition(node, node.call)
+            case RoutineLoop():
+                yield from self._routine(node, node.call)
             case Transform():
                 yield from self._transform(node, node.call)
             case Sorting():
@@ -51,7 +51,9 @@ class Calls:
                 yield from self._product(node, node.call)
 
     def _with_scratch(self, *calls: Call) -> tuple[Call, ...]:
-        """Calls, with the scratch memory that they share."""
+        """Calls, with the scratch memory that they share, if they need some."""
+        if not any("workspace" in call.arrays for call in calls):
+            return calls
         scratch = self.memory.scratch(max(call.scratch_bytes for call in calls))
         return tuple(replace(call, workspace=Strided(scratch.first)) for call in calls)
 
@@ -118,7 +120,7 @@ class Calls:
         for part, with_scratch in zip(axes, self._with_scratch(*calls), strict=True):
             yield from looped(list(part.loops), (with_scratch,))
 
-    def _decomposition(self, node: LibraryCall, found: Decompositions) -> Iterator[Statement]:
+    def _routine(self, node: LibraryCall, found: RoutineLoop) -> Iterator[Statement]:
         """A loop over the leading axes around the call of a library."""
         batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(found.axes)]
         where = tuple(0 if s.extent == 1 else Dim.of(s) for s in batch)

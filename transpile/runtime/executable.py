@@ -213,7 +213,7 @@ class Lowering:
 def _routines(graph: Graph) -> Iterator[Equation]:
     """The equations that call LAPACK."""
     for equation in graph.equations:
-        if equation.primitive.kind == "routine":
+        if equation.primitive.library == "lapack":
             yield equation
     for inner in graph.subgraphs():
         yield from _routines(inner)

@@ -42,6 +42,7 @@ def _routine(
     type_rule: TypeRule,
     jvp: Callable[..., Any] | None = None,
     dtypes: str = "fc",
+    library: str = "lapack",
 ) -> Primitive:
     """Register a row of one operand; in its batching, the examples are one more axis in front."""
 
@@ -50,7 +51,16 @@ def _routine(
         return (found, [True] * len(found)) if isinstance(found, list) else (found, True)
 
     return register(
-        Primitive(name, "routine", meaning, type_rule, dtypes=dtypes, jvp=jvp, batch=batch)
+        Primitive(
+            name,
+            "routine",
+            meaning,
+            type_rule,
+            dtypes=dtypes,
+            library=library,
+            jvp=jvp,
+            batch=batch,
+        )
     )
 
 
@@ -133,6 +143,7 @@ triangular_solve = register(
         derivatives.triangular_solve,
         _solve_type,
         dtypes="fc",
+        library="lapack",
         jvp=_solve_jvp,
         transpose=_solve_transpose,
         batch=_solve_batch,
@@ -161,7 +172,11 @@ def _permutation_type(pivots: ArrayType, *, size: Any) -> ArrayType:
 
 
 pivots_to_permutation = _routine(
-    "pivots_to_permutation", derivatives.pivots_to_permutation, _permutation_type, dtypes="i"
+    "pivots_to_permutation",
+    derivatives.pivots_to_permutation,
+    _permutation_type,
+    dtypes="i",
+    library="",
 )
 
 

@@ -1,4 +1,4 @@
-"""Decompositions as calls of LAPACK: which intrinsic an equation is, for which sizes."""
+"""Which routine an equation of the kind `routine` is, for which sizes."""
 
 from __future__ import annotations
 
@@ -7,46 +7,51 @@ from types import MappingProxyType
 from typing import Any
 
 from transpile.errors import UnsupportedError
-from transpile.intrinsics.lapack import DECOMPOSITIONS, Decomposition
+from transpile.intrinsics.lapack import DECOMPOSITIONS, PivotsToPermutation
+from transpile.intrinsics.routines import Routine
 from transpile.ir.calls import Strided
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Equation
 from transpile.ir.operand_signature import parse
 from transpile.util.frozen_records import dataclass
 
+ROUTINES: tuple[type[Routine], ...] = (*DECOMPOSITIONS, PivotsToPermutation)
+
 
 @dataclass(frozen=True)
-class Decompositions:
+class RoutineLoop:
     """An equation as a loop of calls over its leading axes: the intrinsic, the numbers of its
     calls by name, and the axes."""
 
-    intrinsic: type[Decomposition]
+    intrinsic: type[Routine]
     numbers: Mapping[str, Any]
     axes: Shape
 
-    def call(self, arrays: Sequence[Strided]) -> Decomposition:
+    def call(self, arrays: Sequence[Strided]) -> Routine:
         """The call for these operands and results, in the order of the signature."""
         signature = parse(self.intrinsic.signature)
         names = (*signature.reads, *signature.writes)
         return self.intrinsic(**self.numbers, **dict(zip(names, arrays, strict=True)))
 
 
-def as_decomposition(equation: Equation) -> Decompositions:
+def as_routine(equation: Equation) -> RoutineLoop:
     """The calls that an equation of the kind `routine` is.
 
     Raises UnsupportedError where a matrix has a runtime size.
     """
     primitive, params = equation.primitive.name, equation.params
     (intrinsic,) = (
-        d for d in DECOMPOSITIONS if d.primitive == primitive and d.where.items() <= params.items()
+        r for r in ROUTINES if r.primitive == primitive and r.where.items() <= params.items()
     )
     sizes: dict[str, Any] = dict(params)
     axes: Shape = ()
-    for atom, names in zip(equation.inputs, parse(intrinsic.signature).reads.values(), strict=True):
-        shape, rank = atom.type.shape, len(names or ())
-        axes = shape[:-rank]
-        sizes.update(zip(names or (), shape[-rank:], strict=True))
+    reads = parse(intrinsic.signature).reads
+    for atom, known in zip(equation.inputs, reads.values(), strict=True):
+        shape, names = atom.type.shape, known or ()
+        leading = len(shape) - len(names)
+        axes = shape[:leading]
+        sizes.update(zip(names, shape[leading:], strict=True))
     if not all(isinstance(size, int) for size in sizes.values()):
         raise UnsupportedError(f"{equation.source}: {primitive} of a matrix with a runtime size")
     numbers = {name: size for name, size in sizes.items() if name not in intrinsic.where}
-    return Decompositions(intrinsic, MappingProxyType(numbers), axes)
+    return RoutineLoop(intrinsic, MappingProxyType(numbers), axes)
