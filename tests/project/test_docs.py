@@ -47,7 +47,7 @@ def run_python(code, name, namespace):
     path.write_text(code)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, str(path), "exec"), namespace)
+        exec(compile(code, str(path), "exec", dont_inherit=True), namespace)
     return printed.getvalue()
 
 
