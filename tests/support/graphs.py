@@ -88,7 +88,7 @@ THRESHOLDS = {
     "fusion.index_lambda:UNROLLED_CONTRACTION": [1, 2, 4],
     "passes.simplify:LARGEST_FOLDED_SIZE": [0, 64],
     "passes.scalarize:SHORTEST_REDUCTION": [2, 16],
-    "lower.control_flow:SMALL": [0, 4, 16],
+    "lower.assign_storage:SMALL": [0, 4, 16],
     "library.matmul:FEWEST_OF_STACK": [1, 1 << 19],
     "library.matmul:LARGEST_OF_STACK": [50, 1 << 22],
     "fusion.inline_cost:LARGEST_EXPRESSION": [2, 5, 40],

@@ -57,7 +57,7 @@ def fuse(block: Block) -> Loops:
         keys = list(map(block.key, node.results))
         readers = [r for key in keys for r in block.readers.get(key, ())]
         homes[node] = _home(block, node, readers, paths, not outputs.isdisjoint(keys))
-    return Loops(block, items, paths, homes)
+    return Loops(block, items, paths, homes, _forwarded(block, paths, homes))
 
 
 def _paths(
@@ -136,7 +136,7 @@ class _Level:
         if (
             isinstance(last, Node)
             or self._extent(last) != node.order[self.depth].extent
-            or not all(is_aligned(self.block, p, node, self.depth) for p in producers)
+            or not all(_is_aligned(self.block, p, node, self.depth) for p in producers)
         ):
             return
         for position in positions[:-1]:
@@ -174,7 +174,7 @@ class _Level:
         """Tell whether a node may stand in a loop, in which these of its producers are."""
         if node.order[self.depth].extent != self._extent(group) or len(group) >= LARGEST_CLUSTER:
             return False
-        if not all(is_aligned(self.block, p, node, self.depth) for p in inside):
+        if not all(_is_aligned(self.block, p, node, self.depth) for p in inside):
             return False
         if inside or self.depth > 0:
             return True
@@ -184,7 +184,7 @@ class _Level:
         return _is_small(node) and all(map(_is_small, group))
 
 
-def is_aligned(block: Block, producer: Node, reader: LoopNode, depth: int) -> bool:
+def _is_aligned(block: Block, producer: Node, reader: LoopNode, depth: int) -> bool:
     """Tell whether each iteration of the loop reads only what it has itself computed."""
     if not isinstance(producer, LoopNode) or depth >= producer.rank:
         return False
@@ -285,11 +285,28 @@ def explain(loops: Loops) -> Iterator[str]:
                 yield f"{label}: stored, {reason}"
 
 
-def reads_in_scalar(loops: Loops, producer: Node, reader: Node) -> bool:
-    """Tell whether a reader of a stored value stands where its element is still in a scalar."""
+def _forwarded(
+    block: Block, paths: Mapping[Node, Sequence[Nest]], homes: Mapping[Node, Home]
+) -> frozenset[tuple[Node, Node]]:
+    """The nodes whose values are stored, each with a reader that stands where its elements are
+    still in a scalar."""
+    return frozenset(
+        (producer, node)
+        for node in block.nodes
+        for key in node.reads
+        if (producer := block.by_key.get(key)) is not None
+        and isinstance(homes[producer], InMemory)
+        and _reads_in_scalar(block, paths, producer, node)
+    )
+
+
+def _reads_in_scalar(
+    block: Block, paths: Mapping[Node, Sequence[Nest]], producer: Node, reader: Node
+) -> bool:
+    """Tell whether a reader stands where the element that it reads is in a scalar."""
     if not (isinstance(producer, LoopNode) and isinstance(reader, LoopNode)):
         return False
-    rank, path, other = producer.rank, loops.paths[producer], loops.paths[reader]
+    rank, path, other = producer.rank, paths[producer], paths[reader]
     if rank == 0 or len(other) < rank or path[:rank] != other[:rank]:
         return False
-    return all(is_aligned(loops.block, producer, reader, depth) for depth in range(rank))
+    return all(_is_aligned(block, producer, reader, depth) for depth in range(rank))

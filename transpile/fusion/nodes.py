@@ -352,12 +352,22 @@ Home = InScalar | InRow | InMemory
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """The loops of a block, around each node `paths`, and where the value of each node lives."""
+    """The loops of a block, around each node `paths`, and where the value of each node lives.
+
+    forwarded  pairs of nodes, of which the second finds the elements of the first in a scalar,
+               which is stored all the same
+    """
 
     block: Block
     items: tuple[Nest | Node, ...]
     paths: Mapping[Node, Sequence[Nest]]
     homes: Mapping[Node, Home]
+    forwarded: frozenset[tuple[Node, Node]]
+
+    @cached_property
+    def forwarding(self) -> frozenset[Node]:
+        """The nodes whose elements are in scalars, and stored as well."""
+        return frozenset(producer for producer, _ in self.forwarded)
 
 
 def nodes_of(items: Sequence[Nest | Node]) -> Iterator[Node]:

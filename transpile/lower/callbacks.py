@@ -7,7 +7,6 @@ their addresses and the number of the site: which callback, with arrays of which
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from transpile.errors import UnsupportedError
 from transpile.fusion.nodes import Effect
@@ -17,13 +16,11 @@ from transpile.ir.dims import Shape
 from transpile.ir.graph import Var, site_of
 from transpile.ir.loop_ir import Expr, Statement
 from transpile.lower.storage import Place
+from transpile.lower.writer import Writer
 from transpile.util.frozen_records import dataclass
 
-if TYPE_CHECKING:  # an Emitter writes what these are
-    from transpile.lower.builder import Emitter
 
-
-def effect(emitter: Emitter, node: Effect) -> Iterator[Statement]:
+def effect(writer: Writer, node: Effect) -> Iterator[Statement]:
     """The statements of an effect. Arrays without elements have no address."""
     site = site_of(node.equation)
     if any(not isinstance(n, int) for kind in site.types for n in kind.shape):
@@ -34,8 +31,8 @@ def effect(emitter: Emitter, node: Effect) -> Iterator[Statement]:
         if kind.size == 0:
             values.append(None)
             continue
-        place = emitter.memory.temporary(Var(kind.with_shape(kind.shape or (1,)), "shown"))
-        yield from emitter.nest(part, node, _Store(place))
+        place = writer.memory.temporary(Var(kind.with_shape(kind.shape or (1,)), "shown"))
+        yield from writer.nest(part, node, _Store(place))
         values.append(Strided(place.first))
     yield Callback(site, tuple(values))
 

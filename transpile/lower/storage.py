@@ -1,16 +1,19 @@
-"""Places: where a value is while a program runs, and how statements read and write it there."""
+"""Storage: where each value is while a program runs, and how statements read and write it there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Container, Iterable, Mapping
+from itertools import chain, count, islice
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.dims import Index, Shape, unravel
-from transpile.ir.graph import Atom, Const
+from transpile.fusion.buffer_reuse import Aliases
+from transpile.fusion.nodes import IndexLambda, Loops, Region
+from transpile.ir.dims import Index, Shape, Symbol, unravel
+from transpile.ir.graph import Atom, Const, Var
 from transpile.ir.loop_ir import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
-from transpile.symbols.identifiers import Names
+from transpile.symbols.identifiers import LOOP_NAMES, Names
 from transpile.util.frozen_records import dataclass, replace
 
 
@@ -85,22 +88,113 @@ class Variable:
 
 @dataclass(frozen=True)
 class View:
-    """The value of the surrounding graph that an input of a body stands for: `read` gives its
-    elements, `place` says where they are when they must be in memory, and `known` where they are
-    as matters stand."""
+    """The part of a value of the surrounding graph, at an index into its leading axes, that an
+    input of a body stands for."""
 
-    read: Callable[[Shape], Expr]
-    place: Callable[[], Place | Variable]
-    known: Callable[[], Place | Variable | None]
+    atom: Atom
+    prefix: Shape = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """One value of a carry.
+
+    initial    the operand, whose elements are those of `start`
+    result     what it is when the loop has ended, at the place `final`
+    before     the input of the body, at the place `current`
+    after      the output of the body, at the place `following` if that is another one
+    settled    whether `after` is written where `before` is
+    copied     whether it is copied there from `following`, or the two buffers are exchanged
+    """
+
+    initial: Atom
+    start: IndexLambda
+    result: Var
+    before: Var
+    after: Atom
+    settled: bool
+    current: Place | Variable
+    following: Place | None
+    final: Place | Variable
+    copied: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LoopStorage:
+    """Where the values of a loop are.
+
+    counter    of a loop that counts
+    declared   the variables of its carry that are its own
+    condition  of a loop that has one
+    """
+
+    counter: Symbol | None
+    carried: tuple[Carried, ...]
+    declared: tuple[Variable, ...]
+    body: Frame
+    condition: Frame | None
+
+
+@dataclass(frozen=True, eq=False)
+class BranchStorage:
+    """Where the values of a branch are: each of its bodies puts its results at the same places."""
+
+    results: tuple[Place | Variable, ...]
+    declared: tuple[Variable, ...]
+    bodies: tuple[Frame, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where the values of a program's graph, or of a body in one, are.
+
+    places     of what is stored, and of numbers in variables that loops change
+    views      the other inputs of a body
+    around     the counters around a body, and `counters` their names
+    regions    its loops and branches
+    """
+
+    loops: Loops
+    aliases: Aliases
+    places: Mapping[Atom, Place | Variable]
+    views: Mapping[Atom, View]
+    around: Mapping[Symbol, Index]
+    counters: tuple[str, ...]
+    regions: Mapping[Region, LoopStorage | BranchStorage]
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """Where the values of a program are: its arguments, its results, the buffers between, the
+    constants, and all names that these and the program have."""
+
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    temporaries: tuple[Buffer, ...]
+    constants: Mapping[Const, Place]
+    names: frozenset[str]
+    frame: Frame
+
+
+def loop_name(names: Names, counters: Container[str], depth: int) -> str:
+    """The name of the loops at a depth: i, j, k and so on, where nothing is called that."""
+    every = chain(LOOP_NAMES, map("i{}".format, count(1)))
+    free = (n for n in every if n not in names and n not in counters)
+    return next(islice(free, depth, None))
 
 
 class Memory:
-    """The buffers of a program, and its names."""
+    """The buffers of a program in the making, and its names."""
 
-    def __init__(self) -> None:
-        self.names = Names()
-        self.temporaries: list[Buffer] = []
-        self.constants: dict[Const, Place] = {}
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        temporaries: Iterable[Buffer] = (),
+        constants: Mapping[Const, Place] | None = None,
+    ) -> None:
+        self.names = Names(names)
+        self.temporaries = list(temporaries)
+        self.constants = dict(constants or {})
 
     def buffer(self, atom: Atom, hint: str) -> Buffer:
         """A buffer for a value."""

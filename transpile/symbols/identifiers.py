@@ -127,6 +127,11 @@ class Names:
     def __contains__(self, name: str) -> bool:
         return name in self._taken or (self._outer is not None and name in self._outer)
 
+    @property
+    def taken(self) -> frozenset[str]:
+        """The names that this scope has given out."""
+        return frozenset(self._taken)
+
     def take(self, names: Iterable[str]) -> None:
         """Give out none of these."""
         self._taken.update(names)

@@ -1,0 +1,154 @@
+"""Storage: which values share a buffer, and where the carry of a loop is."""
+
+import numpy as np
+from helpers import ordinary, trace_to_graph
+
+from transpile import lax
+from transpile.fusion.nodes import Branch, Loop, Scatter
+from transpile.fusion.rematerialize import loops_of_graph
+from transpile.lower.assign_storage import SMALL, assign_storage
+from transpile.lower.storage import Place, Variable
+from transpile.passes import optimise
+
+X = ordinary("f8", (40,))
+
+
+def storage_of(f, *args):
+    return assign_storage(loops_of_graph(optimise(trace_to_graph(f, *args))), "f")
+
+
+def node_of(frame, kind):
+    (node,) = [n for n in frame.loops.block.nodes if isinstance(n, kind)]
+    return node
+
+
+def loop_of(storage):
+    return storage.frame.regions[node_of(storage.frame, Loop)]
+
+
+def looped(body, *args, turns=5):
+    return storage_of(lambda *carry: lax.fori_loop(0, turns, body, carry), *args)
+
+
+def test_arguments_and_results_have_the_user_s_names_and_are_no_temporaries():
+    def f(first, second):
+        total = first + second
+        return total, np.sin(total)
+
+    storage = storage_of(f, X, X)
+    assert [b.name for b in storage.outputs] == ["total", "out_1"]
+    assert storage.temporaries == ()
+    assert {b.name for b in (*storage.inputs, *storage.outputs)} <= storage.names
+
+
+def test_a_value_in_a_scalar_or_a_row_has_no_buffer():
+    def softmax(x):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    assert storage_of(softmax, ordinary("f8", (5, 20))).temporaries == ()
+
+
+def test_an_array_is_made_where_its_update_will_be():
+    def f(x, i):
+        y = np.sin(x)
+        return y.at[i].set(y.sum())
+
+    storage = storage_of(f, X, np.array([3, 5]))
+    update = node_of(storage.frame, Scatter)
+    places = storage.frame.places
+    assert [b.shape for b in storage.temporaries] == [()]  # the sum
+    assert places[update.equation.inputs[0]] == places[update.var] == Place(storage.outputs[0])
+
+
+def test_an_array_that_is_read_later_keeps_a_buffer_of_its_own():
+    def f(x, i):
+        y = np.sin(x)
+        z = y.at[i].set(0.0)
+        return z, (y * z).sum()
+
+    storage = storage_of(f, X, np.array([3, 5]))
+    assert [b.shape for b in storage.temporaries] == [X.shape]
+
+
+def test_a_settled_array_of_a_carry_is_in_the_result_from_the_start():
+    storage = looped(lambda i, c: (c[0] * 2 + 1,), X)
+    (carried,) = loop_of(storage).carried
+    assert carried.settled and carried.following is None
+    assert carried.current == carried.final == Place(storage.outputs[0])
+    assert storage.temporaries == ()
+
+
+def test_an_array_that_changes_while_it_is_read_is_exchanged_with_a_second_one():
+    def shifted(i, c):
+        return (np.roll(c[0], 1) * 2,)
+
+    for turns in (4, 5):  # it ends where it began, or where the other one is
+        storage = looped(shifted, X, turns=turns)
+        (carried,) = loop_of(storage).carried
+        result = Place(storage.outputs[0])
+        assert not carried.settled and not carried.copied
+        assert {carried.current, carried.following} == {result, Place(storage.temporaries[0])}
+        assert (carried.current == result) == (turns % 2 == 0)
+
+
+def test_a_small_array_is_copied_and_not_exchanged():
+    small = ordinary("f8", (SMALL,))
+    (carried,) = loop_of(looped(lambda i, c: (np.roll(c[0], 1) * 2,), small)).carried
+    assert carried.copied and carried.following not in (None, carried.final)
+
+
+def test_numbers_of_a_carry_are_variables_with_names_unlike_the_counter_s():
+    storage = looped(lambda i, c: (c[0] * i,), 1.5)
+    loop = loop_of(storage)
+    (carried,) = loop.carried
+    assert isinstance(carried.current, Variable) and loop.declared == (carried.current,)
+    assert carried.current.name != loop.counter.name
+    assert carried.final == Place(storage.outputs[0])
+
+
+def test_a_condition_sees_the_carry_where_the_body_changes_it():
+    def f(x):
+        return lax.while_loop(lambda c: c[0] < 9, lambda c: (c[0] * 2, c[1] + c[0]), (x, x))
+
+    loop = loop_of(storage_of(f, 1.5))
+    inputs = loop.condition.loops.block.graph.inputs
+    seen = [loop.condition.places[v] for v in inputs]
+    assert seen == [c.current for c in loop.carried] and loop.counter is None
+
+
+def test_stacked_results_are_written_at_the_counter():
+    def f(x):
+        return lax.scan(lambda c, r: (c + r, c * r), 0.0, x)[1]
+
+    storage = storage_of(f, X)
+    loop = loop_of(storage)
+    place = loop.body.places[loop.body.loops.block.graph.outputs[1]]
+    assert place.buffer is storage.outputs[0] and len(place.prefix) == 1
+    (view,) = [v for v in loop.body.views.values() if v.prefix]
+    assert view.prefix == place.prefix
+
+
+def test_counters_inside_one_another_have_names_of_their_own():
+    def f(a):
+        def row(i, a):
+            return lax.fori_loop(0, i, lambda j, a: a.at[i].add(a[j]), a)
+
+        return lax.fori_loop(0, 5, row, a)
+
+    outer = loop_of(storage_of(f, X))
+    inner = outer.body.regions[node_of(outer.body, Loop)]
+    assert outer.counter.name != inner.counter.name
+    assert inner.body.counters == (outer.counter.name, inner.counter.name)
+    assert len(inner.body.around) == 2
+
+
+def test_branches_put_their_results_at_the_same_places():
+    def f(x, n):
+        return lax.cond(n > 0, lambda x: (x * 2, x.sum()), lambda x: (x[::-1], x[0]), x)
+
+    storage = storage_of(f, X, 3)
+    branch = storage.frame.regions[node_of(storage.frame, Branch)]
+    for frame in branch.bodies:
+        results = [frame.places[v] for v in frame.loops.block.graph.outputs]
+        assert results == [Place(b) for b in storage.outputs] == list(branch.results)

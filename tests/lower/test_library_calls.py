@@ -1,0 +1,52 @@
+"""Calls of libraries: one for what it does itself, in loops over the rest, with its scratch."""
+
+import numpy as np
+from graphs import lowered, statements_of
+from helpers import ordinary
+
+from transpile import numpy as jnp
+from transpile.intrinsics.fourier import Fft
+from transpile.intrinsics.products import Matmul
+from transpile.ir.calls import Call
+from transpile.ir.loop_ir import For
+
+
+def calls_of(f, *args):
+    program = lowered(f, *args)
+    return program, statements_of(program, Call)
+
+
+def test_a_product_reads_a_transposed_operand_where_it_lies():
+    a, b = ordinary("f8", (30, 40)), ordinary("f8", (30, 50))
+    program, (call,) = calls_of(lambda a, b: a.T @ b, a, b)
+    assert isinstance(call, Matmul)
+    assert call.a.strides == (1, 40) and call.b.strides == (50, 1)
+    assert [b.dtype.name for b in program.temporaries] == ["uint8"]  # scratch only
+
+
+def test_a_product_of_many_large_matrices_is_in_a_loop_over_them():
+    a = ordinary("f8", (3, 200, 200))
+    program, (call,) = calls_of(lambda a: a @ a, a)
+    (loop,) = statements_of(program, For)
+    assert loop.stop == 3 and loop.body == (call,)
+
+
+def test_a_sort_by_several_keys_is_a_call_for_each_and_they_share_their_scratch():
+    a = ordinary("f8", (30,))
+    program, calls = calls_of(lambda a, b: np.lexsort((a, b)), a, a)
+    assert len(calls) == 2
+    assert len({call.workspace for call in calls}) == 1
+    assert len([b for b in program.temporaries if b.dtype == np.uint8]) == 1
+
+
+def test_a_transform_over_several_axes_works_on_where_it_began():
+    program, calls = calls_of(lambda a: np.fft.fft2(a), ordinary("c16", (12, 18)))
+    assert all(isinstance(call, Fft) for call in calls) and len(calls) == 2
+    first, second = calls
+    assert first.out.first.buffer == second.x.first.buffer == program.outputs[0].name
+
+
+def test_a_decomposition_of_a_stack_is_a_call_for_each_matrix():
+    program, (call,) = calls_of(lambda a: jnp.linalg.cholesky(a), ordinary("f8", (4, 6, 6)))
+    loops = [s for s in statements_of(program, For) if call in s.body]
+    assert [loop.stop for loop in loops] == [4]
