@@ -53,7 +53,7 @@ def updates_in_place(graph: Graph, producers: dict[Var, Equation], is_body: bool
     lengths: dict[Var, int] = {}  # how many updates an array has seen
     followed: set[Var] = set()  # what is updated again
     for equation in graph.equations:
-        if equation.primitive in (indexing.dynamic_update_slice, indexing.scatter):
+        if equation.primitive.puts:
             x = equation.inputs[0]
             before = lengths.get(x, 0) if isinstance(x, Var) else 0
             lengths[equation.output] = before + 1

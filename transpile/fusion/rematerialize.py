@@ -26,7 +26,6 @@ from transpile.fusion.nodes import (
 from transpile.fusion.scopes import Scope, scope_of
 from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Atom, Graph, Var
-from transpile.primitives.indexing import dynamic_slice, gather
 
 # How often a graph is materialised at most.
 ROUNDS = 3
@@ -129,7 +128,7 @@ def _slices_of(graph: Graph, x: Var) -> set[Var]:
     views: set[Atom] = {x}
     slices: set[Var] = set()
     for equation in graph.equations:
-        is_view = equation.primitive.kind == "view" or equation.primitive in (gather, dynamic_slice)
+        is_view = equation.primitive.picks
         if is_view and equation.inputs[0] in views and _is_slice(equation.output, x):
             views.add(equation.output)
             slices.add(equation.output)

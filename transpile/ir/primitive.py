@@ -49,6 +49,11 @@ if TYPE_CHECKING:
         signs: tuple[int, ...]
         chooses: int
         bitwise: str
+        of_bools: str
+        identity: bool
+        picks: bool
+        puts: bool
+        library: Mapping[str, str]
         weight: int
         speculatable: bool
         fills_registers: bool
@@ -139,6 +144,11 @@ class Primitive:
     signs        a comparison: those of x - y for which it holds
     chooses      an extreme, which is x where x - y has this sign, and a NaN if there is one
     bitwise      of bools: the primitive that does the same to each bit of a number
+    of_bools     of numbers: the logical primitive that it is of bools
+    identity     the result is the operand; it means something only to what has read it by now
+    picks        elements of the result are elements of the first operand
+    puts         the result is the first operand with some elements changed
+    library      what C's library calls it, by dtype kind: `f`, and `c` for complex numbers
     weight       the time of an element in vector lanes, that of an addition being 1
     speculatable a few instructions without a branch or a call, whatever the operands: it may as
                  well be computed where its result is not wanted
@@ -181,6 +191,11 @@ class Primitive:
     signs: tuple[int, ...] = ()
     chooses: int = 0
     bitwise: str = ""
+    of_bools: str = ""
+    identity: bool = False
+    picks: bool = False
+    puts: bool = False
+    library: Mapping[str, str] = field(default_factory=dict)
     weight: int = 1
     speculatable: bool = False
     fills_registers: bool = False

@@ -18,6 +18,7 @@ bitwise_and = combining(
     dtypes="biu",
     neutral=all_bits,
     absorbing=number(biu=0),
+    of_bools="logical_and",
 )
 bitwise_or = combining(
     "bitwise_or",
@@ -26,6 +27,7 @@ bitwise_or = combining(
     dtypes="biu",
     neutral=number(biu=0),
     absorbing=all_bits,
+    of_bools="logical_or",
 )
 bitwise_xor = combining(
     "bitwise_xor",

@@ -43,6 +43,7 @@ add = combining(
     absorbing=number(b=1),
     on_indices=operator.add,
     magnitude=operator.add,
+    of_bools="logical_or",
 )
 subtract = elementwise(
     "subtract",
@@ -69,6 +70,7 @@ multiply = combining(
     absorbing=number(biu=0),
     on_indices=scaled,
     magnitude=operator.mul,
+    of_bools="logical_and",
 )
 divide = elementwise(
     "divide",
@@ -104,6 +106,7 @@ fmod = elementwise(
     dtypes="iuf",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.trunc(np.divide(x, y))),
     weight=8,
+    library={"f": "fmod"},
 )
 negative = elementwise(
     "negative",
@@ -131,6 +134,7 @@ absolute = elementwise(
     speculatable=True,
     magnitude=abs,
     nonnegative="f",
+    library={"f": "fabs", "c": "cabs"},
 )
 sign = elementwise(
     "sign",
@@ -197,6 +201,7 @@ fmax = combining(
     jvp=d.chosen_unless_nan(np.greater),
     exact=True,
     magnitude=max,
+    library={"f": "fmax"},
 )
 fmin = combining(
     "fmin",
@@ -208,6 +213,7 @@ fmin = combining(
     jvp=d.chosen_unless_nan(np.less),
     exact=True,
     magnitude=max,
+    library={"f": "fmin"},
 )
 gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
 lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True)
@@ -224,6 +230,7 @@ copysign = elementwise(
     dtypes="f",
     jvp=(d.copysign, flat),
     exact=True,
+    library={"f": "copysign"},
 )
 nextafter = elementwise(
     "nextafter",
@@ -232,6 +239,7 @@ nextafter = elementwise(
     dtypes="f",
     jvp=NoRule("numpy.nextafter steps from one floating-point number to the next: no derivative"),
     own_format=True,
+    library={"f": "nextafter"},
 )
 spacing = elementwise(
     "spacing",
@@ -256,6 +264,7 @@ ldexp = elementwise(
     result="first",
     jvp=(lambda t, out, x, y: apply("ldexp", t, y), flat),
     transpose=lambda ct, x, y: [apply("ldexp", ct, y), None],
+    library={"f": "ldexp"},
 )
 mantissa = elementwise(
     "mantissa",
@@ -282,6 +291,7 @@ conjugate = elementwise(
     transpose=lambda ct, x: [np.conjugate(ct)],
     own_format=True,
     involution=True,
+    library={"c": "conj"},
 )
 real = elementwise(
     "real",
@@ -291,6 +301,7 @@ real = elementwise(
     result="real",
     jvp=lambda t, out, x: np.real(t),
     transpose=lambda ct, x: [apply("complex", ct, d.zero(ct))],
+    library={"c": "creal"},
 )
 imag = elementwise(
     "imag",
@@ -300,6 +311,7 @@ imag = elementwise(
     result="real",
     jvp=lambda t, out, x: np.imag(t),
     transpose=lambda ct, x: [apply("complex", d.zero(ct), -ct)],
+    library={"c": "cimag"},
 )
 
 
@@ -446,6 +458,7 @@ copy = elementwise(
     transpose=lambda ct, x: [ct],
     own_format=True,
     on_indices=unchanged,
+    identity=True,
 )
 # What a policy of `checkpoint` knows a value by.
 name = register(
@@ -461,6 +474,7 @@ name = register(
         transpose=lambda ct, x, name="": [ct],
         batch=lambda axis, batched, x, name="": (bind(TABLE["name"], x, name=name), True),
         weight=0,
+        identity=True,
     )
 )
 stop_gradient = elementwise(
@@ -470,6 +484,7 @@ stop_gradient = elementwise(
     cost=0,
     jvp=flat,
     own_format=True,
+    identity=True,
 )
 # The value again, but for the passes another one: what is computed from it in order to save memory
 # is not found to be there already.

@@ -143,6 +143,7 @@ gather = register(
         transpose=_gather_transpose,
         batch=_gather_batch,
         weight=4,
+        picks=True,
     )
 )
 
@@ -307,6 +308,7 @@ scatter = register(
         batch=_scatter_batch,
         added=_scatter_added,
         weight=0,
+        puts=True,
     )
 )
 
@@ -386,6 +388,7 @@ dynamic_slice = register(
         ],
         batch=_dynamic_slice_batch,
         weight=0,
+        picks=True,
     )
 )
 
@@ -472,6 +475,7 @@ dynamic_update_slice = register(
         batch=_dynamic_update_batch,
         added=_dynamic_update_added,
         weight=0,
+        puts=True,
     )
 )
 

@@ -186,6 +186,7 @@ def rounding(name: str, numpy: np.ufunc, *, dtypes: str = "f") -> Primitive:
         jvp=flat,
         exact=True,
         magnitude=lambda x: x + 1,
+        library={"f": name},
     )
 
 
@@ -205,7 +206,9 @@ def transcendental(
     jvp: Rule | tuple[Rule, ...] | None = None,
     **facts: Unpack[Facts],
 ) -> Primitive:
-    """An elementary function, called by its NumPy name."""
+    """An elementary function, called by its NumPy name; C has `asin` for `arcsin`."""
+    own = name.replace("arc", "a")
+    facts.setdefault("library", {"f": own, "c": f"c{own}"} if "c" in dtypes else {"f": own})
     arguments = "x" if arity == 1 else "x, y"
     return elementwise(
         name,
@@ -241,6 +244,7 @@ def view(
             index=index,
             cost=0,
             weight=0,
+            picks=True,
             jvp=linear(name),
             transpose=transpose,
             batch=batch_first(name, shift),
@@ -251,6 +255,9 @@ def view(
 def next_axes(_: Axis, *, axes: tuple[int, ...]) -> dict[str, Any]:
     """The params of a reduction with a new axis in front."""
     return {"axes": tuple(a + 1 for a in axes)}
+
+
+_REDUCTIONS: dict[str, Primitive] = {}
 
 
 def reduction(
@@ -267,7 +274,7 @@ def reduction(
     def type_rule(operand: ArrayType, *, axes: tuple[int, ...]) -> ArrayType:
         return operand.with_shape(tuple(d for i, d in enumerate(operand.shape) if i not in axes))
 
-    return register(
+    row = register(
         Primitive(
             name,
             "reduce",
@@ -280,6 +287,14 @@ def reduction(
             batch=batch_first(name, next_axes),
         )
     )
+    _REDUCTIONS[combine] = row
+    return row
+
+
+def reduction_by(combine: Primitive, dtype: np.dtype[Any]) -> Primitive | None:
+    """The row that reduces by a binary primitive: of bools, by what it is of them."""
+    is_logic = dtype == BOOL and combine.of_bools != ""
+    return _REDUCTIONS.get(combine.of_bools if is_logic else combine.name)
 
 
 def scan(

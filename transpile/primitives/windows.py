@@ -219,6 +219,9 @@ def _batch(name: str) -> Callable[..., Any]:
     return rule
 
 
+_REDUCTIONS: dict[str, Primitive] = {}
+
+
 def _window_reduction(
     name: str, combine: str, reduce: Callable[..., Any], **rules: Any
 ) -> Primitive:
@@ -226,11 +229,18 @@ def _window_reduction(
         fill = identity(combine, x.dtype).value[()]
         return reduce(taps_of(x, fill, **params), axis=-1).astype(x.dtype)
 
-    return register(
+    row = register(
         Primitive(
             name, "window", meaning, _reduced_type, combine=combine, batch=_batch(name), **rules
         )
     )
+    _REDUCTIONS[combine] = row
+    return row
+
+
+def reduction_of_windows_by(combine: Primitive) -> Primitive | None:
+    """The row that reduces windows by a binary primitive."""
+    return _REDUCTIONS.get(combine.name)
 
 
 def _sum_transpose(

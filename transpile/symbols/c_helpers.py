@@ -19,6 +19,9 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 
 from transpile.errors import InternalError
+from transpile.ir.primitive import TABLE
+from transpile.primitives import elementwise as _elementwise  # noqa: F401 (for its rows)
+from transpile.primitives.elementary import rows as _elementary  # noqa: F401 (for its rows)
 from transpile.util.data_files import data_directory
 from transpile.util.frozen_records import dataclass
 
@@ -49,71 +52,8 @@ for _suffix in ("f32", "f64"):
     _WORDS[_suffix][1]["U"] = f"uint{_suffix[1:]}_t"
     _PARTNERS[_suffix]["U"] = f"u{_suffix[1:]}"
 
-# NumPy's name -> the C library's, where they differ; the others are the same.
-LIBRARY = {
-    "absolute": "fabs",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
-    "power": "pow",
-    **{
-        name: name
-        for name in (
-            "cbrt",
-            "ceil",
-            "copysign",
-            "cos",
-            "cosh",
-            "erf",
-            "erfc",
-            "exp",
-            "exp2",
-            "expm1",
-            "floor",
-            "fma",
-            "fmax",
-            "fmin",
-            "fmod",
-            "frexp",
-            "hypot",
-            "ldexp",
-            "log",
-            "log10",
-            "log1p",
-            "log2",
-            "nextafter",
-            "rint",
-            "sin",
-            "sinh",
-            "sqrt",
-            "tan",
-            "tanh",
-            "trunc",
-        )
-    },
-}
-_COMPLEX_LIBRARY = {
-    "absolute": "cabs",
-    "real": "creal",
-    "imag": "cimag",
-    "conjugate": "conj",
-    "cpow": "cpow",
-    "arcsin": "casin",
-    "arccos": "cacos",
-    "arctan": "catan",
-    "arcsinh": "casinh",
-    "arccosh": "cacosh",
-    "arctanh": "catanh",
-    "make_complex": "CMPLX",
-    **{
-        name: f"c{name}"
-        for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt")
-    },
-}
+# Functions of the C library that helpers call and no row is; those of rows stand there.
+_LIBRARY = {"f": ("fma", "frexp"), "c": ("cpow",)}
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
 # Up to a full stop that ends a word, not an initial.
@@ -129,14 +69,15 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 def library_name(name: str, suffix: str) -> str | None:
     """The C library's function for NumPy's name and a dtype, if it has one."""
-    if suffix in ("f32", "f64"):
-        base = "CMPLX" if name == "make_complex" else LIBRARY.get(name)
-        ending = "F" if base == "CMPLX" else "f"
-        return base and base + (ending if suffix == "f32" else "")
-    if suffix in ("c64", "c128"):
-        base = _COMPLEX_LIBRARY.get(name)
-        return base and base + ("f" if suffix == "c64" else "")
-    return None
+    if suffix not in _REAL:
+        return None
+    if name == "make_complex":  # a macro, whose letter is a capital
+        return "CMPLXF" if suffix in ("f32", "c64") else "CMPLX"
+    kind = "f" if suffix in ("f32", "f64") else "c"
+    own = TABLE[name].library.get(kind) if TABLE.has(name) else None
+    if name in _LIBRARY[kind]:
+        own = name
+    return own and own + ("f" if suffix in ("f32", "c64") else "")
 
 
 @dataclass(frozen=True)

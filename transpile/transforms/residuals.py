@@ -117,9 +117,7 @@ def _bytes(atom: Atom) -> float:
 def _is_cheap(equation: Equation) -> bool:
     """Tell whether an equation takes no more work than reading its result from memory."""
     row = equation.primitive
-    if row.kind in _MOVING:
-        return True
-    if row.name in ("dynamic_slice", "gather"):
+    if row.kind in _MOVING or row.picks:
         return True
     return row.kind == "elementwise" and not row.transcendental and row.cost <= 1
 

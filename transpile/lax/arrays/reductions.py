@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from transpile.functional.vectorize import vmap
 from transpile.ir.dims import Shape, product
 from transpile.ir.graph import Graph
-from transpile.ir.primitive import Primitive
+from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import ArrayType
 from transpile.lax.arrays.promotion import (
     Array,
@@ -38,8 +39,8 @@ from transpile.numpy.core.promotion import (
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import bits, elementwise
 from transpile.primitives import reductions as rows
+from transpile.primitives.kinds import reduction_by
 from transpile.primitives.reductions import identity
 from transpile.trace.trace import bind, trace_nested
 from transpile.trace.tracer import Tracer
@@ -168,20 +169,6 @@ reduce_xor = _logical(
 
 # --------------------------------------------------------------------------- by any computation
 
-# The rows that reduce by a row of two operands.
-_BY_COMBINE = {
-    elementwise.add: rows.reduce_sum,
-    elementwise.multiply: rows.reduce_prod,
-    elementwise.maximum: rows.reduce_max,
-    elementwise.minimum: rows.reduce_min,
-    elementwise.logical_and: rows.reduce_and,
-    elementwise.logical_or: rows.reduce_or,
-    bits.bitwise_and: rows.reduce_bitwise_and,
-    bits.bitwise_or: rows.reduce_bitwise_or,
-    bits.bitwise_xor: rows.reduce_xor,
-}
-_OF_BOOLS = {rows.reduce_bitwise_and: rows.reduce_and, rows.reduce_bitwise_or: rows.reduce_or}
-
 
 def combination(graph: Graph) -> Primitive | None:
     """The primitive of two operands that a computation of two scalars applies, if it is a single
@@ -292,7 +279,7 @@ class _Computation:
         self, arrays: Sequence[Any], inits: Sequence[Any], axes: tuple[int, ...]
     ) -> list[Any]:
         """The arrays reduced along axes."""
-        row = _BY_COMBINE.get(self.row) if self.row is not None else None
+        row = reduction_by(self.row, arrays[0].dtype) if self.row is not None else None
         if row is not None:
             return [self._by_row(arrays[0], inits[0], row, axes)]
         shape = arrays[0].shape
@@ -313,8 +300,6 @@ class _Computation:
         return [reshape_to(v, rest) for v in self.elementwise(starts, total)]
 
     def _by_row(self, x: Any, start: Any, row: Primitive, axes: tuple[int, ...]) -> Any:
-        if x.dtype.kind == "b":
-            row = _OF_BOOLS.get(row, row)
         result = reduced(x, row, axes)
         neutral = identity(row.combine, x.dtype)
         if not isinstance(start, Tracer) and np.asarray(start).tobytes() == neutral.value.tobytes():
@@ -376,11 +361,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
 def _by_steps(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
     """A cumulative reduction of complex numbers, which have no primitive for it: each pass combines
     elements twice as far apart as the one before (D. Hillis and G. Steele, 1986)."""
-    combine: Callable[[Any, Any], Any] = {
-        rows.cumlogsumexp: _logaddexp,
-        rows.cummax: lambda a, b: bind(elementwise.maximum, a, b),
-        rows.cummin: lambda a, b: bind(elementwise.minimum, a, b),
-    }[row]
+    combine = _logaddexp if row is rows.cumlogsumexp else partial(bind, TABLE[row.combine])
     size, distance = x.shape[axis], 1
     while distance < size:
         first, last = (0, size - distance) if not reverse else (distance, size)

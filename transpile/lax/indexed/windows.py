@@ -10,7 +10,6 @@ import numpy as np
 from transpile.functional.vectorize import vmap
 from transpile.ir.dims import Shape
 from transpile.ir.graph import Const
-from transpile.ir.primitive import Primitive
 from transpile.ir.types import ArrayType
 from transpile.lax.arrays.promotion import (
     array,
@@ -27,8 +26,8 @@ from transpile.lax.indexed.convolution_shapes import padtype_to_pads
 from transpile.numpy.core.promotion import broadcast_in_dim, reshape_to, slice_axis, transpose_to
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import axes as axis_rows
-from transpile.primitives import elementwise, windows
-from transpile.primitives import reductions as rows
+from transpile.primitives import windows
+from transpile.primitives.kinds import reduction_by
 from transpile.primitives.reductions import identity
 from transpile.primitives.windows import dilated, windowed_shape
 from transpile.trace.trace import bind, trace_nested
@@ -39,16 +38,6 @@ __all__ = ["reduce_window", "reduce_window_shape_tuple"]
 
 # Windows of as many taps are combined tap by tap in the graph; of more in a loop.
 WRITTEN_OUT = 64
-_BY_COMBINE: dict[Primitive, Primitive] = {
-    elementwise.add: windows.reduce_window_sum,
-    elementwise.maximum: windows.reduce_window_max,
-    elementwise.minimum: windows.reduce_window_min,
-}
-_OF_WINDOWS: dict[Primitive, Primitive] = {
-    elementwise.multiply: rows.reduce_prod,
-    elementwise.logical_and: rows.reduce_and,
-    elementwise.logical_or: rows.reduce_or,
-}
 
 
 @public
@@ -260,22 +249,23 @@ class _Computation:
         self, arrays: Sequence[Any], inits: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """The arrays reduced over windows."""
-        if self.row in _BY_COMBINE or self.row in _OF_WINDOWS:
+        if self.row is not None and reduction_by(self.row, arrays[0].dtype) is not None:
             return [self._by_row(arrays[0], inits[0], params)]
         return self._tap_by_tap(arrays, inits, params)
 
     def _by_row(self, x: Any, start: Any, params: dict[str, Any]) -> Any:
         """By a row that knows windows, or by a reduction of the view of all windows."""
         assert self.row is not None
-        row = _BY_COMBINE.get(self.row)
+        row = windows.reduction_of_windows_by(self.row)
+        of_view = reduction_by(self.row, x.dtype)
         accepts = row is not None and x.dtype.kind in row.dtypes
         if row is not None and (accepts or x.dtype.kind not in "biufc"):
             result = bind(row, x, **params)
             neutral = identity(row.combine, x.dtype)
-        elif row is None:
-            neutral = identity(_OF_WINDOWS[self.row].combine, x.dtype)
+        elif row is None and of_view is not None:
+            neutral = identity(of_view.combine, x.dtype)
             view = _view(x, neutral, params)
-            result = bind(_OF_WINDOWS[self.row], view, axes=tuple(range(x.ndim, view.ndim)))
+            result = bind(of_view, view, axes=tuple(range(x.ndim, view.ndim)))
         else:
             return self._tap_by_tap([x], [start], params)[0]
         if not isinstance(start, Tracer) and np.asarray(start).tobytes() == neutral.value.tobytes():

@@ -13,7 +13,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape, product
 from transpile.ir.graph import Const
-from transpile.ir.primitive import Primitive
+from transpile.ir.primitive import BY_UFUNC, TABLE, Primitive
 from transpile.ir.types import (
     BOOL,
     FLOAT16,
@@ -49,6 +49,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import elementwise
 from transpile.primitives import reductions as rows
+from transpile.primitives.kinds import reduction_by
 from transpile.trace.trace import bind
 
 
@@ -111,17 +112,25 @@ def _fold(
     function: Any, a: Array, axis: Any, dtype: DType, keepdims: Any, initial: Any, where: Any
 ) -> Any:
     """A reduction that has an identity."""
-    row, row_of_bool, combine, identity = _FOLDS[function]
+    combine = _FOLDS[function]
+    identity = combine.identity
     x = convert(as_array(a), dtype)
     axes = axes_of(axis, x.ndim)
     x = masked(x, where, identity)
-    result = reduce_axes(row_of_bool if dtype == BOOL else row, x, axes)
+    result = reduce_axes(_reducing(combine, dtype), x, axes)
     if not axes and _is_changed_by_identity(function, dtype):
         result = call(combine, identity, result)
     if is_given(initial):
         result = convert(call(combine, result, convert(as_array(initial), dtype)), dtype)
     result = keep_dimensions(result, x.shape, axes, keepdims)
     return strengthen(result)
+
+
+def _reducing(ufunc: np.ufunc, dtype: DType) -> Primitive:
+    """The primitive that reduces by a ufunc."""
+    row = reduction_by(BY_UFUNC[ufunc], dtype)
+    assert row is not None, ufunc
+    return row
 
 
 def _is_changed_by_identity(function: Any, dtype: DType) -> bool:
@@ -131,11 +140,11 @@ def _is_changed_by_identity(function: Any, dtype: DType) -> bool:
     return kind_letter(dtype) in kinds
 
 
-_FOLDS: dict[Any, tuple[Any, Primitive, Any, Any]] = {
-    np.sum: (rows.reduce_sum, rows.reduce_or, np.add, 0),
-    np.prod: (rows.reduce_prod, rows.reduce_and, np.multiply, 1),
-    np.any: (rows.reduce_or, rows.reduce_or, np.logical_or, False),
-    np.all: (rows.reduce_and, rows.reduce_and, np.logical_and, True),
+_FOLDS: dict[Any, np.ufunc] = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.any: np.logical_or,
+    np.all: np.logical_and,
 }
 
 
@@ -220,7 +229,7 @@ def count_nonzero(a: Array, axis: Any = None, *, keepdims: Any = False) -> Any:
 def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     x = as_array(a)
     axes = axes_of(axis, x.ndim)
-    row, ufunc = _EXTREMES[name]
+    ufunc = TABLE[name].ufunc
     chosen = mask_of(where) is not None
     if chosen and not is_given(initial):
         raise located(
@@ -238,13 +247,10 @@ def _extreme(name: str, a: Array, axis: Any, keepdims: Any, initial: Any, where:
     else:
         if chosen:
             x = masked(x, where, convert(as_array(initial), x.dtype))
-        result = reduce_axes(row, x, axes)
+        result = reduce_axes(_reducing(ufunc, x.dtype), x, axes)
         if is_given(initial):
             result = call(ufunc, result, convert(as_array(initial), x.dtype))
     return strengthen(keep_dimensions(result, x.shape, axes, keepdims))
-
-
-_EXTREMES = {"maximum": (rows.reduce_max, np.maximum), "minimum": (rows.reduce_min, np.minimum)}
 
 
 @implements(np.max, np.amax)

@@ -12,6 +12,7 @@ import numpy as np
 
 from transpile.ir.dims import Dim, Shape, bounds
 from transpile.ir.graph import Const
+from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.numpy.core.promotion import (
     as_array,
@@ -144,13 +145,6 @@ def _selections(keys: list[Any], extents: Shape) -> tuple[list[Selection], list[
 
 # ------------------------------------------------------------------------------------- updates
 
-_OF_BOOLS = {
-    "add": "logical_or",
-    "multiply": "logical_and",
-    "minimum": "minimum",
-    "maximum": "maximum",
-}
-
 
 def set_item(x: Tracer, key: Any, value: Any, mode: str | None = None, unique: bool = False) -> Any:
     """The value of `x` after `x[key] = value`. A traced index out of range changes nothing, unless
@@ -187,7 +181,7 @@ def update_item(
     updates = planned.restored(content(value, x.dtype, tuple(shape)))
     if not planned.axes:
         return x if 0 in planned.common else _update_basic(x, inner_key, updates, combine)
-    name = _OF_BOOLS.get(combine, combine) if x.dtype == BOOL else combine
+    name = combine if combine == "set" or x.dtype != BOOL else TABLE[combine].of_bools or combine
     params = {"mode": planned.mode, "combine": name, "unique": unique or planned.distinct}
     changed = bind(scatter, inner, updates, *planned.indices, axes=planned.axes, **params)
     return changed if inner is x else _update_basic(x, inner_key, changed, "set")

@@ -51,8 +51,6 @@ from transpile.schedule.lanes.column_reductions import Turner
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
-_PLAIN = {"add", "logical_or", "logical_and"}
-
 
 def short_rows(program: Program, options: Options) -> Program:
     """The program with such nests turned inside out."""
@@ -150,9 +148,14 @@ def _is_one_sum(nests: list[For]) -> bool:
     """Tell whether all there is to do is to add, or to find one that is true: compilers make good
     use of vectors for that even in short rows."""
     inside = list(walk(tuple(nests)))
-    ops = {s.op for s in inside if isinstance(s, Update)}
+    updates = [s for s in inside if isinstance(s, Update)]
     stores = any(isinstance(s, Store) for s in inside)
-    return len(nests) == 1 and bool(ops) and ops <= _PLAIN and not stores
+    return len(nests) == 1 and bool(updates) and all(map(_adds, updates)) and not stores
+
+
+def _adds(update: Update) -> bool:
+    row = update.primitive
+    return row is not None and row.may_combine(update.target.dtype) and not row.chooses
 
 
 def _is_short(nest: For, row: Symbol, machine: Machine) -> bool:
