@@ -36,6 +36,14 @@ FIRES = {
     "-(-x)": (lambda x: -(-x), SPECIAL),
     "-(-x) of integers": (lambda x: -(-x), INTEGERS),
     "not not x": (lambda x: np.logical_not(np.logical_not(x)), BOOLS),
+    "x + -0.0": (lambda x: x + -0.0, SPECIAL),
+    "the larger of x and -inf": (lambda x: np.maximum(-np.inf, x), SPECIAL),
+    "the larger of x and the least integer": (lambda x: np.maximum(x, 0), SMALL),
+    "x and True": (lambda x: np.logical_and(x, True), BOOLS),
+    "False or x": (lambda x: np.logical_or(False, x), BOOLS),
+    "all bits of x": (lambda x: x & 255, SMALL),
+    "~~x": (lambda x: ~~x, INTEGERS),
+    "the conjugate of the conjugate": (lambda x: np.conjugate(np.conjugate(x)), COMPLEX),
     "copy": (np.copy, SPECIAL),
     "astype of the same dtype": (lambda x: x.astype("f8"), SPECIAL),
     "where with a known condition": (lambda x: np.where(True, x, x * 2), SPECIAL),
@@ -96,7 +104,6 @@ def test_an_expression_becomes_a_simpler_one(name):
 
 STAYS = {
     "x + 0.0 turns -0.0 into 0.0": (lambda x: x + 0.0, SPECIAL, "add"),
-    "x + -0.0": (lambda x: x + -0.0, SPECIAL, "add"),
     "x - -0.0 turns -0.0 into 0.0": (lambda x: x - (-0.0), SPECIAL, "subtract"),
     "x * 0 keeps NaN": (lambda x: x * 0.0, SPECIAL, "multiply"),
     "x - x keeps NaN": (lambda x: x - x, SPECIAL, "subtract"),
@@ -104,6 +111,8 @@ STAYS = {
     "x / 0": (lambda x: x / 0.0, SPECIAL, "divide"),
     "x / 2**1023, whose inverse is subnormal": (lambda x: x / 2.0**1023, SPECIAL, "divide"),
     "x / 2**-1074, whose inverse is infinite": (lambda x: x / 5e-324, SPECIAL, "divide"),
+    "the larger of x and 0": (lambda x: np.maximum(x, 0.0), SPECIAL, "maximum"),
+    "0 - x": (lambda x: 0.0 - x, SPECIAL, "subtract"),
     "complex x * 1": (lambda x: x * (1 + 0j), COMPLEX, "multiply"),
     "complex x / 1": (lambda x: x / (1 + 0j), COMPLEX, "divide"),
     "not of a number": (

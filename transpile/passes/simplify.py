@@ -6,6 +6,7 @@ So `x * 1` is x, but `x + 0` stays for floats (it turns -0.0 into 0.0), and so d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,8 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive.kind == "elementwise":
         equation = _with_scalar_constants(builder, equation)
     folded = _fold(builder, equation)
+    if folded is None:
+        folded = _by_facts(builder, equation)
     if folded is None:
         rule = _RULES.get(equation.primitive)
         folded = rule(builder, equation) if rule is not None else None
@@ -114,6 +117,36 @@ def _fold(builder: Builder, equation: Equation) -> Atom | None:
     return Const(value)
 
 
+# ---------------------------------------------------------------------------- rules for all of them
+
+
+def _by_facts(builder: Builder, equation: Equation) -> Atom | None:
+    """The operand that an equation gives back: beside a neutral one, or after an inverse."""
+    row, dtype = equation.primitive, equation.output.type.dtype
+    if row.identity:
+        return equation.inputs[0]
+    if row.involution:
+        inner = builder.producer(equation.inputs[0], row)
+        return inner.inputs[0] if inner and inner.inputs[0].type.dtype == dtype else None
+    neutral = row.neutral(dtype)
+    if neutral is None or len(equation.inputs) != 2:
+        return None
+    x, y = equation.inputs
+    if _is_number(y, neutral):
+        return x
+    return y if row.commutative and _is_number(x, neutral) else None
+
+
+def _is_number(atom: Atom, number: Any) -> bool:
+    """Tell whether an atom is a number, to the bit."""
+    return (
+        isinstance(atom, Const)
+        and atom.is_scalar
+        and atom.type.dtype == number.dtype
+        and bool(np.asarray(atom.value).tobytes() == number.tobytes())
+    )
+
+
 # ------------------------------------------------------------------------------ rules by primitive
 
 
@@ -128,35 +161,16 @@ def _is(atom: Atom, number: float) -> bool:
 
 def _add(builder: Builder, equation: Equation) -> Atom | None:
     x, y = equation.inputs
-    if equation.output.type.dtype.kind in "iub":
-        if _is(x, 0):
-            return y
-        if _is(y, 0):
-            return x
     negated = builder.producer(y, elementwise.negative)
     if negated is not None and equation.output.type.dtype.kind in "if":
         return builder.apply(elementwise.subtract, x, negated.inputs[0])
     return None
 
 
-def _subtract(_: Builder, equation: Equation) -> Atom | None:
-    x, y = equation.inputs
-    return x if _is(y, 0) else None
-
-
-def _multiply(_: Builder, equation: Equation) -> Atom | None:
-    x, y = equation.inputs
-    if equation.output.type.dtype.kind == "c":
-        return None  # (a + bi)(1 + 0i) is not exact where a or b is infinite
-    return y if _is(x, 1) else x if _is(y, 1) else None
-
-
 def _divide(builder: Builder, equation: Equation) -> Atom | None:
     x, y = equation.inputs
     if equation.output.type.dtype.kind == "c" or not (isinstance(y, Const) and y.is_scalar):
         return None
-    if _is(y, 1):
-        return x
     mantissa, _ = np.frexp(y.value)
     with np.errstate(all="ignore"):
         inverse = Const(np.reciprocal(y.value))
@@ -173,9 +187,10 @@ def _divide(builder: Builder, equation: Equation) -> Atom | None:
 def _comparison(primitive: Primitive) -> SimplifyRule:
     """Comparisons that hold, or fail, for every number of their dtype, as an unsigned x < 0; and
     those of an integer with itself."""
-    is_equality = primitive in (elementwise.equal, elementwise.not_equal)
-    is_less = primitive in (elementwise.less, elementwise.less_equal)
-    is_strict = primitive in (elementwise.less, elementwise.greater, elementwise.not_equal)
+    signs = primitive.signs
+    is_equality = (-1 in signs) == (1 in signs)
+    is_less = -1 in signs
+    is_strict = 0 not in signs
 
     def rule(builder: Builder, equation: Equation) -> Atom | None:
         x, y = equation.inputs
@@ -193,16 +208,6 @@ def _comparison(primitive: Primitive) -> SimplifyRule:
         if not shape:
             return truth
         return builder.apply(axes.broadcast_in_dim, truth, shape=shape, broadcast_dimensions=())
-
-    return rule
-
-
-def _involution(primitive: Primitive) -> SimplifyRule:
-    def rule(builder: Builder, equation: Equation) -> Atom | None:
-        inner = builder.producer(equation.inputs[0], primitive)
-        if inner is None or inner.inputs[0].type.dtype != equation.output.type.dtype:
-            return None
-        return inner.inputs[0]
 
     return rule
 
@@ -361,28 +366,10 @@ def _dot_general(builder: Builder, equation: Equation) -> Atom | None:
 
 _RULES: dict[Primitive, SimplifyRule] = {
     elementwise.add: _add,
-    elementwise.subtract: _subtract,
-    elementwise.multiply: _multiply,
     elementwise.divide: _divide,
-    elementwise.negative: _involution(elementwise.negative),
-    elementwise.logical_not: _involution(elementwise.logical_not),
-    **{
-        row: _comparison(row)
-        for row in (
-            elementwise.equal,
-            elementwise.not_equal,
-            elementwise.less,
-            elementwise.less_equal,
-            elementwise.greater,
-            elementwise.greater_equal,
-        )
-    },
+    **{row: _comparison(row) for row in TABLE.values() if row.signs},
     elementwise.convert: _convert,
     elementwise.select: _select,
-    **{
-        row: lambda _, equation: equation.inputs[0]
-        for row in (elementwise.copy, elementwise.name, elementwise.stop_gradient)
-    },
     axes.broadcast_in_dim: _same_shape,
     axes.reshape: _reshape,
     axes.transpose: _transpose,

@@ -1,0 +1,138 @@
+"""Facts about primitives stand in their rows: no module outside `primitives` lists operations.
+
+A list is a dict, set, tuple or list that is written out, or the alternatives of a pattern, of which
+at least two entries, and half of them, are operations: names of rows, or rows. A single name is no
+list: a pass may know `select`, or that a difference is a sum with a negative.
+"""
+
+import ast
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from transpile.ir.primitive import TABLE, Primitive
+
+PACKAGE = Path(__file__).parents[2] / "transpile"
+FILES = sorted(p for p in PACKAGE.rglob("*.py") if PACKAGE / "primitives" not in p.parents)
+
+RULES = "what is done with each row is the module's own matter: code, not a fact"
+API = "words of a public function, which are no rows"
+PARTS = "the two rows that take a number apart"
+# (module, the operations of a list), each with its reason.
+JUSTIFIED = {
+    ("codegen.gcc_faults", "add subtract maximum minimum"): "what gcc 12 gets wrong",
+    (
+        "fusion.index_lambda",
+        "iota concatenate pad gather dynamic_slice dynamic_update_slice",
+    ): RULES,
+    ("fusion.materialize", "scan scatter sort fft"): "kinds, of which some are called as rows are",
+    ("numpy.core.reductions", "real imag"): PARTS,
+    ("numpy.core.ufuncs", "mantissa exponent"): PARTS,
+    ("numpy.math.norms", "real imag"): PARTS,
+    ("ops", "add multiply"): API,
+    ("passes.expand.convolutions", "real imag"): PARTS,
+    ("passes.expand.decompose", "argmax argmin"): RULES,
+    ("passes.expand.decompose", "real imag"): PARTS,
+    ("passes.expand.windows", "select_and_gather_add select_and_scatter_add"): RULES,
+    ("passes.layout", "broadcast_in_dim concatenate iota pad rev slice"): RULES,
+    ("passes.layout", "pad slice"): RULES,
+    (
+        "passes.simplify",
+        "add divide convert_element_type select broadcast_in_dim reshape transpose slice rev "
+        "concatenate dot_general",
+    ): RULES,
+    ("passes.simplify", "broadcast_in_dim reshape"): RULES,
+    ("random.normals", "svd eigh cholesky"): API,
+    ("scipy.factorizations", "real complex"): API,
+}
+
+
+def module_name(path):
+    parts = ("transpile", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def operation(node, module):
+    """The row that an expression names, if it does."""
+    if isinstance(node, ast.MatchValue):
+        node = node.value
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) and TABLE.has(node.value) else None
+    value = None
+    if isinstance(node, ast.Name):
+        value = vars(module).get(node.id)
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        family = vars(module).get(node.value.id)
+        value = vars(family).get(node.attr) if isinstance(family, ModuleType) else None
+    return value.name if isinstance(value, Primitive) else None
+
+
+def entries(node):
+    """What a node lists."""
+    match node:
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.Set(elts=listed) | ast.Tuple(elts=listed) | ast.List(elts=listed):
+            return listed
+        case ast.MatchOr(patterns=listed):
+            return listed
+        case _:
+            return []
+
+
+def lists(text, module):
+    """The operations of each list in a module's text, but for its public names."""
+    tree = ast.parse(text)
+    public = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    }
+    for node in ast.walk(tree):
+        listed = entries(node)
+        named = [name for entry in listed if (name := operation(entry, module)) is not None]
+        if len(named) >= 2 and 2 * len(named) >= len(listed) and id(node) not in public:
+            yield tuple(named)
+
+
+def found_in(path):
+    list(TABLE)  # with the rows that few programs need
+    name = module_name(path)
+    module = importlib.import_module(name)
+    short = name.removeprefix("transpile.")
+    return {(short, " ".join(named)) for named in lists(path.read_text("utf-8"), module)}
+
+
+LISTS = [
+    '_CHEAP = frozenset({"add", "subtract"})',
+    '_COSTS = {"divide": 4, "sqrt": 4}',
+    'f = lambda op: op in ("sin", "cos", "tan")',
+    "_MOVING = {elementwise.copy, elementwise.select}",
+    'match op:\n  case Apply(op="add" | "multiply"):\n    pass',
+]
+OTHERS = [
+    '__all__ = ["sin", "cos"]',
+    '_WORDS = {"add": 1, "of": 2, "the": 3, "house": 4}',
+    'match op:\n  case "add":\n    pass\n  case "subtract":\n    pass',
+    "f(elementwise.add, elementwise.multiply)",
+]
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_lists_of_operations_are_found(text):
+    module = importlib.import_module("transpile.passes.simplify")
+    assert list(lists(text, module))
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_others_are_not(text):
+    module = importlib.import_module("transpile.passes.simplify")
+    assert not list(lists(text, module))
+
+
+def test_no_module_lists_operations():
+    """What is true of operations is a column of `Primitive`, where each row says it."""
+    found = set().union(*(found_in(path) for path in FILES if path.name != "__main__.py"))
+    assert found == JUSTIFIED.keys()
