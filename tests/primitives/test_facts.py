@@ -1,14 +1,17 @@
 """What a row says of itself is true: facts against NumPy, on edge values and drawn ones."""
 
+import re
 from itertools import product
 
 import numpy as np
 import pytest
 from rows import drawn, edges, pairs
 
+from transpile.codegen.c_functions import column
 from transpile.ir.dims import Dim, Symbol, substitute
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import (
+    BOOL,
     DTYPES,
     FLOAT16,
     FLOAT32,
@@ -18,8 +21,11 @@ from transpile.ir.types import (
     finfo,
     kind_letter,
 )
-from transpile.primitives.kinds import comparison_of
+from transpile.primitives.kinds import comparison_of, reduction_by
+from transpile.symbols.c_helpers import find
+from transpile.symbols.identifiers import is_reserved
 
+BOOLS = (np.False_, np.True_)
 ELEMENTWISE = [row for row in TABLE.values() if row.kind == "elementwise"]
 
 
@@ -211,3 +217,111 @@ def test_arithmetic_on_subscripts_is_that_on_numbers(row):
             params = {"dtype": INT64} if row.name == "convert_element_type" else {}
             assert substitute(result, {i: x, j: y}) == row.numpy(*numbers, **params)
     assert known > 1
+
+
+# ------------------------------------------------------------------------------ rows about others
+
+
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.of_bools], ids=str)
+def test_what_a_row_is_of_bools(row):
+    for x, y in product(BOOLS, repeat=2):
+        assert TABLE[row.of_bools].numpy(x, y) == row.numpy(x, y)
+
+
+REDUCTIONS = [row for row in TABLE.values() if row.kind == "reduce"]
+
+
+@pytest.mark.parametrize("row", REDUCTIONS, ids=str)
+def test_reductions_are_found_by_what_combines_two(row):
+    combine = TABLE[row.combine]
+    dtype = next(d for d in (INT64, BOOL) if d.kind in row.dtypes)
+    assert reduction_by(combine, dtype) is row
+    x = np.random.default_rng(1).integers(0, 2, (3, 5)).astype(dtype)
+    np.testing.assert_array_equal(
+        row.numpy(x, axes=(0,)), combine.numpy(combine.numpy(x[0], x[1]), x[2])
+    )
+    assert combine.commutative and combine.associative
+
+
+@pytest.mark.parametrize("combine", ["add", "multiply", "bitwise_and", "bitwise_or"])
+def test_bools_are_reduced_by_logic(combine):
+    row = reduction_by(TABLE[combine], BOOL)
+    assert row is not None and "b" in row.dtypes
+    assert row.combine == TABLE[combine].of_bools
+
+
+def test_what_has_no_reduction():
+    assert reduction_by(TABLE["subtract"], FLOAT64) is None
+
+
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.identity], ids=str)
+def test_identities(row):
+    for dtype in (BOOL, INT64, FLOAT64):
+        assert_same(row.numpy(values(row, dtype)), values(row, dtype))
+
+
+def test_views_pick_and_updates_put():
+    x = np.arange(24.0).reshape(4, 6)
+    picked = TABLE["dynamic_slice"].numpy(x, np.int64(1), np.int64(2), sizes=(2, 3))
+    put = TABLE["dynamic_update_slice"].numpy(x, -np.ones((2, 2)), np.int64(1), np.int64(2))
+    assert np.isin(picked, x).all() and (put == x).sum() == x.size - 4
+    assert all(row.picks for row in TABLE.values() if row.kind == "view")
+    assert {r.name for r in TABLE.values() if r.picks and r.kind != "view"} == {
+        "gather",
+        "dynamic_slice",
+    }
+    assert {r.name for r in TABLE.values() if r.puts} == {"scatter", "dynamic_update_slice"}
+
+
+# ---------------------------------------------------------------------------------------- costs, C
+
+
+def test_weights_rank_operations():
+    ranked = ("copy", "add", "divide", "remainder", "exp")
+    weights = [TABLE[name].weight for name in ranked]
+    assert weights == sorted(set(weights))
+    assert all(r.weight >= TABLE["exp"].weight for r in ELEMENTWISE if r.transcendental)
+
+
+SPECULATABLE = [row for row in ELEMENTWISE if row.speculatable]
+
+
+@pytest.mark.parametrize("row", SPECULATABLE, ids=str)
+def test_what_may_be_computed_in_vain_is_a_few_instructions(row):
+    """Its helpers for floats branch nowhere; what has no helper is a function of the C library."""
+    assert row.weight <= 1 and not row.transcendental
+    for dtype in (FLOAT32, FLOAT64):
+        for function in re.findall(r"(\w+)\(", column(row.name, dtype)):
+            item = find(f"{function}_{SHORT_NAMES[dtype]}")
+            text = item.text if item is not None else ""
+            assert not re.search(r"\b(if|for|while|switch)\b", text)
+            assert item is not None or function in row.library.values() or row.library
+
+
+def test_rows_with_branches_are_not_among_them():
+    names = {row.name for row in SPECULATABLE}
+    assert names >= {"add", "select", "maximum", "less", "logical_and"}
+    assert names.isdisjoint({"divide", "floor_divide", "exp", "gcd", "left_shift"})
+
+
+NEAR = [row for row in ELEMENTWISE if row.near]
+
+
+@pytest.mark.parametrize("row", NEAR, ids=str)
+def test_near_versions_are_there(row):
+    for dtype in (FLOAT32, FLOAT64):
+        assert find(f"{row.name}_near_{SHORT_NAMES[dtype]}") is not None
+        assert row.near <= finfo(dtype).max
+
+
+def test_every_near_version_has_a_row():
+    for row in ELEMENTWISE:
+        assert (find(f"{row.name}_near_f64") is not None) == bool(row.near)
+
+
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.library], ids=str)
+def test_names_in_the_c_library_are_names_of_it(row):
+    assert row.library.keys() <= {"f", "c"}
+    for kind, name in row.library.items():
+        assert kind in row.dtypes
+        assert is_reserved(name) and is_reserved(f"{name}f")
