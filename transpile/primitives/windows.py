@@ -151,6 +151,7 @@ windows = register(
         ),
         cost=0,
         weight=0,
+        picks=True,
         jvp=linear("windows"),
         transpose=_windows_transpose,
         batch=_windows_batch,
