@@ -295,7 +295,7 @@ def test_what_may_be_computed_in_vain_is_a_few_instructions(row):
             item = find(f"{function}_{SHORT_NAMES[dtype]}")
             text = item.text if item is not None else ""
             assert not re.search(r"\b(if|for|while|switch)\b", text)
-            assert item is not None or function in row.library.values() or row.library
+            assert item is not None or function in row.c_library.values() or row.c_library
 
 
 def test_rows_with_branches_are_not_among_them():
@@ -319,9 +319,9 @@ def test_every_near_version_has_a_row():
         assert (find(f"{row.name}_near_f64") is not None) == bool(row.near)
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.library], ids=str)
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.c_library], ids=str)
 def test_names_in_the_c_library_are_names_of_it(row):
-    assert row.library.keys() <= {"f", "c"}
-    for kind, name in row.library.items():
+    assert row.c_library.keys() <= {"f", "c"}
+    for kind, name in row.c_library.items():
         assert kind in row.dtypes
         assert is_reserved(name) and is_reserved(f"{name}f")

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         identity: bool
         picks: bool
         puts: bool
-        library: Mapping[str, str]
+        c_library: Mapping[str, str]
         weight: int
         speculatable: bool
         fills_registers: bool
@@ -148,7 +148,7 @@ class Primitive:
     identity     the result is the operand; it means something only to what has read it by now
     picks        elements of the result are elements of the first operand
     puts         the result is the first operand with some elements changed
-    library      what C's library calls it, by dtype kind: `f`, and `c` for complex numbers
+    c_library    what C's library calls it, by dtype kind: `f`, and `c` for complex numbers
     weight       the time of an element in vector lanes, that of an addition being 1
     speculatable a few instructions without a branch or a call, whatever the operands: it may as
                  well be computed where its result is not wanted
@@ -195,7 +195,7 @@ class Primitive:
     identity: bool = False
     picks: bool = False
     puts: bool = False
-    library: Mapping[str, str] = field(default_factory=dict)
+    c_library: Mapping[str, str] = field(default_factory=dict)
     weight: int = 1
     speculatable: bool = False
     fills_registers: bool = False

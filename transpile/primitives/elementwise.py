@@ -106,7 +106,7 @@ fmod = elementwise(
     dtypes="iuf",
     jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t * -np.trunc(np.divide(x, y))),
     weight=8,
-    library={"f": "fmod"},
+    c_library={"f": "fmod"},
 )
 negative = elementwise(
     "negative",
@@ -134,7 +134,7 @@ absolute = elementwise(
     speculatable=True,
     magnitude=abs,
     nonnegative="f",
-    library={"f": "fabs", "c": "cabs"},
+    c_library={"f": "fabs", "c": "cabs"},
 )
 sign = elementwise(
     "sign",
@@ -201,7 +201,7 @@ fmax = combining(
     jvp=d.chosen_unless_nan(np.greater),
     exact=True,
     magnitude=max,
-    library={"f": "fmax"},
+    c_library={"f": "fmax"},
 )
 fmin = combining(
     "fmin",
@@ -213,7 +213,7 @@ fmin = combining(
     jvp=d.chosen_unless_nan(np.less),
     exact=True,
     magnitude=max,
-    library={"f": "fmin"},
+    c_library={"f": "fmin"},
 )
 gcd = combining("gcd", np.gcd, "gcd(x, y)", dtypes="iu")
 lcm = elementwise("lcm", np.lcm, "lcm(x, y)", dtypes="iu", commutative=True)
@@ -230,7 +230,7 @@ copysign = elementwise(
     dtypes="f",
     jvp=(d.copysign, flat),
     exact=True,
-    library={"f": "copysign"},
+    c_library={"f": "copysign"},
 )
 nextafter = elementwise(
     "nextafter",
@@ -239,7 +239,7 @@ nextafter = elementwise(
     dtypes="f",
     jvp=NoRule("numpy.nextafter steps from one floating-point number to the next: no derivative"),
     own_format=True,
-    library={"f": "nextafter"},
+    c_library={"f": "nextafter"},
 )
 spacing = elementwise(
     "spacing",
@@ -264,7 +264,7 @@ ldexp = elementwise(
     result="first",
     jvp=(lambda t, out, x, y: apply("ldexp", t, y), flat),
     transpose=lambda ct, x, y: [apply("ldexp", ct, y), None],
-    library={"f": "ldexp"},
+    c_library={"f": "ldexp"},
 )
 mantissa = elementwise(
     "mantissa",
@@ -291,7 +291,7 @@ conjugate = elementwise(
     transpose=lambda ct, x: [np.conjugate(ct)],
     own_format=True,
     involution=True,
-    library={"c": "conj"},
+    c_library={"c": "conj"},
 )
 real = elementwise(
     "real",
@@ -301,7 +301,7 @@ real = elementwise(
     result="real",
     jvp=lambda t, out, x: np.real(t),
     transpose=lambda ct, x: [apply("complex", ct, d.zero(ct))],
-    library={"c": "creal"},
+    c_library={"c": "creal"},
 )
 imag = elementwise(
     "imag",
@@ -311,7 +311,7 @@ imag = elementwise(
     result="real",
     jvp=lambda t, out, x: np.imag(t),
     transpose=lambda ct, x: [apply("complex", d.zero(ct), -ct)],
-    library={"c": "cimag"},
+    c_library={"c": "cimag"},
 )
 
 

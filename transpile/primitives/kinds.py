@@ -186,7 +186,7 @@ def rounding(name: str, numpy: np.ufunc, *, dtypes: str = "f") -> Primitive:
         jvp=flat,
         exact=True,
         magnitude=lambda x: x + 1,
-        library={"f": name},
+        c_library={"f": name},
     )
 
 
@@ -208,7 +208,7 @@ def transcendental(
 ) -> Primitive:
     """An elementary function, called by its NumPy name; C has `asin` for `arcsin`."""
     own = name.replace("arc", "a")
-    facts.setdefault("library", {"f": own, "c": f"c{own}"} if "c" in dtypes else {"f": own})
+    facts.setdefault("c_library", {"f": own, "c": f"c{own}"} if "c" in dtypes else {"f": own})
     arguments = "x" if arity == 1 else "x, y"
     return elementwise(
         name,

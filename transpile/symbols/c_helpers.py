@@ -74,7 +74,7 @@ def library_name(name: str, suffix: str) -> str | None:
     if name == "make_complex":  # a macro, whose letter is a capital
         return "CMPLXF" if suffix in ("f32", "c64") else "CMPLX"
     kind = "f" if suffix in ("f32", "f64") else "c"
-    own = TABLE[name].library.get(kind) if TABLE.has(name) else None
+    own = TABLE[name].c_library.get(kind) if TABLE.has(name) else None
     if name in _LIBRARY[kind]:
         own = name
     return own and own + ("f" if suffix in ("f32", "c64") else "")

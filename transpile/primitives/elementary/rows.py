@@ -25,7 +25,7 @@ sqrt = elementwise(
     transcendental=True,
     domain=(0, 1e6),
     jvp=lambda t, out, x: t * (0.5 / out),
-    library={"f": "sqrt", "c": "csqrt"},
+    c_library={"f": "sqrt", "c": "csqrt"},
 )
 cbrt = transcendental(
     "cbrt",
@@ -47,14 +47,14 @@ exp2 = transcendental(
     domain=(-20, 20),
     jvp=lambda t, out, x: t * (out * math.log(2)),
     nonnegative="f",
-    library={"f": "exp2"},
+    c_library={"f": "exp2"},
 )
 expm1 = transcendental(
     "expm1",
     np.expm1,
     domain=(-20, 20),
     jvp=lambda t, out, x: t * (out + 1),
-    library={"f": "expm1"},
+    c_library={"f": "expm1"},
 )
 log = transcendental("log", np.log, domain=(1e-6, 1e6), jvp=lambda t, out, x: t / x)
 log2 = transcendental(
@@ -62,21 +62,21 @@ log2 = transcendental(
     np.log2,
     domain=(1e-6, 1e6),
     jvp=lambda t, out, x: t / (x * math.log(2)),
-    library={"f": "log2"},
+    c_library={"f": "log2"},
 )
 log10 = transcendental(
     "log10",
     np.log10,
     domain=(1e-6, 1e6),
     jvp=lambda t, out, x: t / (x * math.log(10)),
-    library={"f": "log10"},
+    c_library={"f": "log10"},
 )
 log1p = transcendental(
     "log1p",
     np.log1p,
     domain=(-0.99, 1e6),
     jvp=lambda t, out, x: t / (x + 1),
-    library={"f": "log1p"},
+    c_library={"f": "log1p"},
 )
 logistic = elementwise(
     "logistic",
@@ -147,7 +147,7 @@ power = elementwise(
     transcendental=True,
     domain=(0.01, 20),
     jvp=(d.power_base, d.power_exponent),
-    library={"f": "pow"},
+    c_library={"f": "pow"},
 )
 arctan2 = transcendental(
     "arctan2",
@@ -178,7 +178,7 @@ logaddexp = transcendental(
         lambda t, out, x, y: t * np.exp(d.not_infinite(x) - d.not_infinite(out)),
         lambda t, out, x, y: t * np.exp(d.not_infinite(y) - d.not_infinite(out)),
     ),
-    library={},
+    c_library={},
 )
 logaddexp2 = transcendental(
     "logaddexp2",
@@ -190,5 +190,5 @@ logaddexp2 = transcendental(
         lambda t, out, x, y: t * np.exp2(d.not_infinite(x) - d.not_infinite(out)),
         lambda t, out, x, y: t * np.exp2(d.not_infinite(y) - d.not_infinite(out)),
     ),
-    library={},
+    c_library={},
 )

@@ -44,7 +44,7 @@ def _special(
         domain=domain,
         jvp=jvp,
         magnitude=magnitude,
-        library={"f": name} if name in ("erf", "erfc") else {},
+        c_library={"f": name} if name in ("erf", "erfc") else {},
     )
 
 
