@@ -57,7 +57,7 @@ class Options:
 
     @property
     def threaded(self) -> bool:
-        """Tell whether loops may run on several threads."""
+        """Whether loops may run on several threads."""
         return self.openmp and self.num_threads != 1
 
     def fingerprint(self) -> str:

@@ -106,7 +106,7 @@ def jacobian(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """Another name for `jacrev`."""
+    """The Jacobian by reverse mode: another name for `jacrev`."""
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 

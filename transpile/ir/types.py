@@ -172,7 +172,8 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class ShapeDtypeStruct:
-    """The shape and dtype of an array without its values: an example argument, a result's type."""
+    """The shape and dtype of an array without its values: an example argument, or the type of a
+    result."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

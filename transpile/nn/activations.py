@@ -172,7 +172,7 @@ def mish(x: Array) -> Any:
 
 @public
 def soft_sign(x: Array) -> Any:
-    """The algebraic sigmoid x / (|x| + 1)."""
+    """The algebraic sigmoid x / (|x| + 1), in (-1, 1), with slope 1 at 0."""
     value = inexact("soft_sign", x)
     return value / (np.absolute(value) + 1)
 
@@ -189,7 +189,7 @@ def squareplus(x: Array, b: Array = 4) -> Any:
 
 @public
 def tanh(x: Array, /) -> Any:
-    """The hyperbolic tangent, in [-1, 1]."""
+    """The hyperbolic tangent, in [-1, 1]; integers become float64."""
     return np.tanh(inexact("tanh", x))
 
 

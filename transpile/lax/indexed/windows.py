@@ -193,7 +193,8 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of the result of a `reduce_window`."""
+    """The shape of the result of a `reduce_window`, whose parameters and errors it has; nothing is
+    computed."""
     params = _params(
         tuple(operand_shape),
         window_dimensions,

@@ -370,7 +370,7 @@ def _masked_triangle(m: Array, k: Any, lower: bool) -> Any:
 def tril(m: Array, k: Any = 0) -> Any:
     """The lower triangle of each matrix of a stack: zeros above the k-th diagonal.
 
-    A vector is first broadcast to the rows of a square matrix, as in NumPy. Raises IndexError for a
+    A vector is first broadcast to the rows of a square matrix, as in NumPy. Raises TypeError for a
     scalar.
     """
     return _masked_triangle(m, k, True)

@@ -214,7 +214,7 @@ def shape(a: Array) -> Shape:
 
 @implements(np.ndim)
 def ndim(a: Array) -> int:
-    """The number of axes, a Python int."""
+    """The number of axes: a Python int, known while tracing."""
     return len(as_array(a).shape)
 
 
