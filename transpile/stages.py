@@ -298,14 +298,14 @@ class Compiled(_ProgramStage):
         self._lowering = lowering
         self._kept = kept
         self._where = where
-        known, program = self._signature, executable.call
+        known = self._signature
         # Whether the outputs of the program are the leaves of the result, and nothing else.
         is_direct = not known.written and known.places == tuple(range(len(known.places)))
         self.specialization = Specialization(
-            program.run if is_direct else writing(program.run, known, kept, where),
+            executable.call,
             None if kept == tuple(range(len(known.types))) else kept,
+            None if is_direct else lambda run: writing(run, known, kept, where),
             _finisher(self._out_tree),
-            program if is_direct else None,
             self._out_tree,
         )
         calls = CheckedCall(known, self.specialization, where)

@@ -1,9 +1,12 @@
 /* Calls of jitted functions: from Python's arguments to the program and back.
 
-   The module `call` has two types:
+   The module `call` has three types:
 
-   Entry           one signature of one function: what its arguments look like, how the results are
-                   made, and the address of the program
+   Program         a program: what its inputs and outputs are, and the address of its one entry. It
+                   is called with a list of its inputs and gives a list of its outputs; what it
+                   cannot read as it is Python converts.
+   Entry           one signature of one function: what its arguments look like, the program, and how
+                   the result is made
    Caller          the calls of one function. It goes through its entries, a list, and calls the
                    program of the first one that fits. Where none fits it calls Python's
                    `Dispatcher.call`, which knows every case and raises every error.
@@ -40,6 +43,28 @@ typedef struct {
     PyObject *value;
 } Guard;
 
+/* See transpile/runtime/program_call.py. */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *owned; /* a tuple of everything that the fields below point to */
+    Node *inputs;
+    int input_count;
+    Node *outputs;
+    int output_count;
+    size_t frame_size; /* of a call with a list of inputs, in bytes */
+    int *aliases;      /* for each output, the input whose memory it takes, or -1 */
+    PyObject *convert; /* makes an array that the program can read of another input, with a number */
+    PyObject *fail;    /* raises the error for a code */
+    int (*function)(void *const *);
+    npy_intp workspace;
+    PyObject *makers; /* a tuple: for each output and the workspace what makes its array, or None */
+    PyObject *spare;  /* a list of arrays: a call takes its workspace there and gives it back */
+    int is_brief;     /* so short that the GIL is kept, and on one thread */
+    PyObject *callbacks; /* what the program calls, or NULL */
+    void *called;        /* the function for that */
+} Program;
+
 typedef struct {
     PyObject_HEAD
     PyObject *key;   /* for those who make entries: two with equal keys do not stand in one list */
@@ -49,22 +74,13 @@ typedef struct {
     PyObject *names;
     int leaves;
     size_t frame_size; /* of a call, in bytes */
-    int *inputs; /* for each input of the program, which leaf it is */
-    int input_count;
-    Node *outputs;
-    int output_count;
-    int *aliases; /* for each output, the leaf whose memory it takes, or -1 */
+    Program *program;
+    int *inputs;  /* for each input of the program, which leaf it is */
     Node *result; /* NULL: `finish(list of arrays)` makes the result */
     PyObject *finish;
     Guard *guards;
     Py_ssize_t guard_count;
     PyObject *changed; /* a function that is true where the rest has changed, or NULL */
-    PyObject *fail;    /* raises the error for a code */
-    int (*function)(void *const *);
-    npy_intp workspace;
-    PyObject *makers; /* a tuple: for each output and the workspace what makes its array, or None */
-    PyObject *spare; /* a list of arrays: a call takes its workspace there and gives it back */
-    int is_brief;    /* so short that the GIL is kept, and on one thread */
 } Entry;
 
 typedef struct {
@@ -109,20 +125,28 @@ static void open_frame(Frame *frame)
     frame->size = USUAL_FRAME;
 }
 
-/* Make room for a call of an entry; 0 where there is no memory. */
-static int make_room(Frame *frame, const Entry *entry)
+/* How much room a call takes, in bytes. */
+static size_t frame_size(const Program *program, int leaves)
 {
-    if (entry->frame_size > frame->size) {
+    const size_t outputs = (size_t)program->output_count;
+    const size_t pointers = (size_t)program->input_count + outputs + 3;
+    return (size_t)leaves * sizeof(Leaf) + outputs * sizeof(PyObject *) + pointers * sizeof(void *);
+}
+
+/* Make room for a call of a program with so many leaves; 0 where there is no memory. */
+static int make_room(Frame *frame, const Program *program, int leaves, size_t size)
+{
+    if (size > frame->size) {
         PyMem_Free(frame->block);
-        frame->block = PyMem_Malloc(entry->frame_size);
-        frame->size = frame->block == NULL ? USUAL_FRAME : entry->frame_size;
+        frame->block = PyMem_Malloc(size);
+        frame->size = frame->block == NULL ? USUAL_FRAME : size;
         if (frame->block == NULL) {
             return 0;
         }
     }
     frame->leaves = frame->block == NULL ? (void *)frame->usual : frame->block;
-    frame->results = (PyObject **)(frame->leaves + entry->leaves);
-    frame->pointers = (void **)(frame->results + entry->output_count);
+    frame->results = (PyObject **)(frame->leaves + leaves);
+    frame->pointers = (void **)(frame->results + program->output_count);
     return 1;
 }
 
@@ -540,7 +564,8 @@ static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, P
             return NULL;
         }
         Entry *entry = (Entry *)Py_NewRef(item);
-        if (make_room(frame, entry) && fits_call(entry, args, count, given, frame)) {
+        if (make_room(frame, entry->program, entry->leaves, entry->frame_size) &&
+            fits_call(entry, args, count, given, frame)) {
             if (n > 0 && n < PyList_GET_SIZE(entries) && PyList_GET_ITEM(entries, n) == item) {
                 PyList_SET_ITEM(entries, n, PyList_GET_ITEM(entries, 0));
                 PyList_SET_ITEM(entries, 0, item);
@@ -562,9 +587,9 @@ static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, P
 
 /* A new array for an output, or, with the number after the last one's, the workspace. A maker's
    array goes where the others come from, and is checked: the program writes to it. */
-static PyObject *made_array(const Entry *entry, int output, npy_intp size)
+static PyObject *made_array(const Program *program, int output, npy_intp size)
 {
-    PyObject *made = PyObject_CallNoArgs(PyTuple_GET_ITEM(entry->makers, output));
+    PyObject *made = PyObject_CallNoArgs(PyTuple_GET_ITEM(program->makers, output));
     if (made != NULL &&
         !(PyArray_CheckExact(made) && PyArray_ISCARRAY((PyArrayObject *)made) &&
           PyArray_NBYTES((PyArrayObject *)made) == size)) {
@@ -574,9 +599,9 @@ static PyObject *made_array(const Entry *entry, int output, npy_intp size)
     return made;
 }
 
-static int has_maker(const Entry *entry, int output)
+static int has_maker(const Program *program, int output)
 {
-    return PyTuple_GET_ITEM(entry->makers, output) != Py_None;
+    return PyTuple_GET_ITEM(program->makers, output) != Py_None;
 }
 
 static npy_intp bytes_of(const Node *node)
@@ -585,18 +610,23 @@ static npy_intp bytes_of(const Node *node)
            PyArray_MultiplyList(node->shape, node->count);
 }
 
-/* Whether another input of the program lies in the memory of a leaf. All are contiguous. */
-static int is_shared(const Entry *entry, const Leaf *leaves, int leaf)
+/* The leaf of an input; without `inputs` the leaves are the inputs. */
+static const Leaf *input_leaf(const Frame *frame, const int *inputs, int input)
 {
-    PyArrayObject *array = (PyArrayObject *)leaves[leaf].held;
+    return &frame->leaves[inputs == NULL ? input : inputs[input]];
+}
+
+/* Whether another input of the program lies in the memory of one. All are contiguous. */
+static int is_shared(const Program *program, const Frame *frame, const int *inputs, int input)
+{
+    PyArrayObject *array = (PyArrayObject *)input_leaf(frame, inputs, input)->held;
     const char *const start = PyArray_BYTES(array);
     const char *const end = start + PyArray_NBYTES(array);
-    for (int n = 0; n < entry->input_count; n++) {
-        const int other = entry->inputs[n];
-        if (other != leaf && leaves[other].held != NULL) {
-            PyArrayObject *found = (PyArrayObject *)leaves[other].held;
-            const char *const from = PyArray_BYTES(found);
-            if (from < end && start < from + PyArray_NBYTES(found)) {
+    for (int n = 0; n < program->input_count; n++) {
+        PyArrayObject *other = (PyArrayObject *)input_leaf(frame, inputs, n)->held;
+        if (n != input && other != NULL) {
+            const char *const from = PyArray_BYTES(other);
+            if (from < end && start < from + PyArray_NBYTES(other)) {
                 return 1;
             }
         }
@@ -604,18 +634,19 @@ static int is_shared(const Entry *entry, const Leaf *leaves, int leaf)
     return 0;
 }
 
-/* The array for an output: a new one, or the argument whose memory it takes. */
-static PyObject *output_array(const Entry *entry, int output, const Leaf *leaves)
+/* The array for an output: a new one, or the input whose memory it takes. */
+static PyObject *output_array(const Program *program, const Frame *frame, const int *inputs,
+                              int output)
 {
-    const int alias = entry->aliases[output];
-    if (alias >= 0 && leaves[alias].held != NULL &&
-        PyArray_ISWRITEABLE((PyArrayObject *)leaves[alias].held) &&
-        !is_shared(entry, leaves, alias)) {
-        return Py_NewRef(leaves[alias].held);
+    const int alias = program->aliases[output];
+    PyObject *held = alias < 0 ? NULL : input_leaf(frame, inputs, alias)->held;
+    if (held != NULL && PyArray_ISWRITEABLE((PyArrayObject *)held) &&
+        !is_shared(program, frame, inputs, alias)) {
+        return Py_NewRef(held);
     }
-    const Node *node = &entry->outputs[output];
-    if (has_maker(entry, output)) {
-        return made_array(entry, output, bytes_of(node));
+    const Node *node = &program->outputs[output];
+    if (has_maker(program, output)) {
+        return made_array(program, output, bytes_of(node));
     }
     Py_INCREF(node->object); /* the array takes the reference */
     return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)node->object, node->count,
@@ -649,62 +680,146 @@ static int may_try_again(void)
     return again;
 }
 
-static PyObject *take_workspace(const Entry *entry)
+static PyObject *take_workspace(const Program *program)
 {
-    if (has_maker(entry, entry->output_count)) {
-        return made_array(entry, entry->output_count, entry->workspace);
+    if (has_maker(program, program->output_count)) {
+        return made_array(program, program->output_count, program->workspace);
     }
-    const Py_ssize_t count = PyList_GET_SIZE(entry->spare);
+    const Py_ssize_t count = PyList_GET_SIZE(program->spare);
     if (count == 0) {
-        return PyArray_SimpleNew(1, &entry->workspace, NPY_UINT8);
+        return PyArray_SimpleNew(1, &program->workspace, NPY_UINT8);
     }
-    PyObject *found = Py_NewRef(PyList_GET_ITEM(entry->spare, count - 1));
-    if (PyList_SetSlice(entry->spare, count - 1, count, NULL) < 0) {
+    PyObject *found = Py_NewRef(PyList_GET_ITEM(program->spare, count - 1));
+    if (PyList_SetSlice(program->spare, count - 1, count, NULL) < 0) {
         Py_CLEAR(found);
     }
     return found;
 }
 
-/* Run the program; its code, or -1 where there is no memory, with an error set. */
-static int run_program(const Entry *entry, const Frame *frame)
+/* Begin a call of a program with callbacks: append whom it calls, with what context. The object that
+   is to be told of the end; NULL with an error set. */
+static PyObject *begin_callbacks(const Program *program, void **pointers)
 {
-    void **next = frame->pointers;
-    for (int n = 0; n < entry->input_count; n++) {
-        *next++ = frame->leaves[entry->inputs[n]].data;
+    PyObject *running = PyObject_CallMethod(program->callbacks, "begin", NULL);
+    PyObject *address = running == NULL ? NULL : PyObject_GetAttrString(running, "address");
+    pointers[0] = program->called;
+    pointers[1] = address == NULL ? NULL : PyLong_AsVoidPtr(address);
+    Py_XDECREF(address);
+    if (PyErr_Occurred()) {
+        Py_CLEAR(running);
     }
-    for (int n = 0; n < entry->output_count; n++) {
-        *next++ = PyArray_DATA((PyArrayObject *)frame->results[n]);
+    return running;
+}
+
+/* Raise the error for a code. */
+static void fail(const Program *program, int code)
+{
+    PyObject *never = PyObject_CallFunction(program->fail, "i", code);
+    if (never != NULL) {
+        Py_DECREF(never);
+        PyErr_Format(PyExc_SystemError, "the program failed with code %d", code);
     }
-    PyObject *workspace = NULL;
-    *next = NULL;
-    if (entry->workspace) {
-        workspace = take_workspace(entry);
-        if (workspace == NULL && may_try_again()) {
-            workspace = take_workspace(entry);
+}
+
+/* Call the program with these pointers; 0 with an error set. */
+static int enter_program(const Program *program, void **pointers, void **end)
+{
+    PyObject *running = NULL;
+    if (program->callbacks != NULL) {
+        running = begin_callbacks(program, end);
+        if (running == NULL) {
+            return 0;
         }
-        if (workspace == NULL) {
-            return -1;
-        }
-        *next = PyArray_DATA((PyArrayObject *)workspace);
     }
     int code;
-    if (entry->is_brief) {
-        code = entry->function(frame->pointers);
+    if (program->is_brief) {
+        code = program->function(pointers);
     }
     else {
         Py_BEGIN_ALLOW_THREADS
-        code = entry->function(frame->pointers);
+        code = program->function(pointers);
         Py_END_ALLOW_THREADS
     }
-    if (workspace != NULL) {
-        const int kept =
-            has_maker(entry, entry->output_count) ? 0 : PyList_Append(entry->spare, workspace);
-        Py_DECREF(workspace);
-        if (kept < 0) {
-            return -1;
+    if (code != 0) {
+        fail(program, code);
+    }
+    else if (running != NULL) { /* it raises what a callback has raised */
+        PyObject *nothing = PyObject_CallMethod(running, "finish", NULL);
+        Py_XDECREF(nothing);
+        code = nothing == NULL;
+    }
+    Py_XDECREF(running);
+    return code == 0;
+}
+
+/* Run the program on the leaves and the results of a frame; 0 with an error set. */
+static int run_program(const Program *program, const Frame *frame, const int *inputs)
+{
+    void **next = frame->pointers;
+    for (int n = 0; n < program->input_count; n++) {
+        *next++ = input_leaf(frame, inputs, n)->data;
+    }
+    for (int n = 0; n < program->output_count; n++) {
+        *next++ = PyArray_DATA((PyArrayObject *)frame->results[n]);
+    }
+    if (program->workspace == 0) {
+        *next++ = NULL;
+        return enter_program(program, frame->pointers, next);
+    }
+    PyObject *workspace = take_workspace(program);
+    if (workspace == NULL && may_try_again()) {
+        workspace = take_workspace(program);
+    }
+    if (workspace == NULL) {
+        return 0;
+    }
+    *next++ = PyArray_DATA((PyArrayObject *)workspace);
+    int done = enter_program(program, frame->pointers, next);
+    if (!has_maker(program, program->output_count)) {
+        if (done) {
+            done = PyList_Append(program->spare, workspace) == 0;
         }
     }
-    return code;
+    Py_DECREF(workspace);
+    return done;
+}
+
+/* Make the results of a frame of its leaves: 1, and they are owned; 0 with an error set. */
+static int compute(const Program *program, const Frame *frame, const int *inputs)
+{
+    PyObject **const results = frame->results;
+    int made = 0;
+    for (; made < program->output_count; made++) {
+        results[made] = output_array(program, frame, inputs, made);
+        if (results[made] == NULL && may_try_again()) {
+            results[made] = output_array(program, frame, inputs, made);
+        }
+        if (results[made] == NULL) {
+            break;
+        }
+    }
+    if (made == program->output_count && run_program(program, frame, inputs)) {
+        return 1;
+    }
+    while (made > 0) {
+        Py_DECREF(results[--made]);
+    }
+    return 0;
+}
+
+/* The results of a frame in a list, which takes them. */
+static PyObject *listed(const Program *program, PyObject **results)
+{
+    PyObject *arrays = PyList_New(program->output_count);
+    for (int n = 0; n < program->output_count; n++) {
+        if (arrays == NULL) {
+            Py_DECREF(results[n]);
+        }
+        else {
+            PyList_SET_ITEM(arrays, n, results[n]);
+        }
+    }
+    return arrays;
 }
 
 /* The part of the result that starts at `*place`, of the arrays from `*next` on, which it takes. */
@@ -748,64 +863,79 @@ static PyObject *finished(const Entry *entry, PyObject **results)
         const Node *place = entry->result;
         PyObject **next = results;
         PyObject *made = assembled(&place, &next);
-        for (; made == NULL && next < results + entry->output_count; next++) {
+        for (; made == NULL && next < results + entry->program->output_count; next++) {
             Py_DECREF(*next);
         }
         return made;
     }
-    PyObject *arrays = PyList_New(entry->output_count);
-    for (int n = 0; n < entry->output_count; n++) {
-        if (arrays == NULL) {
-            Py_DECREF(results[n]);
-        }
-        else {
-            PyList_SET_ITEM(arrays, n, results[n]);
-        }
-    }
-    if (arrays == NULL) {
-        return NULL;
-    }
-    PyObject *made = PyObject_CallOneArg(entry->finish, arrays);
-    Py_DECREF(arrays);
+    PyObject *arrays = listed(entry->program, results);
+    PyObject *made = arrays == NULL ? NULL : PyObject_CallOneArg(entry->finish, arrays);
+    Py_XDECREF(arrays);
     return made;
 }
 
-static PyObject *run(const Entry *entry, const Frame *frame)
+/* Take the inputs of a program from a list or tuple; 0 with an error set. */
+static int take_inputs(const Program *program, PyObject *items, Frame *frame)
 {
-    PyObject **const results = frame->results;
-    int made = 0;
-    int code = 0;
-    while (made < entry->output_count) {
-        results[made] = output_array(entry, made, frame->leaves);
-        if (results[made] == NULL && may_try_again()) {
-            results[made] = output_array(entry, made, frame->leaves);
+    for (int n = 0;; n++) { /* to convert one may change the list */
+        if (PySequence_Fast_GET_SIZE(items) != program->input_count) {
+            PyErr_Format(PyExc_ValueError, "the program takes %d arrays, not %zd",
+                         program->input_count, PySequence_Fast_GET_SIZE(items));
+            return 0;
         }
-        if (results[made] == NULL) {
-            code = -1;
-            break;
+        if (n == program->input_count) {
+            return 1;
         }
-        made++;
-    }
-    if (code == 0) {
-        code = run_program(entry, frame);
-        if (code == 0) {
-            return finished(entry, results);
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(items, n));
+        int is_taken = is_array(&program->inputs[n], item, frame);
+        if (!is_taken) {
+            PyObject *converted = PyObject_CallFunction(program->convert, "Oi", item, n);
+            if (converted == NULL && may_try_again()) {
+                converted = PyObject_CallFunction(program->convert, "Oi", item, n);
+            }
+            if (converted != NULL) {
+                is_taken = is_array(&program->inputs[n], converted, frame);
+                if (!is_taken) {
+                    PyErr_SetString(PyExc_TypeError, "an input is not what the program reads");
+                }
+                Py_DECREF(converted);
+            }
+        }
+        Py_DECREF(item);
+        if (!is_taken) {
+            return 0;
         }
     }
-    while (made > 0) {
-        Py_DECREF(results[--made]);
-    }
-    if (!PyErr_Occurred()) {
-        PyObject *never = PyObject_CallFunction(entry->fail, "i", code);
-        if (never != NULL) {
-            Py_DECREF(never);
-            PyErr_Format(PyExc_SystemError, "the program failed with code %d", code);
-        }
-    }
-    return NULL;
 }
 
-/* ---------------------------------------------------------------------------- the type Entry */
+/* program(inputs) -> outputs */
+static PyObject *program_call(PyObject *callable, PyObject *const *args, size_t flags,
+                              PyObject *names)
+{
+    const Program *program = (const Program *)callable;
+    if (PyVectorcall_NARGS(flags) != 1 || names != NULL) {
+        PyErr_SetString(PyExc_TypeError, "a program takes a list of its inputs");
+        return NULL;
+    }
+    PyObject *items = PySequence_Fast(args[0], "a program takes a list of its inputs");
+    if (items == NULL) {
+        return NULL;
+    }
+    PyObject *outputs = NULL;
+    Frame frame;
+    open_frame(&frame);
+    if (!make_room(&frame, program, program->input_count, program->frame_size)) {
+        PyErr_NoMemory();
+    }
+    else if (take_inputs(program, items, &frame) && compute(program, &frame, NULL)) {
+        outputs = listed(program, frame.results);
+    }
+    close_frame(&frame);
+    Py_DECREF(items);
+    return outputs;
+}
+
+/* -------------------------------------------------------------- the types Program and Entry */
 
 static void free_nodes(Node *nodes, Py_ssize_t count)
 {
@@ -876,6 +1006,20 @@ static Node *read_nodes(PyObject *items)
     for (Py_ssize_t n = 0; n < count; n++) {
         if (!read_node(PyTuple_GET_ITEM(items, n), &nodes[n])) {
             free_nodes(nodes, count);
+            return NULL;
+        }
+    }
+    return nodes;
+}
+
+/* As `read_nodes`, for arrays alone. */
+static Node *read_arrays(PyObject *items)
+{
+    Node *nodes = read_nodes(items);
+    for (Py_ssize_t n = 0; nodes != NULL && n < PyTuple_GET_SIZE(items); n++) {
+        if (nodes[n].kind != ARRAY || nodes[n].object == Py_None) {
+            PyErr_SetString(PyExc_ValueError, "a program has arrays");
+            free_nodes(nodes, PyTuple_GET_SIZE(items));
             return NULL;
         }
     }
@@ -970,79 +1114,150 @@ static Guard *read_guards(PyObject *items)
     return guards;
 }
 
-enum {
-    OWNED_ARGUMENTS = 1,
-    OWNED_NAMES,
-    OWNED_INPUTS,
-    OWNED_OUTPUTS,
-    OWNED_ALIASES,
-    OWNED_RESULT,
-    OWNED_FINISH,
-    OWNED_GUARDS
+/* Program(inputs, outputs, aliases, convert, fail, address, workspace, makers, spare, is_brief,
+   callbacks, called); see the fields. A node is (kind, object, numbers): the dtype and the shape,
+   None and the count, or the names. */
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"inputs",  "outputs",   "aliases", "convert", "fail",
+                            "address", "workspace", "makers",  "spare",   "is_brief",
+                            "callbacks", "called", NULL};
+    PyObject *inputs, *outputs, *aliases, *convert, *on_failure, *address, *makers, *spare;
+    PyObject *callbacks, *called;
+    Py_ssize_t workspace;
+    int is_brief;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!nO!O!pOO!", words, &PyTuple_Type,
+                                     &inputs, &PyTuple_Type, &outputs, &PyTuple_Type, &aliases,
+                                     &convert, &on_failure, &PyLong_Type, &address, &workspace,
+                                     &PyTuple_Type, &makers, &PyList_Type, &spare, &is_brief,
+                                     &callbacks, &PyLong_Type, &called)) {
+        return NULL;
+    }
+    Program *program = (Program *)type->tp_alloc(type, 0);
+    if (program == NULL) {
+        return NULL;
+    }
+    program->vectorcall = program_call;
+    program->owned = PyTuple_Pack(7, inputs, outputs, convert, on_failure, makers, spare, callbacks);
+    program->convert = convert;
+    program->fail = on_failure;
+    /* ISO C has no conversion from `void *` to function pointers; POSIX has. */
+    program->function = (int (*)(void *const *))PyLong_AsVoidPtr(address);
+    program->called = PyLong_AsVoidPtr(called);
+    program->workspace = workspace;
+    program->makers = makers;
+    program->spare = spare;
+    program->is_brief = is_brief;
+    program->callbacks = callbacks == Py_None ? NULL : callbacks;
+    if (PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
+        PyTuple_GET_SIZE(makers) != PyTuple_GET_SIZE(outputs) + 1) {
+        PyErr_SetString(PyExc_ValueError, "each output has an alias and a maker");
+    }
+    if (program->owned == NULL || PyErr_Occurred()) {
+        Py_DECREF(program);
+        return NULL;
+    }
+    program->inputs = read_arrays(inputs);
+    program->input_count = (int)PyTuple_GET_SIZE(inputs);
+    program->outputs = program->inputs == NULL ? NULL : read_arrays(outputs);
+    program->output_count = (int)PyTuple_GET_SIZE(outputs);
+    program->aliases =
+        program->outputs == NULL ? NULL : read_numbers(aliases, -1, program->input_count);
+    program->frame_size = frame_size(program, program->input_count);
+    if (program->aliases == NULL) {
+        Py_DECREF(program);
+        return NULL;
+    }
+    return (PyObject *)program;
+}
+
+static int program_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Program *)self)->owned);
+    return 0;
+}
+
+static void program_dealloc(PyObject *self)
+{
+    Program *program = (Program *)self;
+    PyObject_GC_UnTrack(self);
+    free_nodes(program->inputs, program->input_count);
+    free_nodes(program->outputs, program->output_count);
+    PyMem_Free(program->aliases);
+    Py_CLEAR(program->owned);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* No tp_clear, as for the type Entry. */
+static PyTypeObject ProgramType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "transpile.call.Program",
+    .tp_basicsize = sizeof(Program),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_doc = "A program, called with a list of its inputs.",
+    .tp_new = program_new,
+    .tp_dealloc = program_dealloc,
+    .tp_traverse = program_traverse,
+    .tp_vectorcall_offset = offsetof(Program, vectorcall),
+    .tp_call = PyVectorcall_Call,
 };
 
+enum { OWNED_PROGRAM, OWNED_ARGUMENTS, OWNED_NAMES, OWNED_RESULT, OWNED_FINISH, OWNED_GUARDS };
+
 /* Fill in what is made of the tuples in `owned`; 0 with an error set. */
-static int read_entry(Entry *entry)
+static int read_entry(Entry *entry, PyObject *inputs)
 {
-    PyObject *const owned = entry->owned;
-    PyObject *const arguments = PyTuple_GET_ITEM(owned, OWNED_ARGUMENTS);
-    PyObject *const inputs = PyTuple_GET_ITEM(owned, OWNED_INPUTS);
-    PyObject *const outputs = PyTuple_GET_ITEM(owned, OWNED_OUTPUTS);
-    PyObject *const aliases = PyTuple_GET_ITEM(owned, OWNED_ALIASES);
-    PyObject *const result = PyTuple_GET_ITEM(owned, OWNED_RESULT);
+    PyObject *const arguments = PyTuple_GET_ITEM(entry->owned, OWNED_ARGUMENTS);
+    PyObject *const result = PyTuple_GET_ITEM(entry->owned, OWNED_RESULT);
+    PyObject *const guards = PyTuple_GET_ITEM(entry->owned, OWNED_GUARDS);
     entry->arguments = read_nodes(arguments);
     if (entry->arguments == NULL) {
         return 0;
     }
     entry->leaves = count_leaves(entry->arguments, arguments);
-    entry->guards = read_guards(PyTuple_GET_ITEM(owned, OWNED_GUARDS));
+    entry->frame_size = frame_size(entry->program, entry->leaves);
+    entry->guards = read_guards(guards);
     if (entry->guards == NULL) {
         return 0;
     }
-    entry->guard_count = PyTuple_GET_SIZE(PyTuple_GET_ITEM(owned, OWNED_GUARDS));
-    if (PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
-        PyTuple_GET_SIZE(entry->makers) != PyTuple_GET_SIZE(outputs) + 1) {
-        PyErr_SetString(PyExc_ValueError, "each result has an alias and a maker");
+    entry->guard_count = PyTuple_GET_SIZE(guards);
+    if (PyTuple_GET_SIZE(inputs) != entry->program->input_count) {
+        PyErr_SetString(PyExc_ValueError, "each input of the program is a leaf");
         return 0;
     }
-    entry->input_count = (int)PyTuple_GET_SIZE(inputs);
-    entry->output_count = (int)PyTuple_GET_SIZE(outputs);
-    entry->frame_size = (size_t)entry->leaves * sizeof(Leaf) +
-                        (size_t)entry->output_count * sizeof(PyObject *) +
-                        ((size_t)entry->input_count + (size_t)entry->output_count + 1) *
-                            sizeof(void *);
     entry->inputs = read_numbers(inputs, 0, entry->leaves);
-    entry->aliases = read_numbers(aliases, -1, entry->leaves);
-    entry->outputs = read_nodes(outputs);
-    if (result != Py_None) {
-        entry->result = read_nodes(result);
-        if (entry->result != NULL && count_leaves(entry->result, result) != entry->output_count) {
-            PyErr_SetString(PyExc_ValueError, "the result has other leaves than the program");
-            return 0;
-        }
+    if (entry->inputs == NULL) {
+        return 0;
     }
-    return entry->inputs != NULL && entry->aliases != NULL && entry->outputs != NULL &&
-           (entry->result != NULL || result == Py_None);
+    if (result == Py_None) {
+        return 1;
+    }
+    entry->result = read_nodes(result);
+    if (entry->result == NULL) {
+        return 0;
+    }
+    if (count_leaves(entry->result, result) != entry->program->output_count) {
+        PyErr_SetString(PyExc_ValueError, "the result has other leaves than the program");
+        return 0;
+    }
+    return 1;
 }
 
-/* Entry(key, arguments, positional, names, inputs, outputs, aliases, result, finish, guards,
-   changed, fail, function, workspace, makers, spare, is_brief); see the fields. A node is (kind, object, numbers):
-   the dtype and the shape, None and the count, or the names. */
+/* Entry(key, arguments, positional, names, program, inputs, result, finish, guards, changed); see
+   the fields, and Program for nodes. */
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *words[] = {"key",     "arguments", "positional", "names",   "inputs",    "outputs",
-                            "aliases", "result",    "finish",     "guards",  "changed",   "fail",
-                            "address", "workspace", "makers",     "spare",   "is_brief", NULL};
-    PyObject *key, *arguments, *names, *inputs, *outputs, *aliases, *result, *finish;
-    PyObject *guards, *changed, *fail, *address, *makers, *spare;
-    Py_ssize_t positional, workspace;
-    int is_brief;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "OO!nO!O!O!O!OOO!OOO!nO!O!p", words, &key, &PyTuple_Type, &arguments,
-            &positional, &PyTuple_Type, &names, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
-            &PyTuple_Type, &aliases, &result, &finish, &PyTuple_Type, &guards, &changed, &fail,
-            &PyLong_Type, &address, &workspace, &PyTuple_Type, &makers, &PyList_Type, &spare,
-            &is_brief)) {
+    static char *words[] = {"key",    "arguments", "positional", "names",   "program", "inputs",
+                            "result", "finish",    "guards",     "changed", NULL};
+    PyObject *key, *arguments, *names, *program, *inputs, *result, *finish, *guards, *changed;
+    Py_ssize_t positional;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!nO!O!O!OOO!O", words, &key, &PyTuple_Type,
+                                     &arguments, &positional, &PyTuple_Type, &names, &ProgramType,
+                                     &program, &PyTuple_Type, &inputs, &result, &finish,
+                                     &PyTuple_Type, &guards, &changed)) {
+        return NULL;
+    }
+    if (result != Py_None && !PyTuple_Check(result)) {
+        PyErr_SetString(PyExc_TypeError, "a result is a tuple of nodes, or None");
         return NULL;
     }
     Entry *entry = (Entry *)type->tp_alloc(type, 0);
@@ -1050,20 +1265,13 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     entry->key = Py_NewRef(key);
-    entry->owned = PyTuple_Pack(13, key, arguments, names, inputs, outputs, aliases, result, finish,
-                                guards, changed, fail, makers, spare);
+    entry->owned = PyTuple_Pack(7, program, arguments, names, result, finish, guards, changed);
     entry->positional = positional;
     entry->names = names;
+    entry->program = (Program *)program;
     entry->finish = finish;
     entry->changed = changed == Py_None ? NULL : changed;
-    entry->fail = fail;
-    /* ISO C has no conversion from `void *` to function pointers; POSIX has. */
-    entry->function = (int (*)(void *const *))PyLong_AsVoidPtr(address);
-    entry->workspace = workspace;
-    entry->makers = makers;
-    entry->spare = spare;
-    entry->is_brief = is_brief;
-    if (entry->owned == NULL || PyErr_Occurred() || !read_entry(entry)) {
+    if (entry->owned == NULL || !read_entry(entry, inputs)) {
         Py_DECREF(entry);
         return NULL;
     }
@@ -1084,7 +1292,6 @@ static void entry_dealloc(PyObject *self)
     if (entry->owned != NULL) {
         free_nodes(entry->arguments,
                    PyTuple_GET_SIZE(PyTuple_GET_ITEM(entry->owned, OWNED_ARGUMENTS)));
-        free_nodes(entry->outputs, entry->output_count);
         if (entry->result != NULL) {
             free_nodes(entry->result,
                        PyTuple_GET_SIZE(PyTuple_GET_ITEM(entry->owned, OWNED_RESULT)));
@@ -1092,7 +1299,6 @@ static void entry_dealloc(PyObject *self)
     }
     PyMem_Free(entry->guards);
     PyMem_Free(entry->inputs);
-    PyMem_Free(entry->aliases);
     Py_CLEAR(entry->key);
     Py_CLEAR(entry->owned);
     Py_TYPE(self)->tp_free(self);
@@ -1100,7 +1306,6 @@ static void entry_dealloc(PyObject *self)
 
 static PyMemberDef entry_members[] = {
     {"key", T_OBJECT, offsetof(Entry, key), READONLY, "what of a call decides its trace"},
-    {"is_brief", T_INT, offsetof(Entry, is_brief), READONLY, "whether the GIL is kept"},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -1127,7 +1332,10 @@ static PyObject *caller_call(PyObject *callable, PyObject *const *args, size_t f
         Frame frame;
         open_frame(&frame);
         Entry *entry = find(caller->entries, args, PyVectorcall_NARGS(flags), names, &frame);
-        PyObject *result = entry == NULL ? NULL : run(entry, &frame);
+        PyObject *result = NULL;
+        if (entry != NULL && compute(entry->program, &frame, entry->inputs)) {
+            result = finished(entry, frame.results);
+        }
         close_frame(&frame);
         if (entry != NULL) {
             Py_DECREF(entry);
@@ -1224,7 +1432,7 @@ static PyMethodDef functions[] = {
 static int start(PyObject *module)
 {
     import_array1(-1);
-    if (PyModule_AddType(module, &EntryType) < 0 || PyModule_AddType(module, &CallerType) < 0) {
+    if (PyModule_AddType(module, &ProgramType) < 0 || PyModule_AddType(module, &EntryType) < 0 || PyModule_AddType(module, &CallerType) < 0) {
         return -1;
     }
     static const char *const names[] = {"ARRAY", "NUMBER", "TUPLE", "LIST", "DICT", "NONE",

@@ -29,8 +29,15 @@ class Watch:
         return self.now
 
 
-def doubling(structure=LEAF, kept=None, finish=None):
-    return Specialization(lambda leaves: [2 * x for x in leaves], kept, finish, None, structure)
+class Doubling:
+    """A program."""
+
+    def run(self, leaves):
+        return [2 * x for x in leaves]
+
+
+def doubling(kept=None, around=None, finish=None):
+    return Specialization(Doubling(), kept, around, finish, LEAF)
 
 
 def dispatching(missed, suspended=None, is_suspended=lambda: False):
@@ -69,6 +76,13 @@ def test_leaves_that_are_kept_and_results_that_are_finished():
     last, first = callee(X, [5.0, 7.0])
     assert last == 14.0
     np.testing.assert_array_equal(first, 2 * X)
+
+
+def test_what_is_done_around_the_program():
+    reverse = lambda run: lambda leaves: run(leaves)[::-1]
+    specialization = doubling(around=reverse, finish=tuple)
+    assert specialization.run([1.0, 2.0]) == (4.0, 2.0)
+    assert specialization.runner(lambda leaves: [x + 1 for x in leaves])([1.0, 2.0]) == (3.0, 2.0)
 
 
 def test_what_has_no_key_is_for_the_one_who_misses():
@@ -114,11 +128,3 @@ def test_a_callee_goes_with_its_last_reference_and_its_calls_may_stay():
         gc.enable()
     assert call(X) == "missed"
     np.testing.assert_array_equal(call(X), 2 * X)
-
-
-def test_one_without_a_program_stays_in_python(monkeypatch):
-    monkeypatch.setenv("TRANSPILE_CALLS", "c")
-    callee, table, _ = dispatching(keeping)
-    for _ in range(4):
-        callee(X)
-    assert not table.entries and not table.is_quick

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import os
 import pickle
+import queue
 import subprocess
 import sys
 import sysconfig
@@ -21,11 +22,12 @@ from transpile.build import toolchain
 from transpile.options import Options
 from transpile.runtime import fast_call
 from transpile.runtime.dispatcher import Dispatcher
+from transpile.runtime.program_call import ProgramCall
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "runtime_c" / "python" / "call.c"
 X = np.arange(4.0)
-PYTHON = Dispatcher.call.__code__
+PYTHON, RUN = Dispatcher.call.__code__, ProgramCall.run.__code__
 
 
 @pytest.fixture(autouse=True)
@@ -51,13 +53,13 @@ def same(a, b):
 
 
 @contextlib.contextmanager
-def calls_of(code):
-    """A list with an item for each call of a Python function meanwhile in this thread."""
+def calls_of(*codes):
+    """The code of each call of these Python functions meanwhile in this thread."""
     found = []
 
     def profile(frame, event, _):
-        if event == "call" and frame.f_code is code:
-            found.append(None)
+        if event == "call" and frame.f_code in codes:
+            found.append(frame.f_code)
 
     sys.setprofile(profile)
     try:
@@ -189,6 +191,29 @@ class Like:
 
     def __array__(self, dtype=None, copy=None):
         return X
+
+
+def written(x, y):
+    x[0] = 5.0
+    return x + y
+
+
+def by_float(x, y):
+    return x * y
+
+
+@pytest.mark.parametrize(
+    ("function", "options"), [(written, {}), (by_float, {"static_argnums": 1})]
+)
+def test_programs_run_from_c_where_python_makes_the_call(function, options):
+    fast = transpile.jit(function, **options)
+    x, y = np.arange(8.0)[::2], 2.5
+    expected = [function(z, y) for z in (x.copy(), x[::-1].copy())]
+    fast(x.copy(), y)
+    with calls_of(PYTHON, RUN) as calls:
+        np.testing.assert_array_equal(fast(np.arange(8.0)[::2], y), expected[0])
+        np.testing.assert_array_equal(fast(np.arange(8.0)[::2][::-1], y), expected[1])
+    assert calls == [PYTHON] * 2
 
 
 @pytest.mark.parametrize("x", [np.arange(8.0)[::2], swapped(X), X.view(Array), Like()])
@@ -405,6 +430,31 @@ def test_the_callee_goes_with_its_last_reference():
     np.testing.assert_array_equal(call(X), X + 1)
 
 
+def test_callbacks_are_called_from_c():
+    seen = queue.SimpleQueue()  # no guard looks into it
+
+    def note(x):
+        if x < 0:
+            raise LookupError(f"{x}")
+        seen.put(float(x))
+        if x > 1:
+            fast(x - 1)
+
+    def f(x):
+        transpile.debug.callback(note, x)
+        return x * 2
+
+    fast = transpile.jit(f)
+    fast(np.array(0.0))
+    with calls_of(PYTHON, RUN) as calls:
+        assert fast(np.array(3.0)) == 6.0
+        with pytest.raises(LookupError, match=r"-1\.0"):
+            fast(np.array(-1.0))
+        assert fast(np.array(1.0)) == 2.0
+    assert [seen.get() for _ in range(seen.qsize())] == [0.0, 3.0, 2.0, 1.0, 1.0]
+    assert not calls
+
+
 def test_forgetting():
     ran = []
 
@@ -559,20 +609,14 @@ def test_threads_have_a_workspace_each():
     assert not wrong
 
 
-def entry_of(function, *args):
-    fast = transpile.jit(function)
-    fast(*args)
-    (entry,) = fast._tracing.table.entries
-    return entry
-
-
 def test_only_brief_programs_keep_the_gil():
-    assert entry_of(lambda x: x + 1, X).is_brief
-    assert not entry_of(lambda x: x + 1, np.ones(100_000)).is_brief
-    assert not entry_of(
-        lambda x: transpile.lax.while_loop(lambda c: c < x, lambda c: c + 1, 0), 3
-    ).is_brief
-    assert not entry_of(lambda n: transpile.lax.fori_loop(0, n, lambda i, c: c + i, 0), 3).is_brief
+    def is_brief(function, *args):
+        return transpile.jit(function).lower(*args).compile().runtime_executable().call.is_brief
+
+    assert is_brief(lambda x: x + 1, X)
+    assert not is_brief(lambda x: x + 1, np.ones(100_000))
+    assert not is_brief(lambda x: transpile.lax.while_loop(lambda c: c < x, lambda c: c + 1, 0), 3)
+    assert not is_brief(lambda n: transpile.lax.fori_loop(0, n, lambda i, c: c + i, 0), 3)
 
 
 def test_after_a_fork():
@@ -617,27 +661,40 @@ except ValueError:
 # ---------------------------------------------------------------------------------- the C module
 
 
-def entry(found, function, fail, **changed):
-    """An entry for a call with one array of four numbers and a like result."""
+def program(found, function, fail, **changed):
+    """A program with one array of four numbers and a like result."""
     node = (found.ARRAY, X.dtype, X.shape)
     usual = {
-        "key": ("key",),
-        "arguments": (node,),
-        "positional": 1,
-        "names": (),
-        "inputs": (0,),
+        "inputs": (node,),
         "outputs": (node,),
         "aliases": (-1,),
-        "result": ((found.ARRAY, None, ()),),
-        "finish": None,
-        "guards": (),
-        "changed": None,
+        "convert": lambda leaf, position: np.array(leaf, X.dtype, order="C"),
         "fail": fail,
         "address": ctypes.cast(function, ctypes.c_void_p).value,
         "workspace": 0,
         "makers": (None, None),
         "spare": [],
         "is_brief": True,
+        "callbacks": None,
+        "called": 0,
+    }
+    return found.Program(**(usual | changed))
+
+
+def entry(found, program, **changed):
+    """An entry for a call of it."""
+    node = (found.ARRAY, X.dtype, X.shape)
+    usual = {
+        "key": ("key",),
+        "arguments": (node,),
+        "positional": 1,
+        "names": (),
+        "program": program,
+        "inputs": (0,),
+        "result": ((found.ARRAY, None, ()),),
+        "finish": None,
+        "guards": (),
+        "changed": None,
     }
     return found.Entry(**(usual | changed))
 
@@ -654,11 +711,14 @@ def test_a_program_that_fails(is_brief):
     entries, suspended = [], []
     call = found.Caller(lambda *args, **kwargs: "Python", entries, suspended)
     assert call(X) == "Python"
-    entries.append(entry(found, function, fail, is_brief=is_brief))
+    failing = program(found, function, fail, is_brief=is_brief)
+    entries.append(entry(found, failing))
     before = sys.getrefcount(X)
     with pytest.raises(RuntimeError, match="code 7"):
         call(X)
-    entries[:] = [entry(found, function, lambda _: None, is_brief=is_brief)]
+    with pytest.raises(RuntimeError, match="code 7"):
+        failing([X])
+    entries[:] = [entry(found, program(found, function, lambda _: None, is_brief=is_brief))]
     with pytest.raises(SystemError, match="code 7"):
         call(X)
     assert sys.getrefcount(X) == before
@@ -673,28 +733,68 @@ def test_a_program_that_fails(is_brief):
     assert call(X) == "Python"
 
 
+def test_a_program_takes_a_list_of_its_inputs():
+    found = fast_call.module()
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda _: 0)
+    run = program(found, function, None)
+    for leaves in ([X], (X,), [X[::-1]], [list(X)], [np.float32(2) * np.ones(4, np.float32)]):
+        (result,) = run(leaves)
+        assert result.shape == (4,) and result.dtype == X.dtype
+    for leaves in ([], [X, X]):
+        with pytest.raises(ValueError, match=f"takes 1 arrays, not {len(leaves)}"):
+            run(leaves)
+    for wrong in (3, None, X[0]):
+        with pytest.raises(TypeError, match="a list of its inputs"):
+            run(wrong)
+    with pytest.raises(TypeError, match="a list of its inputs"):
+        run([X], [X])
+    with pytest.raises(TypeError, match="not what the program reads"):
+        run([np.ones(5)])
+    with pytest.raises(ValueError, match="could not convert"):
+        run(["text"])
+
+    leaves = [list(X)]
+    shrinking = program(found, function, None, convert=lambda leaf, position: leaves.clear() or X)
+    with pytest.raises(ValueError, match="takes 1 arrays, not 0"):
+        shrinking(leaves)
+
+
 def test_entries_that_make_no_sense():
     found = fast_call.module()
     function = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
     node = (found.ARRAY, X.dtype, X.shape)
+    right = program(found, function, None)
     for wrong in (
         {"inputs": (1,)},
         {"inputs": (-1,)},
-        {"aliases": (3,)},
-        {"aliases": ()},
+        {"inputs": ()},
+        {"inputs": (0, 0)},
         {"arguments": (3,)},
         {"arguments": ((99, None, ()),)},
         {"arguments": ((found.ARRAY, "f8", ()),)},
         {"arguments": ((found.DICT, (1, 2), ()),)},
         {"arguments": ((found.TUPLE, None, ()),)},
         {"result": (node, node)},
+        {"result": 3},
+        {"program": None},
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            entry(found, right, **wrong)
+    for wrong in (
+        {"inputs": ((found.NUMBER, float, ()),)},
+        {"inputs": (3,)},
+        {"outputs": ((found.ARRAY, None, ()),)},
+        {"outputs": ()},
+        {"aliases": (3,)},
+        {"aliases": ()},
         {"address": 1.5},
         {"spare": None},
         {"makers": (None,)},
         {"makers": [None, None]},
+        {"called": None},
     ):
         with pytest.raises((TypeError, ValueError)):
-            entry(found, function, None, **wrong)
+            program(found, function, None, **wrong)
     for wrong in ((), (print, ()), (print, [], ())):
         with pytest.raises(TypeError):
             found.Caller(*wrong)

@@ -19,7 +19,7 @@ _TYPE = "void(void *, int, void **)"
 class Calls:
     """What a program's sites call.
 
-    address    that of the C function that it is to call
+    address    that of the C function that it is to call; `number` is the same as a number
     begin()    a call of the program: an object with `context` for C, and `finish` for afterwards
     """
 
@@ -28,6 +28,7 @@ class Calls:
         self.sites = [(s.callback, _arrays(ffi, s)) for s in sites]
         self._function = ffi.callback(_TYPE, _called(ffi))
         self.address = ffi.cast("void *", self._function)
+        self.number = int(ffi.cast("intptr_t", self._function))
 
     def begin(self) -> _Running:
         """The object that one call of the program calls."""
@@ -41,6 +42,11 @@ class _Running:
         self.calls = calls
         self.context = calls.ffi.new_handle(self)
         self.error: BaseException | None = None
+
+    @property
+    def address(self) -> int:
+        """The context as a number."""
+        return int(self.calls.ffi.cast("intptr_t", self.context))
 
     def call(self, number: int, values: Any) -> None:
         """Call what a site calls, unless something has failed before."""

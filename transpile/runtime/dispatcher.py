@@ -21,7 +21,7 @@ from transpile.pytree.treedef import TreeDef
 from transpile.runtime.tier_up import how_often
 from transpile.trace.call_key import Rejected
 from transpile.util.fork_safe_lock import Lock
-from transpile.util.frozen_records import dataclass
+from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ else:
     fast_call = Later("transpile.runtime.fast_call")
 
 Key = tuple[Any, ...]
+Run = Callable[[Sequence[Any]], list[Any]]
 Describe = Callable[[tuple[Any, ...], dict[str, Any]], tuple[Key, Sequence[Any]]]
 # How many signatures of a function C looks at before Python looks them up.
 _MOST_ENTRIES = 16
@@ -41,25 +42,36 @@ _MOST_ENTRIES = 16
 class Specialization:
     """A function compiled for one signature.
 
-    execute    runs the program on its inputs; the outputs
-    kept       which leaves of the arguments are its inputs; None: all
+    call       how to call its program
+    kept       which leaves of the arguments are the program's inputs; None: all
+    around     what is done around a call of the program, where its outputs are not the leaves of
+               the result: it makes a function of inputs of another such function
     finish     makes the result of the outputs; None: it is the only one
-    program    how to call the program, where its outputs are the leaves of the result and nothing
-               else is to be done; else None
     structure  of the result
     """
 
-    execute: Callable[[Sequence[Any]], list[Any]]
+    call: ProgramCall
     kept: tuple[int, ...] | None
+    around: Callable[[Run], Run] | None
     finish: Callable[[list[Any]], Any] | None
-    program: ProgramCall | None
     structure: TreeDef
 
-    def run(self, leaves: Sequence[Any]) -> Any:
-        """The result for the leaves of the arguments, which are not checked."""
+    def runner(self, program: Run) -> Callable[[Sequence[Any]], Any]:
+        """What makes the result of the leaves of the arguments, which are not checked; `program`
+        runs the program, in Python or in C."""
         kept, finish = self.kept, self.finish
-        outputs = self.execute(leaves if kept is None else [leaves[i] for i in kept])
-        return outputs[0] if finish is None else finish(outputs)
+        execute = program if self.around is None else self.around(program)
+
+        def run(leaves: Sequence[Any]) -> Any:
+            outputs = execute(leaves if kept is None else [leaves[i] for i in kept])
+            return outputs[0] if finish is None else finish(outputs)
+
+        return run
+
+    @cached_property
+    def run(self) -> Callable[[Sequence[Any]], Any]:
+        """That of the program in Python."""
+        return self.runner(self.call.run)
 
 
 class _Known:
@@ -95,7 +107,7 @@ class Specializations:
 
     def keep(self, key: Key, specialization: Specialization, watch: Watch | None) -> None:
         """Run this from now on for calls with that key."""
-        often = how_often() if specialization.program is not None else 0
+        often = how_often()
         known = _Known(specialization, watch, often)
         with self.lock:
             self._drop_entry(key)
@@ -104,9 +116,14 @@ class Specializations:
             self.quicken(key, known)
 
     def quicken(self, key: Key, known: _Known) -> None:
-        """Have the calls with that key made in C, where they can be."""
+        """From now on calls with that key run the program from C, and are made there altogether
+        where they can be."""
         known.left = 0
-        entry = fast_call.entry(key, known.specialization, known.watch)
+        program = fast_call.program(known.specialization.call)
+        if program is None:
+            return
+        known.run = known.specialization.runner(program)
+        entry = fast_call.entry(key, known.specialization, program, known.watch)
         if entry is None:
             return
         with self.lock:

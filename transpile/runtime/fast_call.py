@@ -1,9 +1,9 @@
 """Calls in C: `runtime_c/python/call.c`, built once for a Python and a NumPy, and its entries.
 
 A jitted function looks a call's signature up, makes the results' arrays and calls the program; in
-Python that takes longer than many a program. The module `call` does the same in C for arguments
-that are exactly what the program reads, and leaves everything else to Python. Where there are no
-headers or no compiler, all calls stay in Python.
+Python that takes longer than many a program. The module `call` runs the programs of signatures that
+are called often, and makes their whole calls for arguments that are exactly what the program reads;
+it leaves everything else to Python. Where there are no headers or no compiler, all stays in Python.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.runtime.dispatcher import Specialization
 from transpile.runtime.loader import DamagedLibraryError, spelling
+from transpile.runtime.program_call import ProgramCall
 from transpile.trace.call_key import KEYWORDS
 from transpile.trace.guards import Watch
 from transpile.util.fork_safe_lock import Lock
@@ -63,18 +64,39 @@ def caller(python: Any, entries: list[Any], suspended: list[Any]) -> Any:
     return module().Caller(python, entries, suspended)
 
 
-def entry(key: tuple[Any, ...], compiled: Specialization, watch: Watch | None) -> Any:
-    """The entry for the calls with a key; None where they cannot be made in C."""
-    found, program = module(), compiled.program
-    if found is None or program is None or program.callbacks is not None:
+def program(call: ProgramCall) -> Any:
+    """The program of the module, which takes a list of inputs and gives a list of outputs; None
+    without the module."""
+    found = module()
+    if found is None:
         return None
+    return found.Program(
+        inputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in call.inputs),
+        outputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in call.outputs),
+        aliases=call.aliases,
+        convert=call.converted,
+        fail=call.fail,
+        address=call.address,
+        workspace=call.workspace,
+        makers=call.makers,
+        spare=call.spare,
+        is_brief=call.is_brief,
+        callbacks=call.callbacks,
+        called=call.callbacks.number if call.callbacks is not None else 0,
+    )
+
+
+def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: Watch | None) -> Any:
+    """The entry for the calls with a key, which run this program of the module; None where more
+    has to be done than C does."""
+    found = module()
     parsed = _parsed(found, key)
-    if parsed is None:
+    if parsed is None or compiled.around is not None:
         return None
     nodes, positional, names = parsed
     leaves = [node for node in nodes if node[0] in (found.ARRAY, found.NUMBER)]
     kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
-    if not all(map(_fits, (leaves[k] for k in kept), program.inputs)):
+    if not all(map(_fits, (leaves[k] for k in kept), compiled.call.inputs)):
         return None
     guards, rest = watch.comparisons() if watch is not None else ((), None)
     return found.Entry(
@@ -82,19 +104,12 @@ def entry(key: tuple[Any, ...], compiled: Specialization, watch: Watch | None) -
         arguments=tuple(nodes),
         positional=positional,
         names=names,
+        program=program,
         inputs=kept,
-        outputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in program.outputs),
-        aliases=tuple(kept[k] if k >= 0 else -1 for k in program.aliases),
         result=_result(found, compiled.structure),
         finish=compiled.structure.unflatten,
         guards=guards,
         changed=rest.changed if rest is not None else None,
-        fail=program.fail,
-        address=program.address,
-        workspace=program.workspace,
-        makers=program.makers,
-        spare=program.spare,
-        is_brief=program.is_brief,
     )
 
 

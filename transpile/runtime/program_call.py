@@ -2,9 +2,9 @@
 
 The array holds the addresses of the inputs, of the outputs and of the workspace, in this order; in
 a program with callbacks there follow the function that it calls and the context for that. So every
-program is called in the same way. That way is written twice: here in Python, for arguments of any
-memory layout, and in `runtime_c/python/call.c`, for those that the program reads as they are. Both
-take what they need from a `ProgramCall`.
+program is called in the same way. That way is written twice: here in Python, for the first calls,
+and in `runtime_c/python/call.c` where that can be had. Both take what they need from a
+`ProgramCall`.
 
 The entry exists for Python alone (`templates/python_entry.c.j2`). Saved libraries have the function
 of their header instead, which says what each pointer is, and which a C compiler checks.
@@ -129,7 +129,7 @@ class ProgramCall:
                 or x.dtype is not dtypes[number]
                 or x.flags.num & _IN_PLACE != _IN_PLACE
             ):
-                x = self._converted(x, number)
+                x = self.converted(x, number)
             inputs.append(x)
             pointers.append(from_buffer(x))
         for new in self._lent(inputs) if self._donated else self._new_outputs:
@@ -154,7 +154,7 @@ class ProgramCall:
             makers.append(new if array is None else partial(_itself, array))
         return makers
 
-    def _converted(self, leaf: Any, position: int) -> Array:
+    def converted(self, leaf: Any, position: int) -> Array:
         """The values of an argument in an array that the program can read."""
         dtype, shape = self.inputs[position]
         array = np.asarray(np.require(leaf, dtype, ["C", "ALIGNED"]))
