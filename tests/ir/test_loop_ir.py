@@ -6,6 +6,7 @@ import pytest
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.errors import InternalError
 from transpile.intrinsics.products import Matmul
+from transpile.intrinsics.scans import CumulativeSum
 from transpile.ir.calls import Strided
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
@@ -67,12 +68,21 @@ def loop(*body, **more):
 
 # ------------------------------------------------------------------------------------- check
 
+
+def summed(n, *strides):
+    """A call that has no scratch memory yet."""
+    first = Strided(Load("x", (0,), FLOAT64), strides)
+    return CumulativeSum(1, n, 0, first, Strided(Load("y", (0,), FLOAT64)))
+
+
 BROKEN = {
     "an unknown buffer": (loop(Store("y", (i,), Load("z", (i,), FLOAT64))), "unknown buffer z"),
     "an unknown target": (loop(Store("z", (i,), number(0))), "unknown buffer z"),
     "too many subscripts": (loop(Store("y", (i, 0), number(0))), "has 1 axes, not 2"),
     "too few subscripts": (loop(Store("y", (i,), Load("x", (), FLOAT64))), "has 1 axes, not 0"),
     "a loop that is not there": (loop(Store("y", (j,), number(0))), "j is not a loop here"),
+    "a call without scratch memory": (summed(4), "cumsum has no scratch memory"),
+    "a stride of a loop that is not there": (summed(4, j), "j is not a loop here"),
     "a scalar before its declaration": (
         loop(Store("y", (i,), ref("t"))),
         "t is read before it is declared",

@@ -6,6 +6,8 @@ import pytest
 
 from transpile import schedule
 from transpile.errors import InternalError
+from transpile.intrinsics.products import Matmul
+from transpile.ir.calls import Strided
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Alloc,
@@ -32,7 +34,7 @@ from transpile.ir.loop_rewrite import (
     with_bodies,
 )
 from transpile.ir.loop_verifier import check
-from transpile.ir.types import BOOL, FLOAT64
+from transpile.ir.types import BOOL, FLOAT64, UINT8
 from transpile.options import Options
 from transpile.util.frozen_records import replace
 
@@ -50,7 +52,14 @@ def update(*index):
     return Update(Load("y", index, FLOAT64), "add", ONE)
 
 
+def product(*index):
+    """A call that writes a row of y, and scratch memory."""
+    a, c = Strided(Load("x", (0,), FLOAT64), (1, 1)), Strided(Load("y", index, FLOAT64), (8, 1))
+    return Matmul(1, 8, 1, a, a, c, Strided(Load("scratch", (0,), UINT8)))
+
+
 INDEPENDENT = {
+    "the results of a call of its own": (product(i, 0),),
     "elements of its own": (store(i),),
     "a scalar of its own": (Declare("acc", ONE, constant=False), Update(ACC, "add", ONE), store(i)),
     "an array of its own": (Alloc(Buffer("y", (8,), FLOAT64)), For(J, 8, (update(j),))),
@@ -61,6 +70,7 @@ DEPENDENT = {
     "a scalar from outside": (Update(ACC, "add", ONE),),
     "sums of columns": (For(J, 8, (update(j),)),),
     "the same element": (store(0),),
+    "the results of one call": (product(0, 0),),
     "an array from outside": (For(J, 8, (store(j), Declare("t", Load("y", (j,), FLOAT64)))),),
 }
 

@@ -138,6 +138,7 @@ class _Renderer:
         self.buffers = program.buffers()
         self.convention = CallingConvention(program)
         self.used: set[str] = set()
+        self.called: set[type[Call]] = set()
         self.routines: set[tuple[str, str]] = set()
         self.reductions: dict[str, dict[str, str]] = {}
         self.ends: dict[tuple[Index, Index], str] = {}
@@ -163,7 +164,7 @@ class _Renderer:
             f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
             for role, group in (("in", program.inputs), ("out", program.outputs))
             for b in group
-        ] + [*notes(self.libraries, self.used), *compile_budget.notes(effort)]
+        ] + [*notes(self.libraries, self.called), *compile_budget.notes(effort)]
         gcc_flags = gcc_faults.flags_around_faults(program)
         types += gcc_faults.notes(gcc_flags)
         source = filled_in(
@@ -339,6 +340,7 @@ class _Renderer:
             printer.address(a) if isinstance(a, Load) else printer.index(a)
             for a in invocation.arguments
         )
+        self.called.add(type(call))
         self.used.add(invocation.function)
         self.routines.update(invocation.routines)
         return f"{invocation.function}({', '.join(arguments)});"

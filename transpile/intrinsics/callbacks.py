@@ -31,6 +31,10 @@ class Callback(Call):
         return ()
 
     @property
+    def results(self) -> tuple[Strided, ...]:
+        return ()
+
+    @property
     def scratch(self) -> frozenset[str]:
         return frozenset()
 

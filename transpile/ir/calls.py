@@ -129,11 +129,16 @@ class Call:
         return frozenset(self.arrays[name].buffer for name in inside)
 
     @cached_property
+    def results(self) -> tuple[Strided, ...]:
+        """The arrays that it writes, but for scratch memory."""
+        return tuple(self.arrays[name] for name in parse(self.signature).writes)
+
+    @cached_property
     def written(self) -> tuple[str, ...]:
         """The buffers that it writes, scratch memory among them."""
-        reads, writes = parse(self.signature).reads, parse(self.signature).writes
-        changed = (a.buffer for n, a in self.arrays.items() if n in writes or n not in reads)
-        return tuple(dict.fromkeys(changed))
+        changed = {array.buffer for array in self.results} | self.scratch
+        buffers = (array.buffer for array in self.arrays.values())
+        return tuple(dict.fromkeys(name for name in buffers if name in changed))
 
     def shape(self, array: str) -> tuple[int, ...]:
         """The shape of an array that it reads or writes, for known sizes."""

@@ -445,7 +445,8 @@ def declared_name(statement: Statement) -> str:
 def is_independent(loop: For) -> bool:
     """Tell whether the iterations of a loop do not depend on each other: none changes a scalar, or
     the same element of an array, that was declared outside. (Subscripts that depend on the loop are
-    different ones in different iterations, by construction.)"""
+    different ones in different iterations, by construction. Scratch memory of calls carries nothing
+    from one to the other.)"""
     if loop.ordered and not loop.independent:
         return False
     inside = list(walk(loop.body))
@@ -462,6 +463,11 @@ def is_independent(loop: For) -> bool:
             case Update(target=Load(buffer=name, index=index)) | Store(buffer=name, index=index):
                 if name not in declared and all(own.isdisjoint(symbols_of(i)) for i in index):
                     return False
+            case Call():
+                firsts = (array.first for array in statement.results)
+                for first in (x for x in firsts if x.buffer not in declared):
+                    if all(own.isdisjoint(symbols_of(i)) for i in first.index):
+                        return False
             case _:
                 pass
     return True

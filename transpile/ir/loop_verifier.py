@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from transpile.errors import InternalError
+from transpile.ir.calls import Call
 from transpile.ir.dims import Shape, Symbol, symbols_of
 from transpile.ir.loop_ir import (
+    UNALLOCATED,
     Alloc,
     Buffer,
     Declare,
@@ -83,6 +85,8 @@ class _Checker:
         if isinstance(statement, While):
             self.scope((*statement.test, If(statement.condition, statement.body)))
             return
+        if isinstance(statement, Call):
+            self.call(statement)
         self.reads(statement)
         match statement:
             case For(symbol=symbol, start=start, stop=stop, body=body):
@@ -99,6 +103,12 @@ class _Checker:
                     raise InternalError(f"{first} and {second} cannot be exchanged")
             case _:
                 pass
+
+    def call(self, call: Call) -> None:
+        """Check what is no element: sizes, strides, and that there is scratch memory."""
+        self.indices(call.numbers)
+        if UNALLOCATED in call.arrays.values():
+            raise InternalError(f"{call.name} has no scratch memory")
 
     def reads(self, statement: Statement) -> None:
         """Check what a statement itself reads."""

@@ -12,6 +12,7 @@ from collections.abc import Set
 
 from transpile.errors import LibraryNotFoundError
 from transpile.intrinsics.lapack import DECOMPOSITIONS
+from transpile.ir.calls import Call
 from transpile.options import Options
 from transpile.symbols.blas import (
     Blas,
@@ -131,15 +132,13 @@ def prototypes(libraries: Libraries, routines: Set[tuple[str, str]]) -> list[str
     return found + (_of_lapack(lapack, routines) if lapack is not None else [])
 
 
-def notes(libraries: Libraries, used: set[str]) -> list[str]:
-    """What the comments of a program say of the library that it needs beside it, and of the
-    matrices that it cannot take apart."""
+def notes(libraries: Libraries, called: Set[type[Call]]) -> list[str]:
+    """What the comments of a program that calls these intrinsics say of the library that it needs
+    beside it, and of the matrices that it cannot take apart."""
     lapack = libraries[1]
     if lapack is None:
         return []
-    helpers = {name.rpartition("_")[0] for name in used}
-    called = (d for d in DECOMPOSITIONS if d.name in helpers and d.outcome)
-    outcomes = dict.fromkeys(d.outcome for d in called)
+    outcomes = dict.fromkeys(d.outcome for d in DECOMPOSITIONS if d in called and d.outcome)
     return [
         "needs LAPACK, which the library names with its directory; link the C file with",
         lapack.library,
