@@ -64,9 +64,9 @@ def as_convolution(equation: Equation, accesses: Sequence[Access]) -> Convolutio
 
 def _piece(atom: Atom, base: Atom, path: Sequence[Equation]) -> Piece:
     for start, views in ((base, path), (atom, ())):
-        found = strides_in(atom, start, views) if start.type.shape else None
-        if found is not None:
-            offset, steps = found
+        view = strides_in(atom, start, views) if start.type.shape else None
+        if view is not None:
+            offset, steps = view
             if isinstance(offset, int) and all(isinstance(s, int) for s in steps):
                 return Piece(start, offset, tuple(int(str(s)) for s in steps))
     raise TypeError(f"{atom} has sizes that are not known")
@@ -168,14 +168,14 @@ def _planes(sizes: Sizes, itemsize: int) -> Copy:
     phases = [sorted({t % a.stride for t in a.taps}) for a in sizes.axes]
     apart = [volume * s for s in _row_major([len(p) for p in phases])]
     taps, parts, padded = [], [], False
-    for axis, length, step, found, leap in zip(
+    for axis, length, step, own_phases, leap in zip(
         sizes.axes, lengths, steps, phases, apart, strict=True
     ):
         taps.append(
-            [found.index(t % axis.stride) * leap + t // axis.stride * step for t in axis.taps]
+            [own_phases.index(t % axis.stride) * leap + t // axis.stride * step for t in axis.taps]
         )
         pieces = []
-        for number, phase in enumerate(found):
+        for number, phase in enumerate(own_phases):
             place = max(0, -((phase - axis.low) // axis.stride))
             first = place * axis.stride + phase - axis.low
             count = max(0, min(length - place, (axis.size - 1 - first) // axis.stride + 1))

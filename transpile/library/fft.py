@@ -94,14 +94,14 @@ def _pass_factors(radices: Sequence[int]) -> Iterator[Any]:
 @lru_cache(maxsize=4096)
 def prime_factors(n: int) -> tuple[int, ...]:
     """The prime factors, ascending."""
-    found = []
+    primes = []
     divisor = 2
     while divisor * divisor <= n:
         while n % divisor == 0:
-            found.append(divisor)
+            primes.append(divisor)
             n //= divisor
         divisor += 1
-    return (*found, n) if n > 1 else tuple(found)
+    return (*primes, n) if n > 1 else tuple(primes)
 
 
 @lru_cache(maxsize=4096)
@@ -110,10 +110,10 @@ def radices_of(n: int) -> tuple[int, ...]:
     primes = prime_factors(n)
     twos = primes.count(2)
     if twos % 3 == 1 and twos > 1:
-        found = [8] * ((twos - 4) // 3) + [4, 4]
+        radices = [8] * ((twos - 4) // 3) + [4, 4]
     else:
-        found = [8] * (twos // 3) + [2 ** (twos % 3)] * (twos % 3 > 0)
-    return (*found, *(p for p in primes if p > 2))
+        radices = [8] * (twos // 3) + [2 ** (twos % 3)] * (twos % 3 > 0)
+    return (*radices, *(p for p in primes if p > 2))
 
 
 @lru_cache(maxsize=4096)
@@ -303,13 +303,13 @@ class AxisTransform:
 
 
 def axis_transforms(
-    equation: Equation, found: Transform, loop_name: Callable[[int], str]
+    equation: Equation, operand: Transform, loop_name: Callable[[int], str]
 ) -> Iterator[AxisTransform]:
     """The transforms, one for each axis, of which the first reads the operand and the others the
     result."""
     out, params = equation.output.type, equation.params
     own = list(_row_major_strides(out.shape))
-    strides, offset = list(found.strides), found.offset
+    strides, offset = list(operand.strides), operand.offset
     order = list(zip(params["axes"], params["fft_lengths"], strict=True))[::-1]
     for position, (axis, n) in enumerate(order):
         scale = params["scale"] if position == len(order) - 1 else 1.0
@@ -344,17 +344,17 @@ def _batch(
 ) -> list[tuple[Index, Index, Index]]:
     """The axes that are not transformed, as (extent, step of the operand, step of the result), with
     neighbours joined where one step walks both; at least two."""
-    found: list[tuple[Index, Index, Index]] = []
+    batch: list[tuple[Index, Index, Index]] = []
     for a, extent in enumerate(shape):
         if a == axis or extent == 1:
             continue
-        if found:
-            wide, *steps = found[-1]
+        if batch:
+            wide, *steps = batch[-1]
             if steps == [strides[a] * extent, own[a] * extent]:
-                found[-1] = (wide * extent, strides[a], own[a])
+                batch[-1] = (wide * extent, strides[a], own[a])
                 continue
-        found.append((extent, strides[a], own[a]))
-    if len(found) == 1:  # the rows of an array, or its columns
-        inside = 1 in found[0][1:]
-        found.insert(0 if inside else 1, (1, 0, 0))
-    return [(1, 0, 0)] * (2 - len(found)) + found
+        batch.append((extent, strides[a], own[a]))
+    if len(batch) == 1:  # the rows of an array, or its columns
+        inside = 1 in batch[0][1:]
+        batch.insert(0 if inside else 1, (1, 0, 0))
+    return [(1, 0, 0)] * (2 - len(batch)) + batch

@@ -71,10 +71,10 @@ def _operand(
     atom: Atom, access: Access, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
 ) -> Operand:
     for base, path in (access, (atom, ())):
-        found = strides_in(atom, base, path)
-        if found is None:
+        view = strides_in(atom, base, path)
+        if view is None:
             continue
-        offset, strides = found
+        offset, strides = view
         row = _joined(atom, strides, rows)
         column = _joined(atom, strides, columns)
         if row is not None and column is not None:
@@ -142,17 +142,17 @@ class Stack:
         return min(self.count, MOST_PLACES)
 
 
-def stacked(found: Product) -> Stack:
+def stacked(contraction: Product) -> Stack:
     """The products of a batch that one call can make, where they are small: those along its last
     axes, as far as one step describes them."""
-    size = found.m * found.n * found.k
+    size = contraction.m * contraction.n * contraction.k
     alone = Stack(0, 1, (0, 0))
     if size > LARGEST_OF_STACK:
         return alone
     axes, count, steps = 0, 1, alone.steps
-    for axis in range(len(found.batch) - 1, -1, -1):
-        extent = found.batch[axis]
-        strides = tuple(o.batch_strides[axis] for o in found.operands)
+    for axis in range(len(contraction.batch) - 1, -1, -1):
+        extent = contraction.batch[axis]
+        strides = tuple(o.batch_strides[axis] for o in contraction.operands)
         if not isinstance(extent, int):
             break
         if extent > 1 and count > 1 and strides != tuple(s * count for s in steps):

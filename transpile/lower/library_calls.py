@@ -65,30 +65,30 @@ class Calls:
         (operand,) = map(self.stored, node.operands)
         yield from self._with_scratch(sum_call(node.equation, operand, self.stored(node.var)))
 
-    def _product(self, node: LibraryCall, found: Product) -> Iterator[Statement]:
+    def _product(self, node: LibraryCall, product: Product) -> Iterator[Statement]:
         """Loops over the leading axes around a product, or around a batch of small ones."""
         out = self.stored(node.var)
-        stack = stacked(found)
-        loops = found.batch[: len(found.batch) - stack.axes]
+        stack = stacked(product)
+        loops = product.batch[: len(product.batch) - stack.axes]
         batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(loops)]
         where: list[Index] = [0 if s.extent == 1 else Dim.of(s) for s in batch]
-        places = [self.stored(o.base) for o in found.operands]
+        places = [self.stored(o.base) for o in product.operands]
         first = [
             place.at(sum((i * s for i, s in zip(where, o.batch_strides, strict=False)), o.offset))
-            for place, o in zip(places, found.operands, strict=True)
+            for place, o in zip(places, product.operands, strict=True)
         ]
-        steps = [(o.row_stride, o.column_stride) for o in found.operands]
+        steps = [(o.row_stride, o.column_stride) for o in product.operands]
         a, b = map(Strided, first, steps)
         to = out.load((*where, *[0] * (len(out.shape) - len(where))))
-        one = Matmul(found.m, found.n, found.k, a, b, Strided(to, (found.n, 1)))
+        one = Matmul(product.m, product.n, product.k, a, b, Strided(to, (product.n, 1)))
         several = stack.count > 1
         call = one.batch(stack.count, stack.steps, stack.places) if several else one
         yield from looped(batch, self._with_scratch(call))
 
-    def _convolution(self, node: LibraryCall, found: Convolution) -> Iterator[Statement]:
-        out, layout = self.stored(node.var), found.plan
+    def _convolution(self, node: LibraryCall, convolution: Convolution) -> Iterator[Statement]:
+        out, layout = self.stored(node.var), convolution.plan
         plan = self.memory.constant(Const(layout.numbers, name="plan"))
-        x, w = (self.stored(o.base).at(o.offset) for o in found.operands)
+        x, w = (self.stored(o.base).at(o.offset) for o in convolution.operands)
         sizes = layout.sizes
         call = Convolve(
             Strided(plan.first),
@@ -99,10 +99,10 @@ class Calls:
         )
         yield from self._with_scratch(call)
 
-    def _transform(self, node: LibraryCall, found: Transform) -> Iterator[Statement]:
+    def _transform(self, node: LibraryCall, transform: Transform) -> Iterator[Statement]:
         """A call for each axis; all but the first work in the memory of the result."""
-        out, source = self.stored(node.var), self.stored(found.base)
-        axes = list(axis_transforms(node.equation, found, self.loop_name))
+        out, source = self.stored(node.var), self.stored(transform.base)
+        axes = list(axis_transforms(node.equation, transform, self.loop_name))
         calls = []
         for part in axes:
             plan = self.memory.constant(Const(part.plan.numbers, name="plan"))
@@ -120,13 +120,13 @@ class Calls:
         for part, with_scratch in zip(axes, self._with_scratch(*calls), strict=True):
             yield from looped(list(part.loops), (with_scratch,))
 
-    def _routine(self, node: LibraryCall, found: RoutineLoop) -> Iterator[Statement]:
+    def _routine(self, node: LibraryCall, loop: RoutineLoop) -> Iterator[Statement]:
         """A loop over the leading axes around the call of a library."""
-        batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(found.axes)]
+        batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(loop.axes)]
         where = tuple(0 if s.extent == 1 else Dim.of(s) for s in batch)
         places = (self.stored(a) for a in (*node.operands, *node.results))
         arrays = [Strided(p.part(where).first) for p in places]
-        yield from looped(batch, self._with_scratch(found.call(arrays)))
+        yield from looped(batch, self._with_scratch(loop.call(arrays)))
 
 
 def looped(loops: list[Symbol], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
