@@ -9,8 +9,11 @@ from intrinsic_cases import FAMILIES, Draw
 
 from transpile.build import toolchain
 from transpile.codegen.render import render
+from transpile.errors import InternalError
 from transpile.intrinsics.callbacks import Callback
 from transpile.intrinsics.lapack import Eig, Eigh, Eigvals, Schur, Svd
+from transpile.intrinsics.products import Matmul
+from transpile.intrinsics.sorting import ArgsortFurther
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import Buffer, Kernel, Load, Program
 from transpile.ir.loop_rewrite import loads, map_statement, written
@@ -67,6 +70,17 @@ def test_operands_have_names_and_c_takes_all_of_them(row):
             isinstance(a, Load) for a in invocation.arguments
         ]
         assert isinstance(call.flops, int)
+
+
+def test_a_call_is_spelled_for_the_first_target_that_has_words_for_it():
+    (product,), (_, order) = (list(CASES[row](Draw(0, "f8"))) for row in (Matmul, ArgsortFurther))
+    plain, by_blas = product.spelled("c"), product.spelled("lapack", "blas", "c")
+    assert (plain.function, plain.routines) == ("matmul_f64", ())
+    assert (by_blas.function, by_blas.routines) == ("blas_matmul_f64", (("gemm", "f64"),))
+    assert by_blas.arguments == plain.arguments
+    assert order.spelled("blas", "c") == order.in_c()
+    with pytest.raises(InternalError, match="argsort_further cannot be called in cuda"):
+        order.spelled("cuda")
 
 
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row.name)
