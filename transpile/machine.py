@@ -1,6 +1,6 @@
 """The machine that programs are made for: caches, vectors, threads, and thresholds that follow.
 
-Passes ask `options.machine` whether a transformation pays: no threshold stands in a pass. Nothing
+Passes ask their machine whether a transformation pays: no threshold stands in a pass. Nothing
 is measured: the usual machine is a processor of the last ten years with AVX2, AVX-512 or NEON, and
 the same everywhere, so that the text of a program is. A test in which small arrays are to meet a
 transformation says so: `Options(machine=Machine(tile=4))`.
@@ -45,6 +45,30 @@ class Machine:
     vector_bytes: int = 64
     # Threads among which loops are shared out. It is no limit: more of them share as many parts.
     cores: int = 16
+
+    # ------------------------------------------------------------- graphs (passes)
+
+    # A value of no more operations an element is computed again rather than kept, or read.
+    cheap_weight: int = 2
+    # Branches with no more operations than this in them all are computed, and one chosen.
+    cheap_branches: int = 8
+    # Larger results of constants are cheaper to compute again than to keep in the text; smaller
+    # tables than the other are as good as a formula.
+    largest_folded: int = 64
+    shortest_table: int = 4
+    # Sums of so many vectors of so few components are a sum for each component.
+    most_components: int = 4
+    shortest_component_sum: int = 16
+    # Windows of as many taps are written out; sums and extremes of more go axis by axis, and others
+    # are a loop. More phases of strides and gaps are not told apart.
+    most_summed_taps: int = 9
+    most_written_taps: int = 64
+    most_phases: int = 64
+    # Convolutions: sums of as many products are written out where the weights of a group make so
+    # few features; products that are worth calling the library.
+    most_written_terms: int = 32
+    few_features: int = 3
+    least_convolution_products: int = 1 << 14
 
     # ------------------------------------------------------------- threads (schedule/parallelize)
 

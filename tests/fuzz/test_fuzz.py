@@ -26,7 +26,7 @@ def assert_every_step_agrees(seed, options=Options()):
     graph, values = random_graph(seed)
     expected = interpret(graph, values)
     for transform, _ in PASSES:
-        graph = transform(graph)
+        graph = transform(graph, options.machine)
         graph.check()
         assert_same_results(interpret(graph, values), expected, transform.__name__)
     donated = tuple(range(len(values))) if seed % 3 == 0 else ()

@@ -26,10 +26,10 @@ def assert_every_step_agrees(seed, options=Options()):
     expected = interpret(graph, values)
     changed = graph
     for transform, _ in PASSES:
-        changed = transform(changed)
+        changed = transform(changed, options.machine)
         changed.check()
         assert_same_results(interpret(changed, values), expected, transform.__name__)
-    graph = optimise(graph)
+    graph = optimise(graph, options.machine)
     assert_same_results(interpret(graph, values), expected, "optimise")
     donated = tuple(range(len(values))) if seed % 3 == 0 else ()
     program = lower(graph, donated)

@@ -1,7 +1,6 @@
 """Image rows: what stands around a convolution is done with one image at a time."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -27,7 +26,12 @@ NHWC = ("NHWC", "HWIO", "NHWC")
 
 
 # Few operations and images are worth it.
-IMAGES = {"least_product_flops": 1, "fewest_images": 2}
+IMAGES = {
+    "least_product_flops": 1,
+    "fewest_images": 2,
+    "least_convolution_products": 1,
+    "few_features": 0,
+}
 MACHINE = Machine(**IMAGES)
 SMALL = Options(machine=MACHINE)
 
@@ -40,8 +44,6 @@ def in_c(f):
 @pytest.fixture(autouse=True)
 def lanes_are_pixels(monkeypatch):
     monkeypatch.setattr(convolution, "_form", lambda *_: PLANES)
-    for name, value in (("WORTH_A_CALL", 1), ("FEW_FEATURES", 0)):
-        monkeypatch.setattr(import_module("transpile.passes.expand.convolutions"), name, value)
 
 
 def integers(*shape, dtype="f8"):
@@ -164,7 +166,7 @@ def calls_of(program):
 @pytest.mark.parametrize("name", MERGED)
 def test_kernels_around_a_convolution_become_one(name):
     f, count = MERGED[name]
-    before = lowered(f, X, W, B)
+    before = lowered(f, X, W, B, options=SMALL)
     after = assert_steps_agree(before, [X, W, B], image_rows, SMALL)
     (kernel,) = after.kernels
     expected = ["conv_planes_image_f64"] * count + ["conv_planes_panels_f64"] * count
@@ -176,20 +178,22 @@ def test_kernels_around_a_convolution_become_one(name):
 
 def test_images_of_channels_that_come_last_are_merged_too():
     x, w = integers(3, 9, 9, 2), W
-    after = assert_steps_agree(lowered(channels_last, x, w, B), [x, w, B], image_rows, SMALL)
+    after = assert_steps_agree(
+        lowered(channels_last, x, w, B, options=SMALL), [x, w, B], image_rows, SMALL
+    )
     assert "conv_planes_image_f64" in calls_of(after)
 
 
 @pytest.mark.parametrize("f", UNMERGED, ids=lambda f: f.__name__)
 def test_other_convolutions_stay(f):
-    before = lowered(f, X, W, B)
+    before = lowered(f, X, W, B, options=SMALL)
     assert "conv_planes_f64" in calls_of(before)
     assert image_rows(before, SMALL) == before
 
 
 @pytest.mark.parametrize("f", [over_images, other_images], ids=lambda f: f.__name__)
 def test_what_needs_other_images_waits_for_all(f):
-    before = lowered(f, X, W, B)
+    before = lowered(f, X, W, B, options=SMALL)
     after = image_rows(before, SMALL)
     assert len(after.kernels) >= 2 or after == before
     for found, expected in zip(_run(after), _run(before), strict=True):
@@ -201,7 +205,7 @@ def _run(program):
 
 
 def test_what_nothing_else_reads_is_one_image_long():
-    after = image_rows(lowered(two_layers, X, W, B), SMALL)
+    after = image_rows(lowered(two_layers, X, W, B, options=SMALL), SMALL)
     local = {s.buffer.shape for s in statements_of(after, Alloc) if len(s.buffer.shape) > 1}
     assert local
     assert all(shape[0] != 3 for shape in local)
@@ -210,7 +214,9 @@ def test_what_nothing_else_reads_is_one_image_long():
 
 def test_large_images_stay_in_memory():
     options = Options(machine=Machine(**IMAGES, block_bytes=6000))
-    after = assert_steps_agree(lowered(two_layers, X, W, B), [X, W, B], image_rows, options)
+    after = assert_steps_agree(
+        lowered(two_layers, X, W, B, options=SMALL), [X, W, B], image_rows, options
+    )
     assert all(len(s.buffer.shape) == 1 for s in statements_of(after, Alloc))
     assert any(b.shape[:1] == (3,) for b in after.temporaries)
 
@@ -226,17 +232,17 @@ def test_large_images_stay_in_memory():
 )
 def test_where_it_does_not_pay_convolutions_stay(name, value):
     options = Options(machine=Machine(**{**IMAGES, name: value}))
-    before = lowered(with_bias, X, W, B)
+    before = lowered(with_bias, X, W, B, options=SMALL)
     assert image_rows(before, options) == before
 
 
 def test_without_threads_convolutions_stay():
-    before = lowered(with_bias, X, W, B)
+    before = lowered(with_bias, X, W, B, options=SMALL)
     assert image_rows(before, replace(SMALL, openmp=False)) == before
 
 
 def test_the_whole_schedule_has_one_loop_over_images():
-    program = schedule(lowered(two_layers, X, W, B), SMALL)
+    program = schedule(lowered(two_layers, X, W, B, options=SMALL), SMALL)
     loops = [s for s in statements_of(program, For) if s.parallel]
     assert len(loops) == 1
 
@@ -278,7 +284,7 @@ def test_drawn_layers_have_the_same_results(case):
     def layer(x, w, b):
         return np.maximum(convolved(x, w, **options) + b[:, None, None], 0)
 
-    before = lowered(layer, x, w, bias)
+    before = lowered(layer, x, w, bias, options=SMALL)
     if "conv_planes_" in "".join(calls_of(before)):
         after = assert_steps_agree(before, [x, w, bias], image_rows, SMALL)
         assert any(name.startswith("conv_planes_image_") for name in calls_of(after))

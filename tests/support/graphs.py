@@ -44,6 +44,9 @@ COMPARISONS = [e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_
 
 # Values of a machine at which small arrays meet every pass of the schedule.
 SMALL_MACHINES = {
+    "cheap_weight": [0, 2, 5],
+    "largest_folded": [0, 64],
+    "shortest_component_sum": [2, 16],
     "sum_block": [2, 5, 16],
     "fewest_sum_blocks": [2],
     "strip": [2, 4, 128],
@@ -86,8 +89,6 @@ THRESHOLDS = {
     "fusion.materialize:LARGEST_EXPRESSION": [2, 5, 40],
     "fusion.index_lambda:UNROLLED_REDUCTION": [1, 3, 8],
     "fusion.index_lambda:UNROLLED_CONTRACTION": [1, 2, 4],
-    "passes.simplify:LARGEST_FOLDED_SIZE": [0, 64],
-    "passes.scalarize:SHORTEST_REDUCTION": [2, 16],
     "lower.assign_storage:SMALL": [0, 4, 16],
     "library.matmul:FEWEST_OF_STACK": [1, 1 << 19],
     "library.matmul:LARGEST_OF_STACK": [50, 1 << 22],
@@ -636,14 +637,14 @@ def random_graph(seed: int, equations: int | None = None):
     return graph, [maker.values[v] for v in maker.inputs]
 
 
-def lowered(f, *args):
+def lowered(f, *args, options=Options()):
     """The loops of a function before the schedule."""
-    return lower(optimise(trace_to_graph(f, *args)))
+    return lower(optimise(trace_to_graph(f, *args), options.machine))
 
 
 def scheduled(f, *args, options=Options()):
     """The loops of a function after the schedule."""
-    return schedule(lowered(f, *args), options)
+    return schedule(lowered(f, *args, options=options), options)
 
 
 def module_of(step):

@@ -42,7 +42,7 @@ class Steps:
     @cached_property
     def optimised(self) -> Graph:
         """The graph after the passes."""
-        return without_collector(lambda: optimise(self.graph))
+        return without_collector(lambda: optimise(self.graph, self.options.machine))
 
     @cached_property
     def lowered(self) -> Program:

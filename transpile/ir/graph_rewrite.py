@@ -7,13 +7,16 @@ from typing import Any
 
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var
 from transpile.ir.primitive import Primitive
+from transpile.machine import USUAL, Machine
 from transpile.util.frozen_records import replace
 
 
 class Builder:
-    """The graph under construction: what each old Var has become, and the equations so far."""
+    """The graph under construction: what each old Var has become, and the equations so far.
+    `machine` is the one that it is made for."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine = USUAL) -> None:
+        self.machine = machine
         self.equations: list[Equation] = []
         self.atoms: dict[Var, Atom] = {}
         self.producers: dict[Var, Equation] = {}
@@ -46,13 +49,13 @@ class Builder:
 Rule = Callable[[Builder, Equation], Sequence[Atom] | None]
 
 
-def rewrite(graph: Graph, rule: Rule) -> Graph:
+def rewrite(graph: Graph, rule: Rule, machine: Machine = USUAL) -> Graph:
     """The graph with every equation offered to `rule`.
 
     The rule sees the equation with its new inputs. It gives the atoms that stand for its outputs
     from now on, or None to keep it. A graph of which all is kept is the same object.
     """
-    builder = Builder()
+    builder = Builder(machine)
     given, atoms = set(graph.inputs), builder.atoms
     for equation in graph.equations:
         inputs = tuple([atoms.get(a, a) if type(a) is Var else a for a in equation.inputs])

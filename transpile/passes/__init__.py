@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from transpile.ir.graph import Equation, Graph
+from transpile.machine import USUAL, Machine
 from transpile.passes.barriers import remove_barriers
 from transpile.passes.canonical_dots import canonical_products
 from transpile.passes.constant_patterns import formulas
@@ -26,7 +27,7 @@ from transpile.primitives.control.operands import graphs_of, operands_of, rebuil
 from transpile.util.fp_environment import in_usual_modes
 from transpile.util.frozen_records import replace
 
-PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
+PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
     (inline_calls, "what a call computes is optimised and fused with what stands around it"),
     (dead_code, "what nothing reads would only cost time in the passes that follow"),
     (formulas, "constant arrays of one number, or that count, are no tables in memory"),
@@ -50,20 +51,21 @@ PASSES: tuple[tuple[Callable[[Graph], Graph], str], ...] = (
 
 
 @in_usual_modes
-def optimise(graph: Graph) -> Graph:
+def optimise(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph after every pass, checked after each; the bodies of its loops and branches too."""
     graph.check()
     for transform, _ in PASSES:
-        before, graph = graph, transform(graph)
+        before, graph = graph, transform(graph, machine)
         if graph is not before:
             graph.check()
     if not any(row.kind == "control" for row in graph.primitives):
         return graph
-    return replace(graph, equations=tuple(map(_with_optimised_parts, graph.equations)))
+    equations = (_with_optimised_parts(equation, machine) for equation in graph.equations)
+    return replace(graph, equations=tuple(equations))
 
 
-def _with_optimised_parts(equation: Equation) -> Equation:
+def _with_optimised_parts(equation: Equation, machine: Machine) -> Equation:
     if equation.primitive.kind != "control":
         return equation
-    graphs = [optimise(graph) for graph in graphs_of(equation)]
+    graphs = [optimise(graph, machine) for graph in graphs_of(equation)]
     return rebuilt(equation, operands_of(equation), graphs, equation.outputs)

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.machine import USUAL, Machine
 from transpile.primitives.elementwise import optimization_barrier
 
 
-def remove_barriers(graph: Graph) -> Graph:
+def remove_barriers(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph with the operand of each barrier in its place."""
     return rewrite(graph, _rule) if optimization_barrier in graph.primitives else graph
 

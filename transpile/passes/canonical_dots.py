@@ -7,11 +7,12 @@ from itertools import pairwise
 
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.machine import USUAL, Machine
 from transpile.primitives.axes import transpose
 from transpile.primitives.dot import dot_general, free_axes
 
 
-def canonical_products(graph: Graph) -> Graph:
+def canonical_products(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Transpose the operands of contractions whose contracted or free axes are not neighbours."""
     return rewrite(graph, _rule) if dot_general in graph.primitives else graph
 

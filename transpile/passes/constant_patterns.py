@@ -17,13 +17,11 @@ from transpile.ir.graph import Atom, Const, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
+from transpile.machine import USUAL, Machine
 from transpile.primitives import axes, elementwise
 
-# A table of less than this is as good as a formula.
-SHORTEST = 4
 
-
-def formulas(graph: Graph) -> Graph:
+def formulas(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph with formulas for such constants."""
     known: dict[Const, Atom] = {}
 
@@ -35,11 +33,11 @@ def formulas(graph: Graph) -> Graph:
         builder.add(Equation(row, inputs, params, outputs, equation.source))
         return outputs
 
-    return rewrite(graph, rule)
+    return rewrite(graph, rule, machine)
 
 
 def _formula(builder: Builder, atom: Atom, known: dict[Const, Atom]) -> Atom:
-    if not isinstance(atom, Const) or atom.value.size < SHORTEST:
+    if not isinstance(atom, Const) or atom.value.size < builder.machine.shortest_table:
         return atom
     if atom not in known:
         rules = (_uniform, _counting, _triangle, _diagonal)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect, live_equations
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import BOOL
+from transpile.machine import USUAL, Machine
 from transpile.passes.inline_calls import inlined
 from transpile.primitives import axes, elementwise
 from transpile.primitives.control import rows as rows
@@ -25,22 +26,20 @@ from transpile.primitives.control.operands import (
 )
 from transpile.util.frozen_records import replace
 
-# What is computed in every iteration rather than read from memory: an operation or two an element.
-CHEAP = 2
-# Branches with no more than so many additions in them all are computed, and one chosen.
-CHEAP_BRANCHES = 8
 _INLINE = ("elementwise", "view", "generate", "piecewise")
 
 
-def loops(graph: Graph) -> Graph:
+def loops(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph with its loops and branches reduced, the innermost first."""
-    return rewrite(graph, _rule) if any(r.kind == "control" for r in graph.primitives) else graph
+    if not any(row.kind == "control" for row in graph.primitives):
+        return graph
+    return rewrite(graph, _rule, machine)
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive.kind != "control":
         return None
-    graphs = [loops(g) for g in graphs_of(equation)]
+    graphs = [loops(g, builder.machine) for g in graphs_of(equation)]
     equation = rebuilt(equation, operands_of(equation), graphs, equation.outputs)
     if equation.primitive is rows.cond:
         return _branch(builder, equation)
@@ -60,7 +59,10 @@ def _branch(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if len(branches) == 1 or isinstance(index, Const):
         chosen = int(index.value) if isinstance(index, Const) else 0
         return inlined(builder, branches[min(max(chosen, 0), len(branches) - 1)], operands)
-    if index.type.dtype == BOOL and sum(map(_cost_of_numbers, branches)) <= CHEAP_BRANCHES:
+    if (
+        index.type.dtype == BOOL
+        and sum(map(_cost_of_numbers, branches)) <= builder.machine.cheap_branches
+    ):
         otherwise, then = (inlined(builder, b, operands) for b in branches)
         return [
             builder.apply(elementwise.select, index, x, y)
@@ -198,7 +200,7 @@ def _with_hoisted(builder: Builder, equation: Equation, number: int) -> Equation
     given, graphs = operands_of(equation), list(graphs_of(equation))
     graph = graphs[number]
     inputs = inputs_of(equation, graph)
-    wanted = _worth_hoisting(graph, inputs.consts)
+    wanted = _worth_hoisting(graph, inputs.consts, builder.machine.cheap_weight)
     if not wanted:
         return equation
     values: dict[Var, Atom] = dict(zip(inputs.consts, given.consts, strict=True))
@@ -220,7 +222,7 @@ def _with_hoisted(builder: Builder, equation: Equation, number: int) -> Equation
     return rebuilt(equation, replace(given, consts=consts), graphs, equation.outputs)
 
 
-def _worth_hoisting(graph: Graph, consts: Sequence[Var]) -> list[Var]:
+def _worth_hoisting(graph: Graph, consts: Sequence[Var], cheap: int) -> list[Var]:
     """The values that depend on consts alone, that something else reads, and that are not as
     cheap to compute again as to read."""
     fixed: set[Atom] = set(consts)
@@ -245,7 +247,7 @@ def _worth_hoisting(graph: Graph, consts: Sequence[Var]) -> list[Var]:
     return [
         a
         for a, is_whole in read.items()
-        if costs[a] and (costs[a] > CHEAP or is_whole or not a.type.shape)
+        if costs[a] and (costs[a] > cheap or is_whole or not a.type.shape)
     ]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from transpile.ir.graph import Atom, Equation, Graph, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.machine import USUAL, Machine
 
 
-def common_subexpressions(graph: Graph) -> Graph:
+def common_subexpressions(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph in which no two equations have the same primitive, inputs and params, but those
     that have effects."""
     seen: dict[tuple[Any, ...], Equation] = {}

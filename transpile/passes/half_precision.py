@@ -18,13 +18,14 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BFLOAT16, FLOAT32, FLOAT64, HALVES, computed_dtype
+from transpile.machine import USUAL, Machine
 from transpile.primitives import elementwise
 
 # Kinds whose rows read halves and write them without computing, or round at each step.
 _OWN_FORMAT = ("view", "generate", "piecewise", "scan", "scatter", "control", "effect")
 
 
-def halves(graph: Graph) -> Graph:
+def halves(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph in which float16 and bfloat16 are read, written and moved, and nothing else."""
     dtypes = {a.type.dtype for e in graph.equations for a in (*e.inputs, *e.outputs)}
     if dtypes.isdisjoint(HALVES):

@@ -7,12 +7,13 @@ from itertools import compress
 
 from transpile.ir.graph import Atom, Equation, Graph, Var, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.machine import USUAL, Machine
 from transpile.primitives.control import calls
 from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
 from transpile.util.frozen_records import replace
 
 
-def inline_calls(graph: Graph) -> Graph:
+def inline_calls(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph without calls, and without what nothing reads.
 
     Raises TypeError for the tangents of a custom_vjp function, where something reads them: nothing

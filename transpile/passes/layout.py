@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.machine import USUAL, Machine
 from transpile.primitives.axes import (
     broadcast_in_dim,
     concatenate,
@@ -31,18 +32,15 @@ from transpile.util.frozen_records import dataclass
 Permutation = tuple[int, ...]
 Made = dict[tuple[Atom, Permutation], Atom]
 
-# A value that costs more than this, and is read more than once, is kept rather than computed again
-# (an elementary function counts as much as many additions).
-CHEAP = 2
 
 _MOVED = (broadcast_in_dim, concatenate, iota, pad, rev, slice_)
 
 
-def sink_transposes(graph: Graph) -> Graph:
+def sink_transposes(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Compute values in the order of axes in which all their readers want them."""
     if transpose not in graph.primitives:
         return graph
-    layouts = _Layouts(graph).chosen()
+    layouts = _Layouts(graph, machine.cheap_weight).chosen()
     made: Made = {}
 
     def rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
@@ -96,10 +94,11 @@ class _Layouts:
     reads the other (disjoint sets with path halving: the time is that of the walk).
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, cheap: int) -> None:
+        self.cheap = cheap
         self.producers = {e.outputs[0]: e for e in graph.equations if len(e.outputs) == 1}
         self.reads = graph.uses()
-        self.costs = _costs(graph, self.reads)
+        self.costs = _costs(graph, self.reads, cheap)
         self.wanted: dict[Atom, dict[Permutation, dict[Var | None, None]]] = {}
         self.layouts: dict[Var, Permutation] = {}
         self.above: dict[Var, Var] = {}
@@ -198,16 +197,16 @@ class _Layouts:
     def _is_free(self, atom: Atom) -> bool:
         """Tell whether a value is computed where it is read, from nothing that has rows."""
         cost, has_rows = self.costs.get(atom, (0, True))
-        return not has_rows and cost <= CHEAP
+        return not has_rows and cost <= self.cheap
 
     def _is_kept(self, equation: Equation) -> bool:
         if equation.primitive.kind in ("reduce", "contract"):
             return True
         cost, _ = self.costs[equation.output]
-        return self.reads.get(equation.output, 0) > 1 and cost > CHEAP
+        return self.reads.get(equation.output, 0) > 1 and cost > self.cheap
 
 
-def _costs(graph: Graph, reads: dict[Var, int]) -> dict[Atom, tuple[int, bool]]:
+def _costs(graph: Graph, reads: dict[Var, int], cheap: int) -> dict[Atom, tuple[int, bool]]:
     """For each computed value the operations of an element, values in memory being there, and
     whether it reads arrays of two axes or more."""
     costs: dict[Atom, tuple[int, bool]] = {}
@@ -220,7 +219,7 @@ def _costs(graph: Graph, reads: dict[Var, int]) -> dict[Atom, tuple[int, bool]]:
                 continue
             inner, inner_rows = costs.get(atom, (0, True))
             has_rows |= inner_rows and atom.type.ndim > 1
-            is_kept = isinstance(atom, Var) and reads[atom] > 1 and inner > CHEAP
+            is_kept = isinstance(atom, Var) and reads[atom] > 1 and inner > cheap
             cost += 0 if is_kept else inner
         for output in equation.outputs:
             costs[output] = (cost, has_rows)

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from transpile.ir.dims import product
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.machine import USUAL, Machine
 from transpile.primitives import axes
 
-MOST_COMPONENTS = 4
-SHORTEST_REDUCTION = 16
 
-
-def components(graph: Graph) -> Graph:
+def components(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph with such reductions taken apart and their results joined."""
-    return rewrite(graph, _rule) if any(r.kind == "reduce" for r in graph.primitives) else graph
+    if not any(row.kind == "reduce" for row in graph.primitives):
+        return graph
+    return rewrite(graph, _rule, machine)
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
@@ -31,7 +31,8 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     count, length = x.type.shape[last], product(x.type.shape[a] for a in over)
     if last in over or not isinstance(count, int) or not isinstance(length, int):
         return None
-    if not 2 <= count <= MOST_COMPONENTS or length < SHORTEST_REDUCTION:
+    machine = builder.machine
+    if not 2 <= count <= machine.most_components or length < machine.shortest_component_sum:
         return None
     shape = equation.output.type.shape
     parts: list[Atom] = []

@@ -14,22 +14,21 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import FLOAT32, FLOAT64, HALVES, ArrayType, kind_letter
+from transpile.machine import USUAL, Machine
 from transpile.primitives import axes, dot, elementwise, indexing
 from transpile.primitives.reductions import identity
 from transpile.trace.trace import evaluate
 from transpile.util.frozen_records import once
 
-# Larger results are cheaper to compute again than to keep as text in the program.
-LARGEST_FOLDED_SIZE = 64
 # A slice is looked for in the latest updates of an array, of which there may be thousands.
 MOST_UPDATES = 128
 
 SimplifyRule = Callable[[Builder, Equation], "Atom | None"]
 
 
-def simplify(graph: Graph) -> Graph:
+def simplify(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph with constants folded and identities removed."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, _rule, machine)
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
@@ -107,7 +106,9 @@ def _fold(builder: Builder, equation: Equation) -> Atom | None:
             return builder.apply(
                 axes.broadcast_in_dim, Const(value), shape=type_.shape, broadcast_dimensions=()
             )
-    if not equation.inputs or not isinstance(type_.size, int) or type_.size > LARGEST_FOLDED_SIZE:
+    if not equation.inputs or not isinstance(type_.size, int):
+        return None
+    if type_.size > builder.machine.largest_folded:
         return None
     if not all(isinstance(a, Const) for a in equation.inputs):
         return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.machine import USUAL, Machine
 from transpile.primitives.axes import broadcast_in_dim
 from transpile.primitives.elementwise import copy
 
 
-def separate_outputs(graph: Graph) -> Graph:
+def separate_outputs(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Copy the outputs that are inputs, constants, or outputs already."""
     equations = list(graph.equations)
     taken: set[Atom] = set(graph.inputs)

@@ -14,14 +14,13 @@ from transpile.ir.dims import Index, product
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.types import FLOAT32, FLOAT64
-from transpile.passes.expand.windows import MOST_PHASES, in_phases, phase_shifts, shifted
+from transpile.machine import Machine
+from transpile.passes.expand.windows import in_phases, phase_shifts, shifted
 from transpile.primitives import axes, dot, elementwise, reductions, windows
 from transpile.primitives.convolution import conv_general_dilated
 
-# Axes of space that runtime_c/products/conv.h knows, and the operations that are worth calling it.
-SPACE, WORTH_A_CALL = 3, 1 << 14
-# Sums of as many products are written out, where the weights of a group make few features.
-WRITTEN_OUT, FEW_FEATURES = 32, 3
+# Axes of space that runtime_c/products/conv.h knows.
+SPACE = 3
 
 
 def simpler_convolution(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
@@ -42,7 +41,10 @@ def _convolution(
         return _by_parts(builder, x, w, params)
     base = params["lhs_dilation"]
     has_gaps = any(b != 1 for b in base)
-    has_phases = all(s == 1 for s in params["window_strides"]) and math.prod(base) <= MOST_PHASES
+    has_phases = (
+        all(s == 1 for s in params["window_strides"])
+        and math.prod(base) <= builder.machine.most_phases
+    )
     if has_gaps and has_phases:
         return _by_phases(builder, x, w, params, kind.shape)
     if has_gaps:
@@ -132,23 +134,24 @@ def _placed(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
     groups = params["feature_group_count"] * params["batch_group_count"]
     terms = product(w.type.shape) // w.type.shape[rhs[0]]
     features = w.type.shape[rhs[0]] // groups
-    is_few = isinstance(terms, int) and terms <= WRITTEN_OUT
-    has_few_features = isinstance(features, int) and features <= FEW_FEATURES
+    machine = builder.machine
+    is_few = isinstance(terms, int) and terms <= machine.most_written_terms
+    has_few_features = isinstance(features, int) and features <= machine.few_features
     if is_few and has_few_features:
         return _written_out(builder, x, w, params)
     (kind,) = conv_general_dilated.result_types([x.type, w.type], params)
     places = product(kind.shape[a] for a in params["dimension_numbers"][2][2:])
-    has_few_places = isinstance(places, int) and places <= WRITTEN_OUT
+    has_few_places = isinstance(places, int) and places <= machine.most_written_terms
     if has_few_features and groups > 1 and has_few_places:
         return _place_by_place(_Grouped(builder, x, w, params))
     output = builder.apply(conv_general_dilated, x, w, **params)
-    if _is_library_convolution(builder.producers[output]):
+    if _is_library_convolution(builder.producers[output], machine):
         return output
     del builder.producers[builder.equations.pop().output]
     return _as_product(builder, x, w, params)
 
 
-def _is_library_convolution(equation: Equation) -> bool:
+def _is_library_convolution(equation: Equation, machine: Machine) -> bool:
     """Tell whether products/conv.h has a convolution without gaps, and is worth calling."""
     x, w = (a.type for a in equation.inputs)
     out = equation.output.type
@@ -158,7 +161,7 @@ def _is_library_convolution(equation: Equation) -> bool:
         return False
     terms = product(w.shape) // w.shape[equation.params["dimension_numbers"][1][0]]
     operations = product(out.shape) * terms
-    return isinstance(operations, int) and operations >= WORTH_A_CALL
+    return isinstance(operations, int) and operations >= machine.least_convolution_products
 
 
 class _Grouped:

@@ -9,6 +9,7 @@ import numpy as np
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import INT64
+from transpile.machine import USUAL, Machine
 from transpile.passes.expand.convolutions import simpler_convolution
 from transpile.passes.expand.windows import without_windows
 from transpile.primitives import axes, elementwise, reductions
@@ -18,9 +19,9 @@ from transpile.primitives.elementary import rows as elementary
 LARGEST_EXPANDED_POWER = 4
 
 
-def decompose(graph: Graph) -> Graph:
+def decompose(graph: Graph, machine: Machine = USUAL) -> Graph:
     """The graph without composite rows and without small constant powers."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, _rule, machine)
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:

@@ -22,11 +22,6 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.types import INT64
 from transpile.primitives import axes, elementwise, reductions, windows
 
-# Windows of as many taps are written out; sums and extremes of more go axis by axis, and others are
-# a loop.
-LARGEST_SUM, WRITTEN_OUT = 9, 64
-# More phases than this are not told apart.
-MOST_PHASES = 64
 INT32 = np.dtype("int32")
 
 Phase = tuple[int, ...]
@@ -173,14 +168,14 @@ def _reduction(builder: Builder, equation: Equation) -> Atom:
     fill = Const(reductions.identity(combine, x.type.dtype).value)
     found = _Windows(equation.params, equation.output.type.shape)
     phases = math.prod(found.base)
-    if 1 < phases <= MOST_PHASES and all(s == 1 for s in found.strides):
+    if 1 < phases <= builder.machine.most_phases and all(s == 1 for s in found.strides):
         return in_phases(
             builder,
             found.counts,
             found.base,
             lambda phase, counts: _phase(builder, x, fill, found, phase, counts, combine),
         )
-    if found.taps > LARGEST_SUM:
+    if found.taps > builder.machine.most_summed_taps:
         return _axis_by_axis(builder, x, fill, found, TABLE[combine])
     return _combined(
         builder, TABLE[combine], [found.tap(builder, x, fill, tap) for tap in found.every()]
@@ -276,7 +271,7 @@ def _gather_add(builder: Builder, equation: Equation) -> Atom:
     select = equation.params["select"]
     found = _Windows(equation.params, equation.output.type.shape)
     zero, low = _constant(0, t.type.dtype), _lowest(select, x.type.dtype)
-    if found.taps > WRITTEN_OUT:
+    if found.taps > builder.machine.most_written_taps:
         place, every = _place_by_loops(builder, x, found, select)
         beside = builder.apply(elementwise.select, place, found.view(builder, t, zero), zero)
         return builder.apply(reductions.reduce_sum, beside, axes=every)
@@ -320,7 +315,7 @@ def _numbers(builder: Builder, shape: Sequence[Index], size: Sequence[int]) -> A
 def _place(builder: Builder, x: Atom, found: _Windows, select: str) -> Atom:
     """The number of the chosen tap of each window."""
     low = _lowest(select, x.type.dtype)
-    if found.taps <= WRITTEN_OUT:
+    if found.taps <= builder.machine.most_written_taps:
         first, *rest = found.every()
         dtype = INT32 if x.type.dtype.itemsize <= INT32.itemsize else INT64
         best, place = found.tap(builder, x, low, first), None
@@ -383,7 +378,7 @@ def _scatter_add(builder: Builder, equation: Equation) -> Atom:
             return _spread(builder, zero, counts)
         return _combined(builder, elementwise.add, parts)
 
-    if math.prod(found.strides) <= MOST_PHASES:
+    if math.prod(found.strides) <= builder.machine.most_phases:
         whole = in_phases(builder, extents, found.strides, piece)
     else:
         whole = _by_gaps(builder, found, extents, of_tap, zero)
