@@ -47,14 +47,16 @@ def _poisson(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
     other is used."""
     rate = broadcast_to(rate, shape)
     is_small = np.logical_or(np.isnan(rate), np.less(rate, 10))
-    small = _by_gaps(key, np.where(is_small, rate, np.float32(0)), shape, dtype)
+    small = _exponential_gaps(key, np.where(is_small, rate, np.float32(0)), shape, dtype)
     is_used = np.any(np.logical_not(is_small))
-    large = _by_rejection(key, np.where(is_small, np.float32(1e5), rate), is_used, shape, dtype)
+    large = _poisson_rejection(
+        key, np.where(is_small, np.float32(1e5), rate), is_used, shape, dtype
+    )
     counts = np.where(is_small, small, large)
     return np.where(np.equal(rate, 0), dtype.type(0), counts)
 
 
-def _by_gaps(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
+def _exponential_gaps(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
     """Count exponential gaps until their sum is more than the rate (Knuth, "The art of computer
     programming", volume 2, 3.4.1)."""
 
@@ -69,7 +71,7 @@ def _by_gaps(key: Any, rate: Any, shape: Shape, dtype: DType) -> Any:
     return state[1] - dtype.type(1)
 
 
-def _by_rejection(key: Any, rate: Any, is_used: Any, shape: Shape, dtype: DType) -> Any:
+def _poisson_rejection(key: Any, rate: Any, is_used: Any, shape: Shape, dtype: DType) -> Any:
     """Hörmann, "The transformed rejection method for generating Poisson random variables" (1993):
     algorithm PTRS."""
     log = np.log(rate)
@@ -153,10 +155,10 @@ def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     chance = np.where(is_no_chance, own(0.01), q)
     is_short = np.logical_or(is_no_count, np.less_equal(n * chance, 10))
     n = np.floor(n)
-    short = _by_geometric_gaps(key, np.where(is_short, n, own(0)), chance, shape, dtype)
+    short = _geometric_gaps(key, np.where(is_short, n, own(0)), chance, shape, dtype)
     counts, chances = np.where(is_short, own(1e4), n), np.where(is_short, own(0.5), chance)
     is_used = np.any(np.logical_not(is_short))
-    long = _by_steps(key, counts, chances, is_used, shape, dtype)
+    long = _transformed_rejection(key, counts, chances, is_used, shape, dtype)
     successes = np.where(is_short, short, long)
     is_invalid = np.logical_or(is_no_count, is_no_chance)
     successes = np.where(is_invalid, dtype.type(np.nan), successes)
@@ -166,7 +168,7 @@ def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     return np.where(stays, successes, convert(n, dtype) - successes)
 
 
-def _by_geometric_gaps(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
+def _geometric_gaps(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Any:
     """Count successes by the trials between them, until the trials are used up (Devroye,
     "Non-uniform random variate generation", 1986, X.4)."""
     log = np.log1p(-p)
@@ -182,7 +184,9 @@ def _by_geometric_gaps(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> 
     return convert(state[1] - 1, dtype)
 
 
-def _by_steps(key: Any, n: Any, p: Any, is_used: Any, shape: Shape, dtype: DType) -> Any:
+def _transformed_rejection(
+    key: Any, n: Any, p: Any, is_used: Any, shape: Shape, dtype: DType
+) -> Any:
     """Hörmann, "The generation of binomial random variates" (1993): algorithm BTRS."""
     deviation = np.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation

@@ -45,8 +45,8 @@ def _takes_two(accepted: str) -> str:
     """The dtype and shape rule of a function of two operands, for its docstring."""
     kinds = kinds_of(accepted).replace(" and ", " or ")
     return (
-        f"Both are {kinds} of one dtype, which is not promoted, and\n"
-        "    of one shape; scalars and axes of size 1 broadcast. Raises TypeError otherwise."
+        f"Both are {kinds} of one dtype and one shape;\n"
+        "    scalars and axes of size 1 broadcast. Raises TypeError otherwise: nothing is promoted."
     )
 
 

@@ -209,7 +209,7 @@ def same_dtypes(name: str, values: Sequence[Any], tip: str = "") -> DType:
     if len(strong) == 1:
         (only,) = strong
         dtypes = [
-            only if is_weak(v) and _gives_way(d, only) else d
+            only if is_weak(v) and _adapts_to(d, only) else d
             for d, v in zip(dtypes, values, strict=True)
         ]
     if len(set(dtypes)) > 1:
@@ -224,7 +224,7 @@ def same_dtypes(name: str, values: Sequence[Any], tip: str = "") -> DType:
     return dtypes[0]
 
 
-def _gives_way(weak: DType, strong: DType) -> bool:
+def _adapts_to(weak: DType, strong: DType) -> bool:
     """Tell whether a Python number becomes one of a dtype: of the same kind."""
     kinds = ("b", "iu", "f", "c")
     return any(kind_letter(weak) in k and kind_letter(strong) in k for k in kinds)

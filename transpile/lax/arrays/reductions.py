@@ -339,7 +339,7 @@ def _cumulative(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
                 ValueError, f"axis {axis} is out of bounds for array of shape {spelled(x.shape)}"
             )
         if x.dtype.kind == "c" and "c" not in row.dtypes:
-            return _by_steps(row, x, number, bool(reverse))
+            return _doubling_scan(row, x, number, bool(reverse))
         return bind(row, x, axis=number, reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
@@ -358,7 +358,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
     return np.where(np.isneginf(np.real(high)), high, both)
 
 
-def _by_steps(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
+def _doubling_scan(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
     """A cumulative reduction of complex numbers, which have no primitive for it: each pass combines
     elements twice as far apart as the one before (D. Hillis and G. Steele, 1986)."""
     combine = _logaddexp if row is rows.cumlogsumexp else partial(bind, TABLE[row.combine])
