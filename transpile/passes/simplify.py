@@ -129,23 +129,20 @@ def _by_facts(builder: Builder, equation: Equation) -> Atom | None:
     if row.involution:
         inner = builder.producer(equation.inputs[0], row)
         return inner.inputs[0] if inner and inner.inputs[0].type.dtype == dtype else None
-    neutral = row.neutral(dtype)
-    if neutral is None or len(equation.inputs) != 2:
+    if len(equation.inputs) != 2:
         return None
     x, y = equation.inputs
-    if _is_number(y, neutral):
+    if _is_neutral(y, row, dtype):
         return x
-    return y if row.commutative and _is_number(x, neutral) else None
+    return y if row.commutative and _is_neutral(x, row, dtype) else None
 
 
-def _is_number(atom: Atom, number: Any) -> bool:
-    """Tell whether an atom is a number, to the bit."""
-    return (
-        isinstance(atom, Const)
-        and atom.is_scalar
-        and atom.type.dtype == number.dtype
-        and bool(np.asarray(atom.value).tobytes() == number.tobytes())
-    )
+def _is_neutral(atom: Atom, row: Primitive, dtype: np.dtype[Any]) -> bool:
+    """Tell whether an atom is the neutral element of a row, to the bit."""
+    if not isinstance(atom, Const) or not atom.is_scalar or atom.type.dtype != dtype:
+        return False
+    neutral = row.neutral(dtype)
+    return neutral is not None and bool(atom.value.tobytes() == neutral.tobytes())
 
 
 # ------------------------------------------------------------------------------ rules by primitive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,7 @@ def first_type(*types: ArrayType) -> ArrayType:
 def number(**by_kinds: complex) -> Element:
     """The same number for all dtypes of some kinds: `number(iu=0, f=-0.0)`."""
 
+    @cache
     def element(dtype: np.dtype[Any]) -> Any:
         letter = kind_letter(dtype)
         for kinds, value in by_kinds.items():
@@ -100,7 +102,8 @@ def all_bits(dtype: np.dtype[Any]) -> Any:
 
 # The time of an elementary function in vector lanes, that of an addition being 1.
 TRANSCENDENTAL_WEIGHT = 10
-_CALL = re.compile(r"\w\(")
+# Calls, and operators that are undefined for some integers.
+_CALL_OR_TRAP = re.compile(r"\w\(|[/%]|<<|>>")
 _TYPE_RULES = {"same": same_type, "bool": bool_type, "real": real_type, "first": first_type}
 
 
@@ -132,7 +135,7 @@ def elementwise(
     those columns of `Primitive`, where they are unusual.
     """
     facts.setdefault("weight", TRANSCENDENTAL_WEIGHT if transcendental else min(cost, 1))
-    facts.setdefault("speculatable", facts["weight"] <= 1 and not _CALL.search(c))
+    facts.setdefault("speculatable", facts["weight"] <= 1 and not _CALL_OR_TRAP.search(c))
     columns = {kind: text for kind, text in zip("biuc", (b, i, u, z), strict=True) if text}
     return register(
         Primitive(
