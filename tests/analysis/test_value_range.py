@@ -13,8 +13,8 @@ from transpile.ir.loop_ir import Apply, If
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.options import Options
 from transpile.primitives.elementary.rows import LARGEST_ANGLE
-from transpile.schedule.lanes.trig_versions import versions
-from transpile.schedule.vectorize import simd
+from transpile.schedule.lanes.trig_versions import version_trig_loops
+from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level
 
@@ -132,10 +132,12 @@ def test_results_have_the_bits_of_functions_of_any_angle(dtype, name, seed):
 
 
 def test_known_angles_need_no_second_version():
-    program = simd(lowered(lambda x: x * np.cos(lax.iota("f8", 9) * 0.1), X), Options())
-    assert statements_of(versions(program, Options()), If) == []
-    both = simd(lowered(lambda x: np.cos(x) * np.cos(lax.iota("f8", 9) * 0.1), X), Options())
-    (far,) = statements_of(versions(both, Options()), If)
+    program = vectorize_loops(lowered(lambda x: x * np.cos(lax.iota("f8", 9) * 0.1), X), Options())
+    assert statements_of(version_trig_loops(program, Options()), If) == []
+    both = vectorize_loops(
+        lowered(lambda x: np.cos(x) * np.cos(lax.iota("f8", 9) * 0.1), X), Options()
+    )
+    (far,) = statements_of(version_trig_loops(both, Options()), If)
     assert "largest" in str(far.condition)
 
 

@@ -12,7 +12,7 @@ from transpile import ShapeDtypeStruct
 from transpile.errors import UnsupportedError
 from transpile.ir.loop_ir import Buffer, Kernel, Load, Program, Store
 from transpile.options import Options
-from transpile.schedule.memory_plan import buffers
+from transpile.schedule.memory_plan import plan_memory
 
 pytestmark = pytest.mark.full_level  # loops over 2**31 elements
 
@@ -86,8 +86,8 @@ def test_a_workspace_of_too_many_bytes_is_refused():
     with pytest.raises(
         UnsupportedError, match="big needs a workspace of 13835058055282163712 bytes"
     ):
-        buffers(program, Options())
-    assert buffers(
+        plan_memory(program, Options())
+    assert plan_memory(
         program.__class__("big", (), (out,), (Kernel("k", loads[:1]),), parts), Options()
     )
 

@@ -13,7 +13,7 @@ from transpile.ir.loop_ir import For, Store
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.aos_to_soa import separated_columns
+from transpile.schedule.lanes.aos_to_soa import aos_to_soa
 
 pytestmark = pytest.mark.full_level
 
@@ -96,7 +96,7 @@ LEFT = {
 @pytest.mark.parametrize(("f", "p", "count"), SEPARATED.values(), ids=SEPARATED)
 def test_short_rows_are_copied_by_columns_where_lanes_read_them_often(f, p, count):
     before = lowered(f, p)
-    after = assert_steps_agree(before, [p], separated_columns)
+    after = assert_steps_agree(before, [p], aos_to_soa)
     made = [b for b in after.temporaries if b not in before.temporaries]
     assert len(made) == count
     assert all(b.name.endswith("_columns") for b in made)
@@ -105,7 +105,7 @@ def test_short_rows_are_copied_by_columns_where_lanes_read_them_often(f, p, coun
 @pytest.mark.parametrize(("f", "p"), LEFT.values(), ids=LEFT)
 def test_others_are_read_where_they_are(f, p):
     before = lowered(f, p)
-    assert separated_columns(before, Options()) == before
+    assert aos_to_soa(before, Options()) == before
 
 
 def copies_in(body):
@@ -118,7 +118,7 @@ def copies_in(body):
 @pytest.mark.parametrize(("f", "outside"), [(in_loop, False), (kept_in_loop, True)])
 def test_columns_are_copied_where_the_rows_stay_as_they_are(f, outside):
     p = points(40, 3)
-    after = separated_columns(lowered(f, p), Options())
+    after = aos_to_soa(lowered(f, p), Options())
     loops = [s for s in statements_of(after, For) if s.ordered]
     assert len(loops) == 1
     assert bool(copies_in(loops[0].body)) != outside

@@ -16,8 +16,8 @@ from transpile.ir.loop_rewrite import children
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule import schedule
-from transpile.schedule.blocking.batch_scan import row_loops
-from transpile.schedule.blocking.pack_operands import turned_operands
+from transpile.schedule.blocking.batch_scan import tile_batched_scans
+from transpile.schedule.blocking.pack_operands import pack_operands
 
 pytestmark = pytest.mark.full_level
 
@@ -176,7 +176,7 @@ UNCHANGED = [
 
 def prepared(f, *arguments):
     """A program before the step."""
-    return turned_operands(lowered(f, *arguments), SMALL)
+    return pack_operands(lowered(f, *arguments), SMALL)
 
 
 def blocks_of(program):
@@ -190,7 +190,7 @@ def blocks_of(program):
 
 @pytest.mark.parametrize("f", CHANGED, ids=lambda f: f.__name__)
 def test_loops_whose_rows_are_independent_are_shared_out(f):
-    after = assert_steps_agree(prepared(f, SQUARE, X), [SQUARE, X], row_loops, SMALL)
+    after = assert_steps_agree(prepared(f, SQUARE, X), [SQUARE, X], tile_batched_scans, SMALL)
     (block,) = blocks_of(after)
     assert block.extent == 2
     calls = statements_of(after, Call)
@@ -201,14 +201,14 @@ def test_loops_whose_rows_are_independent_are_shared_out(f):
 @pytest.mark.parametrize("f", UNCHANGED, ids=lambda f: f.__name__)
 def test_other_loops_stay(f):
     before = prepared(f, SQUARE, X)
-    assert row_loops(before, SMALL) == before
+    assert tile_batched_scans(before, SMALL) == before
 
 
 @pytest.mark.parametrize("f", CHANGED, ids=lambda f: f.__name__)
 def test_scratch_memory_of_the_products_goes(f):
     before = prepared(f, SQUARE, X)
     gone = {c.workspace.buffer for c in statements_of(before, Call)}
-    left = {b.name for b in row_loops(before, SMALL).temporaries}
+    left = {b.name for b in tile_batched_scans(before, SMALL).temporaries}
     assert gone
     assert gone.isdisjoint(left)
 
@@ -216,28 +216,28 @@ def test_scratch_memory_of_the_products_goes(f):
 @pytest.mark.parametrize("options", [replace(SMALL, openmp=False), replace(SMALL, blas="auto")])
 def test_without_threads_or_products_of_our_own_loops_stay(options):
     before = prepared(in_scan, SQUARE, X)
-    assert row_loops(before, options) == before
+    assert tile_batched_scans(before, options) == before
 
 
 def test_little_work_is_not_worth_threads():
     before = prepared(in_scan, SQUARE, X)
     flops = 2 * 16 * 32 * 32 * LENGTH
     more, enough = (Options(machine=Machine(least_scan_flops=n)) for n in (flops + 1, flops))
-    assert row_loops(before, more) == before
-    assert row_loops(before, enough) != before
+    assert tile_batched_scans(before, more) == before
+    assert tile_batched_scans(before, enough) != before
 
 
 def test_weights_that_no_cache_holds_are_read_by_all_threads_together():
     before = prepared(in_scan, SQUARE, X)
     machine = Machine(least_scan_flops=1, scan_operand_bytes=32 * 32 * 8 - 1)
-    assert row_loops(before, Options(machine=machine)) == before
+    assert tile_batched_scans(before, Options(machine=machine)) == before
 
 
 @pytest.mark.parametrize(
     ("rows", "expected"), [(8, 4), (10, 5), (12, 6), (16, 8), (24, 8), (40, 8), (256, 16)]
 )
 def test_blocks_have_whole_tiles_where_they_can(rows, expected):
-    after = row_loops(prepared(in_scan, SQUARE, signs(rows, 32)), SMALL)
+    after = tile_batched_scans(prepared(in_scan, SQUARE, signs(rows, 32)), SMALL)
     (block,) = blocks_of(after)
     assert block.extent == rows // expected
 
@@ -250,8 +250,8 @@ def test_blocks_have_whole_tiles_where_they_can(rows, expected):
 def test_drawn_batches_have_the_same_results(rows, f):
     x = signs(rows, 32)
     before = prepared(f, SQUARE, x)
-    if row_loops(before, SMALL) != before:
-        assert_steps_agree(before, [SQUARE, x], row_loops, SMALL)
+    if tile_batched_scans(before, SMALL) != before:
+        assert_steps_agree(before, [SQUARE, x], tile_batched_scans, SMALL)
 
 
 def test_later_steps_leave_the_loop_over_steps_inside_that_over_blocks():

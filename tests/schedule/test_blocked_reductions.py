@@ -7,8 +7,8 @@ from helpers import ordinary
 
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import split
-from transpile.schedule.lanes.blocked_reductions import blocks
+from transpile.schedule.domain.index_set_split import split_index_sets
+from transpile.schedule.lanes.blocked_reductions import block_reductions
 
 pytestmark = pytest.mark.full_level
 
@@ -19,26 +19,26 @@ SMALL = Options(machine=Machine(sum_block=4))
 
 def unchanged(f, *args):
     program = lowered(f, *args)
-    return blocks(program, SMALL) == program
+    return block_reductions(program, SMALL) == program
 
 
 @pytest.mark.parametrize("length", [16, 17, 19, 41])
 def test_a_long_sum_is_done_in_blocks(length):
     x = ordinary("f8", (length,))
-    program = assert_steps_agree(lowered(np.sum, x), [x], blocks, SMALL)
+    program = assert_steps_agree(lowered(np.sum, x), [x], block_reductions, SMALL)
     assert [b.shape for b in program.temporaries] == [(-(-length // 4),)]
 
 
 def test_rows_longer_than_a_block_are_blocks():
     x = ordinary("f8", (9, 7, 3))
-    program = assert_steps_agree(lowered(np.max, x), [x], blocks, SMALL)
+    program = assert_steps_agree(lowered(np.max, x), [x], block_reductions, SMALL)
     assert program.temporaries[0].shape == (9,)
 
 
 def test_sibling_sums_share_their_blocks():
     x = ordinary("f8", (30,))
     program = assert_steps_agree(
-        lowered(lambda x: (x.sum(), x.max(), (x * x).sum()), x), [x], blocks, SMALL
+        lowered(lambda x: (x.sum(), x.max(), (x * x).sum()), x), [x], block_reductions, SMALL
     )
     assert len(loops_of(program)) == 3  # over the blocks, inside a block, over the parts
 
@@ -60,7 +60,7 @@ def test_running_values_stay(f):
 
 def test_blocks_depend_on_sizes_alone():
     x = np.broadcast_to(1.0, (100000,))
-    one, many = (blocks(lowered(np.sum, x), Options(num_threads=n)) for n in (1, 8))
+    one, many = (block_reductions(lowered(np.sum, x), Options(num_threads=n)) for n in (1, 8))
     assert one == many
     assert one.temporaries[0].shape == (-(-100000 // Machine.sum_block),)
 
@@ -68,6 +68,6 @@ def test_blocks_depend_on_sizes_alone():
 @pytest.mark.parametrize("shape", [(30,), (13, 7), (25, 3)])
 def test_a_loop_cut_at_the_border_is_done_in_blocks_too(shape):
     x = ordinary("f8", shape)
-    program = split(lowered(lambda x: (np.roll(x, 1, axis=0) * x).sum(), x), SMALL)
-    program = assert_steps_agree(program, [x], blocks, SMALL)
+    program = split_index_sets(lowered(lambda x: (np.roll(x, 1, axis=0) * x).sum(), x), SMALL)
+    program = assert_steps_agree(program, [x], block_reductions, SMALL)
     assert len(program.temporaries) == 1

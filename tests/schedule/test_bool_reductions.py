@@ -10,14 +10,14 @@ from transpile.ir.loop_ir import Declare
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.bool_reductions import truths
-from transpile.schedule.vectorize import simd
+from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
+from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level
 
 
 def in_lanes(f, *args):
-    return simd(lowered(f, *args), Options())
+    return vectorize_loops(lowered(f, *args), Options())
 
 
 def flags_of(program):
@@ -50,9 +50,9 @@ def test_flags_are_as_wide_as_the_numbers_and_find_the_same(name, dtype):
     x[1], x[2], x[3, :-1] = 0, 3, 0
     program = in_lanes(FUNCTIONS[name], x)
     if name == "of what is no number" and np.dtype(dtype).kind in "iu":  # known without a look
-        assert truths(program, Options()) == program
+        assert widen_bool_reductions(program, Options()) == program
         return
-    after = assert_steps_agree(program, [x], truths)
+    after = assert_steps_agree(program, [x], widen_bool_reductions)
     assert {dtype for _, dtype in flags_of(after)} == {f"int{8 * x.itemsize}"}
 
 
@@ -71,16 +71,16 @@ def test_flags_are_as_wide_as_the_numbers_and_find_the_same(name, dtype):
 def test_other_loops_stay(found):
     x = np.round(ordinary("f4", (12, 12)))
     program = in_lanes(found, x, x > 1, x.astype("f8"))
-    assert flags_of(truths(program, Options())) == flags_of(program)
+    assert flags_of(widen_bool_reductions(program, Options())) == flags_of(program)
 
 
 @pytest.mark.parametrize("length", [12, Machine.longest_any, Machine.longest_any + 1])
 def test_neither_loops_without_full_lanes_nor_long_ones(length):
     program = in_lanes(lambda x: np.all(x > 0), ordinary("f8", (length,)))
     expected = [("bitwise_and", "int64")] if length <= Machine.longest_any else []
-    assert flags_of(truths(program, Options())) == expected
+    assert flags_of(widen_bool_reductions(program, Options())) == expected
     longer = Options(machine=Machine(shortest_any=length + 1))
-    assert truths(program, longer) == program
+    assert widen_bool_reductions(program, longer) == program
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])

@@ -7,7 +7,7 @@ from helpers import ordinary
 
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.options import Options
-from transpile.schedule.domain.coalesce import collapse
+from transpile.schedule.domain.coalesce import coalesce
 
 pytestmark = pytest.mark.full_level
 
@@ -26,7 +26,7 @@ COLLAPSE = {
 def test_contiguous_loops_become_one(name):
     f, stops = COLLAPSE[name]
     program = lowered(f, X)
-    after = collapse(program, Options())
+    after = coalesce(program, Options())
     assert [loop.stop for loop in loops_of(after)] == stops
     assert_same_results(run(after, [X]), run(program, [X]))
 
@@ -43,4 +43,4 @@ STAYS = {
 def test_a_nest_that_jumps_keeps_its_last_loop(name):
     program = lowered(STAYS[name], X)
     inner = loops_of(program)[-1]
-    assert str(inner.stop) == str(loops_of(collapse(program, Options()))[-1].stop)
+    assert str(inner.stop) == str(loops_of(coalesce(program, Options()))[-1].stop)

@@ -24,8 +24,8 @@ from transpile.ir.loop_rewrite import accesses, walk
 from transpile.ir.types import FLOAT64
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.triangular_split import triangles
-from transpile.schedule.lanes.column_reductions import columns, step
+from transpile.schedule.domain.triangular_split import split_triangles
+from transpile.schedule.lanes.column_reductions import step, vectorize_columns
 
 pytestmark = pytest.mark.full_level
 
@@ -52,7 +52,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("width", [5, 7, 8, 9])
 def test_the_innermost_loop_walks_along_a_row(name, width):
     x = np.round(ordinary("f8", (16, width)))
-    after = assert_steps_agree(lowered(FUNCTIONS[name], x), [x], columns, SMALL)
+    after = assert_steps_agree(lowered(FUNCTIONS[name], x), [x], vectorize_columns, SMALL)
     innermost = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     walked = [
         step(index, loop.symbol)
@@ -66,12 +66,12 @@ def test_the_innermost_loop_walks_along_a_row(name, width):
 def test_a_matrix_on_its_side_times_a_vector_walks_along_the_rows_of_the_matrix():
     x, v = np.round(ordinary("f8", (16, 9))), np.round(ordinary("f8", (16,)))
     product = lowered(lambda x, v: (x * v[:, None]).sum(axis=0), x, v)
-    after = assert_steps_agree(product, [x, v], columns, SMALL)
+    after = assert_steps_agree(product, [x, v], vectorize_columns, SMALL)
     inner = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     reads = [(i, loop.symbol) for loop in inner for s in loop.body for _, i in accesses(s)]
     assert any(len(index) == 2 and step(index, symbol) == 1 for index, symbol in reads)
     pairs = lowered(lambda x, y: np.abs(x[:, None] - y).sum(axis=1), v, v)  # no matrix is read
-    assert columns(pairs, SMALL) == pairs
+    assert vectorize_columns(pairs, SMALL) == pairs
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,14 @@ def test_a_matrix_on_its_side_times_a_vector_walks_along_the_rows_of_the_matrix(
 )
 def test_loops_in_order_stay(f):
     program = lowered(f, ordinary("f8", (16, 9)))
-    assert columns(program, SMALL) == program
+    assert vectorize_columns(program, SMALL) == program
 
 
 def test_narrow_arrays_stay():
     program = lowered(lambda x: x.sum(axis=0), ordinary("f8", (16, 7)))
-    assert columns(program, Options(machine=Machine(strip=4, fewest_columns=8))) == program
+    assert (
+        vectorize_columns(program, Options(machine=Machine(strip=4, fewest_columns=8))) == program
+    )
 
 
 def diagonal_left_out(x, y):
@@ -94,8 +96,8 @@ def diagonal_left_out(x, y):
 
 def test_loops_that_end_elsewhere_for_each_column_stay():
     x, y = np.round(ordinary("f8", (2, 12, 12)))
-    cut = triangles(lowered(diagonal_left_out, x, y), SMALL)
-    assert columns(cut, SMALL) == cut
+    cut = split_triangles(lowered(diagonal_left_out, x, y), SMALL)
+    assert vectorize_columns(cut, SMALL) == cut
     np.testing.assert_array_equal(in_c(diagonal_left_out)(x, y), diagonal_left_out(x, y))
 
 
@@ -122,8 +124,10 @@ def test_strips_are_narrower_where_their_rows_would_be_large(largest, width):
     arrays = Buffer("x", (16, 40), FLOAT64), Buffer("out", (40,), FLOAT64)
     program = Program("f", arrays[:1], arrays[1:], (Kernel("f_1", (nest,)),))
     if width is None:
-        assert columns(program, options) == program
+        assert vectorize_columns(program, options) == program
         return
-    after = assert_steps_agree(program, [np.round(ordinary("f8", (16, 40)))], columns, options)
+    after = assert_steps_agree(
+        program, [np.round(ordinary("f8", (16, 40)))], vectorize_columns, options
+    )
     found = [s.buffer for s in walk(after.kernels[0].body) if isinstance(s, Alloc)]
     assert {buffer.shape[-1] for buffer in found} == {width}

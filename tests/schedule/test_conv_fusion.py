@@ -18,7 +18,7 @@ from transpile.library import convolution
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule import schedule
-from transpile.schedule.blocking.conv_fusion import image_rows
+from transpile.schedule.blocking.conv_fusion import fuse_convolutions
 
 pytestmark = pytest.mark.full_level
 
@@ -167,7 +167,7 @@ def calls_of(program):
 def test_kernels_around_a_convolution_become_one(name):
     f, count = MERGED[name]
     before = lowered(f, X, W, B, options=SMALL)
-    after = assert_steps_agree(before, [X, W, B], image_rows, SMALL)
+    after = assert_steps_agree(before, [X, W, B], fuse_convolutions, SMALL)
     (kernel,) = after.kernels
     expected = ["conv_planes_image_f64"] * count + ["conv_planes_panels_f64"] * count
     assert sorted(calls_of(after)) == expected
@@ -179,7 +179,7 @@ def test_kernels_around_a_convolution_become_one(name):
 def test_images_of_channels_that_come_last_are_merged_too():
     x, w = integers(3, 9, 9, 2), W
     after = assert_steps_agree(
-        lowered(channels_last, x, w, B, options=SMALL), [x, w, B], image_rows, SMALL
+        lowered(channels_last, x, w, B, options=SMALL), [x, w, B], fuse_convolutions, SMALL
     )
     assert "conv_planes_image_f64" in calls_of(after)
 
@@ -188,13 +188,13 @@ def test_images_of_channels_that_come_last_are_merged_too():
 def test_other_convolutions_stay(f):
     before = lowered(f, X, W, B, options=SMALL)
     assert "conv_planes_f64" in calls_of(before)
-    assert image_rows(before, SMALL) == before
+    assert fuse_convolutions(before, SMALL) == before
 
 
 @pytest.mark.parametrize("f", [over_images, other_images], ids=lambda f: f.__name__)
 def test_what_needs_other_images_waits_for_all(f):
     before = lowered(f, X, W, B, options=SMALL)
-    after = image_rows(before, SMALL)
+    after = fuse_convolutions(before, SMALL)
     assert len(after.kernels) >= 2 or after == before
     for found, expected in zip(_run(after), _run(before), strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -205,7 +205,7 @@ def _run(program):
 
 
 def test_what_nothing_else_reads_is_one_image_long():
-    after = image_rows(lowered(two_layers, X, W, B, options=SMALL), SMALL)
+    after = fuse_convolutions(lowered(two_layers, X, W, B, options=SMALL), SMALL)
     local = {s.buffer.shape for s in statements_of(after, Alloc) if len(s.buffer.shape) > 1}
     assert local
     assert all(shape[0] != 3 for shape in local)
@@ -215,7 +215,7 @@ def test_what_nothing_else_reads_is_one_image_long():
 def test_large_images_stay_in_memory():
     options = Options(machine=Machine(**IMAGES, block_bytes=6000))
     after = assert_steps_agree(
-        lowered(two_layers, X, W, B, options=SMALL), [X, W, B], image_rows, options
+        lowered(two_layers, X, W, B, options=SMALL), [X, W, B], fuse_convolutions, options
     )
     assert all(len(s.buffer.shape) == 1 for s in statements_of(after, Alloc))
     assert any(b.shape[:1] == (3,) for b in after.temporaries)
@@ -233,12 +233,12 @@ def test_large_images_stay_in_memory():
 def test_where_it_does_not_pay_convolutions_stay(name, value):
     options = Options(machine=Machine(**{**IMAGES, name: value}))
     before = lowered(with_bias, X, W, B, options=SMALL)
-    assert image_rows(before, options) == before
+    assert fuse_convolutions(before, options) == before
 
 
 def test_without_threads_convolutions_stay():
     before = lowered(with_bias, X, W, B, options=SMALL)
-    assert image_rows(before, replace(SMALL, openmp=False)) == before
+    assert fuse_convolutions(before, replace(SMALL, openmp=False)) == before
 
 
 def test_the_whole_schedule_has_one_loop_over_images():
@@ -286,7 +286,7 @@ def test_drawn_layers_have_the_same_results(case):
 
     before = lowered(layer, x, w, bias, options=SMALL)
     if "conv_planes_" in "".join(calls_of(before)):
-        after = assert_steps_agree(before, [x, w, bias], image_rows, SMALL)
+        after = assert_steps_agree(before, [x, w, bias], fuse_convolutions, SMALL)
         assert any(name.startswith("conv_planes_image_") for name in calls_of(after))
 
 

@@ -21,7 +21,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import BOOL, FLOAT64, INT64
 from transpile.options import Options
-from transpile.schedule.cleanup.dead_scalars import unused
+from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 
 pytestmark = pytest.mark.full_level
 
@@ -34,7 +34,7 @@ def kept(*body):
     """The names that are declared after the step, in a loop over i."""
     loop = For(SYMBOL, 4, body)
     program = Program("f", (X,), (OUT,), (Kernel("f_kernel", (loop,)),))
-    after = unused(program, Options())
+    after = remove_dead_scalars(program, Options())
     check(after)
     (loop,) = after.kernels[0].body
 

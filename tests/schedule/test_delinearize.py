@@ -11,9 +11,9 @@ from transpile.lower.kernels import lower
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.schedule.domain.delinearize import unravel
-from transpile.schedule.domain.index_set_split import split
-from transpile.schedule.domain.linearize import flatten
+from transpile.schedule.domain.delinearize import delinearize
+from transpile.schedule.domain.index_set_split import split_index_sets
+from transpile.schedule.domain.linearize import linearize
 from transpile.trace.trace import trace_function
 
 pytestmark = pytest.mark.full_level
@@ -25,7 +25,7 @@ CUBE = ordinary("f8", (3, 4, 5))
 
 def before(f, *args):
     """The loops of a function as the step meets them."""
-    return flatten(split(lowered(f, *args), Options()), Options())
+    return linearize(split_index_sets(lowered(f, *args), Options()), Options())
 
 
 def merged(a, b):
@@ -58,7 +58,7 @@ def test_a_loop_over_merged_axes_becomes_a_nest(name):
     values = [A, B, X, CUBE]
     program = before(f, *values)
     assert "//" in str(program)
-    after = assert_steps_agree(program, values, unravel)
+    after = assert_steps_agree(program, values, delinearize)
     assert "//" not in str(after)
     assert "%" not in str(after)
     assert [loop.extent for loop in loops_of(after)] == stops
@@ -70,7 +70,7 @@ def test_rows_and_scalars_stay_inside_the_nest():
         e = np.rint(np.exp(merged - merged.max(axis=1, keepdims=True)) * 64)
         return e - e.sum(axis=1, keepdims=True)
 
-    after = assert_steps_agree(before(softmax, CUBE), [CUBE], unravel)
+    after = assert_steps_agree(before(softmax, CUBE), [CUBE], delinearize)
     assert "//" not in str(after)
     assert "local" in str(after)
 
@@ -79,7 +79,7 @@ def test_padding_of_a_merged_axis_is_cut_off():
     after = assert_steps_agree(
         before(lambda c: np.pad(c, ((0, 0), (1, 1), (2, 0))).reshape(3, -1) * 2, CUBE),
         [CUBE],
-        unravel,
+        delinearize,
     )
     assert "select" not in str(after)
     assert "//" not in str(after)
@@ -89,7 +89,7 @@ def test_order_of_the_elements_stays():
     """Sums of numbers that round give the same bits."""
     a, b = np.linspace(0.1, 0.7, 12).reshape(3, 4), np.linspace(-0.3, 0.9, 15).reshape(3, 5)
     program = before(lambda a, b: merged(a, b).sum(axis=1), a, b)
-    assert_steps_agree(program, [a, b], unravel)
+    assert_steps_agree(program, [a, b], delinearize)
 
 
 STAYS = {
@@ -104,11 +104,11 @@ STAYS = {
 @pytest.mark.parametrize("name", STAYS)
 def test_other_loops_stay(name):
     program = before(STAYS[name], X, CUBE)
-    assert unravel(program, Options()) == program
+    assert delinearize(program, Options()) == program
 
 
 def test_every_second_number_without_a_function_is_unravelled():
-    after = assert_steps_agree(before(lambda x: np.repeat(x, 2, axis=1) * 3, X), [X], unravel)
+    after = assert_steps_agree(before(lambda x: np.repeat(x, 2, axis=1) * 3, X), [X], delinearize)
     assert [loop.extent for loop in loops_of(after)] == [4, 6, 2]
 
 
@@ -117,8 +117,8 @@ def test_the_outermost_loop_keeps_iterations_for_threads(shape, stays):
     x = ordinary("f8", shape)
     program = before(lambda x: x.T.reshape(-1) * 2, x)
     options = Options(machine=Machine(least_parallel_work=1))
-    assert (unravel(program, options) == program) is stays
-    assert_steps_agree(program, [x], unravel)
+    assert (delinearize(program, options) == program) is stays
+    assert_steps_agree(program, [x], delinearize)
 
 
 @pytest.mark.parametrize(("shape", "stays"), [((3, 40), False), ((40, 3), True)])
@@ -126,8 +126,8 @@ def test_a_long_sum_keeps_iterations_for_blocks(shape, stays):
     x = ordinary("f8", shape)
     program = before(lambda x: np.abs(x.T.reshape(-1)).sum(), x)
     options = Options(machine=Machine(sum_block=20))
-    assert (unravel(program, options) == program) is stays
-    assert_steps_agree(program, [x], unravel)
+    assert (delinearize(program, options) == program) is stays
+    assert_steps_agree(program, [x], delinearize)
 
 
 def test_new_loops_have_names_of_their_own():
@@ -138,8 +138,8 @@ def test_new_loops_have_names_of_their_own():
         return [x - np.rint(np.sqrt(x.sum(axis=1, keepdims=True)))]
 
     graph, _ = trace_function(lambda k, l: (f(k, l), None), [type_of(A), type_of(B)], ["k", "l"])
-    program = flatten(split(lower(optimise(graph)), Options()), Options())
-    after = assert_steps_agree(program, [A, B], unravel)
+    program = linearize(split_index_sets(lower(optimise(graph)), Options()), Options())
+    after = assert_steps_agree(program, [A, B], delinearize)
     taken = set(after.buffers()) | {s.name for s in statements_of(after, Declare)}
     taken |= {s.buffer.name for s in statements_of(after, Alloc)}
     assert taken >= {"k", "l"}

@@ -13,7 +13,7 @@ from transpile.ir.loop_verifier import check
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
-from transpile.schedule.donation import donation
+from transpile.schedule.donation import donate_arguments
 
 pytestmark = pytest.mark.full_level
 
@@ -24,7 +24,7 @@ def donated(f, *args):
     """The aliases of f when it may take every argument; the results are the same."""
     graph = optimise(trace_to_graph(f, *args))
     before = lower(graph, tuple(range(len(args))))
-    after = donation(before, Options())
+    after = donate_arguments(before, Options())
     check(after)
     # The interpreter gives both one memory, where reads after writes see other numbers.
     assert_same_results(run(after, args), run(before, args))
@@ -65,7 +65,7 @@ def test_a_row_that_is_read_whole_before_it_is_written_is_taken():
 
 def test_nothing_is_taken_that_is_not_given():
     program = lower(optimise(trace_to_graph(np.sin, X)))
-    assert donation(program, Options()).aliases == ()
+    assert donate_arguments(program, Options()).aliases == ()
 
 
 def test_an_update_of_a_row_writes_nothing_else():

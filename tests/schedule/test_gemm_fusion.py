@@ -11,7 +11,7 @@ from transpile.ir.loop_ir import Alloc
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.blocking.gemm_fusion import product_rows
+from transpile.schedule.blocking.gemm_fusion import fuse_products
 
 pytestmark = pytest.mark.full_level
 
@@ -71,7 +71,7 @@ def test_kernels_around_a_product_become_one(name):
     f, shapes, arrays = MERGED[name]
     values = [integers(*shape) for shape in shapes]
     before = lowered(f, *values)
-    after = assert_steps_agree(before, values, product_rows, SMALL)
+    after = assert_steps_agree(before, values, fuse_products, SMALL)
     (kernel,) = after.kernels
     assert len(before.kernels) > 1
     calls = [s for s in walk(kernel.body) if isinstance(s, Call)]
@@ -92,21 +92,21 @@ def deep(x, w):
 def test_a_group_has_at_most_so_many_kernels(longest, kernels):
     options = Options(machine=Machine(**BLOCKS, most_merged_kernels=longest))
     values = [integers(8, 16), integers(16, 16)]
-    after = assert_steps_agree(lowered(deep, *values), values, product_rows, options)
+    after = assert_steps_agree(lowered(deep, *values), values, fuse_products, options)
     assert len(after.kernels) == kernels
 
 
 def test_no_group_is_looked_for_where_too_few_operations_are_within_reach(monkeypatch):
     monkeypatch.setattr("transpile.schedule.blocking.gemm_fusion._Group", None)
     before = lowered(deep, integers(8, 16), integers(16, 16))
-    assert product_rows(before, Options()) is before
+    assert fuse_products(before, Options()) is before
 
 
 def test_panels_are_in_memory_where_they_are_large():
     options = Options(machine=Machine(**BLOCKS, block_bytes=4 * 20 * 8))
     _, shapes, _ = MERGED["attention"]
     values = [integers(*shape) for shape in shapes]
-    after = assert_steps_agree(lowered(attention, *values), values, product_rows, options)
+    after = assert_steps_agree(lowered(attention, *values), values, fuse_products, options)
     assert [b.shape for b in after.temporaries] == [(2, 2, 32 * 16)]
 
 
@@ -142,12 +142,12 @@ def shifted(x, w):
 def test_what_needs_other_rows_waits_for_all(f, shapes):
     values = [integers(*shape) for shape in shapes]
     before = lowered(f, *values)
-    assert product_rows(before, SMALL) == before
+    assert fuse_products(before, SMALL) == before
 
 
 def test_a_right_operand_is_complete_before_it_is_read():
     values = [integers(16, 16), integers(16, 16)]
-    after = assert_steps_agree(lowered(right_operand, *values), values, product_rows, SMALL)
+    after = assert_steps_agree(lowered(right_operand, *values), values, fuse_products, SMALL)
     assert len(after.kernels) == 2
 
 
@@ -158,7 +158,7 @@ def test_a_value_is_not_overwritten_while_it_is_needed():
         return first, first.sum(axis=1, keepdims=True) - y
 
     values = [integers(8, 16), integers(16, 16)]
-    assert_steps_agree(lowered(f, *values), values, product_rows, SMALL)
+    assert_steps_agree(lowered(f, *values), values, fuse_products, SMALL)
 
 
 def test_small_products_prime_rows_and_libraries_stay():
@@ -166,13 +166,13 @@ def test_small_products_prime_rows_and_libraries_stay():
         return np.abs(x @ w)
 
     small = lowered(f, integers(16, 16), integers(16, 16))
-    assert product_rows(small, Options()) == small
+    assert fuse_products(small, Options()) == small
     prime = lowered(f, integers(509, 128), integers(128, 128))
-    assert product_rows(prime, Options()) == prime
+    assert fuse_products(prime, Options()) == prime
     large = lowered(f, integers(512, 128), integers(128, 128))
-    assert len(product_rows(large, Options()).kernels) == 1
-    assert product_rows(large, Options(blas="auto")) == large
-    assert not any(loop.parallel for loop in loops_of(product_rows(large, Options(openmp=False))))
+    assert len(fuse_products(large, Options()).kernels) == 1
+    assert fuse_products(large, Options(blas="auto")) == large
+    assert not any(loop.parallel for loop in loops_of(fuse_products(large, Options(openmp=False))))
 
 
 def test_few_rows_of_a_large_product_are_left_to_the_threads_of_the_product():
@@ -180,8 +180,8 @@ def test_few_rows_of_a_large_product_are_left_to_the_threads_of_the_product():
         return np.abs(x @ w)
 
     few = lowered(f, integers(8, 1024), integers(1024, 1024))
-    assert product_rows(few, Options()) == few
-    short = product_rows(lowered(f, integers(8, 256), integers(256, 256)), Options())
+    assert fuse_products(few, Options()) == few
+    short = fuse_products(lowered(f, integers(8, 256), integers(256, 256)), Options())
     assert len(short.kernels) == 1
     assert not any(loop.parallel for loop in loops_of(short))
 
@@ -192,7 +192,7 @@ def test_products_of_a_scan_stay_in_order():
 
     values = [integers(16, 16), np.eye(16)]
     before = lowered(f, *values)
-    assert product_rows(before, SMALL) == before
+    assert fuse_products(before, SMALL) == before
 
 
 SHAPES = [(64, 96, 100, 40), (200, 33, 400, 70), (128, 512, 784, 10), (24, 800, 64, 64)]

@@ -25,7 +25,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import subexpressions
 from transpile.options import Options
 from transpile.schedule import SCHEDULE, schedule
-from transpile.schedule.lanes.if_conversion import choices
+from transpile.schedule.lanes.if_conversion import convert_ifs
 
 pytestmark = pytest.mark.full_level
 
@@ -108,7 +108,7 @@ def prepared(f, *arguments):
     """A program before the step."""
     program = lowered(f, *arguments)
     for step, _ in SCHEDULE:
-        if step is choices:
+        if step is convert_ifs:
             return program
         program = step(program, Options())
     raise AssertionError("the step is not in the list")
@@ -130,19 +130,19 @@ def _is_choice(part):
 def test_inner_choices_are_named(f):
     before = prepared(f, X, Y)
     assert inner_choices(before)
-    after = assert_steps_agree(before, [X, Y], choices)
+    after = assert_steps_agree(before, [X, Y], convert_ifs)
     assert not inner_choices(after)
 
 
 @pytest.mark.parametrize("f", UNNAMED, ids=lambda f: f.__name__)
 def test_others_stay(f):
     before = prepared(f, X, Y)
-    assert choices(before, Options()) is before
+    assert convert_ifs(before, Options()) is before
 
 
 def test_divisions_of_integers_are_not_made_where_they_are_not_chosen():
     before = prepared(divided, X, Y)
-    after = choices(before, Options())
+    after = convert_ifs(before, Options())
     named = [s.value for s in statements_of(after, Declare) if s.name.startswith("chosen")]
     assert len(named) == 1
     assert all(p.op != "floor_divide" for v in named for p in subexpressions(v) if _is_apply(p))
@@ -154,7 +154,7 @@ def _is_apply(part):
 
 
 def test_choices_stand_before_all_that_is_stored():
-    program = choices(prepared(joined, X, Y), Options())
+    program = convert_ifs(prepared(joined, X, Y), Options())
     (body,) = (s.body for s in statements_of(program, For) if s.simd and len(s.body) > 2)
     assert [type(s) for s in body] == [Declare, Declare, Store, Store]
 
@@ -167,7 +167,7 @@ def test_what_a_place_decides_is_not_computed_elsewhere():
         return np.where(k > 0, np.where(rows[8:] > 0, rows[8:], 1), rows[:-8])
 
     x, k = numbers(30), numbers(30)
-    program = choices(prepared(shifted, x, k), Options())
+    program = convert_ifs(prepared(shifted, x, k), Options())
     schedule(lowered(shifted, x, k), Options())
     for statement in statements_of(program, Declare):
         assert "x0[i + 8]" not in str(statement.value)
@@ -198,7 +198,7 @@ def test_choices_stay_behind_what_changes_the_numbers_in_them():
     outputs = tuple(b for name, b in buffers.items() if name != "x")
     kernel = Kernel("k", (Declare("total", zero, constant=False), loop))
     program = Program("p", (buffers["x"],), outputs, (kernel,))
-    after = assert_steps_agree(program, [X[0]], choices)
+    after = assert_steps_agree(program, [X[0]], convert_ifs)
     (found,) = (s for s in after.kernels[0].body if isinstance(s, For))
     kinds = [type(s) for s in found.body]
     assert kinds == [Declare, Update, Store, Declare, Store, Declare, Store, Store]
@@ -221,7 +221,7 @@ def test_choices_stay_behind_the_place_that_they_read():
     kernel = Kernel("k", (For(i, 40, body, simd=True),))
     outputs = (buffers["out"], buffers["more"])
     program = Program("p", (buffers["x"],), outputs, (kernel,))
-    after = assert_steps_agree(program, [X[0]], choices)
+    after = assert_steps_agree(program, [X[0]], convert_ifs)
     (found,) = (s for s in after.kernels[0].body if isinstance(s, For))
     assert [type(s) for s in found.body] == [Store, Declare, Declare, Store]
 
@@ -259,4 +259,4 @@ def expressions(draw, depth=3):
 def test_drawn_choices_have_the_same_results(f):
     before = prepared(f, X, Y)
     if inner_choices(before):
-        assert_steps_agree(before, [X, Y], choices)
+        assert_steps_agree(before, [X, Y], convert_ifs)

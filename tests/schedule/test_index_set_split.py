@@ -11,7 +11,7 @@ import transpile
 from transpile import lax
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import split
+from transpile.schedule.domain.index_set_split import split_index_sets
 
 pytestmark = pytest.mark.full_level
 
@@ -30,29 +30,31 @@ PIECES = {
 @pytest.mark.parametrize("name", PIECES)
 def test_a_loop_is_cut_into_pieces_without_tests(name):
     f, stops = PIECES[name]
-    after = assert_steps_agree(lowered(f, X, Y), [X, Y], split)
+    after = assert_steps_agree(lowered(f, X, Y), [X, Y], split_index_sets)
     assert "select" not in str(after)
     assert [loop.stop for loop in loops_of(after)] == stops
 
 
 def test_inner_loops_are_cut_as_well():
-    after = assert_steps_agree(lowered(lambda x: np.pad(x, 2), MATRIX), [MATRIX], split)
+    after = assert_steps_agree(lowered(lambda x: np.pad(x, 2), MATRIX), [MATRIX], split_index_sets)
     assert "select" not in str(after)
 
 
 def test_a_piece_of_one_iteration_is_no_loop():
     program = lowered(lambda x: np.pad(x, (1, 0)), X)
-    assert [loop.stop for loop in loops_of(assert_steps_agree(program, [X], split))] == [8]
+    assert [loop.stop for loop in loops_of(assert_steps_agree(program, [X], split_index_sets))] == [
+        8
+    ]
 
 
 def test_loops_with_too_many_pieces_stay():
     program = lowered(lambda x, y: np.concatenate([x, y, x]), X, Y)
-    assert split(program, Options(machine=Machine(most_pieces=2))) == program
+    assert split_index_sets(program, Options(machine=Machine(most_pieces=2))) == program
 
 
 def test_other_loops_stay():
     program = lowered(lambda x: np.sin(x).sum(axis=1), ordinary("f8", (4, 30)))
-    assert split(program, Options()) == program
+    assert split_index_sets(program, Options()) == program
 
 
 def test_subscripts_of_one_name_in_nested_scopes_stay_apart():

@@ -9,7 +9,7 @@ from transpile.ir.loop_ir import Declare, For, Store
 from transpile.numpy.subscripts.basic import update_item
 from transpile.options import Options
 from transpile.schedule import SCHEDULE
-from transpile.schedule.cleanup.licm import hoist
+from transpile.schedule.cleanup.licm import hoist_invariants
 
 pytestmark = pytest.mark.full_level
 
@@ -21,7 +21,7 @@ def before_hoist(f, *args):
     """The loops as the step gets them."""
     program = lowered(f, *args)
     for step, _ in SCHEDULE:
-        if step is hoist:
+        if step is hoist_invariants:
             return program
         program = step(program, Options())
     raise AssertionError("hoist is no step")
@@ -33,7 +33,7 @@ def kinds(loop):
 
 def test_subscript_of_a_row_is_read_before_the_loop_over_its_elements():
     program = before_hoist(lambda x, i: x[i] * 2, X, ROWS)
-    after = assert_steps_agree(program, [X, ROWS], hoist)
+    after = assert_steps_agree(program, [X, ROWS], hoist_invariants)
     (outer,) = (s for s in after.kernels[0].body if isinstance(s, For))
     middle = outer.body[-1]
     assert kinds(middle)[-2:] == [Declare, For]
@@ -42,7 +42,7 @@ def test_subscript_of_a_row_is_read_before_the_loop_over_its_elements():
 
 def test_subscript_that_depends_on_no_loop_is_read_before_all_but_a_parallel_one():
     program = before_hoist(lambda x, i: x[i, :] + x[:, i][:4], X, np.int64(2))
-    after = assert_steps_agree(program, [X, np.int64(2)], hoist)
+    after = assert_steps_agree(program, [X, np.int64(2)], hoist_invariants)
     assert [type(s) for s in after.kernels[0].body][-1] is For
     assert isinstance(after.kernels[0].body[0], Declare)
 
@@ -53,7 +53,7 @@ def test_subscript_that_a_piece_of_a_loop_does_not_use_is_left_out():
 
     i = np.array([3, 1, 3])
     program = before_hoist(padded, X[:, 0], i)
-    after = hoist(program, Options())
+    after = hoist_invariants(program, Options())
     assert run(after, [X[:, 0], i])[0].tolist() == padded(X[:, 0], i).tolist()
     used = [d.name for d in statements_of(after, Declare) if d.symbol is not None]
     assert len(used) == 1
@@ -65,7 +65,7 @@ def test_subscript_stays_behind_what_changes_its_array():
         return places, update_item(x, places, 1.0, "add")
 
     i = np.array([1, 2, 0])
-    after = hoist(before_hoist(updated, X, i), Options())
+    after = hoist_invariants(before_hoist(updated, X, i), Options())
     places = i.copy()
     np.add.at(places, i, 1)
     want = X.copy()
@@ -79,7 +79,7 @@ def test_pieces_that_follow_each_other_share_a_subscript_or_have_names_of_their_
     def joined(x, i):
         return np.concatenate([x[i] * 2, x[i] * 3, x[i] * 5], 0)
 
-    after = assert_steps_agree(before_hoist(joined, X, ROWS[0]), [X, ROWS[0]], hoist)
+    after = assert_steps_agree(before_hoist(joined, X, ROWS[0]), [X, ROWS[0]], hoist_invariants)
     for kernel in after.kernels:
         names = [s.name for s in kernel.body if isinstance(s, Declare)]
         assert len(set(names)) == len(names)

@@ -6,7 +6,7 @@ from graphs import assert_steps_agree, lowered
 from helpers import ordinary
 
 from transpile.options import Options
-from transpile.schedule.domain.linearize import flatten
+from transpile.schedule.domain.linearize import linearize
 
 pytestmark = pytest.mark.full_level
 
@@ -17,9 +17,9 @@ X = ordinary("f8", (6, 4))
 def test_a_reshaped_array_is_walked_by_its_position(shape):
     program = lowered(lambda x: np.sin(x.reshape(shape)), X)
     if "//" not in str(program):
-        assert flatten(program, Options()) == program  # its axes are those of x
+        assert linearize(program, Options()) == program  # its axes are those of x
         return
-    after = assert_steps_agree(program, [X], flatten)
+    after = assert_steps_agree(program, [X], linearize)
     assert "//" not in str(after) and "%" not in str(after)
     assert after.kernels[0].shapes == (("x0", (24,)),)
 
@@ -27,16 +27,16 @@ def test_a_reshaped_array_is_walked_by_its_position(shape):
 def test_all_accesses_of_an_array_change_together():
     y = ordinary("f8", (3, 8))
     program = lowered(lambda x, y: x.reshape(3, 8) * y + x[0, 0], X, y)
-    after = assert_steps_agree(program, [X, y], flatten)
+    after = assert_steps_agree(program, [X, y], linearize)
     assert "x0[0]" in str(after)
 
 
 def test_plain_subscripts_stay():
     program = lowered(lambda x: x.T[1:] * 2, X)
-    assert flatten(program, Options()) == program
+    assert linearize(program, Options()) == program
 
 
 def test_what_stays_a_quotient_stays():
     program = lowered(lambda x: x.T.reshape(3, 8) * 2, X)
     assert "//" in str(program)
-    assert flatten(program, Options()) == program
+    assert linearize(program, Options()) == program

@@ -21,7 +21,7 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_verifier import check
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.schedule.cleanup.local_cse import repeated
+from transpile.schedule.cleanup.local_cse import local_cse
 
 pytestmark = pytest.mark.full_level
 
@@ -50,26 +50,26 @@ def test_a_value_used_twice_is_computed_once():
         For(I, 3, (Store("y", (Dim.of(I),), apply("multiply", sine, sine)),)),
         For(I, 3, (Store("z", (Dim.of(I),), sine),)),
     )
-    after = assert_steps_agree(program, [np.array([1.0, -2.0, 0.5])], repeated)
+    after = assert_steps_agree(program, [np.array([1.0, -2.0, 0.5])], local_cse)
     assert str(after).count("sin(") == 2  # one in each loop
 
 
 def test_a_square_of_an_expression_names_it():
     x = ordinary("f8", (5,))
     program = lowered(lambda x: np.square(x + 1), x)
-    after = assert_steps_agree(program, [x], repeated)
+    after = assert_steps_agree(program, [x], local_cse)
     assert len(statements_of(after, Declare)) == 1
 
 
 def test_what_is_read_once_has_no_name():
     program = lowered(lambda x: np.sin(x) * np.cos(x), ordinary("f8", (5,)))
-    assert repeated(program, Options()) == program
+    assert local_cse(program, Options()) == program
 
 
 def test_what_a_bound_guards_is_not_computed_without_it(monkeypatch):
     x = ordinary("f8", (4,))
     program = lowered(lambda x: np.square(np.pad(np.sqrt(x) + np.sqrt(x), 2)), x)
-    after = repeated(program, Options())
+    after = local_cse(program, Options())
     (found,), (expected,) = run(after, [x]), run(program, [x])  # raises where x is read outside
     np.testing.assert_array_equal(found, expected)
 
@@ -90,7 +90,7 @@ def test_a_name_that_is_declared_again_inside_is_not_the_one_outside():
     program = program_of(*outer, after)
     x = np.array([1.0, 2.0, 4.0])
     for found, expected in zip(
-        run(repeated(program, Options()), [x]), ([2, 4, 8], [2, 2, 2]), strict=True
+        run(local_cse(program, Options()), [x]), ([2, 4, 8], [2, 2, 2]), strict=True
     ):
         np.testing.assert_array_equal(found, expected)
 
@@ -105,5 +105,5 @@ def test_a_known_value_is_forgotten_when_its_operand_changes():
         Store("y", (2,), read),
         For(J, 3, (Store("z", (Dim.of(J),), Ref("t", FLOAT64)),)),
     )
-    found, _ = run(repeated(program, Options()), [np.array([4.0, 9.0, 0.0])])
+    found, _ = run(local_cse(program, Options()), [np.array([4.0, 9.0, 0.0])])
     np.testing.assert_array_equal(found, [9, 2, 3])

@@ -8,7 +8,7 @@ from helpers import ordinary
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.options import Options
-from transpile.schedule.memory_plan import ALIGNMENT, buffers
+from transpile.schedule.memory_plan import ALIGNMENT, plan_memory
 
 pytestmark = pytest.mark.full_level
 
@@ -29,7 +29,7 @@ X = ordinary("f8", (9, 9))
 
 @pytest.mark.parametrize("turns", [1, 3, 12])
 def test_a_long_chain_takes_the_memory_of_a_short_one(turns):
-    program = buffers(lowered(chain(turns), X), Options())
+    program = plan_memory(lowered(chain(turns), X), Options())
     assert program.workspace <= 4 * (9 * 9 * 8 + ALIGNMENT)
     (found,) = run(program, [X])  # raises where one temporary destroys another
     np.testing.assert_allclose(found, chain(turns)(X), rtol=1e-12)
@@ -40,7 +40,7 @@ def test_places_are_aligned_and_apart():
         parts = [np.cumsum(np.sin(x + k), axis=0) for k in range(5)]
         return [p.T @ p for p in parts]
 
-    program = buffers(lowered(f, X), Options())
+    program = plan_memory(lowered(f, X), Options())
     lives = {}
     for position, kernel in enumerate(program.kernels):
         for name in used_buffers(kernel)[0]:
@@ -58,4 +58,4 @@ def test_places_are_aligned_and_apart():
 
 
 def test_a_program_without_temporaries_needs_no_workspace():
-    assert buffers(lowered(np.sin, X), Options()).workspace == 0
+    assert plan_memory(lowered(np.sin, X), Options()).workspace == 0

@@ -10,9 +10,9 @@ from transpile.ir.loop_ir import Alloc, For, Load, Update
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.column_reductions import columns
-from transpile.schedule.lanes.nan_flags import extremes
-from transpile.schedule.vectorize import simd
+from transpile.schedule.lanes.column_reductions import vectorize_columns
+from transpile.schedule.lanes.nan_flags import flag_nans
+from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level
 
@@ -22,7 +22,7 @@ SMALL = Options(machine=Machine(shortest_search=4))
 
 
 def in_lanes(f, *args):
-    return simd(lowered(f, *args), Options())
+    return vectorize_loops(lowered(f, *args), Options())
 
 
 FUNCTIONS = {
@@ -43,7 +43,7 @@ def test_steps_leave_nans_out_and_the_end_looks_at_the_flag(name, dtype, nan_at)
     x = np.round(ordinary(dtype, (6, 12)))
     if nan_at is not None:
         x.flat[nan_at] = np.nan
-    after = assert_steps_agree(in_lanes(FUNCTIONS[name], x), [x], extremes, SMALL)
+    after = assert_steps_agree(in_lanes(FUNCTIONS[name], x), [x], flag_nans, SMALL)
     changed = [p for p in loops_of(after) if any(op == "bitwise_or" for op, _ in p.reductions)]
     ops = {s.op for p in changed for s in p.body if isinstance(s, Update)}
     assert changed and not ops & {"maximum", "minimum"}
@@ -51,7 +51,7 @@ def test_steps_leave_nans_out_and_the_end_looks_at_the_flag(name, dtype, nan_at)
 
 def test_extremes_of_the_same_numbers_share_a_flag():
     program = in_lanes(lambda x: (x.max(axis=1), x.min(axis=1)), ordinary("f8", (6, 12)))
-    after = extremes(program, SMALL)
+    after = flag_nans(program, SMALL)
     flags = {n for p in loops_of(after) for op, n in p.reductions if op == "bitwise_or"}
     assert len(flags) == 1
 
@@ -59,28 +59,28 @@ def test_extremes_of_the_same_numbers_share_a_flag():
 @pytest.mark.parametrize("dtype", ["i4", "u1", "i8"])
 def test_integers_have_no_nans(dtype):
     program = in_lanes(lambda x: x.max(axis=1), ordinary(dtype, (6, 12)))
-    assert extremes(program, SMALL) == program
+    assert flag_nans(program, SMALL) == program
 
 
 def test_short_loops_and_fast_math_stay():
     program = in_lanes(lambda x: x.max(axis=1), ordinary("f8", (6, 255)))
-    assert extremes(program, Options()) == program
+    assert flag_nans(program, Options()) == program
     program = in_lanes(lambda x: x.max(axis=1), ordinary("f8", (6, 256)))
-    assert extremes(program, Options()) != program
-    assert extremes(program, Options(fast_math=True)) == program
+    assert flag_nans(program, Options()) != program
+    assert flag_nans(program, Options(fast_math=True)) == program
 
 
 @pytest.mark.parametrize("length", [63, 64])
 def test_both_extremes_share_the_price_of_a_flag(length):
     program = in_lanes(lambda x: (x.max(axis=1), x.min(axis=1)), ordinary("f4", (6, length)))
-    assert (extremes(program, Options()) != program) == (length == 64)
+    assert (flag_nans(program, Options()) != program) == (length == 64)
     program = in_lanes(lambda x: (x.max(axis=1), (x * x).min(axis=1)), ordinary("f4", (6, length)))
-    assert extremes(program, Options()) == program
+    assert flag_nans(program, Options()) == program
 
 
 def test_running_extremes_stay():
     program = in_lanes(lambda x: np.maximum.accumulate(x, axis=1), ordinary("f8", (3, 300)))
-    assert extremes(program, Options()) == program
+    assert flag_nans(program, Options()) == program
     assert not any(op == "bitwise_or" for p in loops_of(program) for op, _ in p.reductions)
     assert list(walk(program.kernels[0].body))
 
@@ -110,7 +110,7 @@ COLUMNS = {
 
 
 def of_strips(f, *args):
-    return simd(columns(lowered(f, *args), Options()), Options())
+    return vectorize_loops(vectorize_columns(lowered(f, *args), Options()), Options())
 
 
 @pytest.mark.parametrize("nan_at", [None, 0, 8, 19, 133])
@@ -120,7 +120,7 @@ def test_each_column_of_a_strip_has_a_flag(name, dtype, nan_at):
     x = np.round(ordinary(dtype, (24, 19)))  # strips of 16 columns, the last one cut short
     if nan_at is not None:
         x.flat[nan_at] = np.nan
-    after = assert_steps_agree(of_strips(COLUMNS[name], x), [x], extremes)
+    after = assert_steps_agree(of_strips(COLUMNS[name], x), [x], flag_nans)
     updates = [
         s
         for loop in walk(after.kernels[0].body)
@@ -137,24 +137,24 @@ def test_each_column_of_a_strip_has_a_flag(name, dtype, nan_at):
 )
 def test_columns_of_integers_and_few_rows_stay(dtype, rows, is_changed):
     program = of_strips(lambda x: (x.max(axis=0), x.min(axis=0)), ordinary(dtype, (rows, 19)))
-    assert (extremes(program, Options()) != program) == is_changed
+    assert (flag_nans(program, Options()) != program) == is_changed
 
 
 def test_one_extreme_of_columns_asks_at_each_step():
     program = of_strips(lambda x: (x.max(axis=0), (x * x).min(axis=0)), ordinary("f4", (256, 19)))
-    assert extremes(program, Options()) == program
+    assert flag_nans(program, Options()) == program
 
 
 def test_columns_of_the_same_numbers_share_their_flags():
     program = of_strips(lambda x: (x.max(axis=0), x.min(axis=0)), ordinary("f8", (24, 19)))
-    after = extremes(program, Options())
+    after = flag_nans(program, Options())
     local = [s.buffer for s in walk(after.kernels[0].body) if isinstance(s, Alloc)]
     assert len([b for b in local if b.dtype == np.int64]) == 1
 
 
 def test_running_extremes_of_columns_stay():
     program = of_strips(lambda x: np.maximum.accumulate(x, axis=0), ordinary("f8", (300, 19)))
-    assert extremes(program, Options()) == program
+    assert flag_nans(program, Options()) == program
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])

@@ -30,9 +30,9 @@ from transpile.ir.loop_verifier import check
 from transpile.ir.types import FLOAT64
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.blocking.gemm_fusion import product_rows
+from transpile.schedule.blocking.gemm_fusion import fuse_products
 from transpile.schedule.lanes.column_reductions import step
-from transpile.schedule.lanes.outer_vectorize import short_rows
+from transpile.schedule.lanes.outer_vectorize import vectorize_outer
 
 pytestmark = pytest.mark.full_level
 
@@ -72,7 +72,7 @@ EXACT = {
 def test_the_innermost_loops_go_from_row_to_row(name, rows):
     x = np.round(ordinary("f8", (rows, 11)))
     program = lowered(EXACT[name], x)
-    after = assert_steps_agree(program, [x], short_rows, SMALL)
+    after = assert_steps_agree(program, [x], vectorize_outer, SMALL)
     assert after != program
     inner = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     computing = [p for p in inner if not (len(p.body) == 1 and _is_copy(p.body[0]))]
@@ -93,7 +93,7 @@ def test_only_rows_that_exist_are_copied_on_their_side(name):
     x = np.round(ordinary("f8", (9, 7)))
     # The interpreter raises where a subscript is outside of its axis.
     program = lowered(lambda x: EXACT["two results"](PARTLY_THERE[name](x)), x)
-    assert_steps_agree(program, [x], short_rows, SMALL)
+    assert_steps_agree(program, [x], vectorize_outer, SMALL)
 
 
 def _is_copy(statement):
@@ -111,26 +111,26 @@ def _is_copy(statement):
 )
 def test_other_nests_stay(f):
     program = lowered(f, ordinary("f8", (9, 9)))
-    assert short_rows(program, SMALL) == program
+    assert vectorize_outer(program, SMALL) == program
 
 
 def test_long_rows_and_few_rows_stay():
     for shape in ((9, 25), (7, 11)):
         program = lowered(softmax, ordinary("f8", shape))
-        assert short_rows(program, SMALL) == program
+        assert vectorize_outer(program, SMALL) == program
 
 
 def test_strips_that_do_not_stay_in_cache_are_not_made():
     program = lowered(softmax, ordinary("f8", (256, 10)))
-    assert short_rows(program, Options()) != program
+    assert vectorize_outer(program, Options()) != program
     machine = Machine(row_strip_bytes=3 * 10 * 32 * 8 + 2 * 32 * 8 - 1)
-    assert short_rows(program, Options(machine=machine)) == program
+    assert vectorize_outer(program, Options(machine=machine)) == program
 
 
 def test_an_odd_number_of_rows_ends_with_a_shorter_strip():
-    loops = list(loops_of(short_rows(lowered(softmax, ordinary("f8", (131, 10))), Options())))
+    loops = list(loops_of(vectorize_outer(lowered(softmax, ordinary("f8", (131, 10))), Options())))
     assert {loop.limit for loop in loops if loop.symbol.name == "i"} == {131}
-    loops = list(loops_of(short_rows(lowered(softmax, ordinary("f8", (144, 10))), Options())))
+    loops = list(loops_of(vectorize_outer(lowered(softmax, ordinary("f8", (144, 10))), Options())))
     assert loops[0].extent == 9 and all(loop.limit is None for loop in loops)
 
 
@@ -173,7 +173,7 @@ def test_the_nearest_centre_is_found_through_c():
 
 
 def test_the_turned_nest_reads_each_row_once():
-    program = short_rows(lowered(normalised, ordinary("f8", (256, 10))), Options())
+    program = vectorize_outer(lowered(normalised, ordinary("f8", (256, 10))), Options())
     (kernel,), (x,) = program.kernels, program.inputs
     assert [n for s in walk(kernel.body) for n, _ in accesses(s)].count(x.name) == 1
 
@@ -184,7 +184,7 @@ def classify(x, w, b):
 
 def in_blocks(f, *args):
     """The program after products were made block by block."""
-    program = product_rows(lowered(f, *args), Options())
+    program = fuse_products(lowered(f, *args), Options())
     assert any(
         isinstance(s, Call) for k in program.kernels for loop in k.body for s in walk((loop,))
     )
@@ -202,7 +202,7 @@ def layers(rows, classes, dtype="f4"):
 def test_rows_that_a_product_makes_are_walked_many_at_a_time(rows, classes, dtype):
     x, w, b = layers(rows, classes, dtype)
     program = in_blocks(lambda x, w1, w2, b1, b2: classify(x, (w1, w2), (b1, b2)), x, *w, *b)
-    after = short_rows(program, Options())
+    after = vectorize_outer(program, Options())
     strips = [s for k in after.kernels for s in walk(k.body) if isinstance(s, Alloc)]
     assert any(s.buffer.name.endswith("_strip") for s in strips)
     expected = classify(x.astype("f8"), [a.astype("f8") for a in w], [a.astype("f8") for a in b])
@@ -263,7 +263,7 @@ def _less(value):
 def test_rows_that_are_changed_in_place_have_one_copy():
     program = in_place(_stored("out", _less(_of("out"))))
     check(program)
-    after = short_rows(program, Options())
+    after = vectorize_outer(program, Options())
     check(after)
     copies = {s.buffer.name for s in walk(after.kernels[1].body) if isinstance(s, Alloc)}
     assert copies == {"out_strip", "most"}
@@ -287,7 +287,7 @@ def test_rows_that_are_changed_otherwise_stay(body, before):
     before = tuple(map(_at_first_column, before))
     program = in_place(*body, before=before)
     check(program)
-    assert short_rows(program, Options()).kernels[1] == program.kernels[1]
+    assert vectorize_outer(program, Options()).kernels[1] == program.kernels[1]
 
 
 def _at_first_column(statement):

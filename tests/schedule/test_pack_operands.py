@@ -9,7 +9,7 @@ from transpile.intrinsics.products import Matmul
 from transpile.ir.loop_ir import Store
 from transpile.ir.loop_rewrite import walk
 from transpile.options import Options
-from transpile.schedule.blocking.pack_operands import turned_operands
+from transpile.schedule.blocking.pack_operands import pack_operands
 
 pytestmark = pytest.mark.full_level
 
@@ -117,16 +117,16 @@ def turned_products(program):
 def test_operands_that_stay_the_same_are_turned_before_the_loop(f, w, count):
     before = lowered(f, w, X)
     if count == 0:
-        assert turned_operands(before, Options()) == before
+        assert pack_operands(before, Options()) == before
     else:
-        after = assert_steps_agree(before, [w, X], turned_operands)
+        after = assert_steps_agree(before, [w, X], pack_operands)
         assert len([b for b in after.temporaries if b not in before.temporaries]) == count
         assert turned_products(before)
         assert not turned_products(after)
 
 
 def test_what_only_the_inner_loop_keeps_is_turned_in_the_outer_one():
-    after = turned_operands(lowered(in_nested, SQUARE, X), Options())
+    after = pack_operands(lowered(in_nested, SQUARE, X), Options())
     first, outer = (s for k in after.kernels for s in k.body if made_in(s))
     assert made_in(first) == {"x0_turned"}
     assert outer.ordered
@@ -143,7 +143,7 @@ def made_in(statement):
 
 def test_a_blas_turns_what_it_needs():
     before = lowered(in_scan, WIDE, X)
-    assert turned_operands(before, Options(blas="auto")) == before
+    assert pack_operands(before, Options(blas="auto")) == before
 
 
 @pytest.mark.parametrize("f", [in_nested, in_branch], ids=["in_nested", "in_branch"])

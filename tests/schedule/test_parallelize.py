@@ -8,7 +8,7 @@ from helpers import ordinary
 from transpile.analysis.oracle.loop_interpreter import run
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.parallelize import threads
+from transpile.schedule.parallelize import parallelize_loops
 
 pytestmark = pytest.mark.full_level
 
@@ -22,18 +22,20 @@ SMALL = Options(machine=Machine(least_parallel_work=1))
 
 
 def test_a_large_elementwise_loop_is_parallel():
-    program = threads(lowered(lambda x: np.sin(x) * 2, ordinary("f8", (100000,))), Options())
+    program = parallelize_loops(
+        lowered(lambda x: np.sin(x) * 2, ordinary("f8", (100000,))), Options()
+    )
     assert parallel_loops(program) == ["i"]
 
 
 def test_a_small_loop_is_not():
     program = lowered(lambda x: np.sin(x) * 2, ordinary("f8", (100,)))
-    assert threads(program, Options()) == program
+    assert parallelize_loops(program, Options()) == program
 
 
 def test_nothing_is_parallel_without_openmp():
     program = lowered(lambda x: np.sin(x) * 2, ordinary("f8", (100000,)))
-    assert threads(program, Options(openmp=False)) == program
+    assert parallelize_loops(program, Options(openmp=False)) == program
 
 
 @pytest.mark.parametrize("shape", [(200, 64), (200, 8), (400, 3)])
@@ -46,10 +48,10 @@ def test_accumulators_are_not_shared_when_columns_are_summed(shape):
 
 def test_a_scan_is_not_parallel():
     program = lowered(np.cumsum, ordinary("f8", (50,)))
-    assert parallel_loops(threads(program, SMALL)) == []
+    assert parallel_loops(parallelize_loops(program, SMALL)) == []
 
 
 def test_rows_are_shared_out():
     x = ordinary("f8", (6, 9))
     program = lowered(lambda x: np.cumsum(x, axis=1) - x.max(1, keepdims=True), x)
-    assert parallel_loops(assert_steps_agree(program, [x], threads, SMALL)) == ["i"]
+    assert parallel_loops(assert_steps_agree(program, [x], parallelize_loops, SMALL)) == ["i"]

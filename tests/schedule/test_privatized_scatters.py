@@ -12,8 +12,8 @@ from transpile.ir.loop_ir import For, Update
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.privatized_scatters import number_of_parts, scatters
-from transpile.schedule.vectorize import simd
+from transpile.schedule.lanes.privatized_scatters import number_of_parts, privatize_scatters
+from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level
 
@@ -57,7 +57,9 @@ def test_tables_give_the_same_as_one_update_after_another(op, dtype, count, lane
     index = rng.integers(-6, 6, count)
     values = rng.choice([0.5, 1, 2, -1] if dtype[0] == "f" else [1, 2, 3], count).astype(dtype)
     program = lowered(lambda *args: combined(op, *args), start, index, values)
-    after = assert_steps_agree(program, [start, index, values], scatters, Options(machine=machine))
+    after = assert_steps_agree(
+        program, [start, index, values], privatize_scatters, Options(machine=machine)
+    )
     assert [loop.symbol.name for loop in loops_of(after)].count("part") == 2
     (table,) = set(after.temporaries) - set(program.temporaries)
     assert table.shape == (3, 5)
@@ -66,7 +68,7 @@ def test_tables_give_the_same_as_one_update_after_another(op, dtype, count, lane
 def test_what_only_prepares_updates_is_part_of_them():
     x = np.round(ordinary("f4", (40,)) * 4) / 4
     program = lowered(counted, x)
-    after = assert_steps_agree(program, [x], scatters, SMALL)
+    after = assert_steps_agree(program, [x], privatize_scatters, SMALL)
     # The last kernel leaves out those that are in no bin.
     assert len(program.kernels) == 3 and len(after.kernels) == 2
     made = {b.name for b in program.temporaries} - {b.name for b in after.temporaries}
@@ -89,7 +91,7 @@ def test_what_only_prepares_updates_is_part_of_them():
 )
 def test_other_loops_stay(f):
     program = lowered(f, np.arange(40))
-    assert scatters(program, SMALL) == program
+    assert privatize_scatters(program, SMALL) == program
 
 
 def test_sizes_alone_decide_about_tables():
@@ -104,7 +106,7 @@ def test_parts_run_on_threads_and_their_places_in_lanes():
     x = np.zeros(200_000, "f4")
     text = transpile.jit(counted).lower(x).as_text("loops")
     assert "for part in 0..16 parallel" in text
-    program = simd(scatters(lowered(counted, x), Options()), Options())
+    program = vectorize_loops(privatize_scatters(lowered(counted, x), Options()), Options())
     (places,) = (p for p in loops_of(program) if p.simd and len(p.body) > 2)
     assert any(s.dtype == np.int64 for s in walk(places.body) if hasattr(s, "constant"))
 

@@ -11,9 +11,9 @@ from transpile.ir.loop_rewrite import parts
 from transpile.ir.loop_verifier import check
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.coalesce import collapse
-from transpile.schedule.lanes.blocked_reductions import blocks
-from transpile.schedule.lanes.rng_fission import draws
+from transpile.schedule.domain.coalesce import coalesce
+from transpile.schedule.lanes.blocked_reductions import block_reductions
+from transpile.schedule.lanes.rng_fission import fission_rng
 
 pytestmark = pytest.mark.full_level
 
@@ -33,7 +33,7 @@ def in_c(f):
 def before(f, *args):
     """The loops as the step gets them."""
     program = lowered(f, *args)
-    for earlier in (collapse, blocks):
+    for earlier in (coalesce, block_reductions):
         program = earlier(program, SMALL)
     return program
 
@@ -90,7 +90,7 @@ LEFT = {
 def test_bits_are_drawn_before_functions_of_them_are_computed(name):
     f, key, count = DRAWN[name]
     program = before(f, key)
-    after = draws(program, SMALL)
+    after = fission_rng(program, SMALL)
     check(after)
     assert len([a for a in statements_of(after, Alloc) if "drawn" in a.buffer.name]) == count
     assert_same_results(run(after, [key]), run(program, [key]))
@@ -104,7 +104,7 @@ def test_bits_are_drawn_before_functions_of_them_are_computed(name):
 def test_other_loops_stay(name):
     f, x = LEFT[name]
     program = before(f, x)
-    assert draws(program, SMALL) == program
+    assert fission_rng(program, SMALL) == program
 
 
 def test_what_is_drawn_by_a_loop_in_order_stays():
@@ -118,7 +118,7 @@ def test_what_is_drawn_by_a_loop_in_order_stays():
         return lax.scan(step, key, None, length=20)[1]
 
     program = before(f, KEY)
-    assert draws(program, SMALL) == program
+    assert fission_rng(program, SMALL) == program
     np.testing.assert_allclose(in_c(f)(KEY), f(KEY), rtol=1e-6)
 
 

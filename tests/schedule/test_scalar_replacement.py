@@ -14,7 +14,7 @@ from transpile.ir.loop_ir import Literal as Number
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import FLOAT64
 from transpile.options import Options
-from transpile.schedule.cleanup.scalar_replacement import scalars
+from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
 
 pytestmark = pytest.mark.full_level
 
@@ -28,7 +28,7 @@ START = Declare("acc", Number(0.0, FLOAT64), constant=False)
 def test_an_accumulator_is_read_where_it_is():
     program = lowered(lambda x: (x * x).sum() / 50, X)
     assert [b.name for b in program.temporaries] != []
-    after = assert_steps_agree(program, [X], scalars)
+    after = assert_steps_agree(program, [X], replace_with_scalars)
     assert after.temporaries == ()
     assert len(statements_of(after, Store)) == 1
 
@@ -37,7 +37,7 @@ def test_a_number_that_another_kernel_reads_stays_in_memory():
     matrix = ordinary("f8", (64, 64))
     program = lowered(lambda a: a @ a / np.sqrt((a * a).sum()), matrix)
     assert len(program.kernels) > 1
-    after = scalars(program, Options())
+    after = replace_with_scalars(program, Options())
     kept = [b.name for b in after.temporaries if not b.shape]
     assert len(kept) == 1
     assert sum(kept[0] in used_buffers(kernel)[0] for kernel in after.kernels) == 2
@@ -53,13 +53,13 @@ def test_an_accumulator_that_goes_on_is_copied_first():
         Store("y", (), SCALAR),
     )
     program = Program("f", (x,), (y,), (Kernel("k", body),), temporaries=(t,))
-    after = assert_steps_agree(program, [X], scalars)
+    after = assert_steps_agree(program, [X], replace_with_scalars)
     assert after.temporaries == () and len(statements_of(after, Declare)) == 2
 
 
 def test_results_are_stored():
     program = lowered(lambda x: (x.sum(), x.sum() * 2), X)
-    assert scalars(program, Options()) == program
+    assert replace_with_scalars(program, Options()) == program
 
 
 def test_a_number_whose_address_a_call_takes_stays_in_memory():
@@ -70,5 +70,5 @@ def test_a_number_whose_address_a_call_takes_stays_in_memory():
     call = Matmul(1, 1, 1, number, number, Strided(result, (1, 1)), Strided(space))
     body = (Store("t", (), Number(3.0, FLOAT64)), call)
     program = Program("f", (), (y,), (Kernel("k", body),), temporaries=(t, scratch))
-    assert scalars(program, Options()) == program
+    assert replace_with_scalars(program, Options()) == program
     assert run(program, [])[0] == 9

@@ -20,7 +20,7 @@ from transpile.machine import Machine
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule import schedule
-from transpile.schedule.blocking.tile import tiles
+from transpile.schedule.blocking.tile import tile
 
 pytestmark = pytest.mark.full_level
 
@@ -38,7 +38,7 @@ def in_c(f):
 @pytest.mark.parametrize("shape", [(8, 8), (9, 11), (8, 13)])
 def test_a_transposed_array_is_read_tile_by_tile(shape):
     x, y = ordinary("f8", shape), ordinary("f8", shape[::-1])
-    after = assert_steps_agree(lowered(lambda x, y: x.T + y, x, y), [x, y], tiles, SMALL)
+    after = assert_steps_agree(lowered(lambda x, y: x.T + y, x, y), [x, y], tile, SMALL)
     assert len(loops_of(after)) == 4
 
 
@@ -46,19 +46,19 @@ def test_a_transposed_array_is_read_tile_by_tile(shape):
 def test_nests_that_read_one_way_have_no_tiles_that_change_them(f):
     x = ordinary("f8", (7, 7))  # smaller than two tiles
     program = lowered(f, x)
-    assert tiles(program, SMALL) == program
+    assert tile(program, SMALL) == program
 
 
 def test_a_vector_that_the_outer_loop_walks_is_no_matrix():
     x, y = ordinary("f8", (400,)), ordinary("f8", (400, 400))
     program = lowered(lambda x, y: y * x[:, None], x, y)
-    assert tiles(program, SMALL) == program
+    assert tile(program, SMALL) == program
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u8"])
 def test_what_is_read_along_columns_is_transposed_into_a_local_array(dtype):
     x, y = ordinary(dtype, (11, 13)), ordinary(dtype, (13, 11))
-    after = assert_steps_agree(lowered(lambda x, y: x + y.T, x, y), [x, y], tiles, SMALL)
+    after = assert_steps_agree(lowered(lambda x, y: x + y.T, x, y), [x, y], tile, SMALL)
     (call,) = statements_of(after, Call)
     side = 24 // np.dtype(dtype).itemsize
     assert call.in_c().function == f"transpose_tile_u{8 * np.dtype(dtype).itemsize}"
@@ -69,14 +69,14 @@ def test_what_is_read_along_columns_is_transposed_into_a_local_array(dtype):
 @pytest.mark.parametrize("dtype", ["f2", "i2", "c8", "c16", "?"])
 def test_elements_of_other_sizes_are_read_one_by_one(dtype):
     x, y = ordinary(dtype, (11, 13)), ordinary(dtype, (13, 11))
-    program = tiles(lowered(lambda x, y: np.where(x == y.T, x, y.T), x, y), SMALL)
+    program = tile(lowered(lambda x, y: np.where(x == y.T, x, y.T), x, y), SMALL)
     assert not statements_of(program, Call)
 
 
 def test_stacks_slices_and_several_arrays_are_transposed():
     x, y, z = ordinary("f8", (3, 9, 11)), ordinary("f8", (3, 12, 9)), ordinary("f8", (11, 9))
     f = lambda x, y, z: x * np.swapaxes(y[:, 1:], 1, 2) - z.T
-    after = assert_steps_agree(lowered(f, x, y, z), [x, y, z], tiles, SMALL)
+    after = assert_steps_agree(lowered(f, x, y, z), [x, y, z], tile, SMALL)
     assert len(statements_of(after, Call)) == 2
     assert_same_results(in_c(f)(x, y, z), f(x, y, z))
 

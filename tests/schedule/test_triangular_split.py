@@ -13,8 +13,8 @@ from transpile.analysis.oracle.loop_interpreter import run
 from transpile.ir.loop_ir import Apply
 from transpile.ir.loop_rewrite import expressions, subexpressions
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import split
-from transpile.schedule.domain.triangular_split import triangles
+from transpile.schedule.domain.index_set_split import split_index_sets
+from transpile.schedule.domain.triangular_split import split_triangles
 
 pytestmark = pytest.mark.full_level
 
@@ -46,9 +46,9 @@ TESTS = {
 
 @pytest.mark.parametrize("name", TESTS)
 def test_loops_are_cut_where_a_comparison_changes(name):
-    program = split(lowered(lambda x: masked(TESTS[name], x), X), Options())
+    program = split_index_sets(lowered(lambda x: masked(TESTS[name], x), X), Options())
     assert comparisons_in(program)
-    after = assert_steps_agree(program, [X], triangles)
+    after = assert_steps_agree(program, [X], split_triangles)
     assert not comparisons_in(after)
     assert len(loops_of(after)) > 2
 
@@ -76,8 +76,8 @@ def test_what_only_copies_an_element_to_itself_is_no_loop():
         x += 0.0
         return np.where(np.tri(9, 11, dtype=bool), x, 0.0)
 
-    program = split(lowered(f, X.copy()), Options())
-    after = triangles(program, Options())
+    program = split_index_sets(lowered(f, X.copy()), Options())
+    after = split_triangles(program, Options())
     assert not comparisons_in(after)
 
 
@@ -96,6 +96,6 @@ def test_any_offset_gives_numpys_values(rows, columns, offset, name, flip):
         left, right = (i + offset, j) if flip else (j, i + offset)
         return np.where(getattr(np, name)(left, right), x, -x)
 
-    program = split(lowered(f, x), Options())
-    after = triangles(program, Options())
+    program = split_index_sets(lowered(f, x), Options())
+    after = split_triangles(program, Options())
     np.testing.assert_array_equal(run(after, [x])[0], f(x))

@@ -10,21 +10,23 @@ from transpile.analysis.oracle.loop_interpreter import FAR, run
 from transpile.ir.loop_ir import If
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.trig_versions import versions
-from transpile.schedule.vectorize import simd
+from transpile.schedule.lanes.trig_versions import version_trig_loops
+from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level
 
 
 def marked(f, *args):
-    return simd(lowered(f, *args), Options())
+    return vectorize_loops(lowered(f, *args), Options())
 
 
 @pytest.mark.parametrize("huge", [1e3, 1e15, -1e300, np.inf, np.nan])
 def test_a_loop_over_sines_runs_again_for_huge_angles(huge):
     x = ordinary("f8", (9,))
     x[4] = huge
-    after = assert_steps_agree(marked(lambda x: np.sin(x) + np.cos(3 * x), x), [x], versions)
+    after = assert_steps_agree(
+        marked(lambda x: np.sin(x) + np.cos(3 * x), x), [x], version_trig_loops
+    )
     assert len(statements_of(after, If)) == 1
     assert FAR not in run(after, [x])[0]
 
@@ -33,7 +35,9 @@ def test_a_loop_over_sines_runs_again_for_huge_angles(huge):
 def test_long_loops_of_single_precision_do_so_too(huge):
     x = ordinary("f4", (Machine.shortest_single_angles,))
     x[-2] = huge
-    after = assert_steps_agree(marked(lambda x: np.tan(x) + np.sin(3 * x), x), [x], versions)
+    after = assert_steps_agree(
+        marked(lambda x: np.tan(x) + np.sin(3 * x), x), [x], version_trig_loops
+    )
     assert len(statements_of(after, If)) == 1
     assert FAR not in run(after, [x])[0]
 
@@ -43,7 +47,7 @@ def test_angles_of_two_dtypes_are_noted_each_in_its_own(huge):
     x, y = ordinary("f4", (9,)), ordinary("f8", (9,))
     x[4], y[2] = huge
     program = marked(lambda x, y: np.sin(x).astype("f8") * np.cos(y), x, y)
-    after = assert_steps_agree(program, [x, y], versions)
+    after = assert_steps_agree(program, [x, y], version_trig_loops)
     assert len(statements_of(after, If)) == 1
     assert FAR not in run(after, [x, y])[0]
 
@@ -68,16 +72,16 @@ def test_results_in_c_do_not_depend_on_other_elements(huge):
 @pytest.mark.parametrize("f", [np.exp, lambda x: np.sin(x.astype("f4"))])
 def test_other_loops_have_one_version(f):
     program = marked(f, ordinary("f8", (9,)))
-    assert versions(program, Options()) == program
+    assert version_trig_loops(program, Options()) == program
 
 
 def test_the_library_s_functions_have_one_version():
     program = marked(np.sin, ordinary("f8", (9,)))
-    assert versions(program, Options(precise_math=True)) == program
+    assert version_trig_loops(program, Options(precise_math=True)) == program
 
 
 def test_an_angle_that_a_bound_guards_is_not_read_without_it():
     x, y = ordinary("f8", (5,)), ordinary("f8", (7,))
     program = marked(lambda x, y: np.concatenate([np.sin(x), y]), x, y)
-    (found,) = run(versions(program, Options()), [x, y])  # raises where x is read outside
+    (found,) = run(version_trig_loops(program, Options()), [x, y])  # raises where x is read outside
     np.testing.assert_array_equal(found, np.concatenate([np.sin(x), y]))

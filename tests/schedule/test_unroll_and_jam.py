@@ -14,16 +14,18 @@ from transpile.ir.loop_ir import For, Store
 from transpile.ir.loop_rewrite import walk
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.column_reductions import columns
-from transpile.schedule.lanes.nan_flags import extremes
-from transpile.schedule.lanes.unroll_and_jam import row_groups
-from transpile.schedule.vectorize import simd
+from transpile.schedule.lanes.column_reductions import vectorize_columns
+from transpile.schedule.lanes.nan_flags import flag_nans
+from transpile.schedule.lanes.unroll_and_jam import unroll_and_jam
+from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level
 
 
 def of_strips(f, *args):
-    return extremes(simd(columns(lowered(f, *args), Options()), Options()), Options())
+    return flag_nans(
+        vectorize_loops(vectorize_columns(lowered(f, *args), Options()), Options()), Options()
+    )
 
 
 def groups(program):
@@ -49,7 +51,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_accumulators_are_variables_for_four_rows(name, rows):
     x = np.round(ordinary("f8", (rows, 19)))
-    after = assert_steps_agree(of_strips(FUNCTIONS[name], x), [x], row_groups)
+    after = assert_steps_agree(of_strips(FUNCTIONS[name], x), [x], unroll_and_jam)
     found = groups(after)
     assert found and all(loop.stop - loop.start == Machine.jammed_rows for loop in found)
     assert not any(isinstance(s, Store) for loop in found for s in loop.body)
@@ -57,7 +59,7 @@ def test_accumulators_are_variables_for_four_rows(name, rows):
 
 def test_rows_that_are_left_come_last():
     x = ordinary("f4", (18, 19))
-    after = row_groups(of_strips(lambda x: x.sum(axis=0), x), Options())
+    after = unroll_and_jam(of_strips(lambda x: x.sum(axis=0), x), Options())
     starts = [s.start for s in walk(after.kernels[0].body) if isinstance(s, For) and s.stop == 18]
     assert starts == [16]
     text = transpile.jit(lambda x: x.sum(axis=0)).lower(x).as_text()
@@ -76,7 +78,7 @@ def test_rows_that_are_left_come_last():
 )
 def test_other_loops_stay(f):
     program = of_strips(f, ordinary("f8", (64, 19)))
-    assert row_groups(program, Options()) == program
+    assert unroll_and_jam(program, Options()) == program
 
 
 @settings(max_examples=12, deadline=None)

@@ -8,7 +8,7 @@ from helpers import ordinary
 from transpile import lax
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.vectorize import simd
+from transpile.schedule.vectorize import vectorize_loops
 
 pytestmark = pytest.mark.full_level
 
@@ -17,7 +17,7 @@ X = ordinary("f8", (6, 40))
 
 def marks(f, *args):
     """Of each loop: is it in lanes, and what is combined across them."""
-    program = simd(lowered(f, *args), Options())
+    program = vectorize_loops(lowered(f, *args), Options())
     return [(loop.simd, tuple(op for op, _ in loop.reductions)) for loop in loops_of(program)]
 
 
@@ -45,7 +45,7 @@ def test_integers_that_are_read_one_by_one_have_narrow_vectors():
         return lax.fori_loop(0, 9, lambda k, most: np.maximum(most, x[k, 3]), start)
 
     for dtype, lanes in (("i8", Machine.strided_lanes), ("f8", 0)):
-        program = simd(lowered(best, ordinary(dtype, (9, 9))), Options())
+        program = vectorize_loops(lowered(best, ordinary(dtype, (9, 9))), Options())
         (loop,) = loops_of(program)
         assert loop.simd
         assert loop.lanes == lanes

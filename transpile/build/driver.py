@@ -24,7 +24,7 @@ from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
 from transpile.schedule import schedule
-from transpile.schedule.domain.index_set_split import split
+from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.symbols.blas import Blas, SharedLibrary
 from transpile.symbols.lapack import Lapack
 from transpile.util.frozen_records import cached_property, replace
@@ -94,7 +94,7 @@ class Steps:
 
     def cost(self) -> dict[str, float]:
         """The operations of the fused program and the memory that it touches."""
-        cost = program_cost(split(self.lowered, self.options))
+        cost = program_cost(split_index_sets(self.lowered, self.options))
         return {
             "flops": float(cost.flops),
             "transcendentals": float(cost.transcendentals),

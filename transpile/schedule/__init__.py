@@ -1,4 +1,8 @@
-"""The schedule: Loops to Loops, results unchanged. `SCHEDULE` is the ordered list."""
+"""Run the schedule: loop passes that change the speed of a program and none of its results.
+
+`SCHEDULE` is the ordered list. A pass maps a valid program to a valid program (`check`). Objects
+that it does not change stay the same objects, so that later passes and the printer can skip them.
+"""
 
 from __future__ import annotations
 
@@ -7,114 +11,140 @@ from collections.abc import Callable
 from transpile.ir.loop_ir import Kernel, Program
 from transpile.ir.loop_verifier import check
 from transpile.options import Options
-from transpile.schedule.blocking.batch_scan import row_loops
-from transpile.schedule.blocking.conv_fusion import image_rows
-from transpile.schedule.blocking.gemm_fusion import product_rows
+from transpile.schedule.blocking.batch_scan import tile_batched_scans
+from transpile.schedule.blocking.conv_fusion import fuse_convolutions
+from transpile.schedule.blocking.gemm_fusion import fuse_products
 from transpile.schedule.blocking.interchange import interchange
-from transpile.schedule.blocking.pack_operands import turned_operands
-from transpile.schedule.blocking.tile import tiles
-from transpile.schedule.cleanup.dead_scalars import unused
-from transpile.schedule.cleanup.licm import hoist
-from transpile.schedule.cleanup.local_cse import repeated
-from transpile.schedule.cleanup.range_checks import in_range
-from transpile.schedule.cleanup.scalar_replacement import scalars
-from transpile.schedule.cleanup.stack_promotion import local_arrays
-from transpile.schedule.domain.coalesce import collapse
-from transpile.schedule.domain.delinearize import unravel
-from transpile.schedule.domain.index_set_split import split
-from transpile.schedule.domain.linearize import flatten
-from transpile.schedule.domain.triangular_split import triangles
-from transpile.schedule.donation import donation
-from transpile.schedule.lanes.aos_to_soa import separated_columns
-from transpile.schedule.lanes.blocked_reductions import blocks
-from transpile.schedule.lanes.bool_reductions import truths
-from transpile.schedule.lanes.column_reductions import columns
-from transpile.schedule.lanes.if_conversion import choices
-from transpile.schedule.lanes.nan_flags import extremes
-from transpile.schedule.lanes.outer_vectorize import short_rows
-from transpile.schedule.lanes.privatized_scatters import scatters
-from transpile.schedule.lanes.rng_fission import draws
-from transpile.schedule.lanes.trig_versions import versions
-from transpile.schedule.lanes.unroll_and_jam import row_groups
-from transpile.schedule.memory_plan import buffers
-from transpile.schedule.parallelize import threads
-from transpile.schedule.stack import stack
-from transpile.schedule.vectorize import simd
+from transpile.schedule.blocking.pack_operands import pack_operands
+from transpile.schedule.blocking.tile import tile
+from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
+from transpile.schedule.cleanup.licm import hoist_invariants
+from transpile.schedule.cleanup.local_cse import local_cse
+from transpile.schedule.cleanup.range_checks import simplify_range_checks
+from transpile.schedule.cleanup.scalar_replacement import replace_with_scalars
+from transpile.schedule.cleanup.stack_promotion import promote_to_stack
+from transpile.schedule.domain.coalesce import coalesce
+from transpile.schedule.domain.delinearize import delinearize
+from transpile.schedule.domain.index_set_split import split_index_sets
+from transpile.schedule.domain.linearize import linearize
+from transpile.schedule.domain.triangular_split import split_triangles
+from transpile.schedule.donation import donate_arguments
+from transpile.schedule.lanes.aos_to_soa import aos_to_soa
+from transpile.schedule.lanes.blocked_reductions import block_reductions
+from transpile.schedule.lanes.bool_reductions import widen_bool_reductions
+from transpile.schedule.lanes.column_reductions import vectorize_columns
+from transpile.schedule.lanes.if_conversion import convert_ifs
+from transpile.schedule.lanes.nan_flags import flag_nans
+from transpile.schedule.lanes.outer_vectorize import vectorize_outer
+from transpile.schedule.lanes.privatized_scatters import privatize_scatters
+from transpile.schedule.lanes.rng_fission import fission_rng
+from transpile.schedule.lanes.trig_versions import version_trig_loops
+from transpile.schedule.lanes.unroll_and_jam import unroll_and_jam
+from transpile.schedule.memory_plan import plan_memory
+from transpile.schedule.parallelize import parallelize_loops
+from transpile.schedule.stack import move_arrays_off_stack
+from transpile.schedule.vectorize import vectorize_loops
 from transpile.util.fp_environment import in_usual_modes
 from transpile.util.frozen_records import changed, replace, same
 
 SCHEDULE: tuple[tuple[Callable[[Program, Options], Program], str], ...] = (
     (
-        image_rows,
-        "a convolution is made an image at a time, used while it is in cache",
+        fuse_convolutions,
+        "convolutions run an image at a time, fused with the work on their results in cache",
     ),
     (
-        product_rows,
-        "a matrix product is made some rows at a time, used while they are in cache",
+        fuse_products,
+        "matrix products run in blocks of rows, fused with the work on their results in cache",
     ),
     (
-        turned_operands,
-        "transposed matrices that products read again and again in a loop are turned before it",
+        pack_operands,
+        "transposed operands of products that a loop repeats are packed once, before the loop",
     ),
     (
-        row_loops,
-        "steps in which no row of a batch depends on another one are shared out by rows",
+        tile_batched_scans,
+        "recurrences whose batch rows are independent run block of rows by block, in parallel",
     ),
     (
-        split,
-        "loops over padded or joined arrays run piece by piece, without a test in each iteration",
+        split_index_sets,
+        "index-set splitting: no test for padding or concatenation in an inner loop",
     ),
-    (triangles, "loops over masked arrays run up to the diagonal, and from there"),
-    (flatten, "reshaped arrays are walked by one plain subscript instead of quotients"),
-    (unravel, "merged axes are walked by a loop each, where quotients would keep it out of lanes"),
-    (unused, "what only other pieces of a loop read is not computed"),
-    (collapse, "a nest over contiguous arrays is one long loop, with one remainder"),
-    (tiles, "arrays that are read along rows and along columns are walked a tile at a time"),
-    (columns, "reductions over a leading axis walk memory in order, a strip of columns at a time"),
+    (
+        split_triangles,
+        "index-set splitting at diagonals: no test for a triangular mask in an inner loop",
+    ),
+    (linearize, "reshaped contiguous arrays are read by one linear subscript, without quotients"),
+    (
+        delinearize,
+        "a merged loop with quotients in its subscripts becomes a nest that can be vectorised",
+    ),
+    (remove_dead_scalars, "scalars that only other parts of a split loop read are dead code"),
+    (coalesce, "a nest over contiguous arrays becomes one long loop with one remainder loop"),
+    (tile, "nests that read arrays along rows and along columns are tiled for the cache"),
+    (
+        vectorize_columns,
+        "reductions over a leading axis read memory in order, a strip of columns in lanes",
+    ),
     (
         interchange,
-        "loops over steps of each element by itself run through all steps for few of them",
+        "recurrences of single elements run with the loop over elements outside, in blocks",
     ),
-    (short_rows, "rows too short for vectors are walked many at a time, a row in each lane"),
+    (vectorize_outer, "nests over rows shorter than a vector are vectorised over rows"),
+    (aos_to_soa, "short rows of which lanes read one column each, many times, are transposed once"),
     (
-        separated_columns,
-        "short rows of which lanes read a number each, again and again, are copied by columns",
+        privatize_scatters,
+        "many updates of few elements are made in private tables, which are then combined",
     ),
-    (scatters, "many updates of few elements are made in tables of their own first, in parts"),
-    (blocks, "a sum over everything is a sum of block sums: parallel, exact to the bit, accurate"),
-    (donation, "a result takes the memory of an argument that the caller gives up"),
-    (scalars, "a number that only one kernel uses lives in a variable"),
-    (local_arrays, "small arrays of one kernel with loops in it live in its registers"),
-    (draws, "random bits are drawn for some hundred elements, then functions of them computed"),
-    (repeated, "a scalar used twice gets a name"),
-    (threads, "outer loops with enough work run on several threads"),
-    (hoist, "the subscript of a row is read once, before the loop over its elements"),
-    (in_range, "a place that counts only where it is one is asked for its range, not bounded"),
-    (simd, "innermost loops run in vector lanes"),
-    (extremes, "long searches for the largest float note NaNs beside it, not at every step"),
-    (row_groups, "what is collected for columns is collected from four rows at a time"),
-    (truths, "short searches for any or all collect truths in lanes as wide as the numbers"),
-    (choices, "a choice inside another one is made before it, so that both are masks of lanes"),
-    (versions, "huge angles, which hardly ever occur, do not slow the ordinary ones down"),
-    (stack, "large arrays of a kernel live in a slice of the workspace for each thread"),
-    (buffers, "temporaries that do not live at the same time share memory"),
+    (
+        block_reductions,
+        "a full reduction is a reduction of block sums: parallel, deterministic, accurate",
+    ),
+    (donate_arguments, "a result takes the memory of an argument that the caller gives up"),
+    (
+        replace_with_scalars,
+        "scalar replacement: a temporary of one element per iteration is a variable",
+    ),
+    (promote_to_stack, "small temporaries of one kernel are local arrays, which fit in registers"),
+    (
+        fission_rng,
+        "random bits come from a loop of their own: neither loop stalls on two long chains",
+    ),
+    (local_cse, "common subexpressions of scalars are computed once"),
+    (parallelize_loops, "outer loops with enough work run on several threads"),
+    (hoist_invariants, "loop-invariant subscripts are read once, before the loop"),
+    (
+        simplify_range_checks,
+        "an out-of-range test that follows a clipped subscript asks for the range itself",
+    ),
+    (vectorize_loops, "innermost loops without dependences run in vector lanes"),
+    (flag_nans, "long float minima and maxima note NaNs in a flag, off the critical path"),
+    (unroll_and_jam, "column reductions take four rows at a time, with accumulators in registers"),
+    (
+        widen_bool_reductions,
+        "short any and all keep flags as wide as the operands, so that lanes match",
+    ),
+    (convert_ifs, "nested selects in vector loops are named first, so that both are masks"),
+    (version_trig_loops, "multiversioning: ordinary angles skip the reduction that huge ones need"),
+    (
+        move_arrays_off_stack,
+        "large local arrays become slices of the workspace, one for each thread",
+    ),
+    (plan_memory, "temporaries that are not live at the same time share memory"),
 )
 
 
 @in_usual_modes
 def schedule(program: Program, options: Options) -> Program:
-    """The program after every step, checked after each where the step changed it."""
+    """The program after every pass, verified after each that changed it."""
     check(program)
-    for step, _ in SCHEDULE:
-        after = _with_same_kernels(program, step(program, options))
+    for loop_pass, _ in SCHEDULE:
+        after = _with_same_kernels(program, loop_pass(program, options))
         check(after, program)
         program = after
     return program
 
 
 def _with_same_kernels(before: Program, after: Program) -> Program:
-    """The program after a step, with the very kernels of the one before where they are as they
-    were."""
+    """The program after a pass; kernels equal to those before it are those objects."""
     if after is before or len(before.kernels) != len(after.kernels):
         return after
     pairs = zip(before.kernels, after.kernels, strict=True)

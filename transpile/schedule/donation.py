@@ -30,7 +30,7 @@ from transpile.util.frozen_records import replace
 Place = tuple[tuple[For | While, ...], tuple[int, ...]]
 
 
-def donation(program: Program, options: Options) -> Program:
+def donate_arguments(program: Program, options: Options) -> Program:
     """The program with results put into donated arguments, where that is safe."""
     aliases: list[tuple[str, str]] = []
     inputs = {b.name: b for b in program.inputs}

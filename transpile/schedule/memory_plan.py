@@ -16,7 +16,7 @@ from transpile.util.frozen_records import replace
 ALIGNMENT = 64
 
 
-def buffers(program: Program, options: Options) -> Program:
+def plan_memory(program: Program, options: Options) -> Program:
     """The program with offsets for its temporaries, first fit in the order of their first use."""
     lives: dict[str, tuple[int, int]] = {}
     for position, kernel in enumerate(program.kernels):

@@ -11,7 +11,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
-def threads(program: Program, options: Options) -> Program:
+def parallelize_loops(program: Program, options: Options) -> Program:
     """The program with its parallel loops marked; unchanged without OpenMP."""
     if not options.threaded:
         return program

@@ -29,7 +29,7 @@ HELPERS = 28 << 10
 Body = tuple[Statement, ...]
 
 
-def stack(program: Program, options: Options) -> Program:
+def move_arrays_off_stack(program: Program, options: Options) -> Program:
     """The program whose kernels have few bytes of local arrays on the stack."""
     machine = options.machine
     names: Names | None = None

@@ -30,7 +30,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
-def simd(program: Program, options: Options) -> Program:
+def vectorize_loops(program: Program, options: Options) -> Program:
     """The program with its vector loops marked."""
     machine = options.machine
     return map_bodies(program, lambda body: tuple(_mark(s, machine) for s in body))

@@ -37,7 +37,7 @@ from transpile.util.frozen_records import dataclass, replace
 Body = tuple[Statement, ...]
 
 
-def row_loops(program: Program, options: Options) -> Program:
+def tile_batched_scans(program: Program, options: Options) -> Program:
     """The program with such loops inside loops over blocks of rows. A BLAS makes whole products."""
     if options.blas != "none" or not options.threaded:
         return program

@@ -75,7 +75,7 @@ class RowConvolution:
 Part = RowConvolution | RowNest
 
 
-def image_rows(program: Program, options: Options) -> Program:
+def fuse_convolutions(program: Program, options: Options) -> Program:
     """The program with kernels around convolutions merged."""
     if not options.threaded:
         return program

@@ -63,7 +63,7 @@ from transpile.util.frozen_records import cached_property, changed, dataclass, r
 Part = RowProduct | RowNest
 
 
-def product_rows(program: Program, options: Options) -> Program:
+def fuse_products(program: Program, options: Options) -> Program:
     """The program with kernels around products merged. A BLAS makes whole products only."""
     machine = options.machine
     if options.blas != "none":

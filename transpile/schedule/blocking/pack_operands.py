@@ -34,7 +34,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 
-def turned_operands(program: Program, options: Options) -> Program:
+def pack_operands(program: Program, options: Options) -> Program:
     """The program with such operands turned before loops. A BLAS turns what it needs."""
     if options.blas != "none":
         return program

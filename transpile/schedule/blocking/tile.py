@@ -44,7 +44,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 
-def tiles(program: Program, options: Options) -> Program:
+def tile(program: Program, options: Options) -> Program:
     """The program with such nests cut into tiles."""
     machine = options.machine
     names = Names(names_in(program))

@@ -13,7 +13,7 @@ from transpile.ir.loop_rewrite import map_bodies, names_read, with_bodies
 from transpile.options import Options
 
 
-def unused(program: Program, options: Options) -> Program:
+def remove_dead_scalars(program: Program, options: Options) -> Program:
     """The program without constants that are never read."""
     return map_bodies(program, lambda body: _body(body, frozenset()))
 

@@ -24,15 +24,17 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import map_kernels, names_in, parts, walk, with_bodies, written
 from transpile.options import Options
-from transpile.schedule.cleanup.dead_scalars import unused
+from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
 from transpile.schedule.domain.index_set_split import distinct
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, same
 
 
-def hoist(program: Program, options: Options) -> Program:
+def hoist_invariants(program: Program, options: Options) -> Program:
     """The program with the variables of subscripts as far outside as they can be."""
-    program = unused(program, options)  # the steps before have left some, and made others
+    program = remove_dead_scalars(
+        program, options
+    )  # the steps before have left some, and made others
     taken = Names(names_in(program))
 
     def hoisted(kernel: Kernel) -> Kernel:

@@ -36,7 +36,7 @@ from transpile.options import Options
 from transpile.symbols.identifiers import Names
 
 
-def repeated(program: Program, options: Options) -> Program:
+def local_cse(program: Program, options: Options) -> Program:
     """The program with its repeated subexpressions named."""
     taken = Names(names_in(program))
     return map_bodies(program, lambda body: tuple(_body(body, taken.inner())))

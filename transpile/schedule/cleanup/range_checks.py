@@ -19,7 +19,7 @@ from transpile.primitives.kinds import comparison_of
 from transpile.util.frozen_records import dataclass, replace, same
 
 
-def in_range(program: Program, options: Options) -> Program:
+def simplify_range_checks(program: Program, options: Options) -> Program:
     """The program with such places asked for their range."""
     return replace(program, kernels=tuple(replace(k, body=_body(k.body)) for k in program.kernels))
 

@@ -44,7 +44,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import changed, same
 
 
-def scalars(program: Program, options: Options) -> Program:
+def replace_with_scalars(program: Program, options: Options) -> Program:
     """The program without temporaries of one element that a single kernel uses."""
     candidates = {b.name for b in program.temporaries if not b.shape} & of_one_kernel(program)
     for kernel in program.kernels:

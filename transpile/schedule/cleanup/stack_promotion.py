@@ -25,7 +25,7 @@ from transpile.util.frozen_records import replace
 Body = tuple[Statement, ...]
 
 
-def local_arrays(program: Program, options: Options) -> Program:
+def promote_to_stack(program: Program, options: Options) -> Program:
     """The program with such temporaries declared where they are used."""
     alone = of_one_kernel(program)
     statements = (s for k in program.kernels for s in walk(k.body))

@@ -32,7 +32,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
-def collapse(program: Program, options: Options) -> Program:
+def coalesce(program: Program, options: Options) -> Program:
     """The program with its contiguous nests collapsed."""
     return map_kernels(program, lambda kernel: _kernel(program, kernel))
 

@@ -33,13 +33,13 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.primitive import TABLE
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import split
+from transpile.schedule.domain.index_set_split import split_index_sets
 from transpile.schedule.domain.linearize import is_polynomial
 from transpile.symbols.identifiers import LOOP_NAMES
 from transpile.util.frozen_records import replace
 
 
-def unravel(program: Program, options: Options) -> Program:
+def delinearize(program: Program, options: Options) -> Program:
     """The program with such loops taken apart, and cut where conditions on their axes change."""
     machine = options.machine
     buffers = set(program.buffers())
@@ -52,7 +52,7 @@ def unravel(program: Program, options: Options) -> Program:
         if body == kernel.body:
             return kernel
         alone = replace(program, kernels=(replace(kernel, body=body),))
-        return split(alone, options).kernels[0]
+        return split_index_sets(alone, options).kernels[0]
 
     return map_kernels(program, apart)
 

@@ -46,7 +46,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, once, replace, same
 
 
-def split(program: Program, options: Options) -> Program:
+def split_index_sets(program: Program, options: Options) -> Program:
     """The program with its loops cut at the conditions on their indices."""
     machine = options.machine
     buffers = Names(program.buffers())

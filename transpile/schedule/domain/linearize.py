@@ -14,7 +14,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
-def flatten(program: Program, options: Options) -> Program:
+def linearize(program: Program, options: Options) -> Program:
     """The program with such arrays seen as long ones, kernel by kernel."""
     return map_kernels(program, lambda kernel: _kernel(program, kernel))
 

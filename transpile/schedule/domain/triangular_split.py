@@ -33,7 +33,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace, same
 
 
-def triangles(program: Program, options: Options) -> Program:
+def split_triangles(program: Program, options: Options) -> Program:
     """The program with such loops cut."""
     machine = options.machine
     names = Names(names_in(program))

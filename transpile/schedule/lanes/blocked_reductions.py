@@ -1,8 +1,13 @@
-"""Blocks: a reduction over everything becomes a sum of block sums.
+"""Block full reductions: each block has a partial result, and a second loop combines those in
+order.
 
-The blocks depend on the sizes alone, not on the number of threads, so the result is the same bits
-on every machine; and adding block sums loses fewer digits than one running sum (Higham, Accuracy
-and Stability of Numerical Algorithms, section 4.2).
+    for i: acc += x[i]
+    for block: part = 0;  for i in block: part += x[i];  parts[block] = part
+    for block: acc += parts[block]
+
+Blocks may run in parallel. They depend on sizes alone, not on the number of threads, so that
+results are the same bits on every machine, and the error of a blocked sum grows more slowly than
+that of one running sum (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
 """
 
 from __future__ import annotations
@@ -40,8 +45,8 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 
-def blocks(program: Program, options: Options) -> Program:
-    """The program with its outermost reductions done in blocks."""
+def block_reductions(program: Program, options: Options) -> Program:
+    """The program with its outermost reductions blocked."""
     machine = options.machine
     names = Names(names_in(program))
     temporaries = list(program.temporaries)
@@ -66,6 +71,8 @@ def blocks(program: Program, options: Options) -> Program:
 def _blocked(
     loop: For, starts: dict[str, Declare], names: Names, temporaries: list[Buffer], machine: Machine
 ) -> Iterator[Statement]:
+    """The loop over blocks and the loop that combines them; the loop itself where it has no such
+    reduction, uses running values, or is too short."""
     inner = max((_elements(s) for s in loop.body), default=1)
     size = max(1, machine.sum_block // max(inner, 1))
     updates = _outer_updates(loop)
@@ -115,7 +122,7 @@ def _blocked(
 
 
 def _renamed(loop: For, parts: dict[str, Ref]) -> For:
-    """The loop with its accumulators called by other names."""
+    """The loop with its accumulators renamed to those of a block."""
 
     def rename(expr: Expr) -> Expr:
         return parts.get(expr.name, expr) if isinstance(expr, Ref) else expr
@@ -124,18 +131,18 @@ def _renamed(loop: For, parts: dict[str, Ref]) -> For:
 
 
 def _once(loop: For, index: Index) -> Statement:
-    """A loop of one iteration."""
+    """The loop restricted to one iteration."""
     return replace(loop, start=index, stop=index + 1)
 
 
 def _elements(statement: Statement) -> int:
-    """How many elements the longest nest inside a statement walks."""
+    """The largest number of elements that a nest inside a statement runs over."""
     times = trips(statement) if isinstance(statement, For) else 1
     return times * max((_elements(s) for s in children(statement)), default=1)
 
 
 def _outer_updates(loop: For) -> dict[str, str]:
-    """The accumulators from outside that a loop updates, each with its operation."""
+    """The operation of each accumulator that the loop updates and that is declared outside it."""
     inside = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
     return {
         s.target.name: s.op
@@ -145,7 +152,7 @@ def _outer_updates(loop: For) -> dict[str, str]:
 
 
 def _reads_accumulator(loop: For, updates: dict[str, str]) -> bool:
-    """Tell whether the loop uses a running value, as a scan does."""
+    """True if the loop reads a running value, as a scan does."""
     for statement in walk(loop.body):
         for expr in expressions(statement):
             if any(isinstance(p, Ref) and p.name in updates for p in subexpressions(expr)):

@@ -1,8 +1,14 @@
-"""Truths: whether any or all of few numbers fulfil a condition is found in lanes of their width.
+"""Widen the accumulators of short `any` and `all` reductions to the width of their operands.
 
-A vector of comparisons is packed into bytes before it can be collected in one, which takes longer
-than the comparison. In short loops a flag as wide as the numbers collects them, and the end of the
-loop looks at the flag. Long ones wait for memory.
+A comparison of vectors of floats gives masks as wide as the floats. To accumulate them in a boolean
+of one byte they must be packed, which takes longer than the comparison. An integer flag of the
+operands' width needs no packing; it is compared with zero after the loop:
+
+    for i: any |= x[i] > 0
+    some = 0;  for i simd or:some: some |= x[i] > 0;  any |= some != 0
+
+Only short loops gain: long ones wait for memory. Runs after `vectorize_loops`, which leaves these
+loops scalar, and marks them.
 """
 
 from __future__ import annotations
@@ -39,8 +45,8 @@ from transpile.util.frozen_records import replace
 _FLAGS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: INT64}  # by their size
 
 
-def truths(program: Program, options: Options) -> Program:
-    """The program with such loops changed."""
+def widen_bool_reductions(program: Program, options: Options) -> Program:
+    """The program with such reductions in wide flags."""
     machine = options.machine
     names = Names(names_in(program))
     return map_bodies(program, lambda body: tuple(_body(body, names.inner(), machine)))
@@ -50,13 +56,14 @@ def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterat
     for statement in body:
         dtype = _flag_of(statement, machine) if isinstance(statement, For) else None
         if isinstance(statement, For) and dtype is not None:
-            yield from _flagged(statement, dtype, names)
+            yield from _with_flags(statement, dtype, names)
         else:
             yield with_bodies(statement, lambda inner: tuple(_body(inner, names, machine)))
 
 
 def _flag_of(loop: For, machine: Machine) -> np.dtype[Any] | None:
-    """The dtype of the flags with which a loop would do better; None for all other loops."""
+    """The integer dtype of the flags for a loop; None if it is no such reduction, or of another
+    length."""
     is_right = machine.shortest_any <= trips(loop) <= machine.longest_any
     if loop.simd or loop.parallel or loop.ordered or not is_right:
         return None
@@ -65,7 +72,7 @@ def _flag_of(loop: For, machine: Machine) -> np.dtype[Any] | None:
         match statement:
             case Declare(constant=True, symbol=None):
                 pass
-            case Update(target=Ref(dtype=dtype) as target) if dtype == BOOL and _collects(
+            case Update(target=Ref(dtype=dtype) as target) if dtype == BOOL and _is_bitwise(
                 statement
             ):
                 targets.append(target)
@@ -78,16 +85,16 @@ def _flag_of(loop: For, machine: Machine) -> np.dtype[Any] | None:
     return _FLAGS.get(_width(loop, names))
 
 
-def _collects(update: Update) -> bool:
+def _is_bitwise(update: Update) -> bool:
     return update.primitive is not None and update.primitive.bitwise != ""
 
 
 def _width(loop: For, collected: set[str]) -> int:
-    """The size of all numbers in a loop, which are read one after the other; 0 if there are numbers
-    of other sizes, or truths that are read."""
+    """The common itemsize of all numbers in a loop, which are contiguous; 0 if they differ, or if
+    booleans are loaded."""
     values = [s.value for s in loop.body if isinstance(s, Declare | Update)]
     parts = [part for value in values for part in subexpressions(value)]
-    if any(_is_in_the_way(part, loop, collected) for part in parts):
+    if any(_prevents_lanes(part, loop, collected) for part in parts):
         return 0
     numbers = {part.dtype for part in parts if part.dtype != BOOL}
     sizes = {dtype.itemsize for dtype in numbers if dtype.kind in "fiu"}
@@ -95,8 +102,9 @@ def _width(loop: For, collected: set[str]) -> int:
     return sizes.pop() if is_plain and any(isinstance(p, Load) for p in parts) else 0
 
 
-def _is_in_the_way(part: Expr, loop: For, collected: set[str]) -> bool:
-    """Tell whether lanes could not be filled with a part, or the order of the loop matters."""
+def _prevents_lanes(part: Expr, loop: For, collected: set[str]) -> bool:
+    """True if a subexpression keeps the loop from lanes of one width: boolean or strided loads,
+    subscripts as values, uses of an accumulator."""
     match part:
         case Load(dtype=dtype, index=index):
             return dtype == BOOL or any(loop.symbol in symbols_of(i) for i in index[:-1])
@@ -108,23 +116,24 @@ def _is_in_the_way(part: Expr, loop: For, collected: set[str]) -> bool:
             return False
 
 
-def _flagged(loop: For, dtype: np.dtype[Any], names: Names) -> Iterator[Statement]:
+def _with_flags(loop: For, dtype: np.dtype[Any], names: Names) -> Iterator[Statement]:
+    """The reduction into wide flags, then the updates of the boolean accumulators."""
     body: list[Statement] = []
-    flags: list[tuple[str, Ref]] = []  # how they are collected, and what they are
-    looking: list[Update] = []
+    flags: list[tuple[str, Ref]] = []  # the operation of each, and its variable
+    updates: list[Update] = []
     for statement in loop.body:
         if not isinstance(statement, Update):
             body.append(statement)
             continue
-        row = TABLE[statement.op]
-        op, start = row.bitwise, int(row.neutral(BOOL))
+        primitive = TABLE[statement.op]
+        op, start = primitive.bitwise, int(primitive.neutral(BOOL))
         flag = Ref(names.new("some" if start == 0 else "every"), dtype)
         yield Declare(flag.name, Literal(dtype.type(start), dtype), constant=False)
-        noted = Apply("convert_element_type", (statement.value,), dtype)
-        body.append(Update(flag, op, noted))
+        widened = Apply("convert_element_type", (statement.value,), dtype)
+        body.append(Update(flag, op, widened))
         flags.append((op, flag))
         zero = Literal(dtype.type(0), dtype)
-        looking.append(replace(statement, value=Apply("not_equal", (flag, zero), BOOL)))
+        updates.append(replace(statement, value=Apply("not_equal", (flag, zero), BOOL)))
     reductions = tuple(sorted((op, flag.name) for op, flag in flags))
     yield replace(loop, body=tuple(body), simd=True, reductions=reductions)
-    yield from looking
+    yield from updates

@@ -1,10 +1,14 @@
-"""Columns: reductions along a leading axis walk memory in its order, a strip of columns at a time.
+"""Vectorise reductions over a leading axis: strip-mine the columns, then interchange.
 
-The nest `for column: for row: acc += x[row][column]` strides through memory. Each thread takes a
-strip of columns instead, keeps an accumulator for each of them, and goes through the rows once:
-`for strip: for row: for column in strip: acc[column - first] += x[row][column]`. What stands in the
-nest before and after the inner loop becomes a loop over the strip as well, scalars become small
-arrays.
+`for column: for row: acc += x[row][column]` strides through memory. A strip of columns with an
+accumulator for each, its rows in order, reads contiguous memory, and the columns of a strip are
+lanes:
+
+    for strip: for row: for column in strip: acc[column - first] += x[row][column]
+
+Loop distribution makes the interchange legal: statements before and after the inner loop get loops
+over the strip of their own, and scalars that live across them are expanded into local arrays
+(scalar expansion). Each accumulator sees its operands in the same order. Strips run in parallel.
 """
 
 from __future__ import annotations
@@ -44,8 +48,8 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 
-def columns(program: Program, options: Options) -> Program:
-    """The program with such nests turned inside out."""
+def vectorize_columns(program: Program, options: Options) -> Program:
+    """The program with nests over columns strip-mined and interchanged."""
     machine = options.machine
     name = Names(names_in(program)).new("strip")
     return map_bodies(program, lambda body: tuple(_statement(s, name, machine) for s in body))
@@ -53,17 +57,17 @@ def columns(program: Program, options: Options) -> Program:
 
 def _statement(statement: Statement, name: str, machine: Machine) -> Statement:
     if isinstance(statement, For) and not statement.ordered:
-        turns = is_independent(statement) and _walks_columns(statement, machine)
-        turned = _turn(statement, name, machine) if turns else None
-        if turned is not None:
-            return turned
+        is_column_nest = is_independent(statement) and _reads_columns(statement, machine)
+        strips = _strip_mined(statement, name, machine) if is_column_nest else None
+        if strips is not None:
+            return strips
     return with_bodies(statement, lambda body: tuple(_statement(s, name, machine) for s in body))
 
 
-def _walks_columns(loop: For, machine: Machine) -> bool:
-    """Tell whether this loop steps along the last axis while the innermost ones do not. Beside the
-    columns of a matrix, what is read for all columns alike (the vector that it multiplies) does not
-    count. Each access counts as often as its loop runs."""
+def _reads_columns(loop: For, machine: Machine) -> bool:
+    """True if more accesses are contiguous along this loop than along innermost ones, weighed by
+    trip counts. Beside the columns of a matrix, an operand that all columns share (the vector of a
+    product) does not count."""
     if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
         return False
     if loop.stop < machine.fewest_columns:
@@ -74,7 +78,7 @@ def _walks_columns(loop: For, machine: Machine) -> bool:
         if isinstance(inner, (Call, If)):
             return False
         if isinstance(inner, For) and loop.symbol in names_of((inner.start, inner.stop)):
-            return False  # it begins or ends elsewhere for another column
+            return False  # a triangular domain: the bounds of rows depend on the column
         if isinstance(inner, For) and not any(isinstance(s, For) for s in inner.body):
             for statement in inner.body:
                 for _, index in accesses(statement):
@@ -91,20 +95,21 @@ def _walks_columns(loop: For, machine: Machine) -> bool:
 
 
 def names_of(index: Shape) -> set[Symbol]:
-    """The symbols of an index."""
+    """The symbols in a subscript."""
     return {symbol for i in index if isinstance(i, Dim) for symbol in i.symbols()}
 
 
 def step(index: Shape, symbol: Symbol) -> Index | None:
-    """How far an access moves within the last axis as a symbol goes up by one; None when an earlier
-    axis moves."""
+    """The stride of an access along the last axis as a symbol increases by one; None when the
+    symbol is in an earlier subscript."""
     if any(isinstance(i, Dim) and symbol in i.symbols() for i in index[:-1]):
         return None
     last = index[-1]
     return dict(last.terms).get((symbol,), 0) if isinstance(last, Dim) else 0
 
 
-def _turn(loop: For, name: str, machine: Machine) -> For | None:
+def _strip_mined(loop: For, name: str, machine: Machine) -> For | None:
+    """The loop over strips; None if the expanded local arrays would be too large."""
     if not isinstance(loop.stop, int):
         return None
     lanes, strip = machine.lanes, machine.strip
@@ -123,14 +128,14 @@ def _turn(loop: For, name: str, machine: Machine) -> For | None:
 
 
 def _fit(local: list[Buffer], width: int, machine: Machine) -> bool:
-    """Tell whether local arrays stay small with a place for each column of a strip."""
+    """True if local arrays that are expanded by the width of a strip stay in a core's cache."""
     sizes = [product(b.shape) * b.dtype.itemsize * width for b in local]
     return all(isinstance(size, int) and size <= machine.row_bytes for size in sizes)
 
 
 class Turner:
-    """Rewrites the body of a loop, over columns or rows, for a strip of its iterations: `width` of
-    them from `first` on."""
+    """Distributes and interchanges a loop over columns or rows, for `width` of its iterations from
+    `first` on."""
 
     def __init__(self, loop: For, first: Index, width: int) -> None:
         self.loop = loop
@@ -141,7 +146,8 @@ class Turner:
         self.rows: dict[str, Buffer] = {}
 
     def body(self, statements: tuple[Statement, ...]) -> Iterator[Statement]:
-        """The statements, runs of scalar ones inside a loop over the strip."""
+        """The statements, with a loop over the strip around each run of statements that are not
+        loops, and inside each loop."""
         run: list[Statement] = []
         rest = list(statements)
         for position, statement in enumerate(rest):
@@ -158,8 +164,8 @@ class Turner:
         yield from self._strip(run, [])
 
     def _strip(self, run: list[Statement], later: list[Statement]) -> Iterator[Statement]:
-        """The loop over the strip for a run of statements; scalars that are read later, or updated,
-        become arrays first."""
+        """The loop over the strip for a run of statements. Scalars of it that `later` statements
+        use are expanded into local arrays."""
         if not run:
             return
         needed = {name for s in walk(tuple(later)) for name in _names(s)}
@@ -200,15 +206,15 @@ class Turner:
 
 def _names(statement: Statement) -> Iterator[str]:
     """The scalars that a statement itself reads or updates."""
-    found: list[str] = []
+    names: list[str] = []
 
     def note(expr: Expr) -> Expr:
         if isinstance(expr, Ref):
-            found.append(expr.name)
+            names.append(expr.name)
         return expr
 
     if not isinstance(statement, (For, If)):
         map_statement(statement, lambda e: map_expr(e, note))
     if isinstance(statement, Update) and isinstance(statement.target, Ref):
-        found.append(statement.target.name)
-    yield from found
+        names.append(statement.target.name)
+    yield from names

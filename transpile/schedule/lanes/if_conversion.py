@@ -1,14 +1,16 @@
-"""Choices: in loops that run in vector lanes, a choice inside another one is made before it.
+"""If-conversion: name nested selects of vector loops, so that compilers make masks of them.
 
     out[2*i] = x > 0 ? k == 0 ? y : 0 : 0;  out[2*i + 1] = z > 0 ? k == 1 ? y : 0 : 0;
 
-is branches to a compiler, which follows what it learns of k from one to the next, and then finds no
-way to make lanes of them. Named before anything is stored, each choice is a mask:
+Compilers lower nested selects to branches, thread jumps from one on `k` to the next, and then fail
+to vectorise. An inner select that is named before the first store is a mask (Allen, Kennedy,
+Porterfield and Warren, Conversion of control dependence to data dependence, 1983):
 
     first = k == 0 ? y : 0;  second = k == 1 ? y : 0;  out[2*i] = x > 0 ? first : 0;  ...
 
-So what is not chosen is computed too: it must be cheap, and the elements that it reads inside of
-their arrays. Numbers decide, not places: what is left out at some places may not exist there.
+The inner select is then speculated: its operations must be speculatable and its loads within
+bounds. Selects on data are converted, those on subscripts (`Within`) are not: the elements that
+they guard may not exist. Runs after `vectorize_loops`.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ from transpile.util.frozen_records import changed, dataclass, same
 Body = tuple[Statement, ...]
 
 
-def choices(program: Program, options: Options) -> Program:
-    """The program with such choices named."""
+def convert_ifs(program: Program, options: Options) -> Program:
+    """The program with nested selects of vector loops named."""
     names = Names(names_in(program))
     kernels = tuple(_kernel(program, kernel, names) for kernel in program.kernels)
     return changed(program, kernels=same(program.kernels, kernels))
@@ -58,20 +60,20 @@ def choices(program: Program, options: Options) -> Program:
 
 def _kernel(program: Program, kernel: Kernel, names: Names) -> Kernel:
     local = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-    finder = _Finder({**seen_by(program, kernel), **local}, names)
-    return changed(kernel, body=finder.inside(kernel.body, {}))
+    converter = _Converter({**seen_by(program, kernel), **local}, names)
+    return changed(kernel, body=converter.convert(kernel.body, {}))
 
 
 @dataclass(frozen=True)
-class _Finder:
-    """Goes through the statements of a kernel, with the numbers that loops around them count from
-    where they start."""
+class _Converter:
+    """Converts the loops of a kernel. `starts` maps the symbols of enclosing loops to symbols that
+    count from zero, for which bounds are known."""
 
     buffers: Mapping[str, Buffer]
     names: Names
 
-    def inside(self, body: Body, starts: Mapping[Symbol, Index]) -> Body:
-        """The statements of a body, with their choices named."""
+    def convert(self, body: Body, starts: Mapping[Symbol, Index]) -> Body:
+        """The statements of a body, with their nested selects named."""
         return same(body, tuple(self._statement(s, starts) for s in body))
 
     def _statement(self, statement: Statement, starts: Mapping[Symbol, Index]) -> Statement:
@@ -83,11 +85,11 @@ class _Finder:
                 isinstance(s, Declare | Store | Update) for s in statement.body
             ):
                 return changed(statement, body=self._named(statement.body, starts))
-        return with_bodies(statement, lambda body: self.inside(body, starts))
+        return with_bodies(statement, lambda body: self.convert(body, starts))
 
     def _named(self, body: Body, starts: Mapping[Symbol, Index]) -> Body:
-        """The statements of a loop after those that choose: these stand before all that is stored,
-        where they read nothing of it and no name that is declared later."""
+        """The body of a loop with its inner selects declared: before the first store where they
+        neither load a stored buffer nor read a later declaration, else just before their use."""
         first = next((k for k, s in enumerate(body) if not isinstance(s, Declare)), len(body))
         split = 0
         stored = {name for s in body for name in _changed_by(s)}
@@ -97,7 +99,7 @@ class _Finder:
         for position, statement in enumerate(body):
             split = len(rest) if position <= first else split
             declared: list[Declare] = []
-            after = self._without_inner(statement, starts, declared)
+            after = self._name_inner(statement, starts, declared)
             for declaration in declared:
                 used = names_read(declaration) | {load.buffer for load in _loads(declaration.value)}
                 is_early = position >= first and used.isdisjoint(stored | later)
@@ -107,22 +109,24 @@ class _Finder:
             rest.append(after)
         return (*rest[:split], *early, *rest[split:]) if early or len(rest) > len(body) else body
 
-    def _without_inner(
+    def _name_inner(
         self, statement: Statement, starts: Mapping[Symbol, Index], declared: list[Declare]
     ) -> Statement:
+        """The statement with references for its nested selects, whose declarations are appended to
+        `declared`."""
         if not isinstance(statement, Declare | Store | Update):
             return statement
 
-        def visit(expr: Expr, is_branch: bool) -> Expr:
+        def visit(expr: Expr, is_arm: bool) -> Expr:
             if not isinstance(expr, Apply):
                 return expr
             if expr.op != "select":
-                args = tuple(visit(a, is_branch) for a in expr.args)
+                args = tuple(visit(a, is_arm) for a in expr.args)
                 return changed(expr, args=same(expr.args, args))
-            may_name = is_branch and self._is_plain(expr, starts)
-            test, *others = expr.args
-            decides = not any(isinstance(p, IndexValue | Within) for p in subexpressions(test))
-            args = (visit(test, False), *(visit(a, decides) for a in others))
+            may_name = is_arm and self._is_speculatable(expr, starts)
+            test, *arms = expr.args
+            is_by_data = not any(isinstance(p, IndexValue | Within) for p in subexpressions(test))
+            args = (visit(test, False), *(visit(a, is_by_data) for a in arms))
             expr = changed(expr, args=same(expr.args, args))
             if not may_name:
                 return expr
@@ -131,23 +135,23 @@ class _Finder:
 
         return changed(statement, value=visit(statement.value, False))
 
-    def _is_plain(self, expr: Expr, starts: Mapping[Symbol, Index]) -> bool:
-        """Tell whether an expression may be computed where it is not chosen."""
+    def _is_speculatable(self, expr: Expr, starts: Mapping[Symbol, Index]) -> bool:
+        """True if the expression may be speculated."""
         return all(
-            self._is_inside(part, starts)
+            self._is_in_bounds(part, starts)
             if isinstance(part, Load)
             else not isinstance(part, Apply) or part.primitive.speculatable
             for part in subexpressions(expr)
         )
 
-    def _is_inside(self, load: Load, starts: Mapping[Symbol, Index]) -> bool:
+    def _is_in_bounds(self, load: Load, starts: Mapping[Symbol, Index]) -> bool:
         shape = self.buffers[load.buffer].shape
         pairs = zip(load.index, shape, strict=True)
         return all(is_within(substitute(i, starts), extent) for i, extent in pairs)
 
 
 def _changed_by(statement: Statement) -> Iterator[str]:
-    """The names of the buffers and scalars that a statement changes."""
+    """The buffers and scalars that a statement writes."""
     yield from written(statement)
     if isinstance(statement, Update) and isinstance(statement.target, Ref):
         yield statement.target.name

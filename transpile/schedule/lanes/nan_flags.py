@@ -1,9 +1,15 @@
-"""Extremes: the search for a largest or smallest float looks for NaNs beside it.
+"""Take the propagation of NaNs off the critical path of long float minima and maxima.
 
-NumPy's maximum is a NaN if there is one, and to ask for that at each step of a running maximum
-takes longer than the rest of the step, for which the next one waits. In long loops the steps leave
-NaNs out, a flag of its own notes them, and the end of the loop looks at the flag. Where a strip of
-columns is searched at once for the largest and the smallest numbers, each column has a flag.
+NumPy's maximum is NaN if any element is, and a test for that in the recurrence `acc = max(acc, x)`
+doubles the latency of its dependence chain. Here the recurrence ignores NaNs, an integer flag as
+wide as the floats accumulates `isnan(x)` in lanes, and the result is selected after the loop:
+
+    for i: acc = maximum(acc, x[i])
+    for i: acc = x[i] > acc ? x[i] : acc;  flag |= isnan(x[i])
+    acc = flag != 0 ? nan : acc
+
+The same for a strip of columns (`vectorize_columns`), with a flag for each column, where both the
+minimum and the maximum are computed: they share the flags. Runs after `vectorize_loops`.
 """
 
 from __future__ import annotations
@@ -43,8 +49,9 @@ from transpile.util.frozen_records import replace
 _FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: np.dtype(np.int32), FLOAT64: INT64}
 
 
-def extremes(program: Program, options: Options) -> Program:
-    """The program with such loops changed; unchanged where NaNs do not matter."""
+def flag_nans(program: Program, options: Options) -> Program:
+    """The program with NaNs of long reductions in flags; unchanged under `fast_math`, which ignores
+    NaNs."""
     machine = options.machine
     if options.fast_math:
         return program
@@ -55,90 +62,92 @@ def extremes(program: Program, options: Options) -> Program:
 def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterator[Statement]:
     own = {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
     for statement in body:
-        found = _extremes(statement, machine) if isinstance(statement, For) else {}
+        scalars = _extreme_updates(statement, machine) if isinstance(statement, For) else {}
         strip = _strip(statement, machine)
-        columns = [] if strip is None else _of_columns(statement, strip, own)
-        if isinstance(statement, For) and found:
-            yield from _flagged(statement, found, names)
+        columns = [] if strip is None else _column_updates(statement, strip, own)
+        if isinstance(statement, For) and scalars:
+            yield from _flagged(statement, scalars, names)
         elif isinstance(statement, For) and strip is not None and columns:
             yield from _flagged_columns(statement, strip, columns, own, names)
         else:
             yield with_bodies(statement, lambda inner: tuple(_body(inner, names, machine)))
 
 
-def _extremes(loop: For, machine: Machine) -> dict[str, Update]:
-    """The updates of a long loop's accumulators of this kind."""
+def _extreme_updates(loop: For, machine: Machine) -> dict[str, Update]:
+    """The minimum and maximum updates of a vector loop that is long enough, by accumulator."""
     shortest = min(machine.shortest_search, machine.shortest_search_of_both)
     if not loop.simd or loop.parallel or trips(loop) < shortest:
         return {}
-    wanted = {name for op, name in loop.reductions if TABLE[op].chooses}
-    found = {
+    accumulators = {name for op, name in loop.reductions if TABLE[op].chooses}
+    updates = {
         s.target.name: s
         for s in loop.body
         if isinstance(s, Update)
         and isinstance(s.target, Ref)
-        and s.target.name in wanted
+        and s.target.name in accumulators
         and s.target.dtype in _FLAGS
         and s.value.dtype == s.target.dtype
     }
     if trips(loop) >= machine.shortest_search:
-        return found
-    values = [s.value for s in found.values()]
-    return {name: s for name, s in found.items() if _is_shared(s.value, values)}
+        return updates
+    values = [s.value for s in updates.values()]
+    return {name: s for name, s in updates.items() if _is_shared(s.value, values)}
 
 
 def _is_shared(value: Expr, values: list[Expr]) -> bool:
-    """Tell whether a value is there more than once, so that its NaNs are noted once for all."""
+    """True if several updates compare the value, so that they share one flag."""
     return isinstance(value, Ref | Load) and values.count(value) > 1
 
 
-def _flagged(loop: For, found: dict[str, Update], names: Names) -> Iterator[Statement]:
-    flags: dict[Expr, Ref] = {}  # for each value that is compared; several may be the same
+def _flagged(loop: For, updates: dict[str, Update], names: Names) -> Iterator[Statement]:
+    """The declarations of flags, the loop with them, and the selections after it."""
+    flags: dict[Expr, Ref] = {}  # by compared value: updates may share one
     body: list[Statement] = []
-    noting: list[Update] = []
+    selections: list[Update] = []
     for statement in loop.body:
-        if not isinstance(statement, Update) or statement not in found.values():
+        if not isinstance(statement, Update) or statement not in updates.values():
             body.append(statement)
             continue
         value, dtype = statement.value, statement.value.dtype
         if not isinstance(value, Ref | Load):
             value = Ref(names.new("t"), dtype)
             body.append(Declare(value.name, statement.value))
-        body.append(Update(statement.target, "set", _closer(statement, value)))
+        body.append(Update(statement.target, "set", _better(statement, value)))
         if value not in flags:
             flags[value] = Ref(names.new("is_nan"), _FLAGS[dtype])
-            body.append(_note(flags[value], value))
-        noting.append(replace(statement, value=flags[value]))
+            body.append(_set_if_nan(flags[value], value))
+        selections.append(replace(statement, value=flags[value]))
     for flag in flags.values():
         yield Declare(flag.name, Literal(flag.dtype.type(0), flag.dtype), constant=False)
-    noted_in = tuple(("bitwise_or", flag.name) for flag in flags.values())
-    yield replace(loop, body=tuple(body), reductions=(*loop.reductions, *noted_in))
-    for update in noting:
-        yield Update(update.target, "set", _seen(update.value, update.target))
+    flag_reductions = tuple(("bitwise_or", flag.name) for flag in flags.values())
+    yield replace(loop, body=tuple(body), reductions=(*loop.reductions, *flag_reductions))
+    for update in selections:
+        yield Update(update.target, "set", _or_nan(update.value, update.target))
 
 
-def _closer(update: Update, value: Expr) -> Expr:
-    """What is closer to the extreme, the value or what was found before; not a NaN."""
-    is_closer = comparison_of(TABLE[update.op].chooses)
-    closer = Apply(is_closer.name, (value, update.target), BOOL)
-    return Apply("select", (closer, value, update.target), value.dtype)
+def _better(update: Update, value: Expr) -> Expr:
+    """The better of the value and the accumulator; never the value if that is NaN."""
+    comparison = comparison_of(TABLE[update.op].chooses)
+    is_better = Apply(comparison.name, (value, update.target), BOOL)
+    return Apply("select", (is_better, value, update.target), value.dtype)
 
 
-def _note(flag: Ref | Load, value: Expr) -> Update:
-    """The flag is set where the value is a NaN."""
-    noted = Apply("convert_element_type", (Apply("isnan", (value,), BOOL),), flag.dtype)
-    return Update(flag, "bitwise_or", noted)
+def _set_if_nan(flag: Ref | Load, value: Expr) -> Update:
+    """The update of a flag by whether the value is NaN."""
+    is_nan_flag = Apply("convert_element_type", (Apply("isnan", (value,), BOOL),), flag.dtype)
+    return Update(flag, "bitwise_or", is_nan_flag)
 
 
-def _seen(flag: Expr, extreme: Expr) -> Expr:
-    """The extreme, or a NaN if the flag says that there was one."""
+def _or_nan(flag: Expr, extreme: Expr) -> Expr:
+    """The accumulator, or NaN if the flag is set."""
     is_nan = Apply("not_equal", (flag, Literal(flag.dtype.type(0), flag.dtype)), BOOL)
     nan = Literal(extreme.dtype.type(np.nan), extreme.dtype)
     return Apply("select", (is_nan, nan, extreme), extreme.dtype)
 
 
 def _strip(statement: Statement, machine: Machine) -> For | None:
-    """The loop over a strip of columns that is all that a long loop over rows does."""
+    """The vector loop over a strip of columns, where it is the whole body of a long sequential loop
+    over rows."""
     match statement:
         case For(body=(For(simd=True) as strip,)):
             in_order = not statement.ordered and not statement.parallel
@@ -147,12 +156,12 @@ def _strip(statement: Statement, machine: Machine) -> For | None:
             return None
 
 
-def _of_columns(rows: Statement, strip: For, own: dict[str, Buffer]) -> list[Update]:
-    """The updates of local arrays with an element for each column, which nothing else uses, by
-    values of which both extremes are wanted: a single one takes no longer with its questions."""
+def _column_updates(rows: Statement, strip: For, own: dict[str, Buffer]) -> list[Update]:
+    """The updates of local arrays of column accumulators, which nothing else accesses, by values of
+    which both extremes are computed: a single one gains nothing."""
     if not isinstance(rows, For):
         return []
-    found = []
+    updates = []
     used = [name for s in strip.body for name, _ in accesses(s)]
     for s in strip.body:
         if not isinstance(s, Update) or s.primitive is None or not s.primitive.chooses:
@@ -162,40 +171,42 @@ def _of_columns(rows: Statement, strip: For, own: dict[str, Buffer]) -> list[Upd
             is_plain = s.target.dtype in _FLAGS and s.value.dtype == s.target.dtype
             is_own = s.target.buffer in own and used.count(s.target.buffer) == 1
             if is_plain and is_own and strip.symbol in symbols and rows.symbol not in symbols:
-                found.append(s)
-    compared = [_compared(s) for s in found]
+                updates.append(s)
+    compared = [_flag_key(s) for s in updates]
     return [
-        s for s in found if isinstance(s.value, Ref | Load) and compared.count(_compared(s)) > 1
+        s for s in updates if isinstance(s.value, Ref | Load) and compared.count(_flag_key(s)) > 1
     ]
 
 
-def _compared(update: Update) -> tuple[Expr, Shape]:
-    """What an update of columns compares, and for which of them."""
+def _flag_key(update: Update) -> tuple[Expr, Shape]:
+    """The operand of a column update with the subscript of its accumulator: updates of equal key
+    share a flag."""
     return update.value, update.target.index if isinstance(update.target, Load) else ()
 
 
 def _flagged_columns(
-    rows: For, strip: For, found: list[Update], own: dict[str, Buffer], names: Names
+    rows: For, strip: For, updates: list[Update], own: dict[str, Buffer], names: Names
 ) -> Iterator[Statement]:
-    """The loops over the strip before and after the one over rows, and that one between them."""
+    """The loop over the strip that clears flags, the loop over rows with them, and the selections
+    after it."""
     flags: dict[tuple[Expr, Shape], Load] = {}
     body: list[Statement] = []
-    ends: list[Statement] = []
+    selected: list[Statement] = []
     for statement in strip.body:
-        if not isinstance(statement, Update) or statement not in found:
+        if not isinstance(statement, Update) or statement not in updates:
             body.append(statement)
             continue
-        target, value, key = statement.target, statement.value, _compared(statement)
+        target, value, key = statement.target, statement.value, _flag_key(statement)
         if not isinstance(target, Load):
             raise TypeError(f"{target} is not an element of an array")
-        body.append(Store(target.buffer, target.index, _closer(statement, value)))
+        body.append(Store(target.buffer, target.index, _better(statement, value)))
         if key not in flags:
             flag = Buffer(names.new("is_nan"), own[target.buffer].shape, _FLAGS[value.dtype])
             flags[key] = Load(flag.name, target.index, flag.dtype)
             yield Alloc(flag)
-            body.append(_note(flags[key], value))
-        ends.append(Store(target.buffer, target.index, _seen(flags[key], target)))
+            body.append(_set_if_nan(flags[key], value))
+        selected.append(Store(target.buffer, target.index, _or_nan(flags[key], target)))
     zeros = [Store(f.buffer, f.index, Literal(f.dtype.type(0), f.dtype)) for f in flags.values()]
     yield replace(strip, body=tuple(zeros), reductions=())
     yield replace(rows, body=(replace(strip, body=tuple(body)),))
-    yield replace(strip, body=tuple(ends), reductions=())
+    yield replace(strip, body=tuple(selected), reductions=())

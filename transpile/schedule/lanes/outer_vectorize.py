@@ -1,10 +1,16 @@
-"""Short rows: loops over rows too short for vectors go over many rows at a time.
+"""Vectorise over the outer loop of nests whose rows are shorter than a vector.
 
-A softmax over ten classes would use vectors for ten elements, and put sums together across lanes
-for each row. Where the rows are short, the lanes are rows instead: a strip of rows is copied on its
-side, the nest over a row is turned inside out (as for columns), and what it makes is copied back:
-`for strip: for column: for row in strip: acc[row - first] += x_strip[column][row - first]`.
-Rows that a product makes block by block are walked so in each block.
+A softmax over ten classes would fill vectors badly and reduce across lanes for every row. Instead
+lanes are rows: a strip of rows is transposed into a local array, the nest is strip-mined and
+interchanged as in `vectorize_columns`, and results are transposed back (Nuzman and Zaks, Outer-loop
+vectorization, 2008):
+
+    for row: for column: acc += x[row][column]
+    for strip: for column: for row in strip: acc[row - first] += x_strip[column][row - first]
+
+Legal if rows are independent and a buffer that is both read and written is only accessed in the row
+of the iteration. In the row blocks of a fused product, which threads share, each block is one such
+loop.
 """
 
 from __future__ import annotations
@@ -52,20 +58,20 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
 
-def short_rows(program: Program, options: Options) -> Program:
-    """The program with such nests turned inside out."""
+def vectorize_outer(program: Program, options: Options) -> Program:
+    """The program with nests over short rows vectorised over rows."""
     names = Names(names_in(program))
 
-    def turned(kernel: Kernel) -> Kernel:
+    def vectorized(kernel: Kernel) -> Kernel:
         strips = _Strips(program, kernel, names, options.machine)
         return changed(kernel, body=same(kernel.body, tuple(map(strips.statement, kernel.body))))
 
-    return map_kernels(program, turned)
+    return map_kernels(program, vectorized)
 
 
 @dataclass(frozen=True)
-class _Side:
-    """What is copied on its side: the rows of a buffer along an axis, `row` being the subscript."""
+class _Transposed:
+    """A transposed copy: of the rows of a buffer along `axis`, where their subscript is `row`."""
 
     name: str
     axis: int
@@ -73,7 +79,7 @@ class _Side:
 
 
 class _Strips:
-    """Turns the nests of a kernel."""
+    """Vectorises the nests of a kernel."""
 
     def __init__(self, program: Program, kernel: Kernel, names: Names, machine: Machine) -> None:
         local = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
@@ -83,20 +89,21 @@ class _Strips:
         self.machine = machine
 
     def statement(self, statement: Statement, fewest: int | None = None) -> Statement:
-        """The statement with the outermost nests in it turned that can be, of so many rows."""
+        """The statement with its outermost eligible nests, of at least `fewest` rows, vectorised
+        over rows."""
         machine = self.machine
         fewest = machine.row_strips[0] * machine.fewest_row_strips if fewest is None else fewest
         if isinstance(statement, For) and not statement.ordered:
             is_worth_it = _has_short_rows(statement, fewest, machine)
-            turned = _strip(statement, self) if is_worth_it else None
-            if turned is not None or not any(isinstance(s, Call) for s in statement.body):
-                return statement if turned is None else turned
-            fewest = min(machine.row_strips)  # the blocks of a product, which threads share out
+            strips = _strip(statement, self) if is_worth_it else None
+            if strips is not None or not any(isinstance(s, Call) for s in statement.body):
+                return statement if strips is None else strips
+            fewest = min(machine.row_strips)  # a row block of a product: threads share blocks
         return with_bodies(statement, lambda b: tuple(self.statement(s, fewest) for s in b))
 
-    def on_side(self, name: str, index: Shape, row: Symbol) -> _Side | None:
-        """How an access goes from row to row, if that strides through memory and the rows are
-        short: then a strip is copied on its side."""
+    def transposed(self, name: str, index: Shape, row: Symbol) -> _Transposed | None:
+        """The transposed copy for an access whose stride from row to row is one short row; None if
+        it needs none."""
         axes = [a for a, i in enumerate(index) if row in symbols_of(i)]
         if len(axes) != 1 or axes[0] == len(index) - 1:
             return None
@@ -104,16 +111,16 @@ class _Strips:
         length = product((*shape[: axes[0]], *shape[axes[0] + 1 :]))
         is_short = isinstance(length, int) and length <= self.machine.longest_short_row
         is_plain = row not in symbols_of(index[axes[0]] - Dim.of(row))
-        return _Side(name, axes[0], index[axes[0]]) if is_short and is_plain else None
+        return _Transposed(name, axes[0], index[axes[0]]) if is_short and is_plain else None
 
-    def copied(self, name: str, index: Shape, row: Symbol, nests: list[For]) -> _Side | None:
-        """How an access goes from row to row, if whole rows may be copied before the nests.
+    def copied(self, name: str, index: Shape, row: Symbol, nests: list[For]) -> _Transposed | None:
+        """The transposed copy for a load, if whole rows may be copied before the nests.
 
-        A read under a condition (of what was padded or joined) may have subscripts outside of the
-        array elsewhere: rows that do not exist are not copied. Of what changes, others may be at
-        work on what belongs to other iterations of outer loops.
+        A load under a guard (of padding or concatenation) may have subscripts out of bounds: then
+        rows that do not exist would be copied. Of a buffer that is written, other iterations of
+        enclosing loops may write other parts concurrently: then the nests must cover whole rows.
         """
-        side = self.on_side(name, index, row)
+        side = self.transposed(name, index, row)
         if side is None or not is_within(side.row, self.buffers[name].shape[side.axis]):
             return None
         if name not in self.changed:
@@ -126,7 +133,7 @@ class _Strips:
 
 
 def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
-    """Tell whether a loop over independent rows computes numbers of each row, of few elements."""
+    """True if the loop is over independent rows and computes scalars of each, of few elements."""
     if not isinstance(loop.extent, int) or loop.limit is not None:
         return False
     if loop.extent < fewest or not is_independent(loop):
@@ -145,8 +152,8 @@ def _has_short_rows(loop: For, fewest: int, machine: Machine) -> bool:
 
 
 def _is_one_sum(nests: list[For]) -> bool:
-    """Tell whether all there is to do is to add, or to find one that is true: compilers make good
-    use of vectors for that even in short rows."""
+    """True if the nests are one plain reduction without stores, which compilers vectorise well
+    within rows."""
     inside = list(walk(tuple(nests)))
     updates = [s for s in inside if isinstance(s, Update)]
     stores = any(isinstance(s, Store) for s in inside)
@@ -154,12 +161,15 @@ def _is_one_sum(nests: list[For]) -> bool:
 
 
 def _adds(update: Update) -> bool:
-    row = update.primitive
-    return row is not None and row.may_combine(update.target.dtype) and not row.chooses
+    """True if an update is a sum or an `any`/`all`: reductions that compilers vectorise best."""
+    primitive = update.primitive
+    if primitive is None or primitive.chooses:
+        return False
+    return primitive.may_combine(update.target.dtype)
 
 
 def _is_short(nest: For, row: Symbol, machine: Machine) -> bool:
-    """Tell whether a nest goes over a few elements, the same ones in each row."""
+    """True if a nest has few iterations, the same number for each row."""
     loops = [s for s in walk((nest,)) if isinstance(s, For)]
     ends = [i for s in loops for i in (s.start, s.stop, s.limit) if i is not None]
     return (
@@ -170,8 +180,8 @@ def _is_short(nest: For, row: Symbol, machine: Machine) -> bool:
 
 
 def _strip(loop: For, kernel: _Strips) -> For | None:
-    """The loop over strips of rows; None where their arrays would be too large, or what is written
-    is also read, and not only in the row that is written."""
+    """The loop over strips of rows; None if the copies were too large, or the dependences of
+    `_keeps_rows` are violated."""
     rows = loop.extent
     if not isinstance(rows, int) or not _keeps_rows(loop, kernel):
         return None
@@ -180,8 +190,8 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
     names = kernel.names.inner()
     strip = Symbol(names.new("strip"), 0, -(-rows // width))
     first = Dim.of(strip) * width + loop.start
-    turned = list(Turner(loop, first, width).body(loop.body))
-    body = tuple(_Sides(kernel, loop, first, width, names).body(turned))
+    interchanged = list(Turner(loop, first, width).body(loop.body))
+    body = tuple(_TransposedCopies(kernel, loop, first, width, names).body(interchanged))
     size = product(())
     for statement in walk(body):
         if isinstance(statement, Alloc):
@@ -192,13 +202,13 @@ def _strip(loop: For, kernel: _Strips) -> For | None:
 
 
 def _keeps_rows(loop: For, kernel: _Strips) -> bool:
-    """Tell whether what is written and also read is read first, and all of it in nests over the
-    row that is written, of which there may be a copy."""
+    """True if every buffer that is read and written is read first, and accessed through one
+    transposed copy of the iteration's own row."""
     nests = [s for s in walk(loop.body) if isinstance(s, For)]
     own = {s.buffer.name for s in walk(loop.body) if isinstance(s, Alloc)}
     changed = {name for s in walk(loop.body) for name in written(s)} - own
     shared = changed & {load.buffer for s in walk(loop.body) for load in loads(s)}
-    rows: dict[str, set[_Side | None]] = {name: set() for name in shared}
+    rows: dict[str, set[_Transposed | None]] = {name: set() for name in shared}
     outside = [s for s in loop.body if not isinstance(s, For)]
     if any(name in shared for s in outside for name, _ in accesses(s)):
         return False
@@ -212,11 +222,12 @@ def _keeps_rows(loop: For, kernel: _Strips) -> bool:
         for name, index in accesses(statement):
             if name in shared:
                 rows[name].add(kernel.copied(name, index, loop.symbol, nests))
-    return all(len(found) == 1 and None not in found for found in rows.values())
+    return all(len(copies) == 1 and None not in copies for copies in rows.values())
 
 
-class _Sides:
-    """Copies what a strip reads, and what it makes, between memory and arrays on their sides."""
+class _TransposedCopies:
+    """Inserts the copies of a strip: from memory into transposed arrays before the nests, and back
+    after."""
 
     def __init__(self, kernel: _Strips, loop: For, first: Index, width: int, names: Names) -> None:
         self.kernel = kernel
@@ -227,16 +238,16 @@ class _Sides:
         is_whole = isinstance(loop.extent, int) and loop.extent % width == 0
         self.limit = None if is_whole else loop.stop
         self.nests = [s for s in walk(loop.body) if isinstance(s, For)]
-        self.copies: dict[_Side, Buffer] = {}
-        self.read: dict[_Side, None] = {}
+        self.copies: dict[_Transposed, Buffer] = {}
+        self.read: dict[_Transposed, None] = {}
 
     def body(self, statements: list[Statement]) -> Iterator[Statement]:
-        """The statements with those copies around them."""
+        """The statements between those copies."""
         rest: list[Statement] = []
         for statement in statements:
-            found: list[tuple[tuple[For, ...], Store]] = []
-            rest.append(self._inside(statement, (), found))
-            rest += [self._back(loops, store) for loops, store in found]
+            stores: list[tuple[tuple[For, ...], Store]] = []
+            rest.append(self._inside(statement, (), stores))
+            rest += [self._copy_back(loops, store) for loops, store in stores]
         yield from map(Alloc, self.copies.values())
         for side in self.read:
             yield self._copy(side)
@@ -246,20 +257,22 @@ class _Sides:
         self,
         statement: Statement,
         loops: tuple[For, ...],
-        found: list[tuple[tuple[For, ...], Store]],
+        stores: list[tuple[tuple[For, ...], Store]],
     ) -> Statement:
         if isinstance(statement, For):
             around = loops if statement.symbol == self.row else (*loops, statement)
-            body = tuple(self._inside(s, around, found) for s in statement.body)
+            body = tuple(self._inside(s, around, stores) for s in statement.body)
             return replace(statement, body=body)
         if loops:
             statement = map_statement(statement, self._load, lambda i: i)
         if isinstance(statement, Store) and loops:
-            side = self.kernel.on_side(statement.buffer, statement.index, self.row)
+            side = self.kernel.transposed(statement.buffer, statement.index, self.row)
             if side is not None:
                 copy = self._buffer(side)
-                found.append((loops, statement))
-                return Store(copy.name, self._turned(statement.index, side.axis), statement.value)
+                stores.append((loops, statement))
+                return Store(
+                    copy.name, self._transposed_index(statement.index, side.axis), statement.value
+                )
         return statement
 
     def _load(self, expr: Expr) -> Expr:
@@ -269,37 +282,39 @@ class _Sides:
         if side is None:
             return expr
         self.read[side] = None
-        return Load(self._buffer(side).name, self._turned(expr.index, side.axis), expr.dtype)
+        return Load(
+            self._buffer(side).name, self._transposed_index(expr.index, side.axis), expr.dtype
+        )
 
-    def _buffer(self, side: _Side) -> Buffer:
+    def _buffer(self, side: _Transposed) -> Buffer:
         if side not in self.copies:
             buffer, axis = self.kernel.buffers[side.name], side.axis
             shape = (*buffer.shape[:axis], *buffer.shape[axis + 1 :], self.width)
             self.copies[side] = Buffer(self.names.new(f"{side.name}_strip"), shape, buffer.dtype)
         return self.copies[side]
 
-    def _turned(self, index: Shape, axis: int) -> Shape:
+    def _transposed_index(self, index: Shape, axis: int) -> Shape:
         return (*index[:axis], *index[axis + 1 :], Dim.of(self.row) - self.first)
 
-    def _copy(self, side: _Side) -> Statement:
-        """The rows of a strip, on their side."""
+    def _copy(self, side: _Transposed) -> Statement:
+        """The loops that transpose a strip of rows into its copy."""
         copy, names = self._buffer(side), self.names.inner()
         inner = [Symbol(names.new("column"), 0, extent) for extent in copy.shape[:-1]]
         index: list[Index] = [Dim.of(s) for s in inner]
         index.insert(side.axis, side.row)
         load = Load(side.name, tuple(index), copy.dtype)
-        body: Statement = Store(copy.name, self._turned(load.index, side.axis), load)
+        body: Statement = Store(copy.name, self._transposed_index(load.index, side.axis), load)
         for symbol in reversed(inner):
             body = For(symbol, symbol.extent or 0, (body,))
         return self._rows(body)
 
-    def _back(self, loops: tuple[For, ...], store: Store) -> Statement:
-        """What a nest has made, in its place."""
-        side = self.kernel.on_side(store.buffer, store.index, self.row)
+    def _copy_back(self, loops: tuple[For, ...], store: Store) -> Statement:
+        """The loops that transpose what a nest stored back to memory."""
+        side = self.kernel.transposed(store.buffer, store.index, self.row)
         if side is None:
             return store
         copy = self._buffer(side)
-        load = Load(copy.name, self._turned(store.index, side.axis), copy.dtype)
+        load = Load(copy.name, self._transposed_index(store.index, side.axis), copy.dtype)
         body: Statement = replace(store, value=load)
         for loop in reversed(loops):
             body = replace(loop, body=(body,))

@@ -1,12 +1,17 @@
-"""Scatters: many updates of a few elements are collected in tables of their own first.
+"""Privatise scatters: parts of the updates accumulate into tables of their own, which are combined.
 
-Updates of elements that are read from an array (a histogram, a sum by index) run one after another,
-because two of them may meet. Where there are many more updates than elements, they are cut into
-parts by their number alone, each part has a table of its own, and the tables are combined in order:
-parts may run on several threads, and the result does not depend on how many there are (as for sums,
-docs/decisions/e-named-keys-and-block-sums.md). Inside a part the places of some updates at a time
-are computed in vector lanes and kept, then the updates made. Updates that may be of no element go
-to one more at the end of the table.
+The updates of a histogram or a segment sum may alias, so that their loop is sequential. Where
+updates outnumber elements by far, they are divided into parts, each with a private table, and the
+tables are combined in order. Parts may run in parallel. Their number depends on sizes alone, so
+that results do not depend on the number of threads (docs/decisions/e-named-keys-and-block-sums.md).
+
+    for i: out[index[i]] += x[i]
+    for part: parts[part] = 0;  for i in part: parts[part][index[i]] += x[i]
+    for part: for element: out[element] += parts[part][element]
+
+Costly subscripts are vectorised by fission: in blocks, a first loop stores subscripts (and values),
+a second one updates. Updates that may be out of bounds go to one more element at the end of a
+table. A kernel that only makes the operands of the next one's updates is fused with it first.
 """
 
 from __future__ import annotations
@@ -52,11 +57,11 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 
-def scatters(program: Program, options: Options) -> Program:
-    """The program with such updates made in tables of their parts."""
+def privatize_scatters(program: Program, options: Options) -> Program:
+    """The program with such updates accumulated in private tables."""
     machine = options.machine
     names = Names(names_in(program))
-    program = _joined(program, names, machine)
+    program = _fuse_operands(program, names, machine)
     temporaries = list(program.temporaries)
     kernels = []
     for kernel in program.kernels:
@@ -66,8 +71,8 @@ def scatters(program: Program, options: Options) -> Program:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A loop of updates: what prepares an update, when it is made, and the update itself."""
+class _Scatter:
+    """A loop of updates: declarations, the guards of an update, and the update itself."""
 
     loop: For
     count: int
@@ -77,9 +82,9 @@ class _Found:
     target: Load
 
 
-def _updates(statement: Statement) -> _Found | None:
-    """The updates of a loop that makes one in each iteration, in any order, and reads nothing of
-    what it changes."""
+def _scatter_of(statement: Statement) -> _Scatter | None:
+    """The updates of a loop with one in each iteration, in any order, none of which reads the
+    updated buffer; None for other statements."""
     if not isinstance(statement, For) or statement.ordered or statement.limit is not None:
         return None
     if statement.start != 0 or not isinstance(statement.stop, int) or not statement.body:
@@ -101,7 +106,7 @@ def _updates(statement: Statement) -> _Found | None:
     every = [*prepared, *(If(t, ()) for t in tests), Store("", (), last.value)]
     if any(load.buffer == target.buffer for s in every for load in loads(s)):
         return None
-    return _Found(statement, statement.stop, tuple(prepared), tuple(tests), last, target)
+    return _Scatter(statement, statement.stop, tuple(prepared), tuple(tests), last, target)
 
 
 def _symbols(index: Shape) -> set[Symbol]:
@@ -112,7 +117,7 @@ def _symbols(index: Shape) -> set[Symbol]:
 
 
 class _Tables:
-    """Rewrites the updates of a kernel."""
+    """Privatises the updates of a kernel."""
 
     def __init__(
         self,
@@ -127,71 +132,74 @@ class _Tables:
         self.machine = machine
 
     def sequence(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """The statements with such loops among them rewritten."""
+        """The statements with loops of updates privatised."""
         body: list[Statement] = []
         for statement in statements:
-            found = _updates(statement)
-            parts = 0 if found is None else self._parts(found)
-            if found is None or parts < 2:
+            scatter = _scatter_of(statement)
+            parts = 0 if scatter is None else self._parts(scatter)
+            if scatter is None or parts < 2:
                 body.append(statement)
             else:
-                body += self._in_parts(found, parts)
+                body += self._in_parts(scatter, parts)
         return tuple(body)
 
-    def _parts(self, found: _Found) -> int:
-        buffer = self.buffers.get(found.target.buffer)
+    def _parts(self, scatter: _Scatter) -> int:
+        buffer = self.buffers.get(scatter.target.buffer)
         size = 0 if buffer is None else product(buffer.shape)
-        return number_of_parts(found.count, size, self.machine)
+        return number_of_parts(scatter.count, size, self.machine)
 
-    def _in_parts(self, found: _Found, parts: int) -> Iterator[Statement]:
-        whole = self.buffers[found.target.buffer]
+    def _in_parts(self, scatter: _Scatter, parts: int) -> Iterator[Statement]:
+        """The loop over parts, each of which clears and fills its table, and the loop that combines
+        tables."""
+        whole = self.buffers[scatter.target.buffer]
         dtype, extent = whole.dtype, product(whole.shape)
-        extent = extent + 1 if found.tests else extent
+        extent = extent + 1 if scatter.tests else extent
         table = Buffer(self.names.new(f"{whole.name}_parts"), (parts, extent), dtype)
         self.temporaries.append(table)
         names = self.names.inner()
         part = Symbol(names.new("part"), 0, parts)
-        place = Symbol(names.new("at"), 0, extent)
-        start = Literal(scan_start(found.update.op, dtype).value[()], dtype)
-        cleared = Store(table.name, (Dim.of(part), Dim.of(place)), start)
-        if _takes_lanes(found, self.machine):
+        element = Symbol(names.new("at"), 0, extent)
+        neutral = Literal(scan_start(scatter.update.op, dtype).value[()], dtype)
+        cleared = Store(table.name, (Dim.of(part), Dim.of(element)), neutral)
+        if _is_worth_fission(scatter, self.machine):
             size = self.machine.subscript_block
-            block = Symbol(names.new("block"), 0, -(-found.count // size))
-            body = tuple(_block(found, table, whole.shape, (part, block), names, size))
-            counted = _share(For(block, -(-found.count // size), body), part, parts)
+            block = Symbol(names.new("block"), 0, -(-scatter.count // size))
+            body = tuple(_block(scatter, table, whole.shape, (part, block), names, size))
+            counted = _share(For(block, -(-scatter.count // size), body), part, parts)
         else:
-            counted = _share(_plain(found, table, whole.shape, part), part, parts)
-        yield For(part, parts, (For(place, extent, (cleared,)), counted))
-        yield self._combined(found, table, whole, part)
+            counted = _share(_plain(scatter, table, whole.shape, part), part, parts)
+        yield For(part, parts, (For(element, extent, (cleared,)), counted))
+        yield self._combined(scatter, table, whole, part)
 
-    def _combined(self, found: _Found, table: Buffer, whole: Buffer, part: Symbol) -> Statement:
-        """All tables, one after another, added to what is there."""
+    def _combined(self, scatter: _Scatter, table: Buffer, whole: Buffer, part: Symbol) -> Statement:
+        """The tables, added in order to the updated buffer."""
         names = self.names.inner()
         symbols = [Symbol(names.new("element"), 0, extent) for extent in whole.shape]
         index: Shape = tuple(map(Dim.of, symbols))
         source = Load(table.name, (Dim.of(part), row_major(index, whole.shape)), whole.dtype)
         target = Load(whole.name, index, whole.dtype)
-        nest: Statement = Update(target, found.update.op, source)
+        nest: Statement = Update(target, scatter.update.op, source)
         for symbol in reversed(symbols):
             nest = For(symbol, symbol.extent or 0, (nest,))
         return For(part, part.extent or 0, (nest,))
 
 
 def number_of_parts(updates: int, size: Index, machine: Machine) -> int:
-    """How many tables of this size so many updates are worth; it depends on nothing else."""
+    """The number of private tables: a function of the number of updates and the size of a table
+    alone, 0 or 1 where privatising does not pay."""
     if not isinstance(size, int) or size == 0 or updates < machine.fewest_updates:
         return 0
     return min(machine.scatter_tables, updates // (machine.updates_of_an_element * size))
 
 
-def _takes_lanes(found: _Found, machine: Machine) -> bool:
-    """Tell whether the places take so much computing that vector lanes pay for keeping them."""
-    tests = (If(t, ()) for t in found.tests)
-    return sum(map(work, (*found.prepared, *tests))) > machine.least_subscript_work
+def _is_worth_fission(scatter: _Scatter, machine: Machine) -> bool:
+    """True if subscripts take enough work to vectorise them apart from the updates."""
+    tests = (If(t, ()) for t in scatter.tests)
+    return sum(map(work, (*scatter.prepared, *tests))) > machine.least_subscript_work
 
 
 def _share(loop: For, part: Symbol, parts: int) -> For:
-    """The iterations of a loop that belong to a part."""
+    """The loop over the iterations of one part."""
     if not isinstance(loop.stop, int):
         raise InternalError(f"{loop.symbol} ends at {loop.stop}, which no number of parts shares")
     share = -(-loop.stop // parts)
@@ -200,64 +208,65 @@ def _share(loop: For, part: Symbol, parts: int) -> For:
     return replace(loop, start=first, stop=first + share, limit=limit)
 
 
-def _plain(found: _Found, table: Buffer, shape: Shape, part: Symbol) -> For:
-    """The updates, each as soon as its place is known."""
-    place = row_major(found.target.index, shape)
-    target = Load(table.name, (Dim.of(part), place), table.dtype)
-    step: Statement = replace(found.update, target=target)
-    for test in reversed(found.tests):
-        step = If(test, (step,))
-    return replace(found.loop, body=(*found.prepared, step))
+def _plain(scatter: _Scatter, table: Buffer, shape: Shape, part: Symbol) -> For:
+    """The updates of a part, subscripts computed in the same loop."""
+    element = row_major(scatter.target.index, shape)
+    target = Load(table.name, (Dim.of(part), element), table.dtype)
+    guarded: Statement = replace(scatter.update, target=target)
+    for test in reversed(scatter.tests):
+        guarded = If(test, (guarded,))
+    return replace(scatter.loop, body=(*scatter.prepared, guarded))
 
 
 def _block(
-    found: _Found,
+    scatter: _Scatter,
     table: Buffer,
     shape: Shape,
     around: tuple[Symbol, Symbol],
     names: Names,
     size: int,
 ) -> Iterator[Statement]:
-    """The places of a block of so many updates, in lanes; then the updates."""
+    """The subscripts of a block of updates, in a loop that can be vectorised, then the updates."""
     part, block = around
     first = Dim.of(block) * size
-    here = (Dim.of(found.loop.symbol) - first,)
-    limit = None if found.count % size == 0 else found.count
-    places = Buffer(names.new("places"), (size,), INT64)
-    place: Expr = IndexValue(row_major(found.target.index, shape))
-    for test in reversed(found.tests):
-        place = Apply("select", (test, place, Literal(table.shape[1] - 1, INT64)), INT64)
-    yield Alloc(places)
-    prepared: list[Statement] = [*found.prepared, Store(places.name, here, place)]
-    value = found.update.value
-    if not isinstance(value, Literal) and not _is_at_hand(value):
+    position = (Dim.of(scatter.loop.symbol) - first,)
+    limit = None if scatter.count % size == 0 else scatter.count
+    subscripts = Buffer(names.new("places"), (size,), INT64)
+    subscript: Expr = IndexValue(row_major(scatter.target.index, shape))
+    for test in reversed(scatter.tests):
+        subscript = Apply("select", (test, subscript, Literal(table.shape[1] - 1, INT64)), INT64)
+    yield Alloc(subscripts)
+    prepared: list[Statement] = [*scatter.prepared, Store(subscripts.name, position, subscript)]
+    value = scatter.update.value
+    if not isinstance(value, Literal) and not _is_cheap_load(value):
         kept = Buffer(names.new("values"), (size,), value.dtype)
         yield Alloc(kept)
-        prepared.append(Store(kept.name, here, value))
-        value = Load(kept.name, here, value.dtype)
-    loop = replace(found.loop, start=first, stop=first + size, limit=limit)
+        prepared.append(Store(kept.name, position, value))
+        value = Load(kept.name, position, value.dtype)
+    loop = replace(scatter.loop, start=first, stop=first + size, limit=limit)
     yield replace(loop, body=tuple(prepared))
     at = Symbol(names.new("at"), 0, table.shape[1])
     target = Load(table.name, (Dim.of(part), Dim.of(at)), table.dtype)
     yield replace(
         loop,
         body=(
-            Declare(at.name, Load(places.name, here, INT64), symbol=at),
-            Update(target, found.update.op, value),
+            Declare(at.name, Load(subscripts.name, position, INT64), symbol=at),
+            Update(target, scatter.update.op, value),
         ),
     )
 
 
-def _is_at_hand(value: Expr) -> bool:
-    """Tell whether a value is an element of an array whose place is no other value."""
+def _is_cheap_load(value: Expr) -> bool:
+    """True if a value is a load with an affine subscript: as cheap to repeat as to keep."""
     return isinstance(value, Load) and len(_symbols(value.index)) <= 1
 
 
 # ------------------------------------------------------------------------------ joined kernels
 
 
-def _joined(program: Program, names: Names, machine: Machine) -> Program:
-    """The program with kernels that only prepare the updates of the next one made part of it."""
+def _fuse_operands(program: Program, names: Names, machine: Machine) -> Program:
+    """The program with each kernel that only makes operands of the next one's updates fused with
+    it."""
     kernels: list[Kernel] = []
     gone: set[str] = set()
     users: dict[str, int] = {}
@@ -268,7 +277,7 @@ def _joined(program: Program, names: Names, machine: Machine) -> Program:
     for kernel in program.kernels:
         before = kernels[-1] if kernels else None
         joined = (
-            None if before is None else _join(before, kernel, program, temporaries, names, machine)
+            None if before is None else _fused(before, kernel, program, temporaries, names, machine)
         )
         if joined is None:
             kernels.append(kernel)
@@ -279,7 +288,7 @@ def _joined(program: Program, names: Names, machine: Machine) -> Program:
     return replace(program, kernels=tuple(kernels), temporaries=kept)
 
 
-def _join(
+def _fused(
     before: Kernel,
     kernel: Kernel,
     program: Program,
@@ -287,16 +296,16 @@ def _join(
     names: Names,
     machine: Machine,
 ) -> tuple[Kernel, set[str]] | None:
-    """Two kernels in one, and the arrays that are then numbers: where the first one makes elements
-    for the updates of the second and does nothing else."""
-    found = _updates(kernel.body[-1]) if kernel.body else None
-    if found is None or len(before.body) != 1 or before.shapes or kernel.shapes:
+    """Two kernels fused, with the temporaries that become scalars; None unless the first only
+    stores elements of temporaries that the updates of the second read at the same index."""
+    scatter = _scatter_of(kernel.body[-1]) if kernel.body else None
+    if scatter is None or len(before.body) != 1 or before.shapes or kernel.shapes:
         return None
     (loop,) = before.body
-    size = product(program.buffers()[found.target.buffer].shape)
-    if not isinstance(loop, For) or replace(loop, body=()) != replace(found.loop, body=()):
+    size = product(program.buffers()[scatter.target.buffer].shape)
+    if not isinstance(loop, For) or replace(loop, body=()) != replace(scatter.loop, body=()):
         return None
-    if number_of_parts(found.count, size, machine) < 2:
+    if number_of_parts(scatter.count, size, machine) < 2:
         return None
     made = {s.buffer for s in loop.body if isinstance(s, Store)}
     index = (Dim.of(loop.symbol),)
@@ -307,8 +316,8 @@ def _join(
     others = [s for statement in kernel.body[:-1] for s in walk((statement,))]
     if any(name in made for s in others for name, _ in accesses(s)):
         return None
-    inside = [(n, i) for s in walk((found.loop,)) for n, i in accesses(s) if n in made]
-    if any(i != index for _, i in inside) or found.target.buffer in used_buffers(before)[0]:
+    inside = [(n, i) for s in walk((scatter.loop,)) for n, i in accesses(s) if n in made]
+    if any(i != index for _, i in inside) or scatter.target.buffer in used_buffers(before)[0]:
         return None
     numbers: dict[str, Ref] = {}
     prepared = tuple(_renamed(loop.body, names, numbers))
@@ -316,8 +325,8 @@ def _join(
     def number(expr: Expr) -> Expr:
         return numbers[expr.buffer] if isinstance(expr, Load) and expr.buffer in made else expr
 
-    updates = tuple(map_statement(s, number, lambda i: i) for s in found.loop.body)
-    whole = replace(found.loop, body=(*prepared, *updates))
+    updates = tuple(map_statement(s, number, lambda i: i) for s in scatter.loop.body)
+    whole = replace(scatter.loop, body=(*prepared, *updates))
     comment = tuple(dict.fromkeys((*before.comment, *kernel.comment)))
     return replace(kernel, body=(*kernel.body[:-1], whole), comment=comment), made
 
@@ -329,7 +338,7 @@ def _is_made(statement: Statement, index: Shape) -> bool:
 def _renamed(
     body: tuple[Statement, ...], names: Names, numbers: dict[str, Ref]
 ) -> Iterator[Statement]:
-    """The statements with new names for their variables, and variables for what they store."""
+    """The statements with fresh names for variables, and variables for stored elements."""
     refs: dict[str, str] = {}
     symbols: dict[Symbol, Index] = {}
 

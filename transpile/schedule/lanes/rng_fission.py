@@ -1,11 +1,14 @@
-"""Draws: random bits are drawn for some hundred elements, then functions of them are computed.
+"""Fission the random generator from the transcendental functions of its bits, in blocks.
 
-Bits come out of a long chain of steps, each of which waits for the one before, and so does a
-logarithm. A processor works on several iterations of a loop at a time as long as they are short; in
-a loop over both it waits. So the bits of a block of elements come first, in a loop of their own:
+A counter-based generator is a long dependence chain, and so is a logarithm or `erf_inv`.
+Out-of-order execution overlaps iterations of a loop while its body is short; a loop with both
+chains stalls. So a first loop fills a local array with the bits of a block, and a second one reads
+them:
 
     for i: out[i] = erf_inv(... bits(key, i) ...)
     for block: for i in block: drawn[i - first] = bits(key, i);  for i in block: out[i] = ...
+
+Bits are a pure function of key and counter, so that they are the same in either form.
 """
 
 from __future__ import annotations
@@ -46,8 +49,8 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 
-def draws(program: Program, options: Options) -> Program:
-    """The program with such loops in two."""
+def fission_rng(program: Program, options: Options) -> Program:
+    """The program with loops over random bits and functions of them split in two."""
     machine = options.machine
     names = Names(names_in(program))
     return map_bodies(program, lambda body: tuple(_body(body, names, machine)))
@@ -55,27 +58,27 @@ def draws(program: Program, options: Options) -> Program:
 
 def _body(body: tuple[Statement, ...], names: Names, machine: Machine) -> Iterator[Statement]:
     for statement in body:
-        if isinstance(statement, For) and (found := _drawn(statement, machine)):
-            yield from _in_two(statement, found, names, machine)
+        if isinstance(statement, For) and (calls := _generator_calls(statement, machine)):
+            yield from _split(statement, calls, names, machine)
         else:
             yield with_bodies(statement, lambda inner: tuple(_body(inner, names, machine)))
 
 
-def _drawn(loop: For, machine: Machine) -> tuple[Apply, ...]:
-    """The draws of a loop of which functions are computed; none if there are other loops in it, or
-    draws that depend on what it computes."""
+def _generator_calls(loop: For, machine: Machine) -> tuple[Apply, ...]:
+    """The generator calls to split off; none if the loop holds other loops, has no transcendental
+    function of them, or computes their operands itself."""
     if loop.ordered or not all(isinstance(s, Store | Declare | Update) for s in loop.body):
         return ()
     inside = [p for s in loop.body for p in parts(s)]
-    found = tuple(dict.fromkeys(p for p in inside if _is_draw(p)))
-    if not found or len(found) > machine.most_draws or any(isinstance(p, Within) for p in inside):
+    calls = tuple(dict.fromkeys(p for p in inside if _is_draw(p)))
+    if not calls or len(calls) > machine.most_draws or any(isinstance(p, Within) for p in inside):
         return ()
     own = {s.name for s in loop.body if isinstance(s, Declare)}
     own |= {name for s in loop.body for name in written(s)}
-    used = {p for draw in found for p in subexpressions(draw)}
+    used = {p for call in calls for p in subexpressions(call)}
     names = {p.name for p in used if isinstance(p, Ref)}
     names |= {p.buffer for p in used if isinstance(p, Load)}
-    return found if own.isdisjoint(names) and _computes_functions(loop) else ()
+    return calls if own.isdisjoint(names) and _computes_functions(loop) else ()
 
 
 def _is_draw(expr: Expr) -> TypeGuard[Apply]:
@@ -83,7 +86,7 @@ def _is_draw(expr: Expr) -> TypeGuard[Apply]:
 
 
 def _computes_functions(loop: For) -> bool:
-    """Tell whether a function that takes long is computed of what is drawn."""
+    """True if a transcendental function depends on random bits."""
     drawn: set[str] = set()
     for statement in loop.body:
         for part in parts(statement):
@@ -100,13 +103,13 @@ def _is_of(expr: Expr, drawn: set[str]) -> bool:
     )
 
 
-def _in_two(
-    loop: For, found: tuple[Apply, ...], names: Names, machine: Machine
+def _split(
+    loop: For, calls: tuple[Apply, ...], names: Names, machine: Machine
 ) -> Iterator[Statement]:
-    """The loop after one that draws, or a loop over blocks of such pairs."""
+    """The split loop: one pair if it is short, a loop over blocks of pairs if it is long."""
     extent, size = loop.extent, machine.draw_block
     if isinstance(extent, int) and machine.shortest_drawn <= extent <= machine.longest_drawn:
-        yield from _pair(loop, extent, found, names)
+        yield from _pair(loop, extent, calls, names)
     elif (
         isinstance(loop.stop, int)
         and loop.start == 0
@@ -119,21 +122,21 @@ def _in_two(
         first = Dim.of(block) * size
         limit = loop.stop if loop.stop % size else None
         part = replace(loop, start=first, stop=first + size, limit=limit)
-        yield For(block, count, tuple(_pair(part, size, found, names)))
+        yield For(block, count, tuple(_pair(part, size, calls, names)))
     else:
         yield loop
 
 
-def _pair(loop: For, extent: int, found: tuple[Apply, ...], names: Names) -> Iterator[Statement]:
-    """The loop that draws, and the one that computes."""
-    place = (Dim.of(loop.symbol) - loop.start,)
-    arrays = {draw: Buffer(names.new("drawn"), (extent,), draw.dtype) for draw in found}
+def _pair(loop: For, extent: int, calls: tuple[Apply, ...], names: Names) -> Iterator[Statement]:
+    """The loop that draws into local arrays, and the loop that computes."""
+    index = (Dim.of(loop.symbol) - loop.start,)
+    arrays = {call: Buffer(names.new("drawn"), (extent,), call.dtype) for call in calls}
     yield from map(Alloc, arrays.values())
-    yield replace(loop, body=tuple(Store(b.name, place, draw) for draw, b in arrays.items()))
+    yield replace(loop, body=tuple(Store(b.name, index, call) for call, b in arrays.items()))
 
-    def kept(expr: Expr) -> Expr:
+    def from_array(expr: Expr) -> Expr:
         if isinstance(expr, Apply) and expr in arrays:
-            return Load(arrays[expr].name, place, expr.dtype)
+            return Load(arrays[expr].name, index, expr.dtype)
         return expr
 
-    yield map_statement(loop, kept)
+    yield map_statement(loop, from_array)

@@ -1,11 +1,16 @@
-"""Versions: loops over sines, cosines and tangents exist twice.
+"""Multiversion loops over sines, cosines and tangents by the magnitude of their angles.
 
-The reduction of a huge angle takes six times as long as that of an ordinary one in double
-precision, and half as long again in single, and a test inside the loop would keep it out of vector
-lanes. So the loop runs as if every angle were ordinary, notes whether one was not, and only then
-runs again for all angles. Both give the same bits for ordinary ones
-(runtime_c/elementary/trigonometry_near.h). Angles that are known to be ordinary
-(`transpile.analysis.value_range`) need no second version.
+Payne-Hanek reduction of a huge angle takes six times as long as Cody-Waite reduction of an ordinary
+one in double precision, 1.5 times in single, and a test in the loop would keep it out of lanes. So
+a first version assumes ordinary angles and accumulates the largest magnitude; if that is too large
+or NaN, the loop runs again in the general version:
+
+    for i simd near maximum:largest: largest = max(largest, |x[i]|);  out[i] = sin(x[i])
+    if not largest <= limit: for i simd: out[i] = sin(x[i])
+
+Both give the same bits for ordinary angles (runtime_c/elementary/trigonometry_near.h). The loop
+must be idempotent: it reads nothing that it writes. Angles that `transpile.analysis.value_range`
+bounds need no second version.
 """
 
 from __future__ import annotations
@@ -47,7 +52,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 
-def versions(program: Program, options: Options) -> Program:
+def version_trig_loops(program: Program, options: Options) -> Program:
     """The program with such loops in two versions; unchanged where libm computes the functions."""
     machine = options.machine
     if options.precise_math:
@@ -74,7 +79,7 @@ def _body(
 
 
 def _can_run_again(loop: For) -> bool:
-    """Tell whether running the loop twice gives the same: it reads nothing that it writes."""
+    """True if the loop is idempotent: it reads nothing that it writes, and has no reduction."""
     stores = {name for s in walk(loop.body) for name in written(s)}
     reads = {load.buffer for s in walk(loop.body) for load in loads(s)}
     plain = all(isinstance(s, Store | Declare) for s in loop.body)
@@ -84,13 +89,15 @@ def _can_run_again(loop: For) -> bool:
 def _versions(
     loop: For, names: Names, ordinary: frozenset[Expr], machine: Machine
 ) -> Iterator[Statement]:
+    """The loop for ordinary angles, and the general one under a test; the loop alone where that
+    does not pay or an angle is guarded by a test of its subscript."""
     known = angles(p for s in loop.body for p in parts(s))
     limits = {angle: limit for angle, limit in known.items() if angle not in ordinary}
     if not _pays(loop, limits, machine):
         yield loop
         return
-    whole = [e for s in loop.body for e in expressions(s)]
-    guarded = limits.keys() - angles(p for e in whole for p in _unguarded(e)).keys()
+    exprs = [e for s in loop.body for e in expressions(s)]
+    guarded = limits.keys() - angles(p for e in exprs for p in _unguarded(e)).keys()
     is_long = len(limits) > machine.most_angles
     if is_long or guarded:
         yield loop
@@ -99,28 +106,29 @@ def _versions(
     largest = {dtype: Ref(names.new("largest"), dtype) for dtype in dtypes}
     for dtype, ref in largest.items():
         yield Declare(ref.name, Literal(dtype.type(0), dtype), constant=False)
-    notes = tuple(
+    updates = tuple(
         Update(largest[angle.dtype], "maximum", Apply("absolute", (angle,), angle.dtype))
         for angle in limits
     )
-    noted = tuple(("maximum", ref.name) for ref in largest.values())
-    # Behind the declarations, whose names may stand in the angles and in their subscripts.
-    place = max((k + 1 for k, s in enumerate(loop.body) if isinstance(s, Declare)), default=0)
-    body = (*loop.body[:place], *notes, *loop.body[place:])
-    yield replace(loop, body=body, near=True, reductions=(*loop.reductions, *noted))
+    reductions = tuple(("maximum", ref.name) for ref in largest.values())
+    # After the declarations, whose names may occur in angles and their subscripts.
+    declared = max((k + 1 for k, s in enumerate(loop.body) if isinstance(s, Declare)), default=0)
+    body = (*loop.body[:declared], *updates, *loop.body[declared:])
+    yield replace(loop, body=body, near=True, reductions=(*loop.reductions, *reductions))
     limit = min(limits.values())
     yield If(reduce(_either, (_is_far(ref, limit) for ref in largest.values())), (loop,))
 
 
 def _pays(loop: For, angles: Iterable[Expr], machine: Machine) -> bool:
-    """Tell whether the time saved is worth the second version."""
+    """True if the time saved is worth the length of a second version."""
     dtypes = {angle.dtype for angle in angles}
     is_short = isinstance(loop.extent, int) and loop.extent < machine.shortest_single_angles
     return FLOAT64 in dtypes or (FLOAT32 in dtypes and not is_short)
 
 
 def _is_far(largest: Ref, limit: float) -> Expr:
-    """Written so that a NaN, which hides larger angles, counts as far too."""
+    """True if an angle was too large. A NaN, which hides larger angles, counts as one: not (largest
+    <= limit)."""
     most = Literal(largest.dtype.type(limit), largest.dtype)
     return Apply("logical_not", (Apply("less_equal", (largest, most), BOOL),), BOOL)
 
@@ -130,7 +138,8 @@ def _either(first: Expr, second: Expr) -> Expr:
 
 
 def _unguarded(expr: Expr) -> Iterator[Expr]:
-    """The parts of an expression that may be computed without asking where the index lies."""
+    """The subexpressions that are evaluated whatever the subscript is: arms of selects on `Within`
+    are not."""
     yield expr
     if isinstance(expr, Apply):
         guards = expr.op == "select" and any(

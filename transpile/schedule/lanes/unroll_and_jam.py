@@ -1,14 +1,14 @@
-"""Row groups: what a loop over rows collects for a strip of columns, it collects from four rows at
-a time.
+"""Unroll-and-jam column reductions by four rows, with accumulators in registers.
 
-In `for row: for column in strip: acc[column] += x[row][column]` the accumulators are read and
-written once for each row. Here they are variables for as long as four rows last,
+`for row: for column in strip: acc[column] += x[row][column]` loads and stores every accumulator
+once a row. Unrolled by four and jammed, it does so once in four rows (Callahan, Carr and Kennedy,
+Improving register allocation for subscripted variables, 1990):
 
     for group: for column in strip:
         own = acc[column]; for row in group: own += x[row][column]; acc[column] = own
 
-and four rows are read at once, each in long pieces. Every accumulator sees the same numbers in the
-same order. Where the numbers take long to compute, that is no gain.
+Each accumulator sees the same operands in the same order. Bodies that compute much per element gain
+nothing and stay. Runs after `vectorize_loops`, on what `vectorize_columns` made.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from transpile.util.frozen_records import replace
 _Element = tuple[str, Shape]
 
 
-def row_groups(program: Program, options: Options) -> Program:
-    """The program with such loops changed."""
+def unroll_and_jam(program: Program, options: Options) -> Program:
+    """The program with such loops unrolled and jammed."""
     machine = options.machine
     names = Names(names_in(program))
     return map_bodies(program, lambda body: tuple(_body(body, names.inner(), {}, machine)))
@@ -61,7 +61,7 @@ def _body(
     local = around | {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
     for statement in body:
         match statement:
-            case For(body=(For(simd=True) as strip,)) if _may_group(statement, machine):
+            case For(body=(For(simd=True) as strip,)) if _may_unroll(statement, machine):
                 elements = _accumulators(statement, strip, local, machine)
                 if elements:
                     yield from _grouped(statement, strip, elements, local, names, machine)
@@ -71,8 +71,8 @@ def _body(
         yield with_bodies(statement, lambda inner: tuple(_body(inner, names, local, machine)))
 
 
-def _may_group(rows: For, machine: Machine) -> bool:
-    """Tell whether a loop over rows is long, and its length known."""
+def _may_unroll(rows: For, machine: Machine) -> bool:
+    """True if a loop over rows is sequential and long, with known bounds."""
     is_plain = not rows.ordered and not rows.parallel and not rows.simd and rows.limit is None
     is_known = isinstance(rows.start, int) and isinstance(rows.stop, int)
     return is_plain and is_known and trips(rows) >= machine.fewest_jammed_rows
@@ -81,8 +81,8 @@ def _may_group(rows: For, machine: Machine) -> bool:
 def _accumulators(
     rows: For, strip: For, local: dict[str, Buffer], machine: Machine
 ) -> list[_Element]:
-    """What the strip collects, if that is all that it does, and cheap: elements of local arrays,
-    each of which belongs to a column."""
+    """The accumulators of a strip: elements of local arrays, one for each column and array; none if
+    the strip does anything else, or much work."""
     own = {s.name for s in strip.body if isinstance(s, Declare)}
     for statement in strip.body:
         match statement:
@@ -97,15 +97,16 @@ def _accumulators(
     if flops > machine.most_jammed_flops or any(c.transcendentals for c in cost):
         return []
     changed = {name for s in strip.body for name in written(s)}
-    found = {e: None for s in strip.body for e in accesses(s) if e[0] in changed}
-    is_one_each = len({name for name, _ in found}) == len(found) <= machine.most_jammed_accumulators
+    elements = {e: None for s in strip.body for e in accesses(s) if e[0] in changed}
+    arrays = {name for name, _ in elements}
+    is_one_each = len(arrays) == len(elements) <= machine.most_jammed_accumulators
     is_of_columns = all(
         name in local
         and step(index, strip.symbol) == 1
         and not any(rows.symbol in symbols_of(i) for i in index)
-        for name, index in found
+        for name, index in elements
     )
-    return list(found) if is_one_each and is_of_columns else []
+    return list(elements) if is_one_each and is_of_columns else []
 
 
 def _values(statement: Statement) -> tuple[Expr, ...]:
@@ -120,29 +121,29 @@ def _grouped(
     names: Names,
     machine: Machine,
 ) -> Iterator[Statement]:
-    """The loop over groups of rows, and the rows that are left."""
+    """The loop over groups of rows, and the remainder loop."""
     inner = names.inner()
     variables = {e: Ref(inner.new(f"{e[0]}_own"), local[e[0]].dtype) for e in elements}
     height = machine.jammed_rows
     whole = trips(rows) // height
     group = Symbol(inner.new("group"), 0, whole)
-    collected = tuple(_in_variables(s, variables) for s in strip.body)
-    one = Symbol(rows.symbol.name, 0, height)
-    row = Dim.of(group) * height + rows.start + Dim.of(one)
-    collecting = For(one, height, tuple(substitute_index(s, rows.symbol, row) for s in collected))
-    reading = (
+    updates = tuple(_in_variables(s, variables) for s in strip.body)
+    unrolled = Symbol(rows.symbol.name, 0, height)
+    row = Dim.of(group) * height + rows.start + Dim.of(unrolled)
+    jammed = For(unrolled, height, tuple(substitute_index(s, rows.symbol, row) for s in updates))
+    loads = (
         Declare(ref.name, Load(name, index, ref.dtype), constant=False)
         for (name, index), ref in variables.items()
     )
-    writing = (Store(name, index, ref) for (name, index), ref in variables.items())
-    yield For(group, whole, (replace(strip, body=(*reading, collecting, *writing)),))
+    stores = (Store(name, index, ref) for (name, index), ref in variables.items())
+    yield For(group, whole, (replace(strip, body=(*loads, jammed, *stores)),))
     rest: Index = rows.start + whole * height
     if rest != rows.stop:
         yield replace(rows, start=rest)
 
 
 def _in_variables(statement: Statement, variables: dict[_Element, Ref]) -> Statement:
-    """The statement with variables in the place of accumulators."""
+    """The statement with accumulators replaced by variables."""
 
     def on_expr(expr: Expr) -> Expr:
         if isinstance(expr, Load):
