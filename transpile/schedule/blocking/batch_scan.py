@@ -1,14 +1,15 @@
-"""Row loops: a loop of the user's whose steps treat each row of its arrays by itself goes through
-all its steps for some of the rows, while threads share the rows out.
+"""Tile recurrences over a batch: a block of the batch runs through all iterations, on one thread.
 
-A recurrent network multiplies a batch by weights in each step. The product of one step is too small
-for threads, and the next step has to wait for it; but no sequence of the batch depends on another
-one:
+A recurrent network multiplies a batch by weights in each iteration. One product is too small for
+threads, and the next one depends on it; but the rows of the batch are independent. The loop over
+blocks of rows is strip-mined out of every statement and interchanged with the user's loop:
 
     for i: call matmul(16 rows); for j in 0..16: ...
     for block in 0..2: for i: call matmul_rows(8 rows); for j in 8*block..8*block + 8: ...
 
-So threads meet once, after all steps, and what a step leaves stays in the cache of its thread.
+Threads synchronise once, after all iterations, and carries stay in the cache of a core. Every
+statement must be a product by a loop-invariant matrix, or a nest over the rows, and a buffer that
+the loop writes must be accessed in the row of the iteration alone.
 """
 
 from __future__ import annotations
@@ -38,24 +39,25 @@ Body = tuple[Statement, ...]
 
 
 def tile_batched_scans(program: Program, options: Options) -> Program:
-    """The program with such loops inside loops over blocks of rows. A BLAS makes whole products."""
+    """The program with such loops inside loops over blocks of rows; unchanged with a BLAS, which
+    has no products of blocks."""
     if options.blas != "none" or not options.threaded:
         return program
-    work = _Loops(program.buffers(), Names(names_in(program)), options.machine)
+    tiler = _Tiler(program.buffers(), Names(names_in(program)), options.machine)
     kernels = tuple(
-        k if k.shapes else replace(k, body=map_sequences(k.body, work.changed))
+        k if k.shapes else replace(k, body=map_sequences(k.body, tiler.changed))
         for k in program.kernels
     )
-    if not work.scratch:
+    if not tiler.scratch:
         return program
     used = {name for kernel in kernels for name in used_buffers(kernel)[0]}
-    gone = work.scratch - used
+    gone = tiler.scratch - used
     left = tuple(b for b in program.temporaries if b.name not in gone)
     return replace(program, kernels=kernels, temporaries=left)
 
 
-class _Loops:
-    """The loops of a program; `scratch` are buffers that products of rows do without."""
+class _Tiler:
+    """Tiles the loops of a program; `scratch` are workspaces of products that become unused."""
 
     def __init__(self, buffers: Mapping[str, Buffer], names: Names, machine: Machine) -> None:
         self.buffers = buffers
@@ -64,20 +66,20 @@ class _Loops:
         self.scratch: set[str] = set()
 
     def changed(self, body: Body) -> Body:
-        """The statements of one sequence, with its loops over rows put inside loops over blocks."""
+        """The statements of a sequence with its batched recurrences tiled."""
         return tuple(self._changed(s) for s in body)
 
     def _changed(self, statement: Statement) -> Statement:
         if not isinstance(statement, For) or not statement.ordered:
             return statement
-        found = _as_row_loop(statement, self.buffers, self.machine)
-        rows = 0 if found is None else _rows(found, self.machine)
-        if found is None or rows == 0:
+        scan = _as_batched_scan(statement, self.buffers, self.machine)
+        rows = 0 if scan is None else _rows(scan, self.machine)
+        if scan is None or rows == 0:
             return statement
-        self.scratch |= {p.call.workspace.buffer for p in found.products}
-        block = Symbol(self.names.new("block"), 0, found.rows // rows)
+        self.scratch |= {p.call.workspace.buffer for p in scan.products}
+        block = Symbol(self.names.new("block"), 0, scan.rows // rows)
         first = Dim.of(block) * rows
-        parts = {id(p.call): p for p in found.products}
+        parts = {id(p.call): p for p in scan.products}
         body = tuple(
             _some_rows(s, first, rows) if isinstance(s, For) else parts[id(s)].some(first, rows)
             for s in statement.body
@@ -87,23 +89,23 @@ class _Loops:
 
 @dataclass(frozen=True, eq=False)
 class _Product:
-    """A product in a loop over steps: its call, and which axes of the left operand and the result
-    its rows go along."""
+    """A product in such a loop: its call, and the axes of the left operand and of the result that
+    are the rows."""
 
     call: Matmul
     left_axis: int
     out_axis: int
 
     def some(self, first: Index, rows: int) -> MatmulRows:
-        """The call for some of the rows."""
+        """The call for a block of rows."""
         a, b, c = self.call.a, self.call.b, self.call.c
         left, out = _moved(a, self.left_axis, first), _moved(c, self.out_axis, first)
         return MatmulRows(rows, self.call.n, self.call.k, left, b, out)
 
 
 @dataclass(frozen=True, eq=False)
-class _RowLoop:
-    """A loop over steps each of which goes over the same number of rows."""
+class _BatchedScan:
+    """A user loop over statements that all run over the same number of independent rows."""
 
     loop: For
     rows: int
@@ -111,7 +113,7 @@ class _RowLoop:
 
 
 def _moved(array: Strided, axis: int, first: Index) -> Strided:
-    """An array from another one of its rows on, which go along an axis of its buffer."""
+    """The array from a row on; `axis` is that of its buffer that rows run along."""
     index = tuple(i + first if a == axis else i for a, i in enumerate(array.first.index))
     return replace(array, first=replace(array.first, index=index))
 
@@ -120,29 +122,31 @@ def _some_rows(nest: For, first: Index, rows: int) -> For:
     return replace(nest, start=first, stop=first + rows)
 
 
-def _rows(found: _RowLoop, machine: Machine) -> int:
-    """The rows of a block; 0 where blocks do not pay."""
-    calls = [p.call for p in found.products]
+def _rows(scan: _BatchedScan, machine: Machine) -> int:
+    """The rows of a block; 0 if blocks do not pay."""
+    calls = [p.call for p in scan.products]
     flops = sum(call.flops for call in calls)
     right = sum(call.n * call.k * call.b.dtype.itemsize for call in calls)
-    if flops * trips(found.loop) < machine.least_scan_flops or right > machine.scan_operand_bytes:
+    if flops * trips(scan.loop) < machine.least_scan_flops or right > machine.scan_operand_bytes:
         return 0
-    divisors = [d for d in range(machine.fewest_scan_rows, found.rows) if found.rows % d == 0]
+    divisors = [d for d in range(machine.fewest_scan_rows, scan.rows) if scan.rows % d == 0]
     tiles = [d for d in divisors if d % machine.product_tile_rows == 0]
-    many = [d for d in tiles if found.rows // d >= machine.enough_blocks]
+    many = [d for d in tiles if scan.rows // d >= machine.enough_blocks]
     rows = max(many, default=min(tiles, default=max(divisors, default=0)))
     fewest = machine.fewest_shared_blocks
-    if rows == 0 or (found.rows // rows < fewest and flops > machine.most_flops_alone):
+    if rows == 0 or (scan.rows // rows < fewest and flops > machine.most_flops_alone):
         return 0
     return rows
 
 
-# --------------------------------------------------------------------------- what such a loop is
+# ------------------------------------------------------------------------------- recognition
 
 
-def _as_row_loop(loop: For, buffers: Mapping[str, Buffer], machine: Machine) -> _RowLoop | None:
-    """A loop as one over steps and rows: each statement is a product or a nest over the rows, which
-    touches of what the loop changes only its own row."""
+def _as_batched_scan(
+    loop: For, buffers: Mapping[str, Buffer], machine: Machine
+) -> _BatchedScan | None:
+    """The loop as a batched recurrence: all statements are products or nests over the rows, and
+    none accesses another row of what the loop writes; else None."""
     calls = [s for s in loop.body if isinstance(s, Matmul)]
     nests = [s for s in loop.body if isinstance(s, For)]
     if not calls or len(calls) + len(nests) != len(loop.body):
@@ -154,16 +158,16 @@ def _as_row_loop(loop: For, buffers: Mapping[str, Buffer], machine: Machine) -> 
     changing = {n for s in loop.body for n in _changed_by(s)} - scratch
     if any(name not in buffers for name in changing):
         return None
-    products = [_as_product(call, rows, changing, buffers, machine) for call in calls]
-    found = [p for p in products if p is not None]
-    if len(found) < len(calls):
+    candidates = [_as_product(call, rows, changing, buffers, machine) for call in calls]
+    products = [p for p in candidates if p is not None]
+    if len(products) < len(calls):
         return None
     for name in sorted(changing):
         axes = set(range(len(buffers[name].shape)))
-        axes.intersection_update(*_row_axes(name, nests, found))
+        axes.intersection_update(*_row_axes(name, nests, products))
         if not axes:
             return None
-    return _RowLoop(loop, rows, found)
+    return _BatchedScan(loop, rows, products)
 
 
 def _is_over_rows(nest: For, rows: int) -> bool:
@@ -174,7 +178,7 @@ def _is_over_rows(nest: For, rows: int) -> bool:
 
 
 def _changed_by(statement: Statement) -> set[str]:
-    """The buffers that a statement changes, apart from local arrays inside it."""
+    """The buffers that a statement writes, without local arrays inside it."""
     inside = list(walk((statement,)))
     local = {s.buffer.name for s in inside if isinstance(s, Alloc)}
     return {name for s in inside for name in written(s)} - local
@@ -183,8 +187,8 @@ def _changed_by(statement: Statement) -> set[str]:
 def _as_product(
     call: Matmul, rows: int, changing: set[str], buffers: Mapping[str, Buffer], machine: Machine
 ) -> _Product | None:
-    """A call of a product as one of as many rows by a matrix that stays the same and whose rows are
-    read where they are."""
+    """The call as a product of these rows by a loop-invariant matrix with contiguous rows; else
+    None."""
     a, b, c = call.a, call.b, call.c
     (_, a_column), (b_row, b_column) = a.strides, b.strides
     if call.m != rows or b.buffer in changing or c.buffer == a.buffer:
@@ -201,7 +205,7 @@ def _as_product(
 
 
 def _row_axis(array: Strided, rows: int, buffers: Mapping[str, Buffer]) -> int | None:
-    """The axis of a buffer that the rows of an array go along, all of it."""
+    """The axis of a buffer that is all rows of an array; None if there is none."""
     shape, index = buffers[array.buffer].shape, array.first.index
     row, _ = array.strides
     for axis, extent in enumerate(shape):
@@ -211,7 +215,7 @@ def _row_axis(array: Strided, rows: int, buffers: Mapping[str, Buffer]) -> int |
 
 
 def _is_inside(start: Load, axis: int, count: int, buffers: Mapping[str, Buffer]) -> bool:
-    """Tell whether as many elements as this, from the first one of a row on, are in that row."""
+    """True if `count` elements from an address stay in one row."""
     shape: Shape = buffers[start.buffer].shape
     size = product(shape[axis + 1 :])
     is_first = all(i == 0 for i in start.index[axis + 1 :])
@@ -219,7 +223,7 @@ def _is_inside(start: Load, axis: int, count: int, buffers: Mapping[str, Buffer]
 
 
 def _row_axes(name: str, nests: Sequence[For], products: Sequence[_Product]) -> Iterator[set[int]]:
-    """For each use of a buffer the axes along which the rows of that use may go."""
+    """For each access to a buffer the axes that could be its row axis."""
     for nest in nests:
         row = Dim.of(nest.symbol)
         for statement in walk((nest,)):

@@ -1,14 +1,13 @@
-"""Image rows: what comes before and after a convolution is done with one image at a time, while it
-is in cache.
+"""Fuse convolutions with the kernels before and after them, an image at a time.
 
-A bias, a maximum with zero, the maximum of windows after a convolution need not wait for all
-images. Kernels that follow each other and treat each image of a batch by itself become one loop
-over the images, which the threads share out:
+A bias, a rectifier or a pooling after a convolution need only the same image of the batch.
+Consecutive kernels over the images become one parallel loop, with their intermediate values in
+cache:
 
     for i: call conv_planes_image(image i); for channel: ...; call conv_planes_image(image i)
 
-A value that nothing else reads lives in local arrays of one image. The weights are rearranged once,
-before the images.
+A value that only these kernels use is a local array of one image. Weights are packed once, before
+the loop.
 """
 
 from __future__ import annotations
@@ -56,27 +55,27 @@ class RowConvolution:
 
     @property
     def scratch(self) -> str:
-        """The buffer of its scratch memory."""
+        """The buffer of its workspace."""
         return self.call.workspace.buffer
 
     def keeps_rows(self, name: str, buffers: Buffers) -> bool:
-        """Tell whether the call touches in each image only that row of a buffer."""
+        """True if the call accesses, for each image, only that row of a buffer."""
         x, w, out = self.call.x, self.call.w, self.call.out
         if name in (w.buffer, self.scratch):
             return False
         if name == out.buffer:
             return name != x.buffer
         row = product(row_shape(buffers[name].shape, (self.images.count,)))
-        is_first = all(i == 0 for i in x.first.index)
+        starts_at_zero = all(i == 0 for i in x.first.index)
         is_dense = isinstance(row, int) and self.images.operand_reach <= row
-        return is_first and is_dense and self.images.operand_step == row
+        return starts_at_zero and is_dense and self.images.operand_step == row
 
 
 Part = RowConvolution | RowNest
 
 
 def fuse_convolutions(program: Program, options: Options) -> Program:
-    """The program with kernels around convolutions merged."""
+    """The program with kernels around convolutions fused."""
     if not options.threaded:
         return program
     users = Counter(name for kernel in program.kernels for name in used_buffers(kernel)[0])
@@ -88,16 +87,16 @@ def fuse_convolutions(program: Program, options: Options) -> Program:
             kernels.append(program.kernels[position])
             position += 1
             continue
-        merger = _Merger(group)
-        kernels.append(merger.kernel())
-        program = replace(program, temporaries=merger.temporaries())
+        fusion = _Fusion(group)
+        kernels.append(fusion.kernel())
+        program = replace(program, temporaries=fusion.temporaries())
         position += len(group.parts)
     return changed(program, kernels=same(program.kernels, tuple(kernels)))
 
 
 class _Group:
-    """Kernels from one position on that go over the same images: the longest sequence in which each
-    is a convolution, or reads and writes for an image only what the others do for the same one.
+    """The longest sequence of kernels, from one position on, that keep to the same images:
+    convolutions, and nests which access only the image of their iteration of what the others write.
     `users` counts the kernels that use each buffer."""
 
     def __init__(self, program: Program, start: int, users: Counter[str], machine: Machine) -> None:
@@ -118,19 +117,20 @@ class _Group:
         self.local = self._local_values(users) if self.convolutions else []
 
     def _images(self, first: tuple[Kernel, ...]) -> int:
-        """How many images there are: the first convolution, of the first two kernels, decides."""
-        found = (_as_convolution(kernel, self.buffers) for kernel in first)
-        return next((part.images.count for part in found if part is not None), 0)
+        """The number of images, which the first convolution, of the first two kernels, determines;
+        0 if there is none."""
+        parts = (_as_convolution(kernel, self.buffers) for kernel in first)
+        return next((part.images.count for part in parts if part is not None), 0)
 
     def _part(self, kernel: Kernel) -> Part | None:
-        found = _as_convolution(kernel, self.buffers)
-        if found is not None:
-            return found if found.images.count == self.count else None
+        part = _as_convolution(kernel, self.buffers)
+        if part is not None:
+            return part if part.images.count == self.count else None
         return as_nest(kernel, (self.count,))
 
     def _may_follow(self, part: Part) -> bool:
-        """Tell whether a kernel reads only the same image of what the others write, and changes
-        nothing that they use."""
+        """True if fusion violates no dependence: the kernel reads only the same image of what
+        earlier ones write, and writes nothing that they use."""
         uses, changes = map(set, used_buffers(part.kernel))
         for before in self.parts:
             used, changed = map(set, used_buffers(before.kernel))
@@ -146,24 +146,24 @@ class _Group:
         return is_buffer and part.keeps_rows(name, self.buffers)
 
     def _is_linked(self, part: Part) -> bool:
-        """Tell whether a kernel reads what another one writes."""
+        """True if a kernel reads what an earlier one of the group writes."""
         uses = set(used_buffers(part.kernel)[0])
         before = self.parts[: self.parts.index(part)]
         return any(not uses.isdisjoint(used_buffers(p.kernel)[1] - _scratch(p)) for p in before)
 
     def _local_values(self, users: Counter[str]) -> list[str]:
-        """The temporaries that only these kernels use, as many as a thread's stack has room for."""
+        """The temporaries that only these kernels use, as many as fit on a thread's stack."""
         own = Counter(n for p in self.parts for n in used_buffers(p.kernel)[0])
         inside = {n for p in self.parts for n in used_buffers(p.kernel)[1] - _scratch(p)}
-        found = []
+        names = []
         room = self.machine.block_bytes - self.copies()
         for buffer in self.program.temporaries:
             if buffer.name in inside and own[buffer.name] == users[buffer.name]:
                 size = self.row_bytes(buffer)
                 if size <= room:
                     room -= size
-                    found.append(buffer.name)
-        return found
+                    names.append(buffer.name)
+        return names
 
     def row_bytes(self, buffer: Buffer) -> int:
         """The bytes of one image."""
@@ -173,11 +173,11 @@ class _Group:
         return size * buffer.dtype.itemsize
 
     def copies(self) -> int:
-        """The bytes of the copies of the operands."""
+        """The bytes of the copies of operands."""
         return sum(c.images.copy * c.call.x.dtype.itemsize for c in self.convolutions)
 
     def pays(self) -> bool:
-        """Tell whether an image at a time is faster."""
+        """True if fusion pays."""
         machine = self.machine
         if len(self.parts) < 2 or not self.convolutions or self.count < machine.fewest_images:
             return False
@@ -192,8 +192,8 @@ def _scratch(part: Part) -> set[str]:
 
 
 def _as_convolution(kernel: Kernel, buffers: Buffers) -> RowConvolution | None:
-    """A kernel as a convolution, if it is one call whose lanes are pixels, and the images of the
-    result follow each other."""
+    """The kernel as a convolution: if it is one call that vectorises over pixels, and the images of
+    its result are dense; else None."""
     if len(kernel.body) != 1 or kernel.shapes:
         return None
     (call,) = kernel.body
@@ -209,8 +209,8 @@ def _as_convolution(kernel: Kernel, buffers: Buffers) -> RowConvolution | None:
     return part
 
 
-class _Merger:
-    """Writes the kernel of a group."""
+class _Fusion:
+    """Builds the fused kernel of a group."""
 
     def __init__(self, group: _Group) -> None:
         self.group = group
@@ -232,7 +232,7 @@ class _Merger:
             self.copies[part] = Buffer(self.names.new("copy"), (images.copy,), dtype)
 
     def kernel(self) -> Kernel:
-        """The kernel for all parts."""
+        """The fused kernel."""
         count = self.group.count
         loop = For(self.image, count, tuple(self._one_image()), parallel=True)
         kernels = [part.kernel for part in self.group.parts]
@@ -242,7 +242,7 @@ class _Merger:
         return Kernel(kernels[0].name, body, source, comment)
 
     def temporaries(self) -> tuple[Buffer, ...]:
-        """The temporaries that are left, and those that the weights are rearranged into."""
+        """The temporaries that remain, and the packed weights."""
         gone = {*self.local, *(p.scratch for p in self.group.convolutions)}
         kept = (b for b in self.group.program.temporaries if b.name not in gone)
         return (*kept, *self.offsets.values(), *self.panels.values())
@@ -264,26 +264,26 @@ class _Merger:
         call, images = part.call, part.images
         return ConvolveImage(
             call.plan,
-            self._moved(call.x, images.operand_step),
+            self._of_image(call.x, images.operand_step),
             Strided(_start(self.offsets[part])),
             Strided(_start(self.panels[part])),
-            self._moved(call.out, images.result_step),
+            self._of_image(call.out, images.result_step),
             Strided(_start(self.copies[part])),
             call.layout,
         )
 
-    def _moved(self, array: Strided, step: int) -> Strided:
-        """What belongs to the image."""
+    def _of_image(self, array: Strided, stride: int) -> Strided:
+        """The part of an array that belongs to the image."""
         _, *strides = array.strides
         first = array.first
         if array.buffer in self.local:
             return Strided(_start(self.local[array.buffer]), tuple(strides))
         shape = self.group.buffers[array.buffer].shape
-        flat = row_major(first.index, shape) + Dim.of(self.image) * step
+        flat = row_major(first.index, shape) + Dim.of(self.image) * stride
         return Strided(replace(first, index=unravel(flat, shape)), tuple(strides))
 
     def _nest(self, part: RowNest) -> tuple[Statement, ...]:
-        """What is done with one image, local arrays without their first axis."""
+        """The nest restricted to one image; local arrays lose their first axis."""
         renamed: dict[Symbol, Index] = {part.symbols[0]: Dim.of(self.image)}
 
         def on_access(name: str, index: Shape) -> Shape:

@@ -1,4 +1,6 @@
-"""Elementwise loops: those of the user's that treat each element of their arrays by itself."""
+"""Recognise user loops that are elementwise: no element depends on another one, in any
+iteration.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,17 @@ Body = tuple[Statement, ...]
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A loop whose iterations consist of numbers of their own and of nests over all elements.
+    """A loop whose body consists of scalar statements and of nests over all elements.
 
-    loop         the loop; of each nest there is only the innermost loop, over symbols[-1]
-    symbols      the loops of the nests, the same for all, and how long they are
-    state        the arrays that it changes, with the subscripts of the element that a nest is at
-    scratch      those of them of which each iteration writes the elements before it reads them
-    written      all that it writes; also results that are stacked
-    numbers      the variables from outside that it changes
-    steps        what the nests do, one after the other
-    going_on     of a while, what must hold for any element so that it goes on; else None
-    has_streams  whether each iteration reads or writes arrays of its own
+    loop         the loop, of each nest only the innermost loop, over symbols[-1]
+    symbols      the symbols of the nests, the same for all; extents: their extents
+    state        the loop-carried arrays, each with the one subscript at which a nest accesses it
+    scratch      arrays that every iteration writes before it reads them
+    written      all arrays that it writes, stacked results included
+    scalars      the loop-carried scalars
+    statements   the bodies of the nests in order
+    active       of a while loop, the condition that must hold for some element to continue
+    has_streams  True if iterations access different slices of an array
     """
 
     loop: For | While
@@ -47,15 +49,15 @@ class Elementwise:
     state: Mapping[str, Shape]
     scratch: Mapping[str, Shape]
     written: frozenset[str]
-    numbers: tuple[str, ...]
-    steps: Body
-    going_on: Expr | None
+    scalars: tuple[str, ...]
+    statements: Body
+    active: Expr | None
     has_streams: bool
 
 
 def as_elementwise(loop: For | While) -> Elementwise | None:
-    """What there is to know of such a loop; None for any other."""
-    nests = [s for s in _statements(loop) if isinstance(s, For)]
+    """The loop as an elementwise one; None if it is not."""
+    nests = [s for s in _all_statements(loop) if isinstance(s, For)]
     shape = nest_of(nests[0]) if nests else None
     if shape is None:
         return None
@@ -66,22 +68,22 @@ def as_elementwise(loop: For | While) -> Elementwise | None:
         return None
     if isinstance(loop, While):
         loop = replace(loop, test=test, body=body)
-        decided, going_on = _going_on(loop)
-        if not decided:
+        is_understood, active = _exit_condition(loop)
+        if not is_understood:
             return None
     else:
-        loop, going_on = replace(loop, body=body), None
-    steps = tuple(s for nest in body if isinstance(nest, For) for s in nest.body)
-    changed = {name for s in steps for name in written(s)}
-    places = {name: _place(loop, name, symbols) for name in sorted(changed)}
-    if any(index is None for index in places.values()):
+        loop, active = replace(loop, body=body), None
+    statements = tuple(s for nest in body if isinstance(nest, For) for s in nest.body)
+    changed = {name for s in statements for name in written(s)}
+    elements = {name: _own_element(loop, name, symbols) for name in sorted(changed)}
+    if any(index is None for index in elements.values()):
         return None
-    arrays = {n: i for n, i in places.items() if i is not None and not _is_stacked(loop, i)}
+    arrays = {n: i for n, i in elements.items() if i is not None and not _is_stacked(loop, i)}
     scratch = {n: i for n, i in arrays.items() if _is_written_first(loop, n)}
     state = {n: i for n, i in arrays.items() if n not in scratch}
     if not state or any(_is_read(loop, n) for n in changed - arrays.keys()):
         return None
-    has_streams = any(_is_stacked(loop, i) for s in steps for _, i in _elements(s) if i)
+    has_streams = any(_is_stacked(loop, i) for s in statements for _, i in _elements(s) if i)
     return Elementwise(
         loop,
         symbols,
@@ -89,20 +91,20 @@ def as_elementwise(loop: For | While) -> Elementwise | None:
         state,
         scratch,
         frozenset(changed),
-        tuple(_numbers(loop)),
-        steps,
-        going_on,
+        tuple(_carried_scalars(loop)),
+        statements,
+        active,
         has_streams,
     )
 
 
-def _statements(loop: For | While) -> Body:
+def _all_statements(loop: For | While) -> Body:
     return (*loop.test, *loop.body) if isinstance(loop, While) else loop.body
 
 
 def nest_of(statement: Statement) -> tuple[tuple[Symbol, ...], tuple[int, ...], Body] | None:
-    """The symbols and the extents of a nest of loops, each alone in the next one and from 0 on, and
-    what the innermost one does."""
+    """The symbols, extents and innermost body of a perfect nest whose loops start at 0; None for
+    others."""
     symbols: list[Symbol] = []
     extents: list[int] = []
     body: Body = (statement,)
@@ -120,20 +122,20 @@ def nest_of(statement: Statement) -> tuple[tuple[Symbol, ...], tuple[int, ...], 
 def same_nest(
     statement: Statement, symbols: tuple[Symbol, ...], extents: tuple[int, ...]
 ) -> Body | None:
-    """What the innermost loop of a nest does, in terms of the symbols of another nest of the same
-    extents."""
-    found = nest_of(statement)
-    if found is None or found[1] != extents:
+    """The innermost body of a nest of the given extents, with its symbols renamed to the given
+    ones."""
+    nest = nest_of(statement)
+    if nest is None or nest[1] != extents:
         return None
-    values = {mine: Dim.of(s) for mine, s in zip(found[0], symbols, strict=True)}
-    return tuple(map_statement(s, lambda e: e, lambda i: substitute(i, values)) for s in found[2])
+    values = {mine: Dim.of(s) for mine, s in zip(nest[0], symbols, strict=True)}
+    return tuple(map_statement(s, lambda e: e, lambda i: substitute(i, values)) for s in nest[2])
 
 
 def _plain(
-    body: Body, symbols: tuple[Symbol, ...], extents: tuple[int, ...], collects: bool
+    body: Body, symbols: tuple[Symbol, ...], extents: tuple[int, ...], may_reduce: bool
 ) -> Body | None:
-    """Statements of which each is about a number, or a nest of these extents; a nest as its
-    innermost loop alone. None for others, and for nests that collect numbers if they may not."""
+    """The statements, each a scalar one or a perfect nest of these extents, which is replaced by
+    its innermost loop; None for others, and for nests with reductions unless `collects`."""
     result: list[Statement] = []
     for statement in body:
         if isinstance(statement, For):
@@ -147,14 +149,14 @@ def _plain(
             result.append(statement)
         else:
             return None
-    collected = {s.name for s in result if collects and isinstance(s, Declare)}
+    reductions = {s.name for s in result if may_reduce and isinstance(s, Declare)}
     nests = (n for n in result if isinstance(n, For))
-    return tuple(result) if all(_changes_only(n.body, collected) for n in nests) else None
+    return tuple(result) if all(_updates_only(n.body, reductions) for n in nests) else None
 
 
-def _changes_only(body: Body, collected: set[str]) -> bool:
-    """Tell whether the variables that statements change are theirs or among these."""
-    own = collected | {s.name for s in body if isinstance(s, Declare)}
+def _updates_only(body: Body, reductions: set[str]) -> bool:
+    """True if statements update only variables that they declare or that are given."""
+    own = reductions | {s.name for s in body if isinstance(s, Declare)}
     targets = (s.target for s in body if isinstance(s, Update))
     return all(t.name in own for t in targets if isinstance(t, Ref))
 
@@ -162,26 +164,26 @@ def _changes_only(body: Body, collected: set[str]) -> bool:
 # --------------------------------------------------------------------------------- conditions
 
 
-def _going_on(loop: While) -> tuple[bool, Expr | None]:
-    """Whether it is clear when a loop ends: by numbers alone, or when nothing holds for any element
-    any more; and what that is."""
+def _exit_condition(loop: While) -> tuple[bool, Expr | None]:
+    """Whether the exit condition is understood, and its elementwise part: None if it depends on
+    scalars alone, else the predicate of `any(predicate)`."""
     nests = [s for s in loop.test if isinstance(s, For)]
     if not nests:
         return True, None
-    collected = [s for s in nests[-1].body if isinstance(s, Update)]
-    if len(nests) > 1 or len(collected) != 1 or not isinstance(collected[0].target, Ref):
+    reductions = [s for s in nests[-1].body if isinstance(s, Update)]
+    if len(nests) > 1 or len(reductions) != 1 or not isinstance(reductions[0].target, Ref):
         return False, None
-    update = collected[0]
+    update = reductions[0]
     start = next((s for s in loop.test if isinstance(s, Declare) and s.name == _name(update)), None)
-    parts = [p for p in _conjuncts(loop.condition) if _asks(p, _name(update))]
+    parts = [p for p in _conjuncts(loop.condition) if _depends_on(p, _name(update))]
     if start is None or len(parts) != 1 or not isinstance(start.value, Literal):
         return False, None
     value = _inlined(update.value, [s for s in nests[-1].body if isinstance(s, Declare)])
     match parts[0]:
         case Ref() if update.op == "logical_or" and not start.value.value:
             return True, value
-        case Apply(args=(Ref(),)) as asked if (
-            is_negation(asked) and update.op == "logical_and" and start.value.value
+        case Apply(args=(Ref(),)) as negated if (
+            is_negation(negated) and update.op == "logical_and" and start.value.value
         ):
             return True, Apply("logical_not", (value,), BOOL)
         case _:
@@ -200,7 +202,7 @@ def _conjuncts(condition: Expr) -> Iterator[Expr]:
         yield condition
 
 
-def _asks(expr: Expr, name: str) -> bool:
+def _depends_on(expr: Expr, name: str) -> bool:
     return any(isinstance(p, Ref) and p.name == name for p in subexpressions(expr))
 
 
@@ -215,7 +217,7 @@ def _inlined(expr: Expr, declared: Iterable[Declare]) -> Expr:
 
 
 def _elements(statement: Statement) -> Iterator[tuple[str, Shape]]:
-    """What a statement itself reads and writes of arrays, in this order."""
+    """The array elements that a statement itself reads, then those that it writes."""
     for load in loads(statement):
         yield load.buffer, load.index
     match statement:
@@ -230,22 +232,23 @@ def _all_elements(loop: For | While) -> Iterator[tuple[str, Shape]]:
         yield from _elements(statement)
 
 
-def _place(loop: For | While, name: str, symbols: tuple[Symbol, ...]) -> Shape | None:
-    """The subscripts of the only element of an array that a nest reads and writes in an iteration;
-    None where there are others, or where different iterations of the nest may meet there."""
-    found = {index for buffer, index in _all_elements(loop) if buffer == name}
-    if len(found) != 1:
+def _own_element(loop: For | While, name: str, symbols: tuple[Symbol, ...]) -> Shape | None:
+    """The subscript of an array if a nest accesses one element of it in each iteration, a different
+    one in different iterations; else None."""
+    indices = {index for buffer, index in _all_elements(loop) if buffer == name}
+    if len(indices) != 1:
         return None
-    (index,) = found
+    (index,) = indices
     plain = [i for i in index if isinstance(i, Dim) and i in map(Dim.of, symbols)]
     rest = {s for i in index if i not in plain for s in symbols_of(i)}
-    inside = {s.symbol for s in walk(_statements(loop)) if isinstance(s, Declare) and s.symbol}
+    inside = {s.symbol for s in walk(_all_statements(loop)) if isinstance(s, Declare) and s.symbol}
     is_own = sorted(map(str, plain)) == sorted(map(str, symbols))
     return index if is_own and rest.isdisjoint({*symbols, *inside}) else None
 
 
 def _is_stacked(loop: For | While, index: Shape) -> bool:
-    """Tell whether an element is another one in each iteration."""
+    """True if the subscript depends on the iteration of the user's loop: a stacked input or
+    result."""
     return isinstance(loop, For) and any(loop.symbol in symbols_of(i) for i in index)
 
 
@@ -254,7 +257,7 @@ def _is_read(loop: For | While, name: str) -> bool:
 
 
 def _is_written_first(loop: For | While, name: str) -> bool:
-    """Tell whether the first thing that an iteration does with an array is to write it."""
+    """True if every iteration writes the element of an array before it reads it."""
     inside = (loop.test, loop.body) if isinstance(loop, While) else (loop.body,)
     if isinstance(loop, While) and any(
         isinstance(p, Load) and p.buffer == name for p in subexpressions(loop.condition)
@@ -268,14 +271,14 @@ def _is_written_first(loop: For | While, name: str) -> bool:
     return False
 
 
-def _numbers(loop: For | While) -> Iterator[str]:
-    """The variables from outside that a loop changes."""
-    declared = {s.name for s in walk(_statements(loop)) if isinstance(s, Declare)}
-    found: dict[str, None] = {}
-    for statement in walk(_statements(loop)):
+def _carried_scalars(loop: For | While) -> Iterator[str]:
+    """The scalars declared outside that a loop updates."""
+    declared = {s.name for s in walk(_all_statements(loop)) if isinstance(s, Declare)}
+    carried: dict[str, None] = {}
+    for statement in walk(_all_statements(loop)):
         match statement:
             case Update(target=Ref(name=name)) if name not in declared:
-                found.setdefault(name)
+                carried.setdefault(name)
             case _:
                 pass
-    yield from found
+    yield from carried

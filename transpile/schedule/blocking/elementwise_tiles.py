@@ -1,5 +1,6 @@
-"""Element tiles: all iterations of an elementwise loop for the elements of one tile, in local
-arrays, and the loops over all tiles."""
+"""Build the tiles of an interchanged elementwise loop: all its iterations for the elements of one
+tile.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +28,17 @@ Body = tuple[Statement, ...]
 
 @dataclass(frozen=True)
 class Tiles:
-    """How a loop becomes loops over tiles.
+    """The plan of an interchange.
 
-    before     what stands before it now
-    first      what its arrays begin with; the memory of the others has that
-    unneeded   the arrays that nobody asks for when the loop has ended
-    moved      the declarations of the numbers that its iterations change
-    width      the elements of a tile
+    elementwise  the loop
+    before       the statements before it that stay
+    first        initial values of arrays, by name; other arrays are loaded
+    unneeded     the arrays that nothing reads after the loop
+    moved        the declarations of scalars that the iterations update
+    width        the elements of a tile
     """
 
-    found: Elementwise
+    elementwise: Elementwise
     buffers: Mapping[str, Buffer]
     before: list[Statement]
     first: Mapping[str, Expr]
@@ -46,12 +48,12 @@ class Tiles:
     width: int
 
     def statements(self) -> Body:
-        """The loops: over whole tiles, and over what is left."""
-        length = self.found.extents[-1]
+        """The loop over whole tiles and the remainder tile; one tile if the axis is short."""
+        length = self.elementwise.extents[-1]
         if length <= 2 * self.width:
             return self._around(self._tile(0, length))
         count, rest = divmod(length, self.width)
-        inner = self.found.symbols[-1]
+        inner = self.elementwise.symbols[-1]
         tile = Symbol(self.names.new(f"{inner.name}_tile"), 0, count)
         body: Body = (For(tile, count, self._tile(Dim.of(tile) * self.width, self.width)),)
         if rest:
@@ -59,24 +61,24 @@ class Tiles:
         return self._around(distinct(body, self.names))
 
     def _around(self, body: Body) -> Body:
-        """The statements in the loops over all axes but the last one."""
-        outer = zip(self.found.symbols[:-1], self.found.extents[:-1], strict=True)
+        """The statements inside the loops over all axes but the last."""
+        outer = zip(self.elementwise.symbols[:-1], self.elementwise.extents[:-1], strict=True)
         for symbol, extent in reversed(list(outer)):
             body = (For(symbol, extent, body),)
         return body
 
     def _tile(self, offset: Index, width: int) -> Body:
-        """All iterations for the elements from an offset on."""
-        found = self.found
+        """Load a tile into local arrays, run all iterations on it, store what is needed later."""
+        elementwise = self.elementwise
         local = {
             name: Buffer(self._local_name(name), (width,), self.buffers[name].dtype)
-            for name in (*found.state, *found.scratch)
+            for name in (*elementwise.state, *elementwise.scratch)
         }
-        lane = Symbol(found.symbols[-1].name, 0, width)
-        lanes = _Lanes(found.symbols[-1], lane, offset, local)
+        lane = Symbol(elementwise.symbols[-1].name, 0, width)
+        lanes = _Lanes(elementwise.symbols[-1], lane, offset, local)
         begin: list[Statement] = []
         end: list[Statement] = []
-        for name, index in found.state.items():
+        for name, index in elementwise.state.items():
             buffer = local[name]
             element = Load(buffer.name, (Dim.of(lane),), buffer.dtype)
             value = self.first.get(name, Load(name, index, buffer.dtype))
@@ -87,20 +89,20 @@ class Tiles:
             *map(Alloc, local.values()),
             For(lane, width, tuple(begin)),
             *self.moved,
-            with_bodies(found.loop, lanes.body),
+            with_bodies(elementwise.loop, lanes.body),
             *([For(lane, width, tuple(end))] if end else []),
         )
 
     def _local_name(self, name: str) -> str:
-        """That of the array, if there is no such array any more."""
+        """The name of a local array: that of the buffer where it replaces that."""
         return name if name in self.unneeded else self.names.new(name)
 
 
 @dataclass(frozen=True)
 class _Lanes:
-    """Statements about the elements of an axis become statements about those of a tile.
+    """Rewrites statements on an axis to statements on a tile of it.
 
-    local   the local arrays that stand for buffers
+    local   the local array of each buffer
     """
 
     symbol: Symbol
@@ -109,39 +111,39 @@ class _Lanes:
     local: Mapping[str, Buffer]
 
     def body(self, body: Body) -> Body:
-        """The statements of the loop, its nests over the tile only."""
+        """The statements of the loop with its nests restricted to the tile."""
         return tuple(
-            replace(s, symbol=self.lane, stop=self.lane.extent or 0, body=self._steps(s.body))
+            replace(s, symbol=self.lane, stop=self.lane.extent or 0, body=self._in_tile(s.body))
             if isinstance(s, For)
             else s
             for s in body
         )
 
     def index(self, index: Index) -> Index:
-        """A subscript in terms of the place in the tile."""
+        """A subscript in terms of the index in the tile."""
         return substitute(index, {self.symbol: Dim.of(self.lane) + self.offset})
 
     def expression(self, expr: Expr, local: Mapping[str, Buffer]) -> Expr:
-        """An expression that reads local arrays where they stand for buffers."""
-        (step,) = self._with(local, (Declare("", expr),))
-        assert isinstance(step, Declare)
-        return step.value
+        """An expression with loads of buffers replaced by loads of their local arrays."""
+        (declaration,) = self._with(local, (Declare("", expr),))
+        assert isinstance(declaration, Declare)
+        return declaration.value
 
-    def _steps(self, steps: Body) -> Body:
-        return self._with(self.local, steps)
+    def _in_tile(self, statements: Body) -> Body:
+        return self._with(self.local, statements)
 
-    def _with(self, local: Mapping[str, Buffer], steps: Body) -> Body:
-        here = (Dim.of(self.lane),)
+    def _with(self, local: Mapping[str, Buffer], statements: Body) -> Body:
+        position = (Dim.of(self.lane),)
 
         def on_expr(expr: Expr) -> Expr:
             if isinstance(expr, Load) and expr.buffer in local:
-                return Load(local[expr.buffer].name, here, expr.dtype)
+                return Load(local[expr.buffer].name, position, expr.dtype)
             return expr
 
         result: list[Statement] = []
-        for step in steps:
-            mapped = map_statement(step, on_expr, self.index)
+        for statement in statements:
+            mapped = map_statement(statement, on_expr, self.index)
             if isinstance(mapped, Store) and mapped.buffer in local:
-                mapped = Store(local[mapped.buffer].name, here, mapped.value)
+                mapped = Store(local[mapped.buffer].name, position, mapped.value)
             result.append(mapped)
         return tuple(result)

@@ -1,7 +1,9 @@
-"""Standstill: whether the elements for which a condition no longer holds stay as they are.
+"""Prove that elements for which a condition is false are a fixpoint of a loop body.
 
-A loop that goes on while the condition holds for any element may then run part by part: an element
-that has come to rest is the same however often its part is gone over again.
+A loop that runs while the condition holds for any element may then run tile by tile: more
+iterations leave finished elements as they are. The proof executes the body symbolically, with the
+condition false, and compares each result with the initial value. It is exact to the bit, and gives
+up on expressions of more than `LARGEST` parts.
 """
 
 from __future__ import annotations
@@ -15,40 +17,40 @@ from transpile.ir.loop_ir import Apply, Declare, Expr, Literal, Load, Ref, State
 from transpile.ir.loop_rewrite import expressions, subexpressions
 from transpile.ir.types import BOOL
 
-# Larger expressions than this are given up.
+# The proof gives up on larger expressions.
 LARGEST = 400
 
 Facts = dict[Expr, Expr]
 
 
-def stands_still(going_on: Expr, steps: Iterable[Statement], state: Iterable[str]) -> bool:
-    """Tell whether the statements of an iteration, each about one element of each array, leave the
-    arrays `state` as they are, to the bit, where `going_on` does not hold."""
-    steps = tuple(steps)
-    whole = [going_on, *(e for s in steps for e in expressions(s))]
-    if any(map(_is_negative_zero, (p for e in whole for p in subexpressions(e)))):
-        return False  # which equals 0.0, and so expressions would that are not the same
-    facts = _facts(going_on, False)
+def is_fixpoint(active: Expr, statements: Iterable[Statement], state: Iterable[str]) -> bool:
+    """True if the statements of an iteration, each about one element of each array, leave the
+    arrays `state` unchanged to the bit where `going_on` is false."""
+    statements = tuple(statements)
+    exprs = [active, *(e for s in statements for e in expressions(s))]
+    if any(map(_is_negative_zero, (p for e in exprs for p in subexpressions(e)))):
+        return False  # -0.0 == 0.0: different expressions would compare equal
+    facts = _facts(active, False)
     values: dict[Expr, Expr] = {}
-    for step in steps:
-        match step:
+    for statement in statements:
+        match statement:
             case Declare(name=name, value=value):
-                values[Ref(name, value.dtype)] = _known(value, values, facts)
+                values[Ref(name, value.dtype)] = _evaluated(value, values, facts)
             case Store(buffer=buffer, index=index, value=value):
-                values[Load(buffer, index, value.dtype)] = _known(value, values, facts)
+                values[Load(buffer, index, value.dtype)] = _evaluated(value, values, facts)
             case Update(target=target, op=op, value=value):
                 if op != "set":
                     value = Apply(op, (target, value), target.dtype)
-                values[target] = _known(value, values, facts)
+                values[target] = _evaluated(value, values, facts)
             case _:
                 return False
         if any(_size(v) > LARGEST for v in values.values()):
             return False
-    kept = set(state)
+    carried = set(state)
     return all(
-        value in (place, facts.get(place, place))
-        for place, value in values.items()
-        if isinstance(place, Load) and place.buffer in kept
+        value in (element, facts.get(element, element))
+        for element, value in values.items()
+        if isinstance(element, Load) and element.buffer in carried
     )
 
 
@@ -63,7 +65,7 @@ def _size(expr: Expr) -> int:
 
 
 def _facts(condition: Expr, holds: bool) -> Facts:
-    """What is known where a condition holds, or does not."""
+    """The subexpressions whose values follow from the truth of a condition."""
     facts: Facts = {condition: Literal(np.bool_(holds), BOOL)}
     if is_negation(condition):
         facts |= _facts(condition.args[0], not holds)
@@ -74,25 +76,25 @@ def _facts(condition: Expr, holds: bool) -> Facts:
 
 
 def is_negation(condition: Expr) -> TypeGuard[Apply]:
-    """Tell whether a condition is that another one does not hold."""
+    """True if a condition is the negation of another one."""
     if not isinstance(condition, Apply) or condition.dtype != BOOL:
         return False
     return condition.primitive.involution and condition.args[0].dtype == BOOL
 
 
 def follow_all(condition: Expr, holds: bool) -> TypeGuard[Apply]:
-    """Tell whether a condition is made of others that all hold where it holds (or all fail where it
-    fails): if one of them did not, that would decide it."""
+    """True if the operands of a condition all hold where it holds (a conjunction), or all fail
+    where it fails (a disjunction)."""
     if not isinstance(condition, Apply) or any(a.dtype != BOOL for a in condition.args):
         return False
     decisive = condition.primitive.absorbing(BOOL)
     return decisive is not None and bool(decisive) != holds
 
 
-def _known(expr: Expr, values: dict[Expr, Expr], facts: Facts) -> Expr:
-    """An expression in terms of what the elements were, simplified by the facts."""
+def _evaluated(expr: Expr, values: dict[Expr, Expr], facts: Facts) -> Expr:
+    """An expression in terms of initial values, simplified by facts."""
     if isinstance(expr, Apply):
-        args = tuple(_known(a, values, facts) for a in expr.args)
+        args = tuple(_evaluated(a, values, facts) for a in expr.args)
         expr = _simplified(Apply(expr.op, args, expr.dtype))
     else:
         expr = values.get(expr, expr)
@@ -100,7 +102,7 @@ def _known(expr: Expr, values: dict[Expr, Expr], facts: Facts) -> Expr:
 
 
 def _simplified(expr: Apply) -> Expr:
-    """An operation on known numbers, only where the result is the same to the bit."""
+    """The operation folded where the result is the same to the bit."""
     match expr:
         case Apply(op="select", args=(Literal(value=chosen), x, y)):
             return x if chosen else y
@@ -112,20 +114,21 @@ def _simplified(expr: Apply) -> Expr:
             if value in (0, 1) and dtype.kind in "biu":
                 return Literal(dtype.type(value), dtype)
         case Apply(args=(x, y)) if x.dtype == y.dtype == expr.dtype and expr.dtype.kind in "biu":
-            return _of_two(expr, x, y)
+            return _fold_neutral(expr, x, y)
         case _:
             pass
     return expr
 
 
-def _of_two(expr: Apply, x: Expr, y: Expr) -> Expr:
-    row, dtype = expr.primitive, expr.dtype
+def _fold_neutral(expr: Apply, x: Expr, y: Expr) -> Expr:
+    """The operation with a neutral or absorbing operand folded."""
+    primitive, dtype = expr.primitive, expr.dtype
     neutral, absorbing = (
         None if number is None else Literal(number, dtype)
-        for number in (row.neutral(dtype), row.absorbing(dtype))
+        for number in (primitive.neutral(dtype), primitive.absorbing(dtype))
     )
     if absorbing in (x, y):
-        return Literal(row.absorbing(dtype), dtype)
+        return Literal(primitive.absorbing(dtype), dtype)
     if y == neutral:
         return x
-    return y if x == neutral and row.commutative else expr
+    return y if x == neutral and primitive.commutative else expr

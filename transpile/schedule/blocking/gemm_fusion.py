@@ -1,16 +1,16 @@
-"""Product rows: what comes before and after a matrix product is done with some of its rows at a
-time, while they are in cache.
+"""Fuse matrix products with the kernels before and after them, in blocks of rows.
 
-A kernel that computes rows from rows (`relu(x @ w + b)` after the product `x @ w`) need not wait
-for all of them. Kernels that follow each other and walk the same leading axes become one loop over
-blocks of rows, which the threads share out:
+In `relu(x @ w + b)` a row of the result needs one row of the product. Consecutive kernels over the
+same leading axes become one loop over blocks of rows, in parallel, with prologues and epilogues in
+cache:
 
-    for block: call matmul_rows(the rows of the block); for i in block: ...; call matmul_rows(...)
+    call matmul(all rows);  for i: for j: out[i, j] = relu(...)
+    for block: call matmul_rows(a block of rows);  for i in block: for j: out[i, j] = relu(...)
 
-A value that nothing else reads lives in a local array of one block, or where the next one goes: the
-scores of attention are never in memory as a whole, nor the hidden layers of a network. What is read
-as the right operand is the same for all blocks, and where it must be rearranged that is done once,
-before them.
+A value that only these kernels use is a local array of one block, or shares the buffer of what is
+computed from it: the scores of attention and the hidden layers of a network are never stored as a
+whole. Right operands are the same for all blocks; those that must be packed into panels are packed
+once, before the loop.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ Part = RowProduct | RowNest
 
 
 def fuse_products(program: Program, options: Options) -> Program:
-    """The program with kernels around products merged. A BLAS makes whole products only."""
+    """The program with kernels around products fused; unchanged with a BLAS, which makes whole
+    products only."""
     machine = options.machine
     if options.blas != "none":
         return program
@@ -76,16 +77,16 @@ def fuse_products(program: Program, options: Options) -> Program:
     while position < len(program.kernels):
         end = min(position + machine.most_merged_kernels, len(products))
         within_reach = flops[end] - flops[position]
-        merger = None
+        fusion = None
         if within_reach >= machine.least_product_flops:
             group = _Group(program, position, products, users, machine)
-            merger = _merger(group)
-        if merger is None:
+            fusion = _fusion_of(group)
+        if fusion is None:
             kernels.append(program.kernels[position])
             position += 1
             continue
-        kernels.append(merger.kernel(options))
-        temporaries = merger.temporaries()
+        kernels.append(fusion.kernel(options))
+        temporaries = fusion.temporaries()
         position += len(group.parts)
         program = replace(program, temporaries=temporaries)
     return changed(program, kernels=same(program.kernels, tuple(kernels)))
@@ -93,17 +94,18 @@ def fuse_products(program: Program, options: Options) -> Program:
 
 @dataclass
 class _Group:
-    """Kernels from one position on that go over the same rows: the longest sequence in which each
-    is a product, or reads and writes in a row only what the others do in the same row. `found` has
-    the kernels that are products, `users` counts the kernels that use each buffer.
+    """The longest sequence of kernels, from `start` on, that keep to the same rows: products, and
+    nests which access only the row of their iteration of what the others write.
 
-    uses      for each buffer the numbers of the parts that read or write it, in order
-    changes   for each buffer the numbers of the parts that write it
+    candidates  the kernels that are products, by position
+    users       the number of kernels that use each buffer
+    uses        for each buffer the numbers of the parts that access it, in order
+    changes     for each buffer the numbers of the parts that write it
     """
 
     program: Program
     start: int
-    found: Sequence[RowProduct | None]
+    candidates: Sequence[RowProduct | None]
     users: Counter[str]
     machine: Machine
     parts: list[Part] = field(default_factory=list)
@@ -114,7 +116,7 @@ class _Group:
     def __post_init__(self) -> None:
         self.buffers = self.program.buffers()
         end = self.start + self.machine.most_merged_kernels
-        for position in range(self.start, min(end, len(self.found))):
+        for position in range(self.start, min(end, len(self.candidates))):
             part = self._part(position)
             if part is None or not self._may_follow(part):
                 break
@@ -127,27 +129,29 @@ class _Group:
         self.products = [p for p in self.parts if isinstance(p, RowProduct)]
 
     def _numbers(self, part: Part) -> Iterator[list[int]]:
-        """The lists of parts to which a part belongs, for the buffers that it uses."""
+        """The lists of `uses` and `changes` that a part belongs to."""
         uses, changes = used_buffers(part.kernel)
         yield from (self.uses.setdefault(name, []) for name in uses)
         yield from (self.changes.setdefault(name, []) for name in changes)
 
     def _part(self, position: int) -> Part | None:
-        """A kernel as one over rows. The first product, of the first two kernels, decides what the
-        rows are."""
-        kernel, found = self.program.kernels[position], self.found[position]
+        """A kernel as one over these rows. The first product, of the first two kernels, determines
+        the rows."""
+        kernel, part = self.program.kernels[position], self.candidates[position]
         if self.parts:
-            is_alike = found is not None and found.lead == self.lead
-            return as_nest(kernel, self.lead) if found is None else found if is_alike else None
-        first = next((p for p in self.found[position : position + 2] if p is not None), None)
+            if part is None:
+                return as_nest(kernel, self.lead)
+            return part if part.lead == self.lead else None
+        nearby = self.candidates[position : position + 2]
+        first = next((p for p in nearby if p is not None), None)
         if first is None or not first.lead:
             return None
         self.lead = first.lead
-        return found or as_nest(kernel, self.lead)
+        return part or as_nest(kernel, self.lead)
 
     def _may_follow(self, part: Part) -> bool:
-        """Tell whether a kernel reads only the same rows of what the others write, and changes
-        nothing that they use."""
+        """True if fusion violates no dependence: the kernel reads only the same rows of what
+        earlier ones write, and writes nothing that they use."""
         uses, changes = used_buffers(part.kernel)
         if not changes.isdisjoint(self.uses):
             return False
@@ -160,12 +164,12 @@ class _Group:
         return all(self._keeps_rows(part, name) for name in changes - scratch)
 
     def _keeps_rows(self, part: Part, name: str) -> bool:
-        """Tell whether a kernel touches in each row only that row of a buffer."""
+        """True if a kernel accesses only the row of its iteration of a buffer."""
         is_buffer = name in self.buffers and has_rows(self.buffers[name].shape, self.lead)
         return is_buffer and part.keeps_rows(name, self.buffers)
 
     def _is_linked(self, part: Part) -> bool:
-        """Tell whether a kernel shares a buffer with another one, and one of them writes it."""
+        """True if a dependence connects the kernel with another one of the group."""
         uses, changes = used_buffers(part.kernel)
         others = [*(self.uses[n] for n in changes), *(self.changes.get(n, []) for n in uses)]
         return any(self.parts[number] is not part for numbers in others for number in numbers)
@@ -179,8 +183,8 @@ class _Group:
 
     @cached_property
     def homes(self) -> dict[str, str]:
-        """For local values the buffer that they share with what is made of them, element by
-        element, in the nest that reads them last."""
+        """The buffer that a local value shares with a value computed from it elementwise, in the
+        nest that reads it last."""
         homes: dict[str, str] = {}
         for position in range(len(self.parts) - 1, -1, -1):
             part = self.parts[position]
@@ -207,8 +211,8 @@ class _Group:
         return name != other and (one.shape, one.dtype) == (two.shape, two.dtype)
 
     def rows(self) -> int:
-        """The rows of a block: a divisor of the last axis, so that all blocks are alike; 0 if no
-        such number is a good one."""
+        """The rows of a block: a divisor of the last leading axis, so that blocks are alike; 0 if
+        no divisor is good."""
         *outer, extent = self.lead
         around = product(outer)
         machine = self.machine
@@ -222,7 +226,7 @@ class _Group:
         return divisors[-1] if divisors and divisors[-1] >= fewest else 0
 
     def blocks(self, rows: int) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         count = product(self.lead)
         return count // rows if isinstance(count, int) else 0
 
@@ -233,33 +237,33 @@ class _Group:
 
 
 def _replaces(loop: For, name: str, result: str) -> bool:
-    """Tell whether a nest may store one value where it reads another one: it stores each element
-    once, after it has read the same element of the other for the last time."""
+    """True if a nest may store `result` in the buffer of `name`: each element once, after the last
+    read of the same element."""
     if any(isinstance(s, While) for s in walk((loop,))):
         return False
-    touches = [t for t in _touches((loop,), ()) if t[0] in (name, result)]
-    stores = [position for position, touch in enumerate(touches) if touch[3]]
+    element_accesses = [t for t in _accesses_of((loop,), ()) if t[0] in (name, result)]
+    stores = [position for position, access in enumerate(element_accesses) if access[3]]
     return (
-        stores == [len(touches) - 1]
-        and len({index for _, index, _, _ in touches}) == 1
-        and all(Dim.of(s) in index for _, index, around, _ in touches for s in around)
+        stores == [len(element_accesses) - 1]
+        and len({index for _, index, _, _ in element_accesses}) == 1
+        and all(Dim.of(s) in index for _, index, around, _ in element_accesses for s in around)
     )
 
 
-def _touches(
+def _accesses_of(
     body: Sequence[Statement], around: tuple[Symbol, ...]
 ) -> Iterator[tuple[str, Shape, tuple[Symbol, ...], bool]]:
-    """The elements that statements read or store, in order, with the loops around them, and
-    whether it is a statement that stores there."""
+    """The element accesses of statements in order: buffer, subscript, enclosing loops, whether it
+    is written."""
     for statement in body:
         for buffer, index in accesses(statement):
             yield buffer, index, around, buffer in written(statement)
         inner = (*around, statement.symbol) if isinstance(statement, For) else around
-        yield from _touches(children(statement), inner)
+        yield from _accesses_of(children(statement), inner)
 
 
-def _merger(group: _Group) -> _Merger | None:
-    """What merges a group; None where that does not pay."""
+def _fusion_of(group: _Group) -> _Fusion | None:
+    """The fused kernel of a group; None where fusion does not pay."""
     products, machine = group.products, group.machine
     flops = sum(p.flops for p in products)
     if len(group.parts) < 2 or flops < machine.least_product_flops:
@@ -271,11 +275,11 @@ def _merger(group: _Group) -> _Merger | None:
     fewest = machine.fewest_shared_blocks
     if rows == 0 or (group.blocks(rows) < fewest and flops > machine.most_flops_alone):
         return None
-    return _Merger(group, rows)
+    return _Fusion(group, rows)
 
 
-class _Merger:
-    """Writes the kernel of a group whose blocks have `rows` rows."""
+class _Fusion:
+    """Builds the fused kernel of a group, with blocks of `rows` rows."""
 
     def __init__(self, group: _Group, rows: int) -> None:
         self.group = group
@@ -299,7 +303,7 @@ class _Merger:
         self.panels = {p: _panels(p, names, machine) for p in wanting}
 
     def kernel(self, options: Options) -> Kernel:
-        """The kernel for all parts."""
+        """The fused kernel."""
         body = tuple(self._block())
         if self.block.extent != 1:
             body = (For(self.block, self.block.extent or 0, body),)
@@ -308,21 +312,21 @@ class _Merger:
             if depth:
                 symbol = self.loops[depth - 1]
                 body = (For(symbol, symbol.extent or 0, body),)
-        body = tuple(_shared_out(s) for s in body) if options.threaded else body
+        body = tuple(_parallel(s) for s in body) if options.threaded else body
         kernels = [part.kernel for part in self.group.parts]
         source = next((k.source for k in kernels if k.source.line), kernels[0].source)
         comment = tuple(dict.fromkeys(line for k in kernels for line in k.comment))
         return Kernel(kernels[0].name, body, source, comment)
 
     def temporaries(self) -> tuple[Buffer, ...]:
-        """The temporaries that are left, and the panels that are in memory."""
+        """The temporaries that remain, and panels in memory."""
         gone = {*self.group.local, *(p.scratch for p in self.group.products)}
         kept = (b for b in self.group.program.temporaries if b.name not in gone)
         machine = self.group.machine
         return (*kept, *(b for p, b in self.panels.items() if not _is_local(p, b, machine)))
 
     def _before(self, depth: int) -> Iterator[Statement]:
-        """The panels of the right operands that are the same inside `depth` loops."""
+        """The packing of right operands that are invariant inside `depth` loops."""
         for part, buffer in self.panels.items():
             if part.stack == depth:
                 if _is_local(part, buffer, self.group.machine):
@@ -331,13 +335,13 @@ class _Merger:
                 yield MatmulPanels(part.call.n, part.call.k, self._right(part), panels)
 
     def _block(self) -> Iterator[Statement]:
-        """What is done with the rows of one block."""
+        """The statements of one block."""
         yield from map(Alloc, self.local.values())
         for part in self.group.parts:
             yield self._call(part) if isinstance(part, RowProduct) else self._nest(part)
 
     def _right(self, part: RowProduct) -> Strided:
-        """The right operand of a product, inside the loops over the stack."""
+        """The right operand of a product, inside the loops over batch axes."""
         _, b_row, b_column = part.call.b.strides
         return Strided(part.right(self.loops, self.group.buffers), (b_row, b_column))
 
@@ -346,7 +350,7 @@ class _Merger:
         n, k = part.call.n, part.call.k
         _, _, a_column = part.call.a.strides
         buffers = self.group.buffers
-        left, a_row = part.left(index, buffers), part.a_steps[-1]
+        left, a_row = part.left(index, buffers), part.a_strides[-1]
         home = self._home(part.call.a.buffer)
         if home in self.local:
             left, a_row = _start(self.local[home]), k
@@ -360,7 +364,7 @@ class _Merger:
         return MatmulRows(self.rows, n, k, a, self._right(part), c)
 
     def _panels(self, part: RowProduct) -> Load:
-        """The address of a product's panels, inside the loops over the stack."""
+        """The address of the panels of a product, inside the loops over batch axes."""
         buffer = self.panels[part]
         around = [Dim.of(s) for s in self.loops[: len(buffer.shape) - 1]]
         return Load(buffer.name, (*around, 0), buffer.dtype)
@@ -369,7 +373,7 @@ class _Merger:
         return self.group.homes.get(name, name)
 
     def _nest(self, part: RowNest) -> Statement:
-        """The loop over the rows of a block."""
+        """A nest restricted to the rows of a block."""
         renamed: dict[Symbol, Index] = {
             old: Dim.of(new) for old, new in zip(part.symbols, self.loops, strict=True)
         }
@@ -380,7 +384,7 @@ class _Merger:
         return For(self.loops[-1], self.first + self.rows, body, self.first)
 
     def _in_block(self, statement: Statement) -> Statement:
-        """A statement on rows, with the elements where they are in a block."""
+        """A statement with local values in the arrays of a block."""
 
         def on_expr(expr: Expr) -> Expr:
             if isinstance(expr, Load):
@@ -407,8 +411,8 @@ def _start(buffer: Buffer) -> Load:
 
 
 def _needs_panels(part: RowProduct, machine: Machine) -> bool:
-    """Tell whether a right operand is rearranged: where its rows do not consist of whole vectors,
-    and where all blocks read it, so often that this repays."""
+    """True if a right operand is packed: if its rows are not whole vectors, or all blocks read it
+    often enough."""
     _, b_row, b_column = part.call.b.strides
     is_in_rows = b_column == 1 and part.call.n % machine.lanes == 0 and b_row != 0
     rows = product(part.lead)
@@ -417,8 +421,8 @@ def _needs_panels(part: RowProduct, machine: Machine) -> bool:
 
 
 def _panels(part: RowProduct, names: Names, machine: Machine) -> Buffer:
-    """Memory for the panels of right operands, for the widest vectors: a local array for those of a
-    stack, or a place for each of them."""
+    """The buffer for packed right operands, with panels for the widest vectors: one for each
+    product of a batch unless it fits into a local array."""
     width = 2 * machine.lanes  # of a panel
     columns = -(-part.call.n // width) * width
     panels = Buffer(names.new("panels"), (columns * part.call.k,), part.call.c.dtype)
@@ -432,9 +436,9 @@ def _is_local(part: RowProduct, panels: Buffer, machine: Machine) -> bool:
     return part.stack > 0 and isinstance(size, int) and size <= machine.block_bytes
 
 
-def _shared_out(statement: Statement) -> Statement:
-    """The outermost loop around products, shared out among threads; with the next one, if nothing
-    else is there."""
+def _parallel(statement: Statement) -> Statement:
+    """The outermost loop around products as a parallel one, collapsed with the next one in a
+    perfect nest."""
     if not isinstance(statement, For) or not any(isinstance(s, Call) for s in walk((statement,))):
         return statement
     inner = statement.body[0]

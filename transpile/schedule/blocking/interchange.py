@@ -1,10 +1,13 @@
-"""Interchange: a loop of the user's that treats each element of its arrays by itself goes through
-all its iterations for a few elements, and then for the next ones.
+"""Interchange the user's sequential loops with the elementwise nests inside them, a tile at a time.
 
-`for step: for i: x[i] = f(x[i])` moves the arrays through memory in every step. Instead, the
-elements of a tile are read once into local arrays, which stay in the cache or in registers; and
-`while any(p(x))` ends for each tile when it has come to rest, where it can be proved that what
-has come to rest does not change any more (`standstill.py`).
+`for step: for i: x[i] = f(x[i])` streams the arrays through memory in every iteration. If each
+element depends on nothing but itself, the loop over elements may go outside:
+
+    for tile: local = x[tile];  for step: for i in tile: local[i] = f(local[i]);  x[tile] = local
+
+A tile stays in the first-level cache or in registers. `while any(p(x))` then ends per tile, which
+is legal only if elements whose condition is false are a fixpoint of the body (`fixpoint.py`).
+Scalars that iterations update, such as a counter, are recomputed by each tile.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.elementwise_regions import Elementwise, as_elementwise, same_nest
 from transpile.schedule.blocking.elementwise_tiles import Tiles
-from transpile.schedule.blocking.fixpoint import stands_still
+from transpile.schedule.blocking.fixpoint import is_fixpoint
 from transpile.schedule.domain.index_set_split import distinct
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
@@ -55,7 +58,7 @@ def interchange(program: Program, options: Options) -> Program:
     gone: set[str] = set()
 
     def interchanged(kernel: Kernel) -> Kernel:
-        if not any(map(_is_loop_of_users, walk(kernel.body))):
+        if not any(map(_is_user_loop, walk(kernel.body))):
             return kernel
         uses = _uses(kernel.body)
         work = _Sequences(seen_by(program, kernel), names, temporaries, uses, gone, options.machine)
@@ -63,31 +66,31 @@ def interchange(program: Program, options: Options) -> Program:
         shapes = tuple((n, s) for n, s in kernel.shapes if n not in gone)
         return replace(kernel, body=body, shapes=shapes)
 
-    found = map_kernels(program, interchanged)
+    after = map_kernels(program, interchanged)
     left = tuple(b for b in program.temporaries if b.name not in gone)
-    return changed(found, temporaries=same(program.temporaries, left))
+    return changed(after, temporaries=same(program.temporaries, left))
 
 
-def _is_loop_of_users(statement: Statement) -> bool:
+def _is_user_loop(statement: Statement) -> bool:
     return isinstance(statement, While) or (isinstance(statement, For) and statement.ordered)
 
 
 def _uses(body: Body) -> Counter[str]:
-    """How many statements read or write each buffer."""
-    return Counter(name for s in walk(body) for name in _touched(s))
+    """The number of statements that access each buffer."""
+    return Counter(name for s in walk(body) for name in _accessed(s))
 
 
-def _touched(statement: Statement) -> set[str]:
+def _accessed(statement: Statement) -> set[str]:
     return {*written(statement), *(load.buffer for load in loads(statement))}
 
 
 @dataclass(frozen=True)
 class _Sequences:
-    """The sequences of statements of a kernel.
+    """Interchanges the loops in the statement sequences of a kernel.
 
     temporaries   the buffers that only this kernel uses
     uses          how many of its statements use each buffer
-    gone          the temporaries that are needed no more
+    gone          the temporaries that become unused
     """
 
     buffers: Mapping[str, Buffer]
@@ -98,11 +101,11 @@ class _Sequences:
     machine: Machine
 
     def changed(self, body: Body) -> Body:
-        """The statements of one sequence, its elementwise loops interchanged."""
+        """The statements of a sequence with its elementwise loops interchanged."""
         result: list[Statement] = []
         for position, statement in enumerate(body):
             tiles = None
-            if isinstance(statement, For | While) and _is_loop_of_users(statement):
+            if isinstance(statement, For | While) and _is_user_loop(statement):
                 tiles = self._tiles(statement, result, body[position + 1 :])
             if tiles is None:
                 result.append(statement)
@@ -114,57 +117,59 @@ class _Sequences:
         return distinct(tuple(result), self.names) if tuple(result) != body else body
 
     def _tiles(self, loop: For | While, before: list[Statement], later: Body) -> Tiles | None:
-        found = as_elementwise(loop)
-        if found is None or not _pays(found, self.machine):
+        elementwise = as_elementwise(loop)
+        if elementwise is None or not _pays(elementwise, self.machine):
             return None
-        moved = _moved(found, before, later)
+        moved = _moved(elementwise, before, later)
         if moved is None:
             return None
-        if found.going_on is not None and not stands_still(
-            found.going_on, found.steps, found.state
+        if elementwise.active is not None and not is_fixpoint(
+            elementwise.active, elementwise.statements, elementwise.state
         ):
             return None
-        kept, first = _split_off(found, before)
+        kept, first = _split_off(elementwise, before)
         inside = _uses((loop,))
         alone = {
             name
-            for name in (*found.state, *found.scratch)
+            for name in (*elementwise.state, *elementwise.scratch)
             if name in self.temporaries and self.uses[name] == inside[name] + (name in first)
         }
-        if not alone.issuperset(found.scratch):
+        if not alone.issuperset(elementwise.scratch):
             return None
-        unneeded = {n for n in alone if n in first or n in found.scratch}
+        unneeded = {n for n in alone if n in first or n in elementwise.scratch}
         width = self.machine.element_tile
-        return Tiles(found, self.buffers, kept, first, unneeded, moved, self.names, width)
+        return Tiles(elementwise, self.buffers, kept, first, unneeded, moved, self.names, width)
 
 
-def _pays(found: Elementwise, machine: Machine) -> bool:
-    """Tell whether tiles are faster: not where each iteration reads or writes arrays of its own,
-    which are best gone through from one end to the other."""
-    if found.has_streams or found.extents[-1] < machine.shortest_innermost:
+def _pays(elementwise: Elementwise, machine: Machine) -> bool:
+    """True if tiles are faster: not for loops with streams, which are best read from one end to the
+    other, nor for small or short arrays."""
+    if elementwise.has_streams or elementwise.extents[-1] < machine.shortest_innermost:
         return False
-    return math.prod(found.extents) >= machine.least_elements
+    return math.prod(elementwise.extents) >= machine.least_elements
 
 
-def _moved(found: Elementwise, before: list[Statement], later: Body) -> tuple[Declare, ...] | None:
-    """The declarations of the numbers that the iterations change, which each tile makes for itself;
-    None where that may not be."""
+def _moved(
+    elementwise: Elementwise, before: list[Statement], later: Body
+) -> tuple[Declare, ...] | None:
+    """The declarations of the scalars that iterations update, which every tile needs for itself;
+    None if other statements use them or they cannot move."""
     declared = {s.name: (k, s) for k, s in enumerate(before) if isinstance(s, Declare)}
     moved = []
-    for name in found.numbers:
+    for name in elementwise.scalars:
         if name not in declared:
             return None
         position, declaration = declared[name]
-        if any(load.buffer in found.written for load in loads(declaration)):
+        if any(load.buffer in elementwise.written for load in loads(declaration)):
             return None
-        if any(_mentions(s, name) for s in (*before[position + 1 :], *later)):
+        if any(_uses_variable(s, name) for s in (*before[position + 1 :], *later)):
             return None
         moved.append(declaration)
     return tuple(moved)
 
 
-def _mentions(statement: Statement, name: str) -> bool:
-    """Tell whether a variable is used in a statement, or inside it."""
+def _uses_variable(statement: Statement, name: str) -> bool:
+    """True if a statement uses a variable."""
     seen: set[str] = set()
 
     def note(expr: Expr) -> Expr:
@@ -177,36 +182,36 @@ def _mentions(statement: Statement, name: str) -> bool:
 
 
 def _split_off(
-    found: Elementwise, before: list[Statement]
+    elementwise: Elementwise, before: list[Statement]
 ) -> tuple[list[Statement], dict[str, Expr]]:
-    """The statements before a loop without the nests that give its arrays their first elements, and
-    the expressions of these."""
+    """The statements before a loop without the nests that initialise its arrays, and the initial
+    values: these are computed in the tiles."""
     kept: list[Statement] = []
     first: dict[str, Expr] = {}
-    touched: set[str] = set()  # by the statements that are kept between here and the loop
-    changed = set(found.written)
+    accessed: set[str] = set()  # by statements that stay between this one and the loop
+    changed = set(elementwise.written)
     for statement in reversed(before):
         inside = list(walk((statement,)))
         reads = {load.buffer for s in inside for load in loads(s)}
-        store = _single_store(statement, found)
+        store = _single_store(statement, elementwise)
         if (
             store is not None
-            and found.state.get(store.buffer) == store.index
+            and elementwise.state.get(store.buffer) == store.index
             and store.buffer not in first
-            and store.buffer not in touched
+            and store.buffer not in accessed
             and changed.isdisjoint(reads)
         ):
             first[store.buffer] = store.value
             continue
         kept.append(statement)
-        touched |= {name for s in inside for name in _touched(s)}
+        accessed |= {name for s in inside for name in _accessed(s)}
         changed |= {name for s in inside for name in written(s)}
     return kept[::-1], first
 
 
-def _single_store(statement: Statement, found: Elementwise) -> Store | None:
-    """What a nest over the same elements stores, if that is all that it does."""
-    inner = same_nest(statement, found.symbols, found.extents)
+def _single_store(statement: Statement, elementwise: Elementwise) -> Store | None:
+    """The store that is the only statement of a nest over the same elements; None for any other."""
+    inner = same_nest(statement, elementwise.symbols, elementwise.extents)
     if inner is None or len(inner) != 1 or not isinstance(inner[0], Store):
         return None
     return inner[0]

@@ -1,12 +1,13 @@
-"""Turned operands: the right operand of a product that stays the same in a loop of the user's, and
-lies the other way round, is turned once, before the loop.
+"""Pack transposed right operands of products before the loop that repeats the products.
 
-A gradient goes backwards through `hidden @ weights` with the transposed weights, at each step of a
-recurrent network. The product wants rows of its right operand and would copy it into such rows at
-every step, which takes longer than to multiply a few rows by it:
+The backward pass of `hidden @ weights` multiplies by the transposed weights in every iteration of a
+recurrence. The kernel reads its right operand by rows and would pack it into rows in every call,
+which takes longer than to multiply a few rows by it. The packing is loop-invariant:
 
     for i: call matmul(m, n, k, a, ..., weights, 1, k, ...)
     for p: for j: turned[p, j] = weights[j, p];  for i: call matmul(..., turned, n, 1, ...)
+
+The loop must neither write the operand nor determine its address.
 """
 
 from __future__ import annotations
@@ -35,52 +36,51 @@ from transpile.util.frozen_records import dataclass, replace
 
 
 def pack_operands(program: Program, options: Options) -> Program:
-    """The program with such operands turned before loops. A BLAS turns what it needs."""
+    """The program with such operands packed before loops. A BLAS packs for itself."""
     if options.blas != "none":
         return program
-    turner = _Turner(program)
-    kernels = tuple(map(turner.kernel, program.kernels))
-    temporaries = (*program.temporaries, *turner.made)
-    return replace(program, kernels=kernels, temporaries=temporaries) if turner.made else program
+    packer = _Packer(program)
+    kernels = tuple(map(packer.kernel, program.kernels))
+    temporaries = (*program.temporaries, *packer.packed)
+    return replace(program, kernels=kernels, temporaries=temporaries) if packer.packed else program
 
 
 @dataclass(frozen=True)
-class _Turned:
-    """An operand of `rows` rows and `columns` columns, whose columns lie as rows."""
+class _TransposedOperand:
+    """A transposed operand: `rows` by `columns`, stored by columns."""
 
     array: Strided
     rows: int
     columns: int
 
 
-class _Turner:
-    """Goes over kernels, the outermost loops first, and makes memory for what it turns."""
+class _Packer:
+    """Packs before the outermost loops where that is legal, and adds the temporaries."""
 
     def __init__(self, program: Program) -> None:
         self.buffers = program.buffers()
         self.names = Names(names_in(program))
-        self.made: list[Buffer] = []
+        self.packed: list[Buffer] = []
 
     def kernel(self, kernel: Kernel) -> Kernel:
-        """A kernel with what it needs turned."""
+        """The kernel with its transposed operands packed."""
         return kernel if kernel.shapes else replace(kernel, body=self._sequence(kernel.body))
 
     def _sequence(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        found: list[Statement] = []
+        statements: list[Statement] = []
         for statement in body:
             if isinstance(statement, For | While) and is_sequence(statement):
                 operands = dict.fromkeys(self._operands(statement))
-                places = {operand: self._place(operand) for operand in operands}
-                found += [self._turn(operand, place) for operand, place in places.items()]
-                statement = _with_places(statement, places)
+                packed = {operand: self._buffer(operand) for operand in operands}
+                statements += [self._pack(operand, buffer) for operand, buffer in packed.items()]
+                statement = _with_packed(statement, packed)
             if is_sequence(statement):
                 statement = with_bodies(statement, self._sequence)
-            found.append(statement)
-        return tuple(found)
+            statements.append(statement)
+        return tuple(statements)
 
-    def _operands(self, loop: For | While) -> Iterator[_Turned]:
-        """The operands to turn before a loop, which neither writes them nor decides where they
-        begin."""
+    def _operands(self, loop: For | While) -> Iterator[_TransposedOperand]:
+        """The transposed operands of products in a loop that are loop-invariant."""
         inside = list(walk((loop,)))
         changing = {name for s in inside for name in written(s)}
         changing |= {s.buffer.name for s in inside if isinstance(s, Alloc)}
@@ -90,13 +90,13 @@ class _Turner:
             if (
                 operand is not None
                 and operand.array.buffer not in changing
-                and self._is_rows(operand)
+                and self._is_transposed_matrix(operand)
                 and symbols.isdisjoint(_symbols(operand))
             ):
                 yield operand
 
-    def _is_rows(self, operand: _Turned) -> bool:
-        """Tell whether columns of an operand begin where rows of a buffer do, and end there."""
+    def _is_transposed_matrix(self, operand: _TransposedOperand) -> bool:
+        """True if an operand is a whole matrix of a buffer, transposed."""
         buffer = self.buffers.get(operand.array.buffer)
         if buffer is None or len(buffer.shape) < 2:
             return False
@@ -104,38 +104,38 @@ class _Turner:
         is_first = operand.array.first.index[-2:] == (0, 0)
         return is_whole and is_first and operand.array.strides == (1, operand.rows)
 
-    def _place(self, operand: _Turned) -> Buffer:
+    def _buffer(self, operand: _TransposedOperand) -> Buffer:
         name = self.names.new(f"{operand.array.buffer}_turned")
-        self.made.append(Buffer(name, (operand.rows, operand.columns), operand.array.dtype))
-        return self.made[-1]
+        self.packed.append(Buffer(name, (operand.rows, operand.columns), operand.array.dtype))
+        return self.packed[-1]
 
-    def _turn(self, operand: _Turned, place: Buffer) -> Statement:
-        """What puts an operand there, row by row."""
+    def _pack(self, operand: _TransposedOperand, packed: Buffer) -> Statement:
+        """The loops that pack an operand."""
         row = Symbol(self.names.new("row"), 0, operand.rows)
         column = Symbol(self.names.new("column"), 0, operand.columns)
         index = (*operand.array.first.index[:-2], Dim.of(column), Dim.of(row))
         value = replace(operand.array.first, index=index)
-        store = Store(place.name, (Dim.of(row), Dim.of(column)), value)
+        store = Store(packed.name, (Dim.of(row), Dim.of(column)), value)
         return For(row, operand.rows, (For(column, operand.columns, (store,)),))
 
 
-def _right_operand(statement: Statement) -> _Turned | None:
-    """The right operand of a product."""
+def _right_operand(statement: Statement) -> _TransposedOperand | None:
+    """The right operand of a product; None for other statements."""
     if not isinstance(statement, Matmul):
         return None
-    return _Turned(statement.b, statement.k, statement.n)
+    return _TransposedOperand(statement.b, statement.k, statement.n)
 
 
-def _symbols(operand: _Turned) -> set[Symbol]:
-    """The symbols of which an operand's place is made."""
+def _symbols(operand: _TransposedOperand) -> set[Symbol]:
+    """The symbols in the address of an operand."""
     return {symbol for index in operand.array.first.index for symbol in symbols_of(index)}
 
 
-def _with_places(statement: Statement, places: dict[_Turned, Buffer]) -> Statement:
-    """The statement with products that read operands where they are turned."""
+def _with_packed(statement: Statement, packed: dict[_TransposedOperand, Buffer]) -> Statement:
+    """The statement with products of packed operands."""
     operand = _right_operand(statement)
-    if operand in places:
-        place = places[operand]
-        start = Load(place.name, (0, 0), place.dtype)
+    if operand in packed:
+        buffer = packed[operand]
+        start = Load(buffer.name, (0, 0), buffer.dtype)
         return replace(statement, b=Strided(start, (operand.columns, 1)))
-    return with_bodies(statement, lambda body: tuple(_with_places(s, places) for s in body))
+    return with_bodies(statement, lambda body: tuple(_with_packed(s, packed) for s in body))

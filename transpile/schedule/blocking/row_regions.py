@@ -1,8 +1,8 @@
-"""Kernels over rows: what a kernel does to each row of some leading axes, where it is a matrix
-product or a loop nest that works row by row.
+"""Recognise kernels that compute row by row: matrix products and loop nests over leading axes.
 
-Rows go along the axes of a buffer that are longer than one: `lead` are the extents of the first of
-them, and what is left is a row.
+Rows run along the axes of a buffer longer than one: `lead` are the extents of the first of them,
+and the other axes make a row. Kernels over the same rows can be fused if each keeps to the rows of
+its iteration (`keeps_rows`).
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ def long_axes(shape: Shape) -> tuple[int, ...]:
 
 
 def has_rows(shape: Shape, lead: Lead) -> bool:
-    """Tell whether a shape begins with these axes."""
+    """True if `lead` are the first extents of a shape, apart from extents of one."""
     return tuple(shape[a] for a in long_axes(shape)[: len(lead)]) == lead
 
 
 def row_shape(shape: Shape, lead: Lead) -> Lead:
-    """The extents of a row; its sizes are known wherever products are."""
+    """The extents of a row, which are known wherever products are."""
     return tuple(e for a in long_axes(shape)[len(lead) :] if isinstance(e := shape[a], int))
 
 
 @dataclass(frozen=True, eq=False)
 class RowProduct:
-    """A product whose result has rows along the axes `lead`, the first `stack` of which have a
-    right operand each.
+    """A product whose result has rows along the axes `lead`; the first `stack` of them are batch
+    axes.
 
-    call      the products that are made inside the loops `symbols`
-    a_steps   the strides of the left operand along `lead`, b_steps of the right one along the
-              stack, apart from what the symbols say
+    call       the products inside the loops over `symbols`
+    a_strides  the strides of the left operand along `lead`, b_strides of the right one along the
+               batch axes, apart from what the symbols contribute
     """
 
     kernel: Kernel
@@ -50,8 +50,8 @@ class RowProduct:
     lead: Lead
     stack: int
     symbols: tuple[Symbol, ...]
-    a_steps: tuple[Index, ...]
-    b_steps: tuple[Index, ...]
+    a_strides: tuple[Index, ...]
+    b_strides: tuple[Index, ...]
 
     @property
     def flops(self) -> int:
@@ -60,64 +60,64 @@ class RowProduct:
 
     @property
     def scratch(self) -> str:
-        """The buffer of its scratch memory."""
+        """The buffer of its workspace."""
         return self.call.workspace.buffer
 
     def keeps_rows(self, name: str, buffers: Buffers) -> bool:
-        """Tell whether the call touches in each row only that row of a buffer, and all of it."""
+        """True if the call accesses, for each row, exactly that row of a buffer."""
         a, b, c = self.call.a, self.call.b, self.call.c
         if name in (b.buffer, self.scratch):
             return False
         if name == c.buffer:
             return name != a.buffer
         shape = buffers[name].shape
-        steps = _steps(self.lead, self.call.k)
+        strides = _strides(self.lead, self.call.k)
         depth = len(self.symbols)
         _, _, a_column = a.strides
         is_dense = _size(row_shape(shape, self.lead)) == self.call.k and a_column == 1
         begin = row_major(a.first.index, shape)
         return (
             is_dense
-            and begin == _offset(map(Dim.of, self.symbols), steps)
-            and self.a_steps == ((0,) * depth + steps[depth:])
+            and begin == _offset(map(Dim.of, self.symbols), strides)
+            and self.a_strides == ((0,) * depth + strides[depth:])
         )
 
     def left(self, index: Sequence[Index], buffers: Buffers) -> Load:
         """The address of a row of the left operand."""
-        return self._moved(self.call.a.first, self.a_steps, index, buffers)
+        return self._moved(self.call.a.first, self.a_strides, index, buffers)
 
     def right(self, loops: Sequence[Symbol], buffers: Buffers) -> Load:
-        """The address of the right operand, inside loops over the stack."""
-        return self._moved(self.call.b.first, self.b_steps, [Dim.of(s) for s in loops], buffers)
+        """The address of the right operand, inside loops over the batch axes."""
+        return self._moved(self.call.b.first, self.b_strides, [Dim.of(s) for s in loops], buffers)
 
     def out(self, index: Sequence[Index], buffer: Buffer) -> Load:
         """The address of a row of the result in a buffer."""
-        flat = _offset(index, _steps(self.lead, self.call.n))
+        flat = _offset(index, _strides(self.lead, self.call.n))
         return Load(buffer.name, unravel(flat, buffer.shape), buffer.dtype)
 
     def _moved(
-        self, first: Load, steps: Sequence[Index], index: Sequence[Index], buffers: Buffers
+        self, first: Load, strides: Sequence[Index], index: Sequence[Index], buffers: Buffers
     ) -> Load:
         shape = buffers[first.buffer].shape
         values = dict(zip(self.symbols, index, strict=False))
-        flat = substitute(row_major(first.index, shape), values) + _offset(index, steps)
+        flat = substitute(row_major(first.index, shape), values) + _offset(index, strides)
         return Load(first.buffer, unravel(flat, shape), first.dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class RowNest:
-    """Loops over the rows, one in the other; `body` is the innermost of them."""
+    """A perfect nest of loops over the rows; `body` is the innermost of these loops."""
 
     kernel: Kernel
     symbols: tuple[Symbol, ...]
     body: For
 
     def keeps_rows(self, name: str, buffers: Buffers) -> bool:
-        """Tell whether each iteration touches only its own row of a buffer."""
+        """True if each iteration accesses only its own row of a buffer."""
         axes = long_axes(buffers[name].shape)[: len(self.symbols)]
-        wanted = tuple(map(Dim.of, self.symbols))
+        expected = tuple(map(Dim.of, self.symbols))
         return all(
-            tuple(index[a] for a in axes) == wanted
+            tuple(index[a] for a in axes) == expected
             for statement in walk((self.body,))
             for buffer, index in accesses(statement)
             if buffer == name
@@ -125,8 +125,8 @@ class RowNest:
 
 
 def as_nest(kernel: Kernel, lead: Lead) -> RowNest | None:
-    """A kernel as loops over rows, if it is one nest whose outer loops are these, and no row
-    depends on another one."""
+    """The kernel as a nest over rows: if it is one nest whose outer loops have these extents and
+    independent iterations; else None."""
     if len(kernel.body) != 1 or kernel.shapes:
         return None
     inside: tuple[Statement, ...] = kernel.body
@@ -148,8 +148,8 @@ def _is_plain(loop: For, extent: int) -> bool:
 
 
 def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
-    """A kernel as a product, if it is one call of `matmul` or `matmul_batch`, in loops over the
-    leading axes of its result."""
+    """The kernel as a product: if it is one `matmul` or `matmul_batch`, inside loops over leading
+    axes of its result; else None."""
     if len(kernel.body) != 1 or kernel.shapes:
         return None
     (statement,) = kernel.body
@@ -165,22 +165,22 @@ def as_product(kernel: Kernel, buffers: Buffers) -> RowProduct | None:
     shape = buffers[call.c.buffer].shape
     lead, stack = _split(shape, call)
     begin = row_major(call.c.first.index, shape)
-    if stack < 0 or begin != _offset(map(Dim.of, symbols), _steps(lead, call.n)):
+    if stack < 0 or begin != _offset(map(Dim.of, symbols), _strides(lead, call.n)):
         return None
     if symbols and (call.count != 1 or tuple(s.extent for s in symbols) != lead[:stack]):
         return None
     if not symbols and _size(lead[:stack]) != call.count:
         return None
-    along = _steps(lead[:stack], 1)
-    a_step, a_row, _ = call.a.strides
-    b_step, _, _ = call.b.strides
-    a_steps = (*(s * a_step for s in along), *(s * a_row for s in _steps(lead[stack:], 1)))
-    b_steps = tuple(s * b_step for s in along)
-    return RowProduct(kernel, call, lead, stack, tuple(symbols), a_steps, b_steps)
+    along = _strides(lead[:stack], 1)
+    a_stride, a_row, _ = call.a.strides
+    b_stride, _, _ = call.b.strides
+    a_strides = (*(s * a_stride for s in along), *(s * a_row for s in _strides(lead[stack:], 1)))
+    b_strides = tuple(s * b_stride for s in along)
+    return RowProduct(kernel, call, lead, stack, tuple(symbols), a_strides, b_strides)
 
 
 def _as_batch(statement: Statement) -> MatmulBatch | None:
-    """A product, or a batch of them, as a batch; None where its result is not dense."""
+    """A product as a batch of one, or a batch of products; None where the result is not dense."""
     if isinstance(statement, Matmul):
         statement = statement.batch(1, (0, 0), 1)
     if not isinstance(statement, MatmulBatch):
@@ -190,27 +190,27 @@ def _as_batch(statement: Statement) -> MatmulBatch | None:
 
 
 def _split(shape: Shape, call: MatmulBatch) -> tuple[Lead, int]:
-    """The leading axes of a result, all but those of its columns, and how many of them are of the
-    stack; -1 where an axis belongs to two."""
+    """The leading axes of a result, without columns, and the number of batch axes among them; -1
+    where an axis of the buffer merges several of the call."""
     extents = [e for e in shape if isinstance(e, int) and e != 1]
     if len(extents) != len(long_axes(shape)):
         return (), -1
     end, sizes = len(extents), []
-    for wanted in (call.n, call.m):
+    for expected in (call.n, call.m):
         size, last = 1, end
-        while end and size < wanted:
+        while end and size < expected:
             end -= 1
             size *= extents[end]
-        if size != wanted:
+        if size != expected:
             return (), -1
         sizes.append(last)
     return tuple(extents[: sizes[1]]), end
 
 
-def _offset(index: Iterable[Index], steps: Sequence[Index]) -> Index:
+def _offset(index: Iterable[Index], strides: Sequence[Index]) -> Index:
     flat: Index = 0
-    for i, step in zip(index, steps, strict=False):
-        flat = flat + i * step
+    for i, stride in zip(index, strides, strict=False):
+        flat = flat + i * stride
     return flat
 
 
@@ -219,6 +219,6 @@ def _size(extents: Sequence[int]) -> int:
     return size if isinstance(size, int) else 0
 
 
-def _steps(lead: Sequence[int], rest: int) -> tuple[int, ...]:
-    """The steps along leading axes whose elements have `rest` numbers each."""
+def _strides(lead: Sequence[int], rest: int) -> tuple[int, ...]:
+    """The strides along leading axes whose elements have `rest` numbers each."""
     return tuple(_size(lead[a + 1 :]) * rest for a in range(len(lead)))

@@ -1,9 +1,14 @@
-"""Tiles: a nest that reads one array along rows and another along columns goes tile by tile.
+"""Tile loop nests that access one array along rows and another along columns.
 
-A transposed array that is read column by column brings a new cache line, and often a new page, for
-every element. Within a tile the lines that one row of it brings in serve the following rows. What
-is read along columns is first transposed into a local array, in vector registers, if its elements
-have 4 or 8 bytes.
+A column-wise access to a row-major array loads a cache line, and often a page, per element. Within
+a tile those lines are reused by the next rows (Wolf and Lam, A data locality optimizing algorithm,
+1991):
+
+    for i: for j: out[i, j] = x[i, j] + y[j, i]
+    for i_tile: for j_tile: transpose y's tile; for i in tile: for j in tile: out[i, j] = ...
+
+A read-only array of elements of 4 or 8 bytes is first transposed into a local array, in vector
+registers. Both loops must be independent, with constant extents of several tiles.
 """
 
 from __future__ import annotations
@@ -45,7 +50,7 @@ from transpile.util.frozen_records import changed, replace, same
 
 
 def tile(program: Program, options: Options) -> Program:
-    """The program with such nests cut into tiles."""
+    """The program with such nests tiled."""
     machine = options.machine
     names = Names(names_in(program))
 
@@ -62,14 +67,16 @@ def _statement(
 ) -> Statement:
     if isinstance(statement, For) and not statement.ordered and len(statement.body) == 1:
         (inner,) = statement.body
-        if isinstance(inner, For) and _walks_both_ways(statement, inner, machine):
+        if isinstance(inner, For) and _has_mixed_orders(statement, inner, machine):
             return _tiled(statement, inner, names.inner(), buffers, machine)
     return with_bodies(
         statement, lambda body: tuple(_statement(s, names, buffers, machine) for s in body)
     )
 
 
-def _walks_both_ways(outer: For, inner: For, machine: Machine) -> bool:
+def _has_mixed_orders(outer: For, inner: For, machine: Machine) -> bool:
+    """True if the nest may be tiled and accesses matrices contiguously along either of its
+    loops."""
     for loop in (outer, inner):
         if not isinstance(loop.stop, int) or loop.start != 0 or loop.limit is not None:
             return False
@@ -78,7 +85,7 @@ def _walks_both_ways(outer: For, inner: For, machine: Machine) -> bool:
     if any(isinstance(s, For | If | Call | Alloc) for s in walk(inner.body)):
         return False
     indices = [i for s in inner.body for _, i in accesses(s) if i]
-    along_outer = any(  # a vector that only the outer loop walks is no matrix
+    along_outer = any(  # an operand without the inner symbol is a vector, not a matrix
         step(i, outer.symbol) == 1 and any(inner.symbol in symbols_of(part) for part in i)
         for i in indices
     )
@@ -89,6 +96,8 @@ def _walks_both_ways(outer: For, inner: For, machine: Machine) -> bool:
 def _tiled(
     outer: For, inner: For, names: Names, buffers: Mapping[str, Buffer], machine: Machine
 ) -> For:
+    """The nest over tiles; each begins with the transposes of what the inner loop reads along
+    columns."""
     transposed = list(_transposed(outer, inner, buffers, machine))
     side = min(
         (machine.transposed_row_bytes // load.dtype.itemsize for load in transposed),
@@ -101,8 +110,10 @@ def _tiled(
         buffer = buffers[load.buffer]
         local = Buffer(names.new(f"{load.buffer}_tile"), (side, side), load.dtype)
         fills += [Alloc(local), _fill(local, load, buffer.shape, (outer, inner), corner, side)]
-        place = tuple(Dim.of(loop.symbol) - corner[loop.symbol] for loop in (outer, inner))
-        inner = replace(inner, body=tuple(_reading(s, load, local.name, place) for s in inner.body))
+        index = tuple(Dim.of(loop.symbol) - corner[loop.symbol] for loop in (outer, inner))
+        inner = replace(
+            inner, body=tuple(_with_local(s, load, local.name, index) for s in inner.body)
+        )
     body = _window(inner, corner[inner.symbol], side, inner.body)
     body = _window(outer, corner[outer.symbol], side, (body,))
     across = For(columns, columns.extent or 0, (*fills, body))
@@ -115,7 +126,7 @@ def _tile_symbol(loop: For, names: Names, side: int) -> Symbol:
 
 
 def _window(loop: For, first: Index, side: int, body: tuple[Statement, ...]) -> For:
-    """The part of a loop that lies in a tile."""
+    """The iterations of a loop within a tile."""
     ragged = isinstance(loop.stop, int) and loop.stop % side != 0
     limit = loop.stop if ragged else None
     return replace(loop, start=first, stop=first + side, limit=limit, body=body)
@@ -127,9 +138,9 @@ def _window(loop: For, first: Index, side: int, body: tuple[Statement, ...]) -> 
 def _transposed(
     outer: For, inner: For, buffers: Mapping[str, Buffer], machine: Machine
 ) -> Iterator[Load]:
-    """What a nest reads along columns of arrays that it does not change, everywhere."""
+    """The loads along columns of arrays that the nest does not write, in bounds for whole tiles."""
     changed = {name for s in inner.body for name in written(s)}
-    found = {
+    candidates = {
         load: None
         for s in inner.body
         for load in loads(s)
@@ -141,12 +152,14 @@ def _transposed(
         and isinstance(_row(load, outer, inner, buffers), int)
         and all(map(is_within, load.index, buffers[load.buffer].shape))
     }
-    if len(found) <= machine.most_transposed and len({load.dtype.itemsize for load in found}) <= 1:
-        yield from found
+    is_one_size = len({load.dtype.itemsize for load in candidates}) <= 1
+    if is_one_size and len(candidates) <= machine.most_transposed:
+        yield from candidates
 
 
 def _axis(load: Load, outer: For, inner: For) -> int | None:
-    """The axis along which the inner loop walks, if the outer one walks along the last axis."""
+    """The axis that the inner loop runs along, if the outer one runs along the last axis, both with
+    stride one; else None."""
     declared = {s.symbol for s in inner.body if isinstance(s, Declare)}
     rests = []
     for number, index in enumerate(load.index):
@@ -157,12 +170,12 @@ def _axis(load: Load, outer: For, inner: For) -> int | None:
     for _, symbols in rests:
         if not symbols.isdisjoint({outer.symbol, inner.symbol, *declared}):
             return None
-    walked = [number for number, (here, _) in enumerate(rests) if here]
-    return walked[0] if len(walked) == 2 and walked[1] == len(rests) - 1 else None
+    axes = [number for number, (here, _) in enumerate(rests) if here]
+    return axes[0] if len(axes) == 2 and axes[1] == len(rests) - 1 else None
 
 
 def _row(load: Load, outer: For, inner: For, buffers: Mapping[str, Buffer]) -> Index:
-    """How many elements lie between those that the inner loop reads."""
+    """The stride, in elements, of the inner loop's accesses."""
     axis = _axis(load, outer, inner)
     assert axis is not None
     return product(buffers[load.buffer].shape[axis + 1 :])
@@ -176,7 +189,7 @@ def _fill(
     corner: Mapping[Symbol, Index],
     side: int,
 ) -> TransposeTile:
-    """The call that transposes a tile of an array into a local one."""
+    """The call that transposes a tile into a local array."""
     outer, inner = loops
     axis = _axis(load, outer, inner)
     assert axis is not None
@@ -191,10 +204,10 @@ def _fill(
     )
 
 
-def _reading(statement: Statement, load: Load, local: str, place: Shape) -> Statement:
-    """The statement with an element read from the local array."""
+def _with_local(statement: Statement, load: Load, local: str, index: Shape) -> Statement:
+    """The statement with a load replaced by one from the local array."""
 
     def on_expr(expr: Expr) -> Expr:
-        return replace(expr, buffer=local, index=place) if expr == load else expr
+        return replace(expr, buffer=local, index=index) if expr == load else expr
 
     return map_statement(statement, on_expr)
