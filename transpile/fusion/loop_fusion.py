@@ -54,9 +54,12 @@ def fuse(block: Block) -> Loops:
     outputs.update(load.buffer for r in block.results for load in loads_of(*r.expressions))
     homes: dict[Node, Home] = {}
     for node in block.nodes:
-        keys = list(map(block.key, node.results))
-        readers = [r for key in keys for r in block.readers.get(key, ())]
-        homes[node] = _home(block, node, readers, paths, not outputs.isdisjoint(keys))
+        if isinstance(node, LoopNode):
+            key = block.key(node.var)
+            readers = block.readers.get(key, ())
+            homes[node] = _home(block, node, readers, paths, key in outputs)
+        else:
+            homes[node] = InMemory(0)
     return Loops(block, items, paths, homes, _forwarded(block, paths, homes))
 
 
@@ -225,13 +228,11 @@ def _is_small(node: LoopNode) -> bool:
 
 def _home(
     block: Block,
-    node: Node,
+    node: LoopNode,
     readers: Sequence[Node],
     paths: Mapping[Node, Sequence[Nest]],
     is_result: bool,
 ) -> Home:
-    if not isinstance(node, LoopNode):
-        return InMemory(0)
     is_number = block.scope.is_body and not node.var.type.shape
     if is_number and not any(isinstance(r, LibraryCall) for r in readers):
         return InScalar(0)  # a body is one sequence of statements: a number is a variable of it
@@ -290,21 +291,19 @@ def _forwarded(
 ) -> frozenset[tuple[Node, Node]]:
     """The nodes whose values are stored, each with a reader that stands where its elements are
     still in a scalar."""
-    return frozenset(
-        (producer, node)
-        for node in block.nodes
-        for key in node.reads
-        if (producer := block.by_key.get(key)) is not None
-        and isinstance(homes[producer], InMemory)
-        and _reads_in_scalar(block, paths, producer, node)
-    )
+    pairs: set[tuple[Node, Node]] = set()
+    for key, readers in block.readers.items():
+        producer = block.by_key[key]
+        if isinstance(producer, LoopNode) and isinstance(homes[producer], InMemory):
+            pairs.update((producer, r) for r in readers if _in_scalar(block, paths, producer, r))
+    return frozenset(pairs)
 
 
-def _reads_in_scalar(
-    block: Block, paths: Mapping[Node, Sequence[Nest]], producer: Node, reader: Node
+def _in_scalar(
+    block: Block, paths: Mapping[Node, Sequence[Nest]], producer: LoopNode, reader: Node
 ) -> bool:
     """Tell whether a reader stands where the element that it reads is in a scalar."""
-    if not (isinstance(producer, LoopNode) and isinstance(reader, LoopNode)):
+    if not isinstance(reader, LoopNode):
         return False
     rank, path, other = producer.rank, paths[producer], paths[reader]
     if rank == 0 or len(other) < rank or path[:rank] != other[:rank]:

@@ -298,9 +298,11 @@ class Block:
     def readers(self) -> dict[str, list[Node]]:
         """The nodes that read the result of one."""
         readers: dict[str, list[Node]] = {}
+        computed = self.by_key
         for node in self.nodes:
-            for key in node.reads.keys() & self.by_key.keys():
-                readers.setdefault(key, []).append(node)
+            for key in node.reads:
+                if key in computed:
+                    readers.setdefault(key, []).append(node)
         return readers
 
     def node_of(self, atom: Atom) -> Node | None:

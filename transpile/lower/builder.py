@@ -88,9 +88,7 @@ def _nest(writer: Writer, nest: Nest) -> Iterator[Statement]:
         home = writer.loops.homes[node]
         if isinstance(home, InRow) and home.loop is nest:
             body.append(Alloc(writer.row(node, home)))
-    with writer.iteration() as delayed:
-        body += _statements(writer, nest.items)
-        body += delayed
+    body += writer.iteration(_statements(writer, nest.items))
     if body:
         yield For(symbol, extent, tuple(body))
     for node in accumulating:

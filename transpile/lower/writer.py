@@ -6,8 +6,7 @@ Where values are stored, the `Frame` says, which does not change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from transpile.errors import InternalError
 from transpile.fusion.nodes import (
@@ -78,12 +77,12 @@ class Writer:
         """The writer of a body in this graph."""
         return Writer(frame, self.memory, scope, self)
 
-    @contextmanager
-    def iteration(self) -> Iterator[list[Statement]]:
-        """The iteration of a loop, and the statements that end it."""
+    def iteration(self, statements: Iterable[Statement]) -> list[Statement]:
+        """The statements of an iteration of a loop, with those that end it."""
         around, self.delayed = self.delayed, []
-        yield self.delayed
+        body = [*statements, *self.delayed]
         self.delayed = around
+        return body
 
     def name_loop(self, node: LoopNode, depth: int, symbol: Symbol) -> None:
         """Call the loop of a node at a depth by this symbol."""
