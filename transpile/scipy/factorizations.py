@@ -199,9 +199,9 @@ def funm(A: Array, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of a matrix, by the values of `func` at its eigenvalues and Parlett's recurrence
     on the Schur form; complex.
 
-    B. Parlett, A Recurrence Among the Elements of Functions of Triangular Matrices, 1976. Equal
-    eigenvalues give wrong results, as in SciPy. With disp=False also an estimate of the relative
-    error. Raises ValueError for a stack.
+    B. Parlett, A Recurrence Among the Elements of Functions of Triangular Matrices, 1976. Repeated
+    eigenvalues of a matrix that is not normal give wrong results, as in SciPy. With disp=False also
+    an estimate of the relative error. Raises ValueError for a stack.
     """
     x = _matrix(A, "funm")
     if x.ndim != 2:
