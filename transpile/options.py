@@ -5,7 +5,6 @@ Every field is part of the cache key. Users write them as `compiler_options={"na
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields
@@ -60,11 +59,11 @@ class Options:
         """Whether loops may run on several threads."""
         return self.openmp and self.num_threads != 1
 
-    def fingerprint(self) -> str:
-        """The options as a text, for cache keys; of the machine what differs from the usual one."""
+    def settings(self) -> dict[str, Any]:
+        """The values that are part of a cache key; of the machine what differs from the usual."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         changes = values.pop("machine").changes
-        return json.dumps(values | ({"machine": changes} if changes else {}), sort_keys=True)
+        return values | ({"machine": changes} if changes else {})
 
     def replace(self, compiler_options: Mapping[str, Any] | None) -> Options:
         """These options with some changed; an unknown name or a bad value raises ValueError."""

@@ -3,11 +3,13 @@
 Times depend on the machine; benchmarks/startup.py measures them.
 """
 
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks import startup_parts
 from benchmarks.startup import contestants, table
 
 ROOT = Path(__file__).parents[2]
@@ -95,3 +97,23 @@ def test_the_benchmark_measures_what_there_is(tmp_path):
         "further",
         "gradient",
     ]
+
+
+def test_each_part_of_the_start_up_machinery_is_measured():
+    """What a copy has in its place is there; only `util/__init__.py` says what it saves."""
+    page = importlib.import_module("transpile.util").__doc__
+    for part, (module, text) in startup_parts.PARTS.items():
+        names = vars(importlib.import_module(f"transpile.util.{module}"))
+        compile(text, part, "exec")
+        assert part in (*names, module), part
+        assert f"{module}.{part} " in page or f"    {module} " in page, part
+    times = {"transpile": [(0.1, 0.02, 0.5)] * 3, "hashing": [(0.103, 0.02, 0.499)] * 3}
+    title, own, hashing = startup_parts.table(times)
+    assert title.split() == ["ms", "import", "first", "to", "C"]
+    assert own.split() == ["transpile", "100.0", "20.0", "500.0"]
+    assert hashing.split() == ["hashing", "+3.0", "+0.0", "-1.0"]
+
+
+def test_a_copy_without_a_part_runs(tmp_path):
+    tree = startup_parts.copy("lazy_logging", tmp_path)
+    assert all(seconds > 0 for seconds in startup_parts.measure(tree))

@@ -6,6 +6,7 @@ process. A program that is in the cache is loaded without lowering, rendering or
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -103,7 +104,7 @@ class Lowering:
         return {
             "target": toolchain.target(self.options),
             "graph": self.graph.fingerprint(),
-            "options": self.options.fingerprint(),
+            "options": json.dumps(self.options.settings(), sort_keys=True),
             "donated": ",".join(map(str, self.donated)),
             "transpile": own_digest(),
             "blas": blas.identity if blas is not None else "none",
