@@ -25,7 +25,7 @@ from transpile.ir.types import FLOAT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.domain.triangular_split import split_triangles
-from transpile.schedule.lanes.column_reductions import step, vectorize_columns
+from transpile.schedule.lanes.column_reductions import last_axis_stride, vectorize_columns
 
 pytestmark = pytest.mark.full_level
 
@@ -55,7 +55,7 @@ def test_the_innermost_loop_walks_along_a_row(name, width):
     after = assert_steps_agree(lowered(FUNCTIONS[name], x), [x], vectorize_columns, SMALL)
     innermost = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     walked = [
-        step(index, loop.symbol)
+        last_axis_stride(index, loop.symbol)
         for loop in innermost
         for s in loop.body
         for _, index in accesses(s)
@@ -69,7 +69,7 @@ def test_a_matrix_on_its_side_times_a_vector_walks_along_the_rows_of_the_matrix(
     after = assert_steps_agree(product, [x, v], vectorize_columns, SMALL)
     inner = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     reads = [(i, loop.symbol) for loop in inner for s in loop.body for _, i in accesses(s)]
-    assert any(len(index) == 2 and step(index, symbol) == 1 for index, symbol in reads)
+    assert any(len(index) == 2 and last_axis_stride(index, symbol) == 1 for index, symbol in reads)
     pairs = lowered(lambda x, y: np.abs(x[:, None] - y).sum(axis=1), v, v)  # no matrix is read
     assert vectorize_columns(pairs, SMALL) == pairs
 

@@ -18,13 +18,13 @@ ROWS = np.array([[5, 0, 0], [1, -2, 9]])
 
 
 def before_hoist(f, *args):
-    """The loops as the step gets them."""
+    """The loops as the pass gets them."""
     program = lowered(f, *args)
-    for step, _ in SCHEDULE:
-        if step is hoist_invariants:
+    for loop_pass, _ in SCHEDULE:
+        if loop_pass is hoist_invariants:
             return program
-        program = step(program, Options())
-    raise AssertionError("hoist is no step")
+        program = loop_pass(program, Options())
+    raise AssertionError("hoist_invariants is not in SCHEDULE")
 
 
 def kinds(loop):

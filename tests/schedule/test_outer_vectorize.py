@@ -31,7 +31,7 @@ from transpile.ir.types import FLOAT64
 from transpile.machine import Machine
 from transpile.options import Options
 from transpile.schedule.blocking.gemm_fusion import fuse_products
-from transpile.schedule.lanes.column_reductions import step
+from transpile.schedule.lanes.column_reductions import last_axis_stride
 from transpile.schedule.lanes.outer_vectorize import vectorize_outer
 
 pytestmark = pytest.mark.full_level
@@ -76,7 +76,9 @@ def test_the_innermost_loops_go_from_row_to_row(name, rows):
     assert after != program
     inner = [loop for loop in loops_of(after) if not any(isinstance(s, For) for s in loop.body)]
     computing = [p for p in inner if not (len(p.body) == 1 and _is_copy(p.body[0]))]
-    walked = [step(i, p.symbol) for p in computing for s in p.body for _, i in accesses(s)]
+    walked = [
+        last_axis_stride(i, p.symbol) for p in computing for s in p.body for _, i in accesses(s)
+    ]
     assert computing and set(walked) <= {0, 1}
 
 

@@ -1,10 +1,9 @@
-"""Donation: a result may take the memory of an argument that the caller gives up.
+"""Donation: a result takes the memory of an argument that the caller gives up.
 
-That is safe when nothing reads an element of the argument after the result's element is written
-there: when every kernel that reads the argument runs before the one that writes the result, or is
-that kernel and reads each element before, and only in the iterations in which, it is overwritten.
-There the kernel reads the result's buffer instead, so that no two of its pointers name the same
-memory.
+Legal if no dependence is violated, that is if no element of the argument is read after the result's
+element was written there: kernels that read the argument run before the one that writes the result,
+or are that kernel, which reads each element before, and in the same iteration in which, it
+overwrites it. The kernel then reads the result's buffer, so that no two of its pointers alias.
 """
 
 from __future__ import annotations
@@ -25,13 +24,12 @@ from transpile.ir.loop_rewrite import (
 from transpile.options import Options
 from transpile.util.frozen_records import replace
 
-# Where a statement stands: the loops around it, and the number of statements before it at each
-# level.
-Place = tuple[tuple[For | While, ...], tuple[int, ...]]
+# The position of a statement: its enclosing loops, and its index in the body at each level.
+Position = tuple[tuple[For | While, ...], tuple[int, ...]]
 
 
 def donate_arguments(program: Program, options: Options) -> Program:
-    """The program with results put into donated arguments, where that is safe."""
+    """The program with results in donated arguments, where that is legal."""
     aliases: list[tuple[str, str]] = []
     inputs = {b.name: b for b in program.inputs}
     own = dict(program.written)
@@ -43,7 +41,7 @@ def donate_arguments(program: Program, options: Options) -> Program:
             if own.get(name, output.name) != output.name or (
                 name not in own and output.name in own.values()
             ):
-                continue  # an argument that is assigned to holds its own new value
+                continue  # an argument that the function mutates holds its own new value
             position = _writer(program, name, output.name)
             if position is None:
                 continue
@@ -59,7 +57,8 @@ def _fits(donated: Buffer, output: Buffer) -> bool:
 
 
 def _writer(program: Program, donated: str, output: str) -> int | None:
-    """The only kernel that writes the output, if no read of the donated array stands in its way."""
+    """The position of the only kernel that writes the output; None if a read of the donated array
+    may follow."""
     readers = [p for p, k in enumerate(program.kernels) if donated in used_buffers(k)[0]]
     writers = [p for p, k in enumerate(program.kernels) if output in used_buffers(k)[1]]
     if len(writers) != 1 or any(r > writers[0] for r in readers):
@@ -74,23 +73,24 @@ def _writer(program: Program, donated: str, output: str) -> int | None:
 
 
 def _reads_before_it_writes(kernel: Kernel, donated: str, output: str) -> bool:
-    reads: list[tuple[Place, Shape]] = []
-    writes: list[tuple[Place, Shape]] = []
-    for place, statement in _placed(kernel.body, ((), ())):
+    """True if each read of the donated array precedes the write that overwrites it."""
+    reads: list[tuple[Position, Shape]] = []
+    writes: list[tuple[Position, Shape]] = []
+    for location, statement in _with_positions(kernel.body, ((), ())):
         if isinstance(statement, Swap) or (isinstance(statement, Call) and not statement.is_local):
             return False
         if isinstance(statement, Call) and any(a.buffer == donated for a in loads(statement)):
             return False
-        reads += [(place, load.index) for load in loads(statement) if load.buffer == donated]
+        reads += [(location, load.index) for load in loads(statement) if load.buffer == donated]
         if output in written(statement):
             index = getattr(statement, "index", None)
             if index is None:
                 return False
-            writes.append((place, index))
+            writes.append((location, index))
     return all(_is_safe(r, w) for r in reads for w in writes)
 
 
-def _is_safe(read: tuple[Place, Shape], write: tuple[Place, Shape]) -> bool:
+def _is_safe(read: tuple[Position, Shape], write: tuple[Position, Shape]) -> bool:
     (read_loops, read_order), read_index = read
     (write_loops, write_order), write_index = write
     shared = 0
@@ -106,7 +106,7 @@ def _is_safe(read: tuple[Place, Shape], write: tuple[Place, Shape]) -> bool:
     if read_index != write_index:
         return False
     used = {s for i in write_index for s in symbols_of(i)}
-    for loop in reversed(write_loops):  # those over tiles are used where one begins
+    for loop in reversed(write_loops):  # the loops over tiles determine the starts of inner ones
         if isinstance(loop, For) and loop.symbol in used:
             used |= symbols_of(loop.start)
     around = read_loops[:shared]
@@ -120,7 +120,7 @@ def _are_apart(
     write: Shape,
     write_loops: tuple[For | While, ...],
 ) -> bool:
-    """Tell whether two accesses never meet: along some axis they stay in different ranges."""
+    """True if two accesses never alias: along some axis their ranges are disjoint."""
     for one, other in zip(read, write, strict=True):
         a, b = _range(one, read_loops), _range(other, write_loops)
         if a is not None and b is not None and (a[1] < b[0] or b[1] < a[0]):
@@ -129,24 +129,26 @@ def _are_apart(
 
 
 def _range(index: Index, loops: tuple[For | While, ...]) -> tuple[int, int] | None:
-    """The first and the last value of a subscript that is a number or a loop's index."""
+    """The first and last value of a subscript that is a constant or a loop's symbol."""
     if isinstance(index, int):
         return index, index
     symbol = sole_symbol(index)
-    found = (loop for loop in loops if isinstance(loop, For) and loop.symbol == symbol)
-    loop = next(found, None)
+    own = (loop for loop in loops if isinstance(loop, For) and loop.symbol == symbol)
+    loop = next(own, None)
     if loop is None or not isinstance(loop.start, int) or not isinstance(loop.stop, int):
         return None
     return loop.start, loop.stop - 1
 
 
-def _placed(body: tuple[Statement, ...], place: Place) -> Iterator[tuple[Place, Statement]]:
-    loops, order = place
+def _with_positions(
+    body: tuple[Statement, ...], location: Position
+) -> Iterator[tuple[Position, Statement]]:
+    loops, order = location
     for position, statement in enumerate(body):
-        here = (*order, position)
-        yield (loops, here), statement
+        order_inside = (*order, position)
+        yield (loops, order_inside), statement
         inner = (*loops, statement) if isinstance(statement, For | While) else loops
-        yield from _placed(children(statement), (inner, here))
+        yield from _with_positions(children(statement), (inner, order_inside))
 
 
 def _in_place(kernel: Kernel, donated: str, output: str) -> Kernel:

@@ -1,4 +1,7 @@
-"""Buffers: each temporary gets a place in the workspace; those that never live together share."""
+"""Plan the workspace: temporaries whose live ranges do not overlap share memory.
+
+Live ranges are intervals of kernels; offsets are first fit in the order of first use (linear scan).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ ALIGNMENT = 64
 
 
 def plan_memory(program: Program, options: Options) -> Program:
-    """The program with offsets for its temporaries, first fit in the order of their first use."""
+    """The program with an offset in the workspace for each temporary."""
     lives: dict[str, tuple[int, int]] = {}
     for position, kernel in enumerate(program.kernels):
         for name in used_buffers(kernel)[0]:
@@ -51,15 +54,15 @@ def plan_memory(program: Program, options: Options) -> Program:
 
 
 class Space:
-    """Memory from 0 to `size`, and more where that is not enough; `gaps` are the free parts of it,
-    (first byte, end), in order, which do not touch each other."""
+    """Memory that grows from 0 to `size`; `gaps` are its free intervals [first byte, end), in
+    order, none adjacent to another."""
 
     def __init__(self) -> None:
         self.size = 0
         self.gaps: list[tuple[int, int]] = []
 
     def take(self, size: int) -> int:
-        """The first byte of the first gap that is large enough."""
+        """The first byte of the first gap that is large enough, or of new memory at the end."""
         if size == 0:
             return 0
         for k, (low, high) in enumerate(self.gaps):
@@ -72,7 +75,7 @@ class Space:
         return low
 
     def free(self, low: int, high: int) -> None:
-        """Give back the bytes from `low` to `high`."""
+        """Return the bytes from `low` to `high`."""
         if low == high:
             return
         k = bisect_left(self.gaps, (low, high))

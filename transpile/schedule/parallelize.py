@@ -1,4 +1,8 @@
-"""Threads: outermost loops with independent iterations and enough work run in parallel."""
+"""Parallelise outermost loops whose iterations are independent and have enough work for threads.
+
+A loop with few iterations is collapsed with the next one in a perfect nest. Loops around library
+calls stay sequential: routines have threads of their own.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,8 @@ def parallelize_loops(program: Program, options: Options) -> Program:
     return map_bodies(program, lambda body: tuple(_mark(s, machine) for s in body))
 
 
-def _may_share_out(statement: For, machine: Machine) -> bool:
-    """Tell whether the iterations of one of the user's loops are worth threads of their own."""
+def _is_worth_threads(statement: For, machine: Machine) -> bool:
+    """True if a user's loop is independent and has enough work for threads."""
     return (
         not _calls(statement)
         and work(statement) >= machine.least_parallel_work
@@ -30,13 +34,13 @@ def _may_share_out(statement: For, machine: Machine) -> bool:
 
 
 def _calls(statement: For) -> bool:
-    """Tell whether a routine is called inside a loop, which may have threads of its own."""
+    """True if a loop calls a library routine, which may have threads of its own."""
     return any(isinstance(s, Call) and not s.is_local for s in walk(statement.body))
 
 
 def _mark(statement: Statement, machine: Machine) -> Statement:
     if is_sequence(statement):
-        if isinstance(statement, For) and _may_share_out(statement, machine):
+        if isinstance(statement, For) and _is_worth_threads(statement, machine):
             return replace(statement, parallel=True)
         return with_bodies(statement, lambda body: tuple(_mark(s, machine) for s in body))
     if not isinstance(statement, For) or _calls(statement):

@@ -1,10 +1,10 @@
-"""The stack: local arrays beyond a bound live in the workspace, in a slice of it for each thread.
+"""Move large local arrays off the stack, into a slice of the workspace for each thread.
 
-A thread may have little stack: 128 KiB where the C library is musl, 512 KiB on macOS, a few KiB in
-firmware. A program takes at most `STACK` bytes of it: `stack_array_bytes` of the
-machine for the local arrays of a kernel, `HELPERS` for the functions of `runtime_c/` that it calls,
-and the rest for what compilers keep there. The largest arrays of a kernel that has more move to the
-workspace, as slots that arrays share which do not live at the same time.
+A thread may have little stack: 128 KiB with musl, 512 KiB on macOS, a few KiB in firmware. A
+program takes at most `STACK` bytes of it: `stack_array_bytes` of the machine for the local arrays
+of a kernel, `HELPERS` for the functions of `runtime_c/` that it calls, the rest for what compilers
+keep there. A kernel with more moves its largest arrays, as slots, which arrays share whose live
+ranges do not overlap. The arrays of vector lanes stay: they live in registers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from transpile.ir.loop_rewrite import names_in, walk, with_bodies
 from transpile.ir.types import UINT8
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.cleanup.scalar_replacement import touched
+from transpile.schedule.cleanup.scalar_replacement import accessed_buffers
 from transpile.schedule.memory_plan import ALIGNMENT, Space
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace
@@ -30,7 +30,7 @@ Body = tuple[Statement, ...]
 
 
 def move_arrays_off_stack(program: Program, options: Options) -> Program:
-    """The program whose kernels have few bytes of local arrays on the stack."""
+    """The program whose kernels have at most `stack_array_bytes` of local arrays on the stack."""
     machine = options.machine
     names: Names | None = None
     kernels: list[Kernel] = []
@@ -49,7 +49,7 @@ def move_arrays_off_stack(program: Program, options: Options) -> Program:
 
 
 def _moved(kernel: Kernel, machine: Machine) -> frozenset[str]:
-    """The arrays of a kernel that are not to be on the stack, the largest ones first."""
+    """The arrays of a kernel to move, the largest first, until the others fit."""
     arrays = [s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)]
     total = sum(map(_size, arrays))
     sizes: dict[str, int] = {}  # branches and copies of a loop may each have one of this name
@@ -66,7 +66,7 @@ def _moved(kernel: Kernel, machine: Machine) -> frozenset[str]:
 
 
 def _of_lanes(body: Body) -> set[str]:
-    """The arrays of which each vector lane has one: a few numbers, which live in registers."""
+    """The arrays that each vector lane has one of: a few numbers, in registers."""
     loops = (s for s in walk(body) if isinstance(s, For) and s.simd)
     return {s.buffer.name for loop in loops for s in walk(loop.body) if isinstance(s, Alloc)}
 
@@ -76,7 +76,7 @@ def _size(buffer: Buffer) -> int:
 
 
 class _Mover:
-    """Gives the arrays `moved` of one kernel their slots in the buffer `home`."""
+    """Assigns the arrays `moved` of one kernel slots in the buffer `home`."""
 
     def __init__(self, moved: frozenset[str], home: str, options: Options) -> None:
         self.moved = moved
@@ -85,7 +85,7 @@ class _Mover:
         self.threads = 1
 
     def kernel(self, kernel: Kernel) -> tuple[Kernel, Buffer]:
-        """The kernel, and the buffer: a slice for each thread."""
+        """The kernel with slots, and their buffer, a slice for each thread."""
         size = self._need(kernel.body)
         machine = self.options.machine
         slices = min(machine.most_slices, machine.slices_bytes // size)
@@ -97,9 +97,8 @@ class _Mover:
         return replace(kernel, body=body), buffer
 
     def _slots(self, body: Body) -> tuple[dict[int, int], int]:
-        """The first byte of each array that a sequence of statements declares, by the position of
-        the declaration, and how many bytes they take: arrays share memory where the last use of
-        one comes before the first use of the other."""
+        """The offset of each array that a sequence allocates, by the position of its `Alloc`, and
+        their total size. Live ranges are intervals of positions."""
         declared = {
             s.buffer.name: k
             for k, s in enumerate(body)
@@ -107,7 +106,7 @@ class _Mover:
         }
         lives: dict[str, list[int]] = {}
         for position, statement in enumerate(body):
-            for name in declared.keys() & touched((statement,)):
+            for name in declared.keys() & accessed_buffers((statement,)):
                 lives.setdefault(name, []).append(position)
         space = Space()
         offsets: dict[int, int] = {}
@@ -125,12 +124,12 @@ class _Mover:
         return {**dict.fromkeys(declared.values(), 0), **offsets}, space.size
 
     def _need(self, body: Body) -> int:
-        """The bytes that the arrays of a sequence take, with those inside its statements."""
+        """The bytes for the arrays of a sequence and of those nested in it."""
         return self._slots(body)[1] + max((self._need(b) for b in _bodies(body)), default=0)
 
     def _placed(self, body: Body, base: int, *, shared_out: bool) -> Body:
-        """The statements with the slots of their arrays, from the byte `base` of a slice on;
-        `shared_out`: the threads of a team run them."""
+        """The statements with slots for their arrays from `base` on; `shared_out`: a team of
+        threads runs them."""
         offsets, size = self._slots(body)
 
         def inside(inner: Body) -> Body:
@@ -145,7 +144,7 @@ class _Mover:
                 own = self._placed(statement.body, base + size, shared_out=True)
                 if own == statement.body:
                     return statement
-                threads = min(self.most, _turns(statement))
+                threads = min(self.most, _trip_count(statement))
                 self.threads = max(self.threads, threads)
                 return changed(statement, body=own, threads=threads)
             if isinstance(statement, While):
@@ -157,17 +156,17 @@ class _Mover:
         return tuple(placed(k, s) for k, s in enumerate(body))
 
 
-def _turns(loop: For) -> int:
-    """How many iterations a parallel loop has, at most."""
-    turns = max(1, count(loop.extent))
+def _trip_count(loop: For) -> int:
+    """The trip count of a parallel loop, at most, with that of the loop collapsed into it."""
+    iterations = max(1, count(loop.extent))
     inner = loop.body[0]
     if loop.collapse > 1 and isinstance(inner, For):
-        turns *= max(1, count(inner.extent))
-    return turns
+        iterations *= max(1, count(inner.extent))
+    return iterations
 
 
 def _bodies(body: Body) -> Iterator[Body]:
-    """The sequences of statements that stand in these statements."""
+    """The statement sequences nested in these statements."""
     for statement in body:
         match statement:
             case For():
@@ -179,5 +178,5 @@ def _bodies(body: Body) -> Iterator[Body]:
 
 
 def _as_one(loop: While) -> Body:
-    """What a loop repeats, as one scope: its body may use what its test declares."""
+    """The test and body of a loop as one scope: the body may use what the test declares."""
     return (*loop.test, If(loop.condition, loop.body))

@@ -1,9 +1,8 @@
-"""SIMD: innermost loops that may run in vector lanes are marked so, with the accumulators to
-combine.
+"""Vectorise innermost loops: mark those whose iterations may run in lanes, with their reductions.
 
-Floating-point reductions need the mark, because adding in lanes is another order of additions; so
-do the smallest and largest of integers, which gcc would leave in scalars. Sums of integers wrap
-around when lanes are combined, as they do everywhere.
+Floating-point reductions need the mark, because lanes change the order of additions; so do minima
+and maxima of integers, which gcc leaves scalar otherwise. Not marked: loops that may carry a
+dependence through memory, that read running values, or that are too short.
 """
 
 from __future__ import annotations
@@ -45,18 +44,16 @@ def _mark(statement: Statement, machine: Machine) -> Statement:
     reductions = _reductions(statement)
     is_strided = _is_strided_copy(statement)
     shortest = machine.shortest_strided_simd if is_strided else machine.shortest_simd
-    if reductions is None or _may_meet(statement) or trips(statement) < shortest:
+    if reductions is None or _has_output_dependence(statement) or trips(statement) < shortest:
         return statement
-    is_slow = statement.ordered and any(
-        _strides_through_integers(s, statement) for s in statement.body
-    )
+    is_slow = statement.ordered and any(_gathers_integers(s, statement) for s in statement.body)
     lanes = machine.strided_lanes if is_slow else 0
     return replace(statement, simd=True, lanes=lanes, reductions=reductions)
 
 
 def _may_change_order(loop: For) -> bool:
-    """Tell whether iterations may run in another order: those of a loop of the user's only where
-    all that they do is to collect numbers by operations that give the same in any order."""
+    """True if iterations may be reordered: those of a user's loop only if all they do is update
+    accumulators by operations that are exact in any order."""
     if not loop.ordered:
         return True
     return all(
@@ -71,8 +68,8 @@ def _may_change_order(loop: For) -> bool:
     )
 
 
-def _strides_through_integers(statement: Statement, loop: For) -> bool:
-    """Tell whether vectors of integers are put together number by number."""
+def _gathers_integers(statement: Statement, loop: For) -> bool:
+    """True if a vector of integers would be gathered element by element."""
     return any(
         load.dtype.kind in "iu" and any(loop.symbol in symbols_of(i) for i in load.index[:-1])
         for load in loads(statement)
@@ -80,7 +77,7 @@ def _strides_through_integers(statement: Statement, loop: For) -> bool:
 
 
 def _is_strided_copy(loop: For) -> bool:
-    """Tell whether a loop copies elements, from or to places that are not next to each other."""
+    """True if the loop only copies elements, with a stride in source or target."""
     match loop.body:
         case (Store(index=target, value=Load(index=source)),):
             return any(loop.symbol in symbols_of(i) for i in (*target[:-1], *source[:-1]))
@@ -88,8 +85,9 @@ def _is_strided_copy(loop: For) -> bool:
             return False
 
 
-def _may_meet(loop: For) -> bool:
-    """Tell whether iterations may write the same element, as those of a scatter do."""
+def _has_output_dependence(loop: For) -> bool:
+    """True if iterations may write the same element, as those of a scatter do: an output
+    dependence."""
     own = {s.buffer.name for s in loop.body if isinstance(s, Alloc)}
     for statement in loop.body:
         match statement:
@@ -102,25 +100,25 @@ def _may_meet(loop: For) -> bool:
 
 
 def _reductions(loop: For) -> tuple[tuple[str, str], ...] | None:
-    """A loop's accumulators with their operations; None when lanes would change its meaning."""
+    """The accumulators of a loop with their operations; None if lanes would change its results."""
     inside = {s.name for s in walk(loop.body) if isinstance(s, Declare)}
-    found: dict[str, str] = {}
+    ops: dict[str, str] = {}
     kinds: set[str] = set()
     for statement in loop.body:
         if isinstance(statement, Update) and isinstance(statement.target, Ref):
             name, dtype = statement.target.name, statement.target.dtype
             if name in inside:
                 continue
-            if name in found or dtype.kind not in "fiub":
+            if name in ops or dtype.kind not in "fiub":
                 return None
-            found[name] = statement.op
+            ops[name] = statement.op
             kinds.add(dtype.kind)
-    if kinds == {"b"}:  # gcc needs no mark for these alone, and does better without
+    if kinds == {"b"}:  # gcc vectorises these better without a mark
         return None
     for statement in loop.body:
-        # A running value (a scan's) is read while it grows: its order is its meaning.
+        # A running value is read, as in a scan: the order of iterations matters.
         if isinstance(statement, (Store, Declare, Update)) and any(
-            isinstance(p, Ref) and p.name in found for p in parts(statement)
+            isinstance(p, Ref) and p.name in ops for p in parts(statement)
         ):
             return None
-    return tuple(sorted((op, name) for name, op in found.items()))
+    return tuple(sorted((op, name) for name, op in ops.items()))

@@ -19,7 +19,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import map_statement, with_bodies
 from transpile.schedule.blocking.elementwise_regions import Elementwise
-from transpile.schedule.domain.index_set_split import distinct
+from transpile.schedule.domain.index_set_split import unique_names
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
@@ -58,7 +58,7 @@ class Tiles:
         body: Body = (For(tile, count, self._tile(Dim.of(tile) * self.width, self.width)),)
         if rest:
             body += self._tile(count * self.width, rest)
-        return self._around(distinct(body, self.names))
+        return self._around(unique_names(body, self.names))
 
     def _around(self, body: Body) -> Body:
         """The statements inside the loops over all axes but the last."""

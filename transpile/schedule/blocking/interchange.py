@@ -44,7 +44,7 @@ from transpile.options import Options
 from transpile.schedule.blocking.elementwise_regions import Elementwise, as_elementwise, same_nest
 from transpile.schedule.blocking.elementwise_tiles import Tiles
 from transpile.schedule.blocking.fixpoint import is_fixpoint
-from transpile.schedule.domain.index_set_split import distinct
+from transpile.schedule.domain.index_set_split import unique_names
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
@@ -114,7 +114,7 @@ class _Sequences:
             result = [s for s in tiles.before if id(s) not in moved]
             result += tiles.statements()
             self.gone.update(tiles.unneeded)
-        return distinct(tuple(result), self.names) if tuple(result) != body else body
+        return unique_names(tuple(result), self.names) if tuple(result) != body else body
 
     def _tiles(self, loop: For | While, before: list[Statement], later: Body) -> Tiles | None:
         elementwise = as_elementwise(loop)

@@ -44,7 +44,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.column_reductions import step
+from transpile.schedule.lanes.column_reductions import last_axis_stride
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
@@ -86,10 +86,11 @@ def _has_mixed_orders(outer: For, inner: For, machine: Machine) -> bool:
         return False
     indices = [i for s in inner.body for _, i in accesses(s) if i]
     along_outer = any(  # an operand without the inner symbol is a vector, not a matrix
-        step(i, outer.symbol) == 1 and any(inner.symbol in symbols_of(part) for part in i)
+        last_axis_stride(i, outer.symbol) == 1
+        and any(inner.symbol in symbols_of(part) for part in i)
         for i in indices
     )
-    along_inner = any(step(i, inner.symbol) == 1 for i in indices)
+    along_inner = any(last_axis_stride(i, inner.symbol) == 1 for i in indices)
     return along_outer and along_inner
 
 

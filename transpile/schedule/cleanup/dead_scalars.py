@@ -1,7 +1,8 @@
-"""Unused: scalars that nothing reads any more go away.
+"""Dead code elimination of scalars that nothing reads.
 
-A loop that is cut where a condition changes has pieces in which the condition does not hold; what
-only the chosen value has read is then computed for nothing, and a C compiler would warn of it.
+A loop that is split where a condition changes leaves parts in which a select has one arm;
+declarations that only the other arm read are dead, and C compilers warn of them. One backward scan
+per scope.
 """
 
 from __future__ import annotations
@@ -19,16 +20,15 @@ def remove_dead_scalars(program: Program, options: Options) -> Program:
 
 
 def _body(body: tuple[Statement, ...], after: frozenset[str]) -> tuple[Statement, ...]:
-    """The statements of a scope without unused constants; `after` has the names that are read after
-    it."""
+    """The statements of a scope without dead constants; `after` are the names read after it."""
     kept: list[Statement] = []
     read = set(after)
     for statement in reversed(body):
         if isinstance(statement, Declare) and statement.constant and statement.name not in read:
             continue
-        # The condition of a `While` reads what its test declares.
-        inside = names_read(statement) if isinstance(statement, While) else frozenset()
-        statement = with_bodies(statement, partial(_body, after=inside))
+        # The condition of a `While` reads names that its test declares.
+        live = names_read(statement) if isinstance(statement, While) else frozenset()
+        statement = with_bodies(statement, partial(_body, after=live))
         read |= names_read(statement)
         kept.append(statement)
     return tuple(reversed(kept))

@@ -1,7 +1,13 @@
-"""Hoist: a subscript is read before the loops that it does not depend on, and only if it is used.
+"""Hoist loop-invariant subscripts: move their declarations out of loops that they do not depend on.
 
-Subscripts that are read from an array of indices are variables of the innermost loop at first; the
-index of a row is the same for all its elements. Where a loop was cut, a piece may not need it.
+A subscript that is read from an index array is first a variable of the innermost loop:
+
+    for i: for j: k = rows[i];  out[i, j] = x[k, j]
+    for i: k = rows[i];  for j: out[i, j] = x[k, j]
+
+Other invariant code is left to compilers, which cannot tell that the stores of the loop do not
+alias the index array. A declaration moves if the loop neither writes nor declares an operand of it;
+not out of parallel loops, whose locals are private. Dead scalars are removed first.
 """
 
 from __future__ import annotations
@@ -25,71 +31,77 @@ from transpile.ir.loop_ir import (
 from transpile.ir.loop_rewrite import map_kernels, names_in, parts, walk, with_bodies, written
 from transpile.options import Options
 from transpile.schedule.cleanup.dead_scalars import remove_dead_scalars
-from transpile.schedule.domain.index_set_split import distinct
+from transpile.schedule.domain.index_set_split import unique_names
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, same
 
 
 def hoist_invariants(program: Program, options: Options) -> Program:
-    """The program with the variables of subscripts as far outside as they can be."""
-    program = remove_dead_scalars(
-        program, options
-    )  # the steps before have left some, and made others
+    """The program with the declarations of subscripts outside all loops that they do not
+    depend on."""
+    program = remove_dead_scalars(program, options)  # earlier passes leave some
     taken = Names(names_in(program))
 
     def hoisted(kernel: Kernel) -> Kernel:
         if not any(isinstance(s, Declare) and s.symbol for s in walk(kernel.body)):
             return kernel
-        changing = {name for s in walk(kernel.body) for name in written(s)}
-        return changed(kernel, body=_hoisted(kernel.body, changing, taken.inner()))
+        written_buffers = {name for s in walk(kernel.body) for name in written(s)}
+        return changed(kernel, body=_hoisted(kernel.body, written_buffers, taken.inner()))
 
     return map_kernels(program, hoisted)
 
 
 def _hoisted(
-    body: tuple[Statement, ...], changing: set[str], names: Names
+    body: tuple[Statement, ...], written_buffers: set[str], names: Names
 ) -> tuple[Statement, ...]:
-    """The statements, what moves out of loops before them; where it meets another subscript of its
-    name, by another one, before it moves further."""
+    """The statements, with invariant declarations before the loops that contained them. Where two
+    of one name come to stand in one scope, the second is renamed."""
     result: list[Statement] = []
     declared: dict[str, Declare] = {}  # the last declaration of each name
     for statement in body:
         if isinstance(statement, For):
-            if statement.collapse > 1:  # nothing may stand between the loops of one team
+            if statement.collapse > 1:  # collapsed loops must stay a perfect nest
                 (within,) = statement.body
                 assert isinstance(within, For)
                 inner: tuple[Statement, ...] = (
-                    changed(within, body=_hoisted(within.body, changing, names)),
+                    changed(within, body=_hoisted(within.body, written_buffers, names)),
                 )
             else:
-                inner = _hoisted(statement.body, changing, names)
-            if not statement.parallel:  # what is inside it is each thread's own
-                moved, inner = _split(statement.symbol, inner)
-                for m in moved:
-                    if not (_is_fixed(m, changing) and declared.get(m.name) == m):
-                        result.append(m)
-                        declared[m.name] = m
+                inner = _hoisted(statement.body, written_buffers, names)
+            if not statement.parallel:  # its declarations are private to a thread
+                invariant, inner = _split(statement.symbol, inner)
+                for declaration in invariant:
+                    if not (
+                        _is_kernel_invariant(declaration, written_buffers)
+                        and declared.get(declaration.name) == declaration
+                    ):
+                        result.append(declaration)
+                        declared[declaration.name] = declaration
             result.append(changed(statement, body=same(statement.body, inner)))
         elif isinstance(statement, If | While):
-            result.append(with_bodies(statement, lambda inner: _hoisted(inner, changing, names)))
+            result.append(
+                with_bodies(statement, lambda inner: _hoisted(inner, written_buffers, names))
+            )
         else:
             result.append(statement)
             if isinstance(statement, Declare):
                 declared[statement.name] = statement
-    return distinct(same(body, tuple(result)), names)
+    return unique_names(same(body, tuple(result)), names)
 
 
-def _is_fixed(statement: Statement, changing: set[str]) -> bool:
-    """Tell whether a subscript has one value throughout the kernel: pieces of a loop share it."""
+def _is_kernel_invariant(statement: Statement, written_buffers: set[str]) -> bool:
+    """True if the subscript has one value throughout the kernel, so that parts of a split loop
+    share it."""
     return not any(
-        isinstance(p, Ref) or getattr(p, "buffer", None) in changing for p in parts(statement)
+        isinstance(p, Ref) or getattr(p, "buffer", None) in written_buffers
+        for p in parts(statement)
     )
 
 
 def _split(
     symbol: Symbol, body: tuple[Statement, ...]
 ) -> tuple[list[Declare], tuple[Statement, ...]]:
-    """The variables of a loop's body that do not depend on it, and the rest."""
+    """The loop-invariant subscript declarations of a body, and the rest of it."""
     if not any(isinstance(s, Declare) and s.symbol for s in body):
         return [], body
     updated = {
@@ -98,7 +110,7 @@ def _split(
     stored = {name for s in walk(body) for name in written(s)}
     own = {s.name for s in body if isinstance(s, Declare)}
     inside = {symbol, *(s.symbol for s in body if isinstance(s, Declare) and s.symbol)}
-    moved: list[Declare] = []
+    invariant: list[Declare] = []
     rest: list[Statement] = []
     for statement in body:
         if (
@@ -106,12 +118,12 @@ def _split(
             and statement.symbol is not None
             and all(_is_invariant(part, inside, own | updated, stored) for part in parts(statement))
         ):
-            moved.append(statement)
+            invariant.append(statement)
             own.discard(statement.name)
             inside.discard(statement.symbol)
         else:
             rest.append(statement)
-    return moved, same(body, tuple(rest))
+    return invariant, same(body, tuple(rest))
 
 
 def _is_invariant(part: Expr, symbols: set[Symbol], names: set[str], stored: set[str]) -> bool:

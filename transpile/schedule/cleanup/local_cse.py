@@ -1,4 +1,10 @@
-"""Repeated: a scalar expression that a statement uses twice gets a name, and is computed once."""
+"""Local common subexpression elimination of scalar expressions.
+
+An expression that a statement certainly evaluates twice becomes a constant, and later statements of
+the scope reuse constants until an operand is written (available expressions). Arms of selects on
+bounds (`Within`) are not moved: they may be out of bounds elsewhere. A primitive whose C expression
+repeats an operand counts that operand as often.
+"""
 
 from __future__ import annotations
 
@@ -37,83 +43,83 @@ from transpile.symbols.identifiers import Names
 
 
 def local_cse(program: Program, options: Options) -> Program:
-    """The program with its repeated subexpressions named."""
+    """The program with its common subexpressions named."""
     taken = Names(names_in(program))
     return map_bodies(program, lambda body: tuple(_body(body, taken.inner())))
 
 
 def _body(body: tuple[Statement, ...], names: Names) -> Iterator[Statement]:
-    known = _Known()
+    available = _Available()
     for statement in body:
-        if known.refs:
-            known.forget(_changed(statement))
-            statement = known.replaced(statement)
+        if available.refs:
+            available.forget(_changed(statement))
+            statement = available.replaced(statement)
         if isinstance(statement, For | If | While):
             yield with_bodies(statement, lambda inner: tuple(_body(inner, names)))
         else:
             for part in _named(statement, names):
                 yield part
                 if isinstance(part, Declare) and part.constant and isinstance(part.value, Apply):
-                    known.add(part.value, Ref(part.name, part.dtype))
+                    available.add(part.value, Ref(part.name, part.dtype))
 
 
-class _Known:
-    """The expressions whose value a scalar of a body holds already."""
+class _Available:
+    """The available expressions of a scope, by the constants that hold them."""
 
     def __init__(self) -> None:
         self.refs: dict[Expr, Ref] = {}
-        self.by_name: dict[str, list[tuple[Expr, Ref]]] = {}  # by what a change of ends that
+        self.by_name: dict[str, list[tuple[Expr, Ref]]] = {}  # by what they depend on
 
     def add(self, expr: Expr, ref: Ref) -> None:
-        """A scalar has this value from now on."""
+        """Make an expression available."""
         self.refs[expr] = ref
         for name in _reads(expr) | {ref.name}:
             self.by_name.setdefault(name, []).append((expr, ref))
 
     def forget(self, changed: set[str]) -> None:
-        """These names stand for something else from now on."""
+        """Kill the expressions that depend on these names."""
         for name in changed & self.by_name.keys():
             for expr, ref in self.by_name.pop(name):
                 if self.refs.get(expr) is ref:
                     del self.refs[expr]
 
     def replaced(self, statement: Statement) -> Statement:
-        """The statement that reads the scalars."""
+        """The statement with available expressions replaced."""
         return map_statement(statement, lambda e: self.refs.get(e, e))
 
 
 def _changed(statement: Statement) -> set[str]:
-    """The buffers and scalars that a statement writes, or that go by those names inside it."""
-    found: set[str] = set()
+    """The buffers and scalars that a statement writes or declares."""
+    names: set[str] = set()
     for inner in walk((statement,)):
-        found |= set(written(inner))
+        names |= set(written(inner))
         match inner:
             case Update(target=Ref(name=name)) | Declare(name=name):
-                found.add(name)
+                names.add(name)
             case Alloc(buffer=buffer):
-                found.add(buffer.name)
+                names.add(buffer.name)
             case _:
                 pass
-    return found
+    return names
 
 
 def _reads(expr: Expr) -> set[str]:
     """The buffers and scalars that an expression reads."""
     parts = list(subexpressions(expr))
-    found = {p.buffer for p in parts if isinstance(p, Load)}
-    return found | {p.name for p in parts if isinstance(p, Ref)}
+    buffers = {p.buffer for p in parts if isinstance(p, Load)}
+    return buffers | {p.name for p in parts if isinstance(p, Ref)}
 
 
 def _named(statement: Statement, names: Names) -> Iterator[Statement]:
-    """A statement, and before it the declarations of what it would compute twice."""
+    """A statement, preceded by the declarations of its common subexpressions."""
     while isinstance(statement, (Declare, Update, Store)):
-        twice = _smallest_repeated(statement)
-        if twice is None:
+        common = _largest_repeated(statement)
+        if common is None:
             break
         name = names.new("t")
-        ref = Ref(name, twice.dtype)
-        yield from _named(Declare(name, twice), names)
-        target = twice
+        ref = Ref(name, common.dtype)
+        yield from _named(Declare(name, common), names)
+        target = common
 
         def swap(expr: Expr, target: Expr = target, ref: Ref = ref) -> Expr:
             return ref if expr == target else expr
@@ -122,13 +128,13 @@ def _named(statement: Statement, names: Names) -> Iterator[Statement]:
     yield statement
 
 
-def _smallest_repeated(statement: Statement) -> Expr | None:
-    """The largest expression that is evaluated twice for certain, if there is one."""
+def _largest_repeated(statement: Statement) -> Expr | None:
+    """The largest expression that is certainly evaluated twice; None if there is none."""
     counts: dict[Expr, int] = {}
     for expr in expressions(statement):
         _count(expr, counts, 1)
-    found = [e for e, n in counts.items() if n > 1]
-    return max(found, key=lambda e: sum(1 for _ in subexpressions(e)), default=None)
+    repeated = [e for e, n in counts.items() if n > 1]
+    return max(repeated, key=lambda e: sum(1 for _ in subexpressions(e)), default=None)
 
 
 def _count(expr: Expr, counts: dict[Expr, int], times: int) -> None:
@@ -136,17 +142,17 @@ def _count(expr: Expr, counts: dict[Expr, int], times: int) -> None:
         return
     counts[expr] = counts.get(expr, 0) + times
     if counts[expr] > times:
-        return  # its parts are counted already
+        return  # its subexpressions have been counted
     args = expr.args
     if expr.op == "select" and any(isinstance(p, Within) for p in subexpressions(args[0])):
-        args = args[:1]  # what a bound guards must not be computed without it
+        args = args[:1]  # the arms may be out of bounds where the test fails
     for arg, uses in zip(args, _uses(expr.op), strict=False):
         _count(arg, counts, uses)
 
 
 @cache
 def _uses(op: str) -> tuple[int, ...]:
-    """How often each operand stands in a row's C expression, at most."""
+    """The number of times that each operand occurs in a primitive's C expression, at most."""
     texts = TABLE[op].c.values()
     words = ["".join(c if c.isalnum() or c == "_" else " " for c in t).split() for t in texts]
     return tuple(max([w.count(letter) for w in words] + [1]) for letter in "xyz")

@@ -1,9 +1,10 @@
-"""In range: a subscript that counts only where it is one needs no bounds of its own.
+"""Simplify range checks: a clamped subscript whose update is guarded by equality needs no clamp.
 
-The place of an update that may lie outside the array is first the nearest element's, so that the
-subscript is always good; then the update is made if that is the place which was asked for. Where
-nothing else reads the subscript, it is as well the place itself, inside a question for its range:
-two comparisons and a branch for each update instead of two choices and them.
+An update that may be out of bounds is lowered to a clamped subscript and a test that clamping
+changed nothing. Where nothing else reads the subscript, the test is on the range itself:
+
+    k = min(max(i, 0), n - 1);  if k == i: out[k] += x
+    if i >= 0 and i <= n - 1: k = i;  out[k] += x
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from transpile.util.frozen_records import dataclass, replace, same
 
 
 def simplify_range_checks(program: Program, options: Options) -> Program:
-    """The program with such places asked for their range."""
+    """The program with such tests on ranges."""
     return replace(program, kernels=tuple(replace(k, body=_body(k.body)) for k in program.kernels))
 
 
@@ -31,14 +32,14 @@ def _body(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     before, (tests, inner) = list(body[:-1]), _tests(body[-1])
     moved: list[Statement] = []
     for subscript in [s for s in body[:-1] if isinstance(s, Declare)]:
-        asked = _asked(subscript)
-        if asked is None or tests.count(asked.test) != 1:
+        clamped = _clamped(subscript)
+        if clamped is None or tests.count(clamped.test) != 1:
             continue
-        readers = [*before, *(If(t, ()) for t in tests if t != asked.test)]
+        readers = [*before, *(If(t, ()) for t in tests if t != clamped.test)]
         if not any(_reads(s, subscript) for s in readers):
             before.remove(subscript)
-            moved.append(replace(subscript, value=asked.place))
-            tests[tests.index(asked.test)] = asked.question
+            moved.append(replace(subscript, value=clamped.unclamped))
+            tests[tests.index(clamped.test)] = clamped.in_range
     if not moved:
         return body
     inner = (*moved, *inner)
@@ -48,7 +49,7 @@ def _body(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
 
 
 def _tests(statement: If) -> tuple[list[Expr], tuple[Statement, ...]]:
-    """The conditions of branches that have nothing else in them, and what the last one runs."""
+    """The conditions of directly nested branches, and the body of the innermost."""
     tests, inner = [statement.condition], statement.body
     while len(inner) == 1 and isinstance(inner[0], If) and not inner[0].orelse:
         tests.append(inner[0].condition)
@@ -57,30 +58,30 @@ def _tests(statement: If) -> tuple[list[Expr], tuple[Statement, ...]]:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The place that a subscript is made of, the test whether they are equal, and the question for
-    the place's range, which is the same."""
+class _Clamped:
+    """A clamped subscript: the unclamped value, the test that both are equal, and the equivalent
+    test of the range."""
 
-    place: Ref
+    unclamped: Ref
     test: Expr
-    question: Expr
+    in_range: Expr
 
 
-def _asked(subscript: Declare) -> _Asked | None:
-    """What is to ask about a subscript that is a place, bounded."""
+def _clamped(subscript: Declare) -> _Clamped | None:
+    """The parts of a clamped subscript; None for other declarations."""
     if subscript.symbol is None:
         return None
-    value, questions = subscript.value, []
+    value, checks = subscript.value, []
     while isinstance(value, Apply) and value.primitive.chooses:
         inner, bound = value.args
-        is_chosen = comparison_of(value.primitive.chooses, 0)
-        questions.append(Apply(is_chosen.name, (_innermost(inner), bound), BOOL))
+        comparison = comparison_of(value.primitive.chooses, 0)
+        checks.append(Apply(comparison.name, (_innermost(inner), bound), BOOL))
         value = inner
-    if not isinstance(value, Ref) or not questions:
+    if not isinstance(value, Ref) or not checks:
         return None
     test = Apply("equal", (IndexValue(Dim.of(subscript.symbol)), value), BOOL)
-    both = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), reversed(questions))
-    return _Asked(value, test, both)
+    conjunction = reduce(lambda x, y: Apply("logical_and", (x, y), BOOL), reversed(checks))
+    return _Clamped(value, test, conjunction)
 
 
 def _innermost(value: Expr) -> Expr:
@@ -90,13 +91,13 @@ def _innermost(value: Expr) -> Expr:
 
 
 def _reads(statement: Statement, declared: Declare) -> bool:
-    """Tell whether a statement reads a subscript."""
-    found = False
+    """True if a statement reads a subscript."""
+    is_read = False
 
     def on_index(index: Index) -> Index:
-        nonlocal found
-        found = found or declared.symbol in symbols_of(index)
+        nonlocal is_read
+        is_read = is_read or declared.symbol in symbols_of(index)
         return index
 
     map_statement(statement, lambda expr: expr, on_index)
-    return found
+    return is_read

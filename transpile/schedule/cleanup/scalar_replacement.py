@@ -1,8 +1,10 @@
-"""Scalars: a number that one kernel computes, and alone reads, lives in a variable of it.
+"""Scalar replacement: temporaries of one element that a single kernel uses become variables.
 
-The result of a sum over everything is stored as an array without axes; when the same kernel goes on
-with it, the accumulator itself will do. The variable is declared in the innermost sequence of
-statements in which all its uses stand.
+    for i: acc += x[i];  total[] = acc;  for i: out[i] = x[i] / total[]
+    for i: acc += x[i];  for i: out[i] = x[i] / acc
+
+A variable is declared in the innermost statement sequence that contains all uses. A temporary stays
+in memory if a call takes its address or an elementwise loop stores to it.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def replace_with_scalars(program: Program, options: Options) -> Program:
     """The program without temporaries of one element that a single kernel uses."""
     candidates = {b.name for b in program.temporaries if not b.shape} & of_one_kernel(program)
     for kernel in program.kernels:
-        candidates -= _bound_to_memory(kernel)
+        candidates -= _addressed(kernel)
     program = map_kernels(
         program,
         lambda k: changed(k, body=_sequence(k.body, candidates.intersection(used_buffers(k)[0]))),
@@ -57,28 +59,28 @@ def replace_with_scalars(program: Program, options: Options) -> Program:
     return changed(program, temporaries=same(program.temporaries, temporaries))
 
 
-def _bound_to_memory(kernel: Kernel) -> set[str]:
-    """What a call takes the address of, or a loop over an array's elements writes."""
-    found: set[str] = set()
+def _addressed(kernel: Kernel) -> set[str]:
+    """The buffers whose address a call takes, or that a loop over elements writes."""
+    names: set[str] = set()
     for statement in walk(kernel.body):
         if isinstance(statement, Call):
-            found |= {load.buffer for load in loads(statement)}
+            names |= {load.buffer for load in loads(statement)}
         if isinstance(statement, For) and not statement.ordered:
-            found |= {name for s in walk(statement.body) for name in written(s)}
-    return found
+            names |= {name for s in walk(statement.body) for name in written(s)}
+    return names
 
 
 class _Uses:
-    """What a sequence of statements does with buffers and scalars.
+    """The uses of buffers and scalars in a statement sequence.
 
-    touched   the buffers that each statement reads or writes
-    writes    how many statements write each buffer
-    dtypes    those of the buffers that are stored to or read
-    updated   the place of the last statement that updates each scalar
+    accessed  the buffers that each statement reads or writes
+    writes    the number of statements that write each buffer
+    dtypes    those of the buffers that are read or written
+    updated   the position of the last statement that updates each scalar
     """
 
     def __init__(self, body: tuple[Statement, ...]) -> None:
-        self.touched = [touched((statement,)) for statement in body]
+        self.accessed = [accessed_buffers((statement,)) for statement in body]
         self.writes = Counter(name for s in walk(body) for name in written(s))
         self.dtypes: dict[str, np.dtype[np.generic]] = {}
         self.updated: dict[Expr, int] = {}
@@ -93,22 +95,23 @@ class _Uses:
 
 
 def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, ...]:
-    """The statements with those numbers as variables, of them or of a sequence inside."""
+    """The statements with these buffers replaced by variables, each declared here or in the one
+    nested sequence that uses it."""
     if not names:
         return body
-    here, inside = by_sequence(body, sorted(names))
-    order, uses = {name: k for k, name in enumerate(here)}, _Uses(body)
+    own, inside = by_sequence(body, sorted(names))
+    order, uses = {name: k for k, name in enumerate(own)}, _Uses(body)
     result: list[Statement] = []
     values: dict[str, Expr] = {}
     declared: set[str] = set()
     for position, statement in enumerate(body):
         if position in inside:
-            statement = with_bodies(statement, partial(_part, set(inside[position])))
-        first = (uses.touched[position] & order.keys()) - declared
+            statement = with_bodies(statement, partial(_nested, set(inside[position])))
+        first = (uses.accessed[position] & order.keys()) - declared
         for name in sorted(first, key=order.__getitem__):
             declared.add(name)
             if not (isinstance(statement, Store) and statement.buffer == name):
-                result.append(_declared_empty(name, uses))
+                result.append(_declared_without_value(name, uses))
                 values[name] = Ref(name, uses.dtypes[name])
         if values:
             statement = map_statement(statement, lambda e: _read(e, values))
@@ -119,30 +122,30 @@ def _sequence(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, 
 def by_sequence(
     body: tuple[Statement, ...], names: Iterable[str]
 ) -> tuple[list[str], dict[int, list[str]]]:
-    """The buffers that belong to a sequence of statements itself, and, by the place of a statement,
-    those of which all uses stand in one sequence inside it."""
-    places: dict[str, list[int]] = {}
+    """The buffers that belong to a statement sequence itself, and, by the position of a statement,
+    those whose uses are all in one sequence nested in that statement."""
+    positions: dict[str, list[int]] = {}
     for position, statement in enumerate(body):
-        for name in touched((statement,)):
-            places.setdefault(name, []).append(position)
-    here: list[str] = []
+        for name in accessed_buffers((statement,)):
+            positions.setdefault(name, []).append(position)
+    own: list[str] = []
     inside: dict[int, list[str]] = {}
     within: dict[int, set[str]] = {}
     for name in names:
-        found = places.get(name, [])
-        if len(found) == 1:
-            position = found[0]
+        users = positions.get(name, [])
+        if len(users) == 1:
+            position = users[0]
             if position not in within:
                 within[position] = _of_one_body(body[position])
             if name in within[position]:
                 inside.setdefault(position, []).append(name)
                 continue
-        here.append(name)
-    return here, inside
+        own.append(name)
+    return own, inside
 
 
-def _part(names: set[str], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    return _sequence(body, names & touched(body))
+def _nested(names: set[str], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    return _sequence(body, names & accessed_buffers(body))
 
 
 def _read(expr: Expr, values: dict[str, Expr]) -> Expr:
@@ -151,47 +154,46 @@ def _read(expr: Expr, values: dict[str, Expr]) -> Expr:
 
 def _stored(
     statement: Statement,
-    here: Collection[str],
+    own: Collection[str],
     values: dict[str, Expr],
     uses: _Uses,
     position: int,
 ) -> list[Statement]:
-    """A statement with its stores into numbers as declarations or updates of variables."""
-    if not isinstance(statement, Store) or statement.buffer not in here:
-        return [_with_updates(statement, here, values)]
+    """A statement whose stores to scalars become declarations or updates of variables."""
+    if not isinstance(statement, Store) or statement.buffer not in own:
+        return [_with_updates(statement, own, values)]
     name, value = statement.buffer, statement.value
     if name in values:
-        return [_with_updates(statement, here, values)]
+        return [_with_updates(statement, own, values)]
     is_once = uses.writes[name] == 1
     if is_once and isinstance(value, Ref) and uses.updated.get(value, -1) <= position:
-        values[name] = value  # a variable that keeps its value
+        values[name] = value  # copy propagation: the variable is not updated later
         return []
     values[name] = Ref(name, value.dtype)
     return [Declare(name, value, constant=is_once)]
 
 
-def _with_updates(
-    statement: Statement, here: Collection[str], values: dict[str, Expr]
-) -> Statement:
-    """The statement with what it stores into variables, however deep inside, assigned to them."""
-    if isinstance(statement, Store) and statement.buffer in here:
+def _with_updates(statement: Statement, own: Collection[str], values: dict[str, Expr]) -> Statement:
+    """The statement with every nested store to a scalar as an assignment."""
+    if isinstance(statement, Store) and statement.buffer in own:
         target = values[statement.buffer]
         assert isinstance(target, Ref)
         return Update(target, "set", statement.value)
-    return with_bodies(statement, lambda b: tuple(_with_updates(s, here, values) for s in b))
+    return with_bodies(statement, lambda b: tuple(_with_updates(s, own, values) for s in b))
 
 
-def touched(body: tuple[Statement, ...]) -> set[str]:
-    """The buffers that are read or written in statements."""
-    found: set[str] = set()
+def accessed_buffers(body: tuple[Statement, ...]) -> set[str]:
+    """The buffers that statements read or write."""
+    names: set[str] = set()
     for statement in walk(body):
-        found.update(written(statement))
-        found.update(load.buffer for load in loads(statement))
-    return found
+        names.update(written(statement))
+        names.update(load.buffer for load in loads(statement))
+    return names
 
 
 def _of_one_body(statement: Statement) -> set[str]:
-    """The buffers that are used in one sequence inside a statement, and not by itself."""
+    """The buffers that exactly one sequence nested in a statement uses, and the statement itself
+    does not."""
     if not is_sequence(statement):
         return set()
     bodies: tuple[tuple[Statement, ...], ...] = ()
@@ -202,12 +204,12 @@ def _of_one_body(statement: Statement) -> set[str]:
             bodies = (body, test)
         case For(body=body):
             bodies = (body,)
-    counts = Counter(name for body in bodies for name in touched(body))
+    counts = Counter(name for body in bodies for name in accessed_buffers(body))
     own = {load.buffer for load in loads(statement)}
     return {name for name, count in counts.items() if count == 1} - own
 
 
-def _declared_empty(name: str, uses: _Uses) -> Declare:
-    """A variable that gets its value in one of several branches."""
+def _declared_without_value(name: str, uses: _Uses) -> Declare:
+    """The declaration of a variable that is assigned later, in several branches."""
     dtype = uses.dtypes[name]
     return Declare(name, Literal(np.zeros((), dtype)[()], dtype), constant=False)

@@ -1,8 +1,8 @@
-"""Local arrays: a small temporary that one kernel uses is an array of that kernel, in the innermost
-sequence of statements in which all its uses stand.
+"""Stack promotion: small temporaries of one kernel become local arrays of it.
 
-Compilers keep the elements of a small array in registers when they see that nobody else can; and
-iterations that have arrays of their own may run on several threads.
+A local array is allocated in the innermost statement sequence that contains all uses. Compilers
+keep the elements of small ones in registers, because nothing can alias them, and iterations that
+own their arrays are independent.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.options import Options
-from transpile.schedule.cleanup.scalar_replacement import by_sequence, touched
+from transpile.schedule.cleanup.scalar_replacement import accessed_buffers, by_sequence
 from transpile.util.frozen_records import replace
 
 Body = tuple[Statement, ...]
 
 
 def promote_to_stack(program: Program, options: Options) -> Program:
-    """The program with such temporaries declared where they are used."""
+    """The program with such temporaries allocated where they are used."""
     alone = of_one_kernel(program)
     statements = (s for k in program.kernels for s in walk(k.body))
     fixed = {n for s in statements if isinstance(s, Swap) for n in written(s)}
@@ -38,7 +38,7 @@ def promote_to_stack(program: Program, options: Options) -> Program:
         and isinstance(b.size_in_bytes, int)
         and b.size_in_bytes <= options.machine.promoted_bytes
     }
-    gone: set[str] = set()
+    promoted: set[str] = set()
 
     def changed(kernel: Kernel) -> Kernel:
         if not any(map(is_sequence, walk(kernel.body))):
@@ -49,17 +49,18 @@ def promote_to_stack(program: Program, options: Options) -> Program:
             for n in used_buffers(kernel)[0]
             if n in small
         }
-        gone.update(own)
+        promoted.update(own)
         shapes = tuple((n, s) for n, s in kernel.shapes if n not in own)
-        return replace(kernel, body=_declared(kernel.body, own), shapes=shapes)
+        return replace(kernel, body=_with_allocs(kernel.body, own), shapes=shapes)
 
     kernels = tuple(map(changed, program.kernels))
-    temporaries = tuple(b for b in program.temporaries if b.name not in gone)
+    temporaries = tuple(b for b in program.temporaries if b.name not in promoted)
     return replace(program, kernels=kernels, temporaries=temporaries)
 
 
-def _declared(body: Body, own: dict[str, Buffer]) -> Body:
-    """The statements with these arrays declared here, or in the only sequence that uses them."""
+def _with_allocs(body: Body, own: dict[str, Buffer]) -> Body:
+    """The statements with these arrays allocated here, or in the only nested sequence that uses
+    them."""
     here, inside = by_sequence(body, own)
     changed = tuple(
         with_bodies(s, _within({n: own[n] for n in inside[k]})) if k in inside else s
@@ -69,9 +70,8 @@ def _declared(body: Body, own: dict[str, Buffer]) -> Body:
 
 
 def _within(own: dict[str, Buffer]) -> Callable[[Body], Body]:
-    def used(body: Body) -> Body:
-        names = touched(body)
-        found = {n: b for n, b in own.items() if n in names}
-        return _declared(body, found)
+    def nested(body: Body) -> Body:
+        names = accessed_buffers(body)
+        return _with_allocs(body, {n: b for n, b in own.items() if n in names})
 
-    return used
+    return nested

@@ -1,6 +1,11 @@
-"""Collapse: a nest of loops that walks its arrays contiguously becomes one long loop.
+"""Coalesce a nest over contiguous arrays into one loop (Polychronopoulos, Loop coalescing, 1987).
 
-One loop has one vector remainder instead of one in every row, and divides evenly among threads.
+    for i in 0..m: for j in 0..n: out[i, j] = f(x[i, j])
+    for i in 0..m*n: out[i] = f(x[i])
+
+One loop has one vector remainder loop, not one per row, and divides evenly among threads. Legal
+where every access merges two neighbouring subscripts that cover whole rows, or is linear in both
+indices; the kernel then sees the buffer in a merged shape.
 """
 
 from __future__ import annotations
@@ -33,18 +38,18 @@ from transpile.util.frozen_records import replace
 
 
 def coalesce(program: Program, options: Options) -> Program:
-    """The program with its contiguous nests collapsed."""
+    """The program with its contiguous nests coalesced."""
     return map_kernels(program, lambda kernel: _kernel(program, kernel))
 
 
 def _kernel(program: Program, kernel: Kernel) -> Kernel:
-    """Collapse the loops of a kernel that holds a single nest, from the inside out."""
-    places = [p for p, s in enumerate(kernel.body) if isinstance(s, For)]
-    if len(places) != 1:
+    """A kernel with its only nest coalesced, from the innermost loops outwards."""
+    nests = [p for p, s in enumerate(kernel.body) if isinstance(s, For)]
+    if len(nests) != 1:
         return kernel
-    before, after = kernel.body[: places[0]], kernel.body[places[0] + 1 :]
+    before, after = kernel.body[: nests[0]], kernel.body[nests[0] + 1 :]
     elsewhere = {name for s in walk((*before, *after)) for name, _ in accesses(s)}
-    nest = _nest(kernel.body[places[0]])
+    nest = _nest(kernel.body[nests[0]])
     while len(nest) > 1:
         merged = _merge(nest[-2], nest[-1], seen_by(program, kernel))
         if merged is None or not elsewhere.isdisjoint(merged[1]):
@@ -62,7 +67,7 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
 
 
 def _nest(statement: Statement) -> list[For]:
-    """The loops that stand alone in one another, the outermost first."""
+    """The loops of a perfect nest, the outermost first."""
     loops: list[For] = []
     while isinstance(statement, For) and not statement.ordered:
         loops.append(statement)
@@ -75,7 +80,8 @@ def _nest(statement: Statement) -> list[For]:
 def _merge(
     outer: For, inner: For, buffers: Mapping[str, Buffer]
 ) -> tuple[For, dict[str, Shape]] | None:
-    """One loop for two, and the shapes in which it sees the buffers; None when that cannot be."""
+    """One loop for two, and the shapes in which it sees buffers; None if an access does not allow
+    that."""
     if outer.start != 0 or inner.start != 0 or outer.limit or inner.limit:
         return None
     if any(isinstance(s, (For, Alloc)) for s in walk(inner.body)) or not _only_subscripts(
@@ -106,7 +112,7 @@ def _merge(
 
 
 def _only_subscripts(body: tuple[Statement, ...], symbols: set[Symbol]) -> bool:
-    """Tell whether the loops' indices are used as subscripts and nowhere else."""
+    """True if the loops' symbols occur in subscripts only, not as values."""
     for statement in walk(body):
         for expr in expressions(statement):
             for part in subexpressions(expr):
@@ -118,8 +124,8 @@ def _only_subscripts(body: tuple[Statement, ...], symbols: set[Symbol]) -> bool:
 
 
 def _pair(index: Shape, outer: For, inner: For, shape: Shape) -> int | None:
-    """The axis of the neighbouring subscripts [i][j] that cover whole rows; None when one subscript
-    walks both loops (or neither does), -1 when the access does not allow merging."""
+    """The axis of two neighbouring subscripts [i][j] that cover whole rows; None when one subscript
+    is linear in i*n + j (or has neither), -1 when the access does not allow merging."""
     i, j = Dim.of(outer.symbol), Dim.of(inner.symbol)
     used = [
         a
@@ -147,9 +153,9 @@ def _pair(index: Shape, outer: For, inner: For, shape: Shape) -> int | None:
 
 
 def _renamed(index: Index, outer: For, inner: For, merged: Symbol) -> Index:
-    """m*i + j as the merged index."""
+    """The subscript with m*i + j as the merged symbol."""
     if not isinstance(index, Dim) or inner.symbol not in index.symbols():
         return index
-    step = dict(index.terms)[(inner.symbol,)]
-    walked = Dim.of(outer.symbol) * inner.stop + Dim.of(inner.symbol)
-    return index - walked * step + Dim.of(merged) * step
+    stride = dict(index.terms)[(inner.symbol,)]
+    flat = Dim.of(outer.symbol) * inner.stop + Dim.of(inner.symbol)
+    return index - flat * stride + Dim.of(merged) * stride

@@ -1,8 +1,13 @@
-"""Unravel: a loop over merged axes becomes a nest of loops over the axes.
+"""Delinearise loops over merged axes: one loop becomes a nest whose subscripts have no quotients.
 
-Walking a (6, 4) value that was reshaped to 24 elements takes the subscripts `s // 4` and `s % 4`,
-which keep a loop out of vector lanes. With `s = 4*i + j`, two loops over i and j visit the same
-elements in the same order, and the algebra of the subscripts leaves `i` and `j`.
+A (6, 4) value that was reshaped to 24 elements is read at `s // 4` and `s % 4`, which prevents
+vectorisation (compare Maslov, Delinearization, 1992). With `s = 4*i + j`, 0 <= j < 4:
+
+    for s in 0..24: out[s] = f(x[s // 4, s % 4])
+    for i in 0..6: for j in 0..4: out[4*i + j] = f(x[i, j])
+
+The order of iterations is the same. The inner loop must be long enough for vectors, and the outer
+one for the threads or blocks that divide it.
 """
 
 from __future__ import annotations
@@ -40,27 +45,27 @@ from transpile.util.frozen_records import replace
 
 
 def delinearize(program: Program, options: Options) -> Program:
-    """The program with such loops taken apart, and cut where conditions on their axes change."""
+    """The program with such loops as nests, split where conditions on the new indices change."""
     machine = options.machine
     buffers = set(program.buffers())
 
-    def apart(kernel: Kernel) -> Kernel:
+    def delinearized(kernel: Kernel) -> Kernel:
         if all(is_polynomial(i) for s in walk(kernel.body) for i in indices(s)):
             return kernel
         taken = buffers | declared_names(kernel.body)
         body = tuple(_statement(s, taken, True, machine) for s in kernel.body)
         if body == kernel.body:
             return kernel
-        alone = replace(program, kernels=(replace(kernel, body=body),))
-        return split_index_sets(alone, options).kernels[0]
+        single = replace(program, kernels=(replace(kernel, body=body),))
+        return split_index_sets(single, options).kernels[0]
 
-    return map_kernels(program, apart)
+    return map_kernels(program, delinearized)
 
 
 def _statement(
     statement: Statement, taken: set[str], is_outermost: bool, machine: Machine
 ) -> Statement:
-    """The statement with its loops taken apart; no loop gets a name that is taken."""
+    """The statement with its loops delinearised; new loops get names that are not taken."""
     if not isinstance(statement, For):
         return with_bodies(
             statement, lambda b: tuple(_statement(s, taken, True, machine) for s in b)
@@ -74,19 +79,19 @@ def _statement(
 
 
 def _loop(loop: For, taken: set[str], is_outermost: bool, machine: Machine) -> For | None:
-    """The nest that does without quotients and remainders of a loop's index: the loop itself where
-    it has none; None where there is no such nest."""
+    """The nest without quotients and remainders of the loop's index: the loop itself if it has
+    none; None if there is no such nest."""
     if not any(True for _ in _quotients(loop)):
         return loop
     for length in _lengths(loop, machine):
-        outer, inner = _cut(loop, length, taken)
+        outer, inner = _strip_mined(loop, length, taken)
         if is_outermost and not _has_enough(loop, outer, machine):
             continue
-        found = _loop(inner, taken | {outer.symbol.name}, is_outermost=False, machine=machine)
-        if found is not None:
-            found = _loop(replace(outer, body=(found,)), taken, is_outermost, machine)
-        if found is not None:
-            return found
+        nest = _loop(inner, taken | {outer.symbol.name}, is_outermost=False, machine=machine)
+        if nest is not None:
+            nest = _loop(replace(outer, body=(nest,)), taken, is_outermost, machine)
+        if nest is not None:
+            return nest
     return None
 
 
@@ -104,20 +109,20 @@ def _quotients(loop: For) -> Iterator[Quotient | Remainder]:
 
 
 def _lengths(loop: For, machine: Machine) -> list[int]:
-    """How long the inner loop may be, the longest first."""
+    """The possible trip counts of the inner loop, the largest first."""
     if loop.limit is not None:
         return []
     shortest = machine.shortest_inner
     if _has_elementary_functions(loop):
         shortest = machine.shortest_inner_of_functions
-    found: set[int] = set()
+    lengths: set[int] = set()
     for atom in _quotients(loop):
-        step = dict(atom.dividend.terms).get((loop.symbol,), 0)
-        if step and isinstance(atom.divisor, int):
-            length = abs(atom.divisor // gcd(atom.divisor, step))
+        stride = dict(atom.dividend.terms).get((loop.symbol,), 0)
+        if stride and isinstance(atom.divisor, int):
+            length = abs(atom.divisor // gcd(atom.divisor, stride))
             if length >= shortest and modulo(loop.extent, length) == 0 and loop.extent != length:
-                found.add(length)
-    return sorted(found, reverse=True)
+                lengths.add(length)
+    return sorted(lengths, reverse=True)
 
 
 def _has_elementary_functions(loop: For) -> bool:
@@ -130,17 +135,17 @@ def _has_elementary_functions(loop: For) -> bool:
 
 
 def _has_enough(loop: For, outer: For, machine: Machine) -> bool:
-    """Tell whether the outer loop of an outermost one has iterations enough for the steps that
-    share them out: threads, and sums in blocks."""
+    """True if the outer loop of an outermost nest still has enough iterations for threads, or for
+    the blocks of a reduction."""
     if work(loop) >= machine.least_parallel_work:
         return trips(outer) >= machine.fewest_shared
     fewest = machine.fewest_sum_blocks
-    summed_in_blocks = not is_independent(loop) and trips(loop) >= fewest * machine.sum_block
-    return not summed_in_blocks or trips(outer) >= fewest
+    is_blocked = not is_independent(loop) and trips(loop) >= fewest * machine.sum_block
+    return not is_blocked or trips(outer) >= fewest
 
 
-def _cut(loop: For, length: int, taken: set[str]) -> tuple[For, For]:
-    """The outer loop, still empty, and the inner one of this length that stand for a loop."""
+def _strip_mined(loop: For, length: int, taken: set[str]) -> tuple[For, For]:
+    """The outer loop, still empty, and the inner loop of this length that replace a loop."""
     names = taken | {loop.symbol.name}
     names |= {s.symbol.name for s in walk(loop.body) if isinstance(s, For)}
     numbered = (f"{name}{number}" for number in range(2, 9) for name in LOOP_NAMES)

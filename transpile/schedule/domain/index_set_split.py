@@ -1,7 +1,12 @@
-"""Split: cut a loop where a condition on its index changes, so that no iteration has to test it.
+"""Index-set splitting: split loops where a condition on the index changes, and resolve the
+condition.
 
-Pads and concatenations are values chosen by where the index lies (`Within`). Index-set splitting
-runs the loop over each piece with the choice made.
+Pads and concatenations are selects on where the index lies (`Within`):
+
+    for i in 0..n + 2: out[i] = 1 <= i < n + 1 ? x[i - 1] : 0
+    out[0] = 0;  for i in 1..n + 1: out[i] = x[i - 1];  out[n + 1] = 0
+
+Bounded by `most_pieces` and `most_piece_statements`, because code grows with each part.
 """
 
 from __future__ import annotations
@@ -47,7 +52,7 @@ from transpile.util.frozen_records import changed, once, replace, same
 
 
 def split_index_sets(program: Program, options: Options) -> Program:
-    """The program with its loops cut at the conditions on their indices."""
+    """The program with its loops split where conditions on their indices change."""
     machine = options.machine
     buffers = Names(program.buffers())
 
@@ -55,7 +60,9 @@ def split_index_sets(program: Program, options: Options) -> Program:
         if not _has_choices(kernel.body):
             return kernel
         body = tuple(_body(kernel.body, machine))
-        return replace(kernel, body=distinct(body, Names(names_of_kernel(kernel), outer=buffers)))
+        return replace(
+            kernel, body=unique_names(body, Names(names_of_kernel(kernel), outer=buffers))
+        )
 
     return map_kernels(program, cut)
 
@@ -70,9 +77,9 @@ def _body(body: tuple[Statement, ...], machine: Machine) -> Iterator[Statement]:
             yield statement
 
 
-def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]:
-    """The statements of one scope, where pieces of a single iteration now stand side by side, with
-    another name for what a second piece declares again."""
+def unique_names(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]:
+    """The statements of one scope, where single iterations of split loops stand side by side, with
+    fresh names for repeated declarations."""
     seen: set[str] = set()
     others: dict[str, str] = {}
     symbols: dict[Symbol, Index] = {}
@@ -88,7 +95,7 @@ def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]
                 symbols[statement.symbol] = Dim.of(symbol)
                 statement = replace(statement, name=others[name], symbol=symbol)
         seen.add(name)
-        statement = with_bodies(statement, lambda inner: distinct(inner, names))
+        statement = with_bodies(statement, lambda inner: unique_names(inner, names))
         result.append(_renamed(statement, others, symbols) if others else statement)
     return same(body, tuple(result))
 
@@ -96,7 +103,7 @@ def distinct(body: tuple[Statement, ...], names: Names) -> tuple[Statement, ...]
 def _renamed(
     statement: Statement, others: dict[str, str], symbols: dict[Symbol, Index]
 ) -> Statement:
-    """The statement with scalars, local arrays and subscripts called by other names."""
+    """The statement with scalars, local arrays and subscripts renamed."""
 
     def on_expr(expr: Expr) -> Expr:
         match expr:
@@ -114,7 +121,7 @@ def _renamed(
             case Declare(name=name, symbol=None) if name in others:
                 return replace(inner, name=others[name])
             case Declare(name=name, symbol=Symbol() as symbol) if symbol in symbols:
-                # One further in, which shadows it: its uses, too, are called otherwise now.
+                # A nested declaration that shadows it: its uses are renamed, too.
                 return replace(inner, name=others[name], symbol=replace(symbol, name=others[name]))
             case Alloc(buffer=buffer) if buffer.name in others:
                 return Alloc(replace(buffer, name=others[buffer.name]))
@@ -140,7 +147,7 @@ def _loop(loop: For, machine: Machine) -> Iterator[Statement]:
 
 
 def pieces(loop: For, start: Index, end: Index, machine: Machine) -> Iterator[Statement]:
-    """The iterations of a loop from a start to an end: a loop, or the only one."""
+    """The iterations of a loop in [start, end): a loop, or the body of a single one."""
     if end - start == 1:
         inner = tuple(substitute_index(s, loop.symbol, start) for s in loop.body)
         yield from _body(tuple(_simplified(s) for s in inner), machine)
@@ -153,7 +160,8 @@ def pieces(loop: For, start: Index, end: Index, machine: Machine) -> Iterator[St
 
 
 def _cuts(loop: For, machine: Machine) -> list[int]:
-    """Where the conditions on the loop's own index change; none when that is too often."""
+    """The iterations at which conditions on the loop's own index change; none if they are too
+    many."""
     if not isinstance(loop.start, int) or not isinstance(loop.stop, int):
         return []
     cuts: set[int] = set()
@@ -193,27 +201,27 @@ def _changes(condition: Within, symbol: Symbol) -> set[int]:
 
 
 def _simplified(statement: Statement) -> Statement:
-    """The statement with every condition that is decided by the ranges resolved."""
-    return map_statement(statement, decided) if _has_choices((statement,)) else statement
+    """The statement with every condition that the ranges decide resolved."""
+    return map_statement(statement, resolved) if _has_choices((statement,)) else statement
 
 
 def _has_choices(body: tuple[Statement, ...]) -> bool:
-    """Tell whether anything in statements may be decided."""
-    return any(_chooses(statement) for statement in walk(body))
+    """True if statements hold conditions that ranges may decide."""
+    return any(_has_choice(statement) for statement in walk(body))
 
 
 @once
-def _chooses(statement: Statement) -> bool:
-    return any(isinstance(part, Within) or _is_chosen(part) for part in parts(statement))
+def _has_choice(statement: Statement) -> bool:
+    return any(isinstance(part, Within) or _is_decided_select(part) for part in parts(statement))
 
 
-def _is_chosen(expr: Expr) -> bool:
-    """Tell whether an expression is a choice whose condition is known."""
+def _is_decided_select(expr: Expr) -> bool:
+    """True if an expression is a select on a literal."""
     return isinstance(expr, Apply) and expr.op == "select" and isinstance(expr.args[0], Literal)
 
 
-def decided(expr: Expr) -> Expr:
-    """An expression without conditions that the ranges of indices decide."""
+def resolved(expr: Expr) -> Expr:
+    """The expression, with a condition resolved that the ranges of symbols decide."""
     if isinstance(expr, Within):
         low, high = bounds(expr.index - expr.low)[0], bounds(expr.high - expr.index)[0]
         if low is not None and high is not None and low >= 0 and high >= 1:

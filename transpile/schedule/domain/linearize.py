@@ -1,8 +1,8 @@
-"""Flatten: a reshaped array is read through its position in memory when that is the plainer
-subscript.
+"""Linearise subscripts: access a reshaped contiguous array by its flat index where that is simpler.
 
-Reading x (6, 4) through a reshape to (3, 8) gives the subscripts x[(8*i + j)//4][(8*i + j)%4]; seen
-as one long array it is x[8*i + j].
+Reading x (6, 4) through a reshape to (3, 8) gives the subscripts x[(8*i + j)//4][(8*i + j)%4]; as
+one flat array it is x[8*i + j]. Legal for whole buffers of a kernel, which then sees them in one
+dimension.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from transpile.util.frozen_records import replace
 
 
 def linearize(program: Program, options: Options) -> Program:
-    """The program with such arrays seen as long ones, kernel by kernel."""
+    """The program with such buffers one-dimensional, kernel by kernel."""
     return map_kernels(program, lambda kernel: _kernel(program, kernel))
 
 
@@ -46,7 +46,7 @@ def _kernel(program: Program, kernel: Kernel) -> Kernel:
 
 
 def is_polynomial(index: Index) -> bool:
-    """Tell whether an index has neither quotients nor remainders."""
+    """True if an index has neither quotients nor remainders."""
     return isinstance(index, int) or all(
         isinstance(atom, Symbol) for monomial, _ in index.terms for atom in monomial
     )

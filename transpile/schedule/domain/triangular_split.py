@@ -1,8 +1,11 @@
-"""Triangles: a loop is cut where a comparison of its index with that of a loop around it changes.
+"""Index-set splitting at diagonals: resolve comparisons of a loop's index with an outer one's.
 
-`where(j <= i, x, y)` over i and j is x up to the diagonal and y after it: two loops without a test.
-What is only a copy of an element to itself is no loop at all, so that a masked update of a row
-touches the masked part alone.
+    for i: for j in 0..n: out[i, j] = j <= i ? x[i, j] : y[i, j]
+    for i: for j in 0..i + 1: out[i, j] = x[i, j];  for j in i + 1..n: out[i, j] = y[i, j]
+
+The subscript of a cut is affine in outer symbols, with provable order within the loop's bounds. A
+part that only copies elements to themselves is removed: a masked update of a row runs over the
+masked part.
 """
 
 from __future__ import annotations
@@ -28,19 +31,19 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.types import BOOL
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.domain.index_set_split import decided, distinct, pieces
+from transpile.schedule.domain.index_set_split import pieces, resolved, unique_names
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace, same
 
 
 def split_triangles(program: Program, options: Options) -> Program:
-    """The program with such loops cut."""
+    """The program with loops split where such comparisons change."""
     machine = options.machine
     names = Names(names_in(program))
 
     def cut(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        found = same(body, tuple(_body(body, machine)))
-        return body if found is body else without_copies(distinct(found, names))
+        after = same(body, tuple(_body(body, machine)))
+        return body if after is body else without_copies(unique_names(after, names))
 
     return map_bodies(program, cut)
 
@@ -55,28 +58,28 @@ def _body(body: tuple[Statement, ...], machine: Machine) -> Iterator[Statement]:
 
 
 def _loop(loop: For, machine: Machine) -> Iterator[Statement]:
-    tests = {t: found for t in _tests(loop) if (found := _cuts(t, loop)) is not None}
-    places = sorted({c for found in tests.values() for c, _ in found}, key=str)
-    cuts = _ordered(places, loop, machine)
+    tests = {t: changes for t in _tests(loop) if (changes := _cuts(t, loop)) is not None}
+    candidates = sorted({cut for changes in tests.values() for cut, _ in changes}, key=str)
+    cuts = _ordered(candidates, loop, machine)
     if not cuts or len(list(walk(loop.body))) * (len(cuts) + 1) > machine.most_piece_statements:
         yield loop
         return
     edges = [loop.start, *cuts, loop.stop]
     for number, (start, end) in enumerate(pairwise(edges)):
         values: dict[Expr, Expr] = {
-            test: Literal(np.bool_(_holds(found, cuts[:number])), BOOL)
-            for test, found in tests.items()
+            test: Literal(np.bool_(_holds(changes, cuts[:number])), BOOL)
+            for test, changes in tests.items()
         }
-        body = tuple(map_statement(s, partial(_decided, values)) for s in loop.body)
+        body = tuple(map_statement(s, partial(_resolved, values)) for s in loop.body)
         yield from pieces(replace(loop, body=body), start, end, machine)
 
 
-def _decided(values: dict[Expr, Expr], expr: Expr) -> Expr:
-    return decided(values.get(expr, expr))
+def _resolved(values: dict[Expr, Expr], expr: Expr) -> Expr:
+    return resolved(values.get(expr, expr))
 
 
 def _tests(loop: For) -> dict[Apply, None]:
-    """The comparisons of indices in a loop's body."""
+    """The integer comparisons in a loop's body."""
     return {
         part: None
         for statement in walk(loop.body)
@@ -86,30 +89,31 @@ def _tests(loop: For) -> dict[Apply, None]:
 
 
 def _cuts(test: Apply, loop: For) -> list[tuple[Index, bool]] | None:
-    """Where a comparison changes as the loop's index goes up, and whether it holds before that, or
-    from there; for an equality the two places."""
+    """The iterations at which a comparison changes, each with its value before; two for an
+    equality. None if they are not affine in symbols from outside the loop."""
     left, right = map(as_index, test.args)
     if left is None or right is None:
         return None
     difference = left - right
     if not isinstance(difference, Dim):
         return None
-    step = dict(difference.terms).get((loop.symbol,), 0)
-    other = difference - Dim.of(loop.symbol) * step
-    if abs(step) != 1 or loop.symbol in symbols_of(other) or not isinstance(other, Dim):
+    slope = dict(difference.terms).get((loop.symbol,), 0)
+    other = difference - Dim.of(loop.symbol) * slope
+    if abs(slope) != 1 or loop.symbol in symbols_of(other) or not isinstance(other, Dim):
         return None
     inside = {s.symbol for s in walk(loop.body) if isinstance(s, For | Declare) and s.symbol}
     if not inside.isdisjoint(other.symbols()):
         return None
-    place = other * -step
-    signs = test.primitive.signs  # of the difference, which at `place` is 0
-    before, there, after = (sign in signs for sign in (-step, 0, step))
-    changes = [(place, before)] if before != there else []
-    return [*changes, (place + 1, there)] if there != after else changes
+    zero = other * -slope
+    signs = test.primitive.signs  # of the difference, which is 0 at `zero`
+    before, at_zero, after = (sign in signs for sign in (-slope, 0, slope))
+    changes = [(zero, before)] if before != at_zero else []
+    return [*changes, (zero + 1, at_zero)] if at_zero != after else changes
 
 
 def _ordered(cuts: list[Index], loop: For, machine: Machine) -> list[Index]:
-    """The cuts in order, if that is known, and if they are in the loop's range; else none."""
+    """The cuts in order; empty unless their order is known and they are within the loop's
+    bounds."""
     if not cuts or len(cuts) > machine.most_diagonal_cuts:
         return []
     distances = {d: cut for cut in cuts if isinstance(d := cut - cuts[0], int)}
@@ -120,11 +124,11 @@ def _ordered(cuts: list[Index], loop: For, machine: Machine) -> list[Index]:
     return ordered if low is not None and low >= 0 and high is not None and high >= 0 else []
 
 
-def _holds(found: list[tuple[Index, bool]], passed: list[Index]) -> bool:
-    """Whether a comparison holds after the cuts passed."""
-    if len(found) == 2:
-        (first, outside), (last, _) = found
+def _holds(changes: list[tuple[Index, bool]], passed: list[Index]) -> bool:
+    """The value of a comparison after these cuts."""
+    if len(changes) == 2:
+        (first, outside), (last, _) = changes
         is_at = first in passed and last not in passed
         return not is_at if outside else is_at
-    ((place, before),) = found
-    return before != (place in passed)
+    ((cut, before),) = changes
+    return before != (cut in passed)

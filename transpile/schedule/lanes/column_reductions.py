@@ -84,8 +84,8 @@ def _reads_columns(loop: For, machine: Machine) -> bool:
                 for _, index in accesses(statement):
                     if index:
                         names = names_of(index)
-                        is_along_columns = step(index, loop.symbol) == 1
-                        is_along_rows = step(index, inner.symbol) == 1
+                        is_along_columns = last_axis_stride(index, loop.symbol) == 1
+                        is_along_rows = last_axis_stride(index, inner.symbol) == 1
                         is_shared = is_along_rows and loop.symbol not in names
                         along_columns += is_along_columns * trips(inner)
                         along_rows += is_along_rows * trips(inner)
@@ -99,7 +99,7 @@ def names_of(index: Shape) -> set[Symbol]:
     return {symbol for i in index if isinstance(i, Dim) for symbol in i.symbols()}
 
 
-def step(index: Shape, symbol: Symbol) -> Index | None:
+def last_axis_stride(index: Shape, symbol: Symbol) -> Index | None:
     """The stride of an access along the last axis as a symbol increases by one; None when the
     symbol is in an earlier subscript."""
     if any(isinstance(i, Dim) and symbol in i.symbols() for i in index[:-1]):

@@ -41,7 +41,7 @@ from transpile.ir.loop_rewrite import (
 )
 from transpile.machine import Machine
 from transpile.options import Options
-from transpile.schedule.lanes.column_reductions import step
+from transpile.schedule.lanes.column_reductions import last_axis_stride
 from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
@@ -102,7 +102,7 @@ def _accumulators(
     is_one_each = len(arrays) == len(elements) <= machine.most_jammed_accumulators
     is_of_columns = all(
         name in local
-        and step(index, strip.symbol) == 1
+        and last_axis_stride(index, strip.symbol) == 1
         and not any(rows.symbol in symbols_of(i) for i in index)
         for name, index in elements
     )
