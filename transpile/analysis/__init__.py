@@ -1,1 +1,1 @@
-"""What is found out about graphs and loops without changing them: cost, ranges, pictures."""
+"""Analyses of graphs and loops, which change nothing: costs, value ranges, pictures."""

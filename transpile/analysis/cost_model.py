@@ -1,8 +1,8 @@
-"""Costs: what a program computes and moves, counted over its fused loops.
+"""Cost model: operations and memory traffic, counted over fused loops.
 
 An elementwise operation is one flop an element, elementary functions count as transcendentals, a
 reduction of n elements is n - 1, a product of (m, k) by (k, n) is 2*m*n*k; views, constants and
-copies are free. Loops are multiplied by their trip counts, so the counts are exact for static
+copies are free. Costs of a body are multiplied by trip counts, so that they are exact for static
 shapes.
 """
 
@@ -36,13 +36,13 @@ from transpile.ir.loop_rewrite import (
 from transpile.ir.primitive import TABLE
 from transpile.util.frozen_records import dataclass, once
 
-# A loop with more iterations than this has bounds that are known at run time only.
+# A trip count of this size comes from a bound that is known at run time only.
 UNBOUNDED = 1 << 62
-# How often the body of a while is taken to run.
+# The assumed trip count of a while loop.
 TURNS = 10
-# The time of an access to memory, an addition of vector lanes being 1 (`Primitive.weight`).
+# The time of a memory access, relative to a vector addition (`Primitive.weight`).
 _ACCESS_WEIGHT = 2
-# Programs with less work take some microseconds, or a few tens where nothing is vectorised.
+# Programs with less work take microseconds, or tens of them where nothing is vectorised.
 _BRIEF = 30_000
 
 
@@ -63,13 +63,13 @@ class Cost:
 
 
 def count(index: Index) -> int:
-    """A number of iterations or elements; the largest possible for an index, 1 where unknown."""
+    """An upper bound of a number of iterations or elements; 1 where none is known."""
     high = bounds(index)[1]
     return max(high, 0) if high is not None else 1
 
 
 def trips(loop: For) -> int:
-    """How often a loop's body runs, at most; 1 where a value decides."""
+    """An upper bound of a loop's trip count; 1 if only run-time values bound it."""
     times = count(loop.extent)
     return times if times < UNBOUNDED // 2 else 1
 
@@ -79,14 +79,14 @@ def expression_cost(expr: Expr) -> Cost:
     flops = transcendentals = 0
     for part in subexpressions(expr):
         if isinstance(part, Apply):
-            row = part.primitive
-            transcendentals += row.transcendental
-            flops += 0 if row.transcendental else row.cost
+            primitive = part.primitive
+            transcendentals += primitive.transcendental
+            flops += 0 if primitive.transcendental else primitive.cost
     return Cost(flops, transcendentals)
 
 
 def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = None) -> Cost:
-    """The operations of statements, loops multiplied out."""
+    """The operations of statements, multiplied by trip counts."""
     total = Cost()
     for statement in body:
         inner = Cost()
@@ -94,9 +94,9 @@ def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = N
             inner = inner + expression_cost(expr)
         match statement:
             case For():
-                one = body_cost(statement.body)
+                inside = body_cost(statement.body)
                 times = trips(statement)
-                inner = Cost(one.flops * times, one.transcendentals * times)
+                inner = Cost(inside.flops * times, inside.transcendentals * times)
             case Update(op=op) if op != "set":
                 inner = inner + Cost(flops=TABLE[op].cost)
             case Declare(constant=False):
@@ -110,22 +110,22 @@ def body_cost(body: tuple[Statement, ...], symbols: dict[Symbol, int] | None = N
 
 
 def kernel_bytes(program: Program, kernel: Kernel) -> int:
-    """The memory that a kernel reads and writes, each element once; scratch memory is left out."""
+    """The bytes that a kernel reads and writes, each element once, without scratch memory."""
     buffers = seen_by(program, kernel)
-    touched: dict[tuple[str, bool, tuple[Index, ...]], int] = {}
+    accessed: dict[tuple[str, bool, tuple[Index, ...]], int] = {}
 
     def visit(body: tuple[Statement, ...], loops: tuple[For, ...]) -> None:
         for statement in body:
             writes, reads = written(statement), list(loads(statement))
             if isinstance(statement, Call):
                 for name in {load.buffer for load in reads} - statement.scratch:
-                    touched[name, name in writes, ()] = count(product(buffers[name].shape))
+                    accessed[name, name in writes, ()] = count(product(buffers[name].shape))
                 continue
             for load in reads:
-                touched[load.buffer, False, load.index] = _elements(load.index, loops)
+                accessed[load.buffer, False, load.index] = _elements(load.index, loops)
             for name in writes:
                 index = _target(statement)
-                touched[name, True, index] = _elements(index, loops)
+                accessed[name, True, index] = _elements(index, loops)
             if isinstance(statement, For):
                 visit(statement.body, (*loops, statement))
             else:
@@ -133,7 +133,7 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
 
     visit(kernel.body, ())
     moved: dict[tuple[str, bool], int] = {}
-    for (name, is_written, _), elements in touched.items():
+    for (name, is_written, _), elements in accessed.items():
         if name in buffers:
             moved[name, is_written] = moved.get((name, is_written), 0) + elements
     return sum(
@@ -143,8 +143,8 @@ def kernel_bytes(program: Program, kernel: Kernel) -> int:
 
 
 def _elements(index: tuple[Index, ...], loops: tuple[For, ...]) -> int:
-    """How many elements an access touches in all iterations of the loops around it: a subscript
-    from an array may be another one in each of them."""
+    """The number of elements that an access touches in all iterations of the enclosing loops. A
+    subscript that is read from an array may differ in each of them."""
     used = {symbol for part in index for symbol in symbols_of(part)}
     own = {loop.symbol for loop in loops}
     from_array = any(s.extent is not None for s in used - own)
@@ -160,7 +160,7 @@ def _target(statement: Statement) -> tuple[Index, ...]:
 
 
 def program_cost(program: Program) -> Cost:
-    """The whole program's operations and memory traffic."""
+    """The operations and memory traffic of a program."""
     total = Cost()
     for kernel in program.kernels:
         total = total + body_cost(kernel.body) + Cost(bytes=kernel_bytes(program, kernel))
@@ -169,7 +169,7 @@ def program_cost(program: Program) -> Cost:
 
 @once
 def work(statement: Statement) -> int:
-    """An estimate of the time that a statement takes, an addition of vector lanes being 1."""
+    """An estimate of a statement's time, relative to a vector addition."""
     own = _ACCESS_WEIGHT * (len(loads(statement)) + len(written(statement)))
     for part in parts(statement):
         if isinstance(part, Apply):
@@ -183,12 +183,12 @@ def work(statement: Statement) -> int:
 
 
 def is_brief(program: Program) -> bool:
-    """Tell whether a program takes so little time that others may wait for it, for all that its
-    values may be."""
+    """True if a program takes so little time, whatever its values are, that other threads may wait
+    for it."""
     every = [s for kernel in program.kernels for s in walk(kernel.body)]
     if any(isinstance(s, While | Call) for s in every):
         return False
-    ends = [bounds(s.extent)[1] for s in every if isinstance(s, For)]
-    if any(high is None or high >= UNBOUNDED // 2 for high in ends):
+    extents = [bounds(s.extent)[1] for s in every if isinstance(s, For)]
+    if any(high is None or high >= UNBOUNDED // 2 for high in extents):
         return False
     return sum(work(s) for kernel in program.kernels for s in kernel.body) < _BRIEF

@@ -1,4 +1,4 @@
-"""A graph as graphviz text: a node for each value, an edge from each operand to its use."""
+"""Draw a graph for Graphviz: a node for each equation, an edge from each operand to its use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from transpile.ir.graph import Atom, Const, Graph, Var, letters, scalar_text
 
 
 def to_dot(graph: Graph) -> str:
-    """The graph in the dot language; sub-programs (branches, loop bodies) are left closed."""
+    """The graph in the dot language; graphs inside primitives (branches, loop bodies) are not
+    drawn."""
     lines = [f"digraph {_quoted(graph.name)} {{", "    node [shape=box];"]
     names: dict[Var, str] = {}
     constants: dict[Const, str] = {}
@@ -25,13 +26,17 @@ def to_dot(graph: Graph) -> str:
             constants[atom] = name
         return constants[atom]
 
-    for place, var in enumerate(graph.inputs):
-        names[var] = letters(place)
-        node(names[var], f"{var.name or letters(place)}\n{var.type}", ", style=bold, shape=ellipse")
+    for position, var in enumerate(graph.inputs):
+        names[var] = letters(position)
+        node(
+            names[var],
+            f"{var.name or letters(position)}\n{var.type}",
+            ", style=bold, shape=ellipse",
+        )
     defined = len(graph.inputs)
-    for place, equation in enumerate(graph.equations):
+    for position, equation in enumerate(graph.equations):
         operands = [read(atom) for atom in equation.inputs]
-        name = letters(defined) if len(equation.outputs) == 1 else f"equation_{place}"
+        name = letters(defined) if len(equation.outputs) == 1 else f"equation_{position}"
         result = equation.outputs[0].name if len(equation.outputs) == 1 else ""
         types = ", ".join(str(v.type) for v in equation.outputs)
         label = f"{result} = {equation.primitive.name}" if result else equation.primitive.name
@@ -40,11 +45,11 @@ def to_dot(graph: Graph) -> str:
             names[var] = name
             defined += 1
         lines.extend(f"    {operand} -> {name};" for operand in operands)
-    for place, atom in enumerate(graph.outputs):
+    for position, atom in enumerate(graph.outputs):
         source = read(atom)
-        label = graph.output_names[place] if graph.output_names else f"out_{place}"
-        node(f"result_{place}", f"{label}\n{atom.type}", ", style=bold, shape=ellipse")
-        lines.append(f"    {source} -> result_{place};")
+        label = graph.output_names[position] if graph.output_names else f"out_{position}"
+        node(f"result_{position}", f"{label}\n{atom.type}", ", style=bold, shape=ellipse")
+        lines.append(f"    {source} -> result_{position};")
     return "\n".join([*lines, "}"]) + "\n"
 
 

@@ -157,7 +157,7 @@ class _Mover:
 
 
 def _trip_count(loop: For) -> int:
-    """The trip count of a parallel loop, at most, with that of the loop collapsed into it."""
+    """An upper bound of a parallel loop's trip count, times that of a loop collapsed with it."""
     iterations = max(1, count(loop.extent))
     inner = loop.body[0]
     if loop.collapse > 1 and isinstance(inner, For):

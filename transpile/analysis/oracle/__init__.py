@@ -1,1 +1,1 @@
-"""Interpreters of loop programs that check each access, for tests."""
+"""An interpreter of loop programs that checks every access: the oracle of the tests."""

@@ -1,4 +1,4 @@
-"""Indices as Python functions, for the interpreter of loops."""
+"""Evaluate subscripts: indices compiled to Python functions, with checked symbol ranges."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from transpile.ir.dims import Atom, Dim, Index, Symbol, bounds
 
 
 class Indices(dict[str, int]):
-    """The values of symbols, and of indices over them."""
+    """The values of symbols, and a cache of compiled indices."""
 
     def __init__(self, values: Mapping[str, int]) -> None:
         super().__init__(values)
-        # By the identity of an index, which is kept as well: to compare two takes longer than to
-        # compute one.
+        # By identity, because comparing two indices takes longer than evaluating one. The index
+        # is stored too, which keeps its id from being reused.
         self._functions: dict[int, tuple[Dim, Callable[[dict[str, int]], int]]] = {}
 
     def value(self, index: Index) -> int:
-        """The value of an index; InternalError where a symbol in it is out of its range."""
+        """The value of an index; InternalError if a symbol in it is out of its range."""
         if isinstance(index, int):
             return index
         known = self._functions.get(id(index))
@@ -30,7 +30,7 @@ class Indices(dict[str, int]):
 
 @lru_cache(maxsize=65536)
 def compiled(index: Dim) -> Callable[[dict[str, int]], int]:
-    """The index as a function of the values of its symbols; their declared ranges are checked."""
+    """The index as a function of the values of its symbols, which checks their declared ranges."""
     ranges = []
     for symbol in sorted(index.symbols(), key=str):
         high = None if symbol.extent is None else bounds(symbol.extent)[1]

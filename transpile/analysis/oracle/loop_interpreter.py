@@ -1,9 +1,8 @@
-"""The interpreter of the loop language, element by element with NumPy's scalars; the tests' oracle.
+"""Interpret the loop language element by element with NumPy scalars: the oracle of the tests.
 
-It is as strict as C is careless. Errors here are: a subscript outside its axis, an element that is
-read before it is written, two live temporaries in one place of the workspace, and iterations of a
-parallel loop that meet in an element or a scalar. Parallel loops run from the last iteration to the
-first.
+It checks what C leaves undefined. Errors are: a subscript out of bounds, a read of an uninitialised
+element, live temporaries that overlap in the workspace, and iterations of a parallel loop that race
+for an element or a scalar. Parallel loops run backwards.
 """
 
 from __future__ import annotations
@@ -45,15 +44,15 @@ from transpile.ir.loop_rewrite import seen_by
 from transpile.ir.operand_signature import parse
 from transpile.ir.primitive import TABLE
 
-# What near versions give for operands that are not near: anything that will be noticed.
+# The result of near versions for operands that are not near: a value that tests notice.
 FAR = -777.0
 
 
 def run(program: Program, values: Sequence[Any]) -> list[Any]:
     """The outputs of a program for these inputs, as arrays.
 
-    Raises IndexError for a subscript out of range and InternalError for a program that is wrong in
-    another way.
+    Raises IndexError for a subscript out of bounds and InternalError for any other error of the
+    program.
     """
     with np.errstate(all="ignore"):
         return _Run(program, values).outputs()
@@ -112,7 +111,7 @@ def _runtime_sizes(inputs: Sequence[Buffer], values: Sequence[Any]) -> dict[str,
 
 
 class _KernelRun:
-    """The run of one kernel: its scalars, its local arrays and the indices of the loops."""
+    """The state of one kernel's run: scalars, local arrays, values of symbols."""
 
     def __init__(self, run: _Run, kernel: Kernel) -> None:
         self.indices = Indices(run.sizes)
@@ -129,14 +128,14 @@ class _KernelRun:
     # ------------------------------------------------------------------------------ statements
 
     def body(self, statements: tuple[Statement, ...]) -> None:
-        """Run the statements of one scope; what they declare ends with it."""
+        """Run the statements of one scope and drop its declarations."""
         around, self.hidden = self.hidden, []
         for statement in statements:
             self.statement(statement)
         self.leave(around)
 
     def leave(self, around: list[tuple[dict[str, Any], str, Any]]) -> None:
-        """End a scope."""
+        """Leave a scope: restore the declarations that it shadowed."""
         for names, name, value in reversed(self.hidden):
             if value is None:
                 del names[name]
@@ -179,7 +178,7 @@ class _KernelRun:
                 self.call(statement)
 
     def repeat(self, loop: While) -> None:
-        """The test is a scope in which the condition is evaluated and then the body run."""
+        """Run a while loop: one scope for test, condition and body."""
         goes_on = True
         while goes_on:
             around, self.hidden = self.hidden, []
@@ -240,7 +239,7 @@ class _KernelRun:
             self.scalars[target.name] = result
 
     def call(self, call: Call) -> None:
-        """What a call writes, from what it reads, by the NumPy column of its row."""
+        """Run a call by its meaning in NumPy."""
         if isinstance(call, Callback):
             self.call_back(call)
             return
@@ -258,7 +257,7 @@ class _KernelRun:
             self.memories[buffer].fill(0)
 
     def positions(self, array: Strided, shape: tuple[int, ...]) -> Any:
-        """The positions of an array's elements in their buffer."""
+        """The flat positions of an array's elements in their buffer."""
         strides = array.strides or [math.prod(shape[a + 1 :]) for a in range(len(shape))]
         begin = self.position(array.buffer, array.first.index) if 0 not in shape else 0
         offsets = [np.arange(n) * self.index(s) for n, s in zip(shape, strides, strict=True)]
@@ -268,7 +267,7 @@ class _KernelRun:
         return positions
 
     def array(self, array: Strided, shape: tuple[int, ...]) -> Any:
-        """What is in an array that a call reads."""
+        """The elements of an array that a call reads."""
         positions = self.positions(array, shape)
         memory = self.memories[array.buffer]
         for team in self.teams:
@@ -277,7 +276,7 @@ class _KernelRun:
         return memory.gather(positions)
 
     def put_array(self, array: Strided, shape: tuple[int, ...], value: Any) -> None:
-        """Change an array that a call writes."""
+        """Write an array that a call returns."""
         positions = self.positions(array, shape)
         memory = self.memories[array.buffer]
         for team in self.teams:
@@ -287,7 +286,7 @@ class _KernelRun:
         memory.scatter(positions, value)
 
     def call_back(self, call: Callback) -> None:
-        """The callback of a site, with copies of the arrays."""
+        """Call Python with copies of the arrays."""
         types = call.site.types
         call.site.callback(
             *(
@@ -324,7 +323,7 @@ class _KernelRun:
         return self.indices.value(index)
 
     def position(self, buffer: str, index: Shape) -> int:
-        """The place of an element in its buffer, each subscript being within its axis."""
+        """The flat position of an element; IndexError if a subscript is out of bounds."""
         shape = self.shapes[buffer]
         position = 0
         for part, extent in zip(index, shape, strict=True):

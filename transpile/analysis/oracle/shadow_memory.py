@@ -1,4 +1,4 @@
-"""Memory that knows who wrote it: what the interpreter of loops runs on, to find every mistake."""
+"""Shadow memory: every byte records which buffer wrote it last, so that bad reads are detected."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ UNWRITTEN = 0
 
 
 class Memory:
-    """The elements of one buffer, and for each of them which buffer wrote it last."""
+    """The elements of one buffer with their owners: the buffer that wrote each of them last."""
 
     def __init__(
-        self, buffer: Buffer, sizes: dict[str, int], place: Workspace, offset: int
+        self, buffer: Buffer, sizes: dict[str, int], workspace: Workspace, offset: int
     ) -> None:
         self.name = buffer.name
         self.dtype = buffer.dtype
-        self.mark = place.new_mark()
+        self.mark = workspace.new_mark()
         count = evaluate(product(buffer.shape), sizes)
         end = offset + count * buffer.dtype.itemsize
-        if offset < 0 or end > place.bytes.size:
+        if offset < 0 or end > workspace.bytes.size:
             raise InternalError(f"{self.name} does not fit into its workspace")
-        self.data = place.bytes[offset:end].view(buffer.dtype)
-        self.owners = place.owners[offset:end].reshape(count, buffer.dtype.itemsize)
+        self.data = workspace.bytes[offset:end].view(buffer.dtype)
+        self.owners = workspace.owners[offset:end].reshape(count, buffer.dtype.itemsize)
 
     def fill(self, value: Any) -> None:
-        """Write every element."""
+        """Write all elements."""
         self.data[:] = np.asarray(value, self.dtype).ravel()
         self.owners[:] = self.mark
 
     def read(self, position: int) -> Any:
-        """An element, in row-major order."""
+        """An element at a flat position; InternalError if it was not written by this buffer."""
         owners = self.owners[position]
         if owners[0] != self.mark or owners[-1] != self.mark:
             raise InternalError(f"{self.name}: element {position} is read before it is written")
         return self.data[position]
 
     def gather(self, positions: Any) -> Any:
-        """The elements at these positions, as an array."""
+        """The elements at these positions; InternalError if one was not written by this buffer."""
         written = (self.owners[positions] == self.mark).all(axis=-1)
         if not written.all():
             first = positions[~written].min()
@@ -50,25 +50,25 @@ class Memory:
         return self.data[positions]
 
     def scatter(self, positions: Any, values: Any) -> None:
-        """Change the elements at these positions."""
+        """Write the elements at these positions."""
         self.data[positions] = values
         self.owners[positions] = self.mark
 
     def write(self, position: int, value: Any) -> None:
-        """Change an element."""
+        """Write an element."""
         self.data[position] = value
         self.owners[position] = self.mark
 
 
 class Team:
-    """The threads of a parallel loop: which iteration has written which element."""
+    """Race detection for a parallel loop: the iteration that wrote each element."""
 
     def __init__(self) -> None:
         self.iteration = 0
         self.writers: dict[tuple[Memory, int], int] = {}
 
     def note(self, memory: Memory, position: int) -> None:
-        """Raise unless an access of the present iteration is none of another one's business."""
+        """Raise InternalError if another iteration wrote the element."""
         if self.writers.get((memory, position), self.iteration) != self.iteration:
             raise InternalError(f"two iterations of a parallel loop meet at {memory.name}")
 
@@ -82,6 +82,6 @@ class Workspace:
         self._marks = UNWRITTEN
 
     def new_mark(self) -> int:
-        """A number by which another buffer knows its own elements."""
+        """A fresh number that identifies a buffer as an owner."""
         self._marks += 1
         return self._marks
