@@ -64,6 +64,16 @@ def test_an_update_in_place_copies_nothing():
     assert len([s for s in stores if s.buffer == program.outputs[0].name]) == 1  # the sines
 
 
+def test_an_update_in_a_branch_copies_nothing_where_its_operand_lies_there():
+    def f(x, n):
+        y = np.sin(x)
+        return lax.cond(n > 0, lambda y: y.at[n].set(0.0), lambda y: y * 2, y)
+
+    program = lowered(f, V, 3)
+    copies = [s for s in statements_of(program, Store) if isinstance(s.value, Load)]
+    assert program.temporaries == () and not copies
+
+
 def test_an_update_of_an_argument_copies_it_first():
     first, then = body_of(lambda x, i: x.at[i].set(0.0), V, np.array([3, 5, 3]))
     (copy,) = first.body
