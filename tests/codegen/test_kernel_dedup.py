@@ -8,8 +8,8 @@ import pytest
 
 import transpile
 from transpile.codegen import compile_budget
-from transpile.codegen.calling_convention import CallingConvention
-from transpile.codegen.kernel_dedup import functions_for
+from transpile.codegen.plan.calling_convention import CallingConvention
+from transpile.codegen.plan.kernel_dedup import functions_for
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import Apply, Buffer, For, Kernel, Literal, Load, Program, Store
 from transpile.ir.types import FLOAT32, FLOAT64

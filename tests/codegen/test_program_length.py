@@ -7,7 +7,7 @@ import pytest
 from golden_functions import FUNCTIONS
 
 import transpile
-from transpile.codegen.program_length import length
+from transpile.codegen.plan.program_length import length
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import Apply, Declare, For, Kernel, Literal, Load, Ref, Store, Update
 from transpile.ir.types import FLOAT64, INT64

@@ -10,7 +10,7 @@ import pytest
 
 import transpile
 from benchmarks.compile_programs import KINDS
-from transpile.codegen import helper_inlining
+from transpile.codegen.plan import helper_inlining
 from transpile.options import Options
 from transpile.runtime.executable import Lowering
 from transpile.transforms.interpret import interpret

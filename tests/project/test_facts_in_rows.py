@@ -22,7 +22,7 @@ API = "words of a public function, which are no rows"
 PARTS = "the two rows that take a number apart"
 # (module, the operations of a list), each with its reason.
 JUSTIFIED = {
-    ("codegen.gcc_faults", "add subtract maximum minimum"): "what gcc 12 gets wrong",
+    ("codegen.plan.gcc_faults", "add subtract maximum minimum"): "what gcc 12 gets wrong",
     (
         "fusion.index_lambda",
         "iota concatenate pad gather dynamic_slice dynamic_update_slice",

@@ -20,8 +20,8 @@ DATA_FLOW = """
     util errors machine options
     ir pytree tree tree_util trace
     transforms primitives dtypes numpy
-    passes intrinsics library analysis symbols fusion lower schedule codegen
-    disk_cache build runtime
+    passes intrinsics library analysis symbols fusion lower schedule disk_cache
+    codegen build runtime
     stages dispatch typing
     functional lax random nn scipy
     flatten_util ops debug test_util api
@@ -48,7 +48,7 @@ LATER = {
         "executable",
         "transpile.build.driver",
     ): "a warm start lowers nothing; this takes 40 ms to import",
-    ("render", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
+    ("templates", "jinja2"): "takes 48 ms to import, which a text that is there does not need",
     ("loader", "cffi"): "its front end reads declarations; programs from the cache have tables",
     ("loader", "ctypes"): "for paths that are not UTF-8",
     ("loader", "transpile.build.elf"): "for programs with the address sanitizer",

@@ -25,8 +25,8 @@ from transpile.codegen.c_functions import (
 from transpile.codegen.dialect import Dialect, suffix
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Monomial, Quotient, Symbol, bounds, sole_symbol
-from transpile.ir.loop_ir import Alloc, Apply, Expr, IndexValue, Literal, Load, Ref, Within
-from transpile.ir.types import BOOL, HALVES, INT64, SHORT_NAMES
+from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Ref, Within
+from transpile.ir.types import HALVES, INT64, SHORT_NAMES
 from transpile.symbols import c_helpers
 from transpile.util.frozen_records import dataclass
 
@@ -142,24 +142,6 @@ class Printer:
         if index and index[-1] == 0:
             return self.element(buffer, index[:-1]) if len(index) > 1 else buffer
         return f"&{self.element(buffer, index)}"
-
-    def local_array(self, declared: Alloc) -> str:
-        """The declaration of an array on the stack, or of a pointer to its slot, which other arrays
-        may share: it is no `restrict` one."""
-        buffer, slot = declared.buffer, declared.slot
-        kind = "uint8_t" if buffer.dtype == BOOL else c_type(self.dialect, buffer.dtype)
-        if slot is None:
-            return f"{kind} {buffer.name}{''.join(f'[{d}]' for d in buffer.shape)};"
-        thread = "0"
-        if slot.shared_out:
-            self.used.add("thread_number")
-            thread = "thread_number()"
-        place = f"{slot.home}[{thread}]"
-        place = f"({place} + {slot.offset})" if slot.offset else place
-        rows = "".join(f"[{d}]" for d in buffer.shape[1:])
-        if not rows:
-            return f"{kind} *{buffer.name} = ({kind} *){place};"
-        return f"{kind} (*{buffer.name}){rows} = ({kind} (*){rows}){place};"
 
     # ------------------------------------------------------------------------- C columns
 

@@ -97,12 +97,3 @@ def _text_lines(text: str) -> Iterator[str]:
             yield f"fwrite({string_literal(part)}, 1, {size}, stdout);"
         else:
             yield f"fputs({string_literal(part)}, stdout);"
-
-
-def call_text(program: Program, site: Site, addresses: Sequence[str]) -> str:
-    """The statement that calls whom the program was told to call."""
-    number = program.sites.index(site)
-    listed = ", ".join(addresses)
-    values = f"(const void *const[]){{{listed}}}" if addresses else "NULL"
-    called = f"{program.name}_called"
-    return f"{called}.callback({called}.context, {number}, {values});"

@@ -1,4 +1,4 @@
-"""A dialect is data: how one language spells types, literals, functions and loops."""
+"""A dialect is data: how one language spells types and literals, and its template."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class Dialect:
     literal    (value, dtype) -> its text
     template   the file that renders a program, in templates/
     includes   the headers that every program needs; complex_includes, those for complex numbers
-    parallel   the line before a loop that runs on several threads, simd likewise for vector lanes
     """
 
     name: str
@@ -31,9 +30,6 @@ class Dialect:
     template: str
     includes: tuple[str, ...]
     complex_includes: tuple[str, ...]
-    parallel: str
-    simd: str
-    both: str
 
     def headers(self, is_complex: bool) -> tuple[str, ...]:
         """The headers of a program, of one with complex numbers in it or without."""
@@ -92,9 +88,6 @@ C = Dialect(
     template="program.c.j2",
     includes=("math.h", "stdbool.h", "stddef.h", "stdint.h", "string.h"),
     complex_includes=("complex.h",),
-    parallel="#pragma omp parallel for",
-    simd="#pragma omp simd",
-    both="#pragma omp parallel for simd",
 )
 
 DIALECTS = {"c": C}

@@ -19,16 +19,23 @@ WIDTH = 100
 
 def signature(name: str, parameters: list[str], before: str = "int ") -> str:
     """A function's name and parameters, wrapped under the opening parenthesis."""
-    lines, line = [], f"{name}("
-    margin = " " * (len(before) + len(name) + 1)
-    width = WIDTH - len(before)
-    for position, parameter in enumerate(parameters):
-        text = parameter + (", " if position < len(parameters) - 1 else ")")
-        if len(line) + len(text) > width and position:
+    return hanging(f"{before}{name}({', '.join(parameters) or 'void'})")[len(before) :]
+
+
+def hanging(text: str) -> str:
+    """A declaration, its parameters broken where it is too long, under the first of them."""
+    if len(text) <= WIDTH:
+        return text
+    head, *others = text.split(", ")
+    margin = " " * (head.index("(") + 1)
+    lines, line = [], f"{head}, " if others else head
+    for position, parameter in enumerate(others, 1):
+        part = parameter + (", " if position < len(others) else "")
+        if len(line) + len(part) > WIDTH:
             lines.append(line.rstrip())
-            line, width = margin, WIDTH
-        line += text
-    return "\n".join([*lines, line]) if parameters else f"{name}(void)"
+            line = margin
+        line += part
+    return "\n".join([*lines, line])
 
 
 def wrapped(text: str, indent: str) -> str:
@@ -145,12 +152,3 @@ def type_text(buffer: Buffer) -> str:
     """An array's dtype and shape, as the comment of a program has them."""
     bits = " as bits" if buffer.dtype in HALVES else ""
     return f"{buffer.dtype.name}[{', '.join(map(str, buffer.shape))}]{bits}"
-
-
-# What the templates call.
-FILTERS = {
-    "wrapped": wrapped,
-    "comment": comment_text,
-    "comment_line": comment_line,
-    "renamed": renamed,
-}

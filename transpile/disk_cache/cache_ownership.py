@@ -51,7 +51,7 @@ _EXPLAINED = (
     b"# Each directory here is a program that transpile has compiled; any of them can be deleted\n"
     b"# at any time. Without this file transpile neither writes nor removes anything here.\n"
 )
-_MEMORY = r"compiler-[0-9a-f]{16}\.json|transpile-[0-9a-f]{16}\.(json|txt)"
+_MEMORY = r"(compiler|template)-[0-9a-f]{16}\.json|transpile-[0-9a-f]{16}\.(json|txt)"
 _TEMPORARY = rf"\.({_MEMORY}|CACHEDIR\.TAG)\.[a-z0-9_]{{8}}"
 # What does not keep an otherwise empty directory from becoming a cache.
 _PLACEHOLDERS = {".gitignore", ".gitkeep", "lost+found"}

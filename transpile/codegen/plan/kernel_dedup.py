@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from transpile.codegen.calling_convention import CallingConvention, Parameter
 from transpile.codegen.compile_budget import Effort, effort_for
-from transpile.codegen.program_length import length
+from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
+from transpile.codegen.plan.program_length import length
 from transpile.ir.canonical_form import canonical_form
 from transpile.ir.loop_ir import Kernel, Program
 

@@ -17,6 +17,7 @@ class Parameter:
     is_swapped  the kernel exchanges it with another one, which `restrict` would forbid
     by_value    it is one number, which is passed itself
     as_bytes    its bools are read as numbers
+    is_constant it has been a global array
     """
 
     buffer: Buffer
@@ -25,6 +26,14 @@ class Parameter:
     is_swapped: bool
     by_value: bool
     as_bytes: bool
+    is_constant: bool
+
+    @property
+    def needs_cast(self) -> bool:
+        """Tell whether the array has another type for the program than for the kernel."""
+        if len(self.buffer.shape) >= 2:
+            return True
+        return len(self.outer.shape) > 1 if self.is_constant else self.as_bytes
 
 
 class CallingConvention:
@@ -57,6 +66,7 @@ class CallingConvention:
                 is_swapped=name in swapped,
                 by_value=not seen[name].shape and name not in writes,
                 as_bytes=name not in writes and self.reads_bytes(seen[name]),
+                is_constant=name in self.constants,
             )
             for name in sorted((n for n in used if n not in globals_), key=self._order.__getitem__)
         )

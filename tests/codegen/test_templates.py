@@ -1,0 +1,53 @@
+"""Compiled templates stay in the cache directory, and are compiled again without it."""
+
+import jinja2
+import pytest
+
+from transpile.codegen import templates
+from transpile.codegen.dialect import C
+
+NAMES = {"kernels.c.j2", "kernel.j2", "statement.j2"}
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """Fills a template in as a new process would; tells which ones that compiled."""
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path))
+    parse, names = jinja2.Environment._parse, []
+
+    def counting(self, source, name, filename):
+        names.append(name)
+        return parse(self, source, name, filename)
+
+    monkeypatch.setattr(jinja2.Environment, "_parse", counting)
+
+    def fill_in():
+        names.clear()
+        templates._environment.cache_clear()
+        assert templates.filled_in("kernels.c.j2", kernels=(), dialect=C) == ""
+        return set(names)
+
+    yield fill_in
+    templates._environment.cache_clear()
+
+
+def test_templates_are_compiled_once_for_all_processes(compiled, tmp_path):
+    assert compiled() == NAMES
+    assert len(list(tmp_path.glob("template-*.json"))) == len(NAMES)
+    assert compiled() == set()
+
+
+def test_what_is_damaged_or_gone_is_compiled_again(compiled, tmp_path):
+    compiled()
+    first, second, third = sorted(tmp_path.glob("template-*.json"))
+    first.write_bytes(first.read_bytes()[:-9] + b"?" + first.read_bytes()[-8:])
+    second.unlink()
+    third.write_text("")
+    assert compiled() == NAMES
+    assert compiled() == set()
+
+
+def test_without_a_cache_directory_they_are_compiled_each_time(compiled, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "file"))
+    assert compiled() == compiled() == NAMES

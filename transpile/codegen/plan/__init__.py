@@ -1,0 +1,1 @@
+"""What is decided on the loops before there is a text."""

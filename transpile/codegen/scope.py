@@ -1,0 +1,256 @@
+"""What the templates ask while they print the statements of a kernel.
+
+A scope prints the expressions and subscripts of one nest of loops. It never changes: a loop's body
+has a scope of its own, made from that around the loop. What the scopes of a program collect (the
+helpers and reductions that its text needs) is in their `Needs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+
+from transpile.analysis.value_range import ordinary_angles
+from transpile.codegen.c_expr import Printer, c_type
+from transpile.codegen.c_functions import accumulated, infix
+from transpile.codegen.dialect import Dialect
+from transpile.ir.calls import Call, Strided
+from transpile.ir.dims import Index, Shape, Symbol, symbols_of
+from transpile.ir.loop_ir import (
+    Apply,
+    Buffer,
+    DType,
+    Expr,
+    For,
+    Kernel,
+    Load,
+    Program,
+    Ref,
+    Update,
+)
+from transpile.ir.loop_rewrite import declared_names, names_in, walk
+from transpile.ir.primitive import TABLE
+from transpile.ir.types import BOOL, INT64
+from transpile.options import Options
+from transpile.primitives.reductions import identity
+from transpile.symbols.identifiers import Names
+from transpile.symbols.lapack import Libraries
+from transpile.util.frozen_records import dataclass, replace
+
+_NO_ENDS: Mapping[tuple[Index, Index], str] = {}
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """An operation on accumulators that OpenMP has to be told of."""
+
+    name: str
+    type: str
+    start: str
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the text of a program needs beside its kernels.
+
+    helpers      the functions of runtime_c that statements call
+    intrinsics   the routines that statements call, as the loops have them
+    routines     the functions of libraries that these call
+    reductions   the operations on accumulators that OpenMP has to be told of
+    """
+
+    helpers: set[str] = field(default_factory=set)
+    intrinsics: set[type[Call]] = field(default_factory=set)
+    routines: set[tuple[str, str]] = field(default_factory=set)
+    reductions: dict[str, Reduction] = field(default_factory=dict)
+
+
+class ProgramScope:
+    """What the kernels of a program share."""
+
+    def __init__(
+        self, program: Program, options: Options, dialect: Dialect, libraries: Libraries
+    ) -> None:
+        self.program = program
+        self.options = options
+        self.dialect = dialect
+        self.needs = Needs()
+        self.targets = (*(library.kind for library in libraries if library is not None), "c")
+        self.names = Names(names_in(program))
+
+    def of_kernel(self, kernel: Kernel, values: Iterable[str]) -> Scope:
+        """The scope of a kernel's body; `values` are the scalars that it is given by value."""
+        printer = Printer(
+            self.dialect,
+            self.options.precise_math,
+            values=frozenset(values),
+            used=self.needs.helpers,
+            ordinary=ordinary_angles(kernel),
+        )
+        return Scope(self, printer)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Prints what stands in a body.
+
+    window     names of indices, and their values, that the body begins with
+    ends       the ends of strips that have a name
+    collapsed  the indices of the loops around that share one pragma
+    """
+
+    shared: ProgramScope
+    printer: Printer
+    window: tuple[tuple[str, str], ...] = ()
+    ends: Mapping[tuple[Index, Index], str] = field(default_factory=lambda: _NO_ENDS)
+    collapsed: frozenset[Symbol] = frozenset()
+
+    # ------------------------------------------------------------------------------- programs
+
+    @property
+    def program(self) -> Program:
+        """The program around it."""
+        return self.shared.program
+
+    @property
+    def buffers(self) -> Mapping[str, Buffer]:
+        """The program's buffers."""
+        return self.shared.program.buffers()
+
+    @property
+    def fixed_threads(self) -> int:
+        """How many threads parallel loops have, where the options say so."""
+        return self.shared.options.num_threads
+
+    def new_name(self, hint: str) -> str:
+        """A name that nothing else has."""
+        return self.shared.names.new(hint)
+
+    def helper(self, name: str) -> str:
+        """The name of a helper, which the program needs from then on."""
+        self.shared.needs.helpers.add(name)
+        return name
+
+    # ---------------------------------------------------------------------------------- types
+
+    def ctype(self, dtype: DType) -> str:
+        """The type of values."""
+        return c_type(self.shared.dialect, dtype)
+
+    def counted(self, dtype: DType) -> str:
+        """The type of variables that change: compilers vectorise reductions of numbers only."""
+        return "uint8_t" if dtype == BOOL else c_type(self.shared.dialect, dtype)
+
+    # ---------------------------------------------------------------------------- expressions
+
+    def print(self, expr: Expr) -> str:
+        """An expression."""
+        return self.printer.print(expr)
+
+    def negated(self, expr: Expr) -> str:
+        """The contrary of a condition."""
+        return self.printer.print(Apply("logical_not", (expr,), BOOL))
+
+    def assigned(self, expr: Expr) -> str:
+        """An expression on the right side of an assignment."""
+        return self.printer.assigned(expr)
+
+    def change(self, update: Update) -> tuple[str, str]:
+        """The operator before the `=` of an update, as in `+=`, if C has one, and the value."""
+        value = accumulated(update)
+        if value is not None:
+            return "", self.printer.print(value)
+        operator = "" if update.op == "set" else infix(update.op, update.target.dtype)
+        return operator, self.printer.assigned(update.value)
+
+    def element(self, buffer: str, index: Shape) -> str:
+        """An element of a buffer."""
+        return self.printer.element(buffer, index)
+
+    def index(self, index: Index) -> str:
+        """A subscript."""
+        return self.printer.index(index)
+
+    def addresses(self, arrays: tuple[Strided | None, ...]) -> list[str]:
+        """The addresses of arrays; that of an array without elements is 0."""
+        return ["0" if a is None else self.printer.address(a.first) for a in arrays]
+
+    def invocation(self, call: Call) -> tuple[str, list[str]]:
+        """The function and the arguments of a call, in the words of a library that is there, or of
+        C."""
+        invocation = call.spelled(*self.shared.targets)
+        self.shared.needs.intrinsics.add(type(call))
+        self.shared.needs.helpers.add(invocation.function)
+        self.shared.needs.routines.update(invocation.routines)
+        return invocation.function, [
+            self.printer.address(a) if isinstance(a, Load) else self.printer.index(a)
+            for a in invocation.arguments
+        ]
+
+    # ---------------------------------------------------------------------------------- loops
+
+    def stop(self, loop: For) -> str:
+        """The first index that a loop does not reach."""
+        stop = self.printer.index(loop.stop)
+        if loop.limit is None:
+            return stop
+        limit = self.printer.index(loop.limit)
+        least = f"{self.printer.function('minimum', INT64)}({stop}, {limit})"
+        return self.ends.get((loop.stop, loop.limit), least)
+
+    def inside(self, loop: For) -> Scope:
+        """The scope of a loop's body."""
+        printer = self.printer
+        if loop.near and not printer.near:
+            printer = replace(printer, near=True)
+        walked = self.collapsed | {loop.symbol}
+        # Nothing may stand between collapsed loops: the innermost names the window of all.
+        collapsed = walked if loop.collapse > 1 else frozenset()
+        scope = Scope(self.shared, printer, ends=self.ends, collapsed=collapsed)
+        strip = None if collapsed else self._common_strip(loop, walked)
+        return scope if strip is None else self._with_window(scope, strip)
+
+    def _common_strip(self, loop: For, walked: frozenset[Symbol]) -> For | None:
+        """One of the loops inside that walk one strip, if there are several that are all alike."""
+        inner = [s for s in walk(loop.body) if isinstance(s, For)]
+        strips = [s for s in inner if walked & symbols_of(s.start)]
+        if len(strips) < 2 or len({(s.start, s.stop, s.limit) for s in strips}) != 1:
+            return None
+        taken = {s.symbol.name for s in inner} | self.buffers.keys() | declared_names(loop.body)
+        is_named_inside = any(s.symbol in symbols_of(strips[0].start) for s in inner)
+        return None if is_named_inside or taken & {"first", "last"} else strips[0]
+
+    def _with_window(self, scope: Scope, strip: For) -> Scope:
+        """The scope with names for the first index of a strip and its end."""
+        window, ends = [("first", self.printer.index(strip.start))], scope.ends
+        if strip.limit is not None:
+            window.append(("last", self.stop(strip)))
+            ends = {(strip.stop, strip.limit): "last"}
+        indices = (*scope.printer.indices, (strip.start, "first"))
+        printer = replace(scope.printer, indices=indices)
+        return replace(scope, printer=printer, window=tuple(window), ends=ends)
+
+    def reductions(self, loop: For) -> Iterable[tuple[str, list[str]]]:
+        """The operations by which accumulators are combined across lanes, with their names."""
+        targets = {
+            s.target.name: s.target.dtype
+            for s in walk(loop.body)
+            if isinstance(s, Update) and isinstance(s.target, Ref)
+        }
+        combined: dict[str, list[str]] = {}
+        for op, name in loop.reductions:
+            combined.setdefault(self._combiner(op, targets[name]), []).append(name)
+        return combined.items()
+
+    def _combiner(self, op: str, dtype: DType) -> str:
+        """The name by which OpenMP combines accumulators; declared where OpenMP has none."""
+        operator = infix(op, dtype)
+        if operator:
+            return {"|": "||", "&": "&&"}.get(operator, operator) if dtype.kind == "b" else operator
+        sign = TABLE[op].chooses
+        if dtype.kind in "iu" and sign:
+            return "max" if sign > 0 else "min"
+        name = self.printer.function(op, dtype)
+        start = self.shared.dialect.literal(identity(op, dtype).value[()], dtype)
+        self.shared.needs.reductions[name] = Reduction(name, self.ctype(dtype), start)
+        return name
