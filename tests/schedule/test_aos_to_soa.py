@@ -1,5 +1,4 @@
-"""Separated columns: which short rows are copied by columns before the loops, and that results have
-the same bits."""
+"""Arrays of structures: which are transposed before vector loops, and that results stay."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Row loops: which loops over steps are shared out by rows, and that results stay."""
+"""Batched recurrences: which loops are tiled by rows of the batch, and that results stay."""
 
 from dataclasses import replace
 

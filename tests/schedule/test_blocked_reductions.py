@@ -1,4 +1,4 @@
-"""Blocks: long reductions become sums of block sums; running values stay as they are."""
+"""Long reductions are blocked; loops that read running values are not."""
 
 import numpy as np
 import pytest

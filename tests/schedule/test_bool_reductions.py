@@ -1,4 +1,4 @@
-"""Truths: any and all of few numbers are collected in lanes as wide as the numbers."""
+"""Short any and all reductions accumulate in flags as wide as their operands."""
 
 import numpy as np
 import pytest

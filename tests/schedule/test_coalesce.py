@@ -1,4 +1,4 @@
-"""Collapse: nests over contiguous arrays become one loop, others stay."""
+"""Nests over contiguous arrays are coalesced, others stay."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Columns: reductions over a leading axis walk memory in order."""
+"""Reductions over a leading axis read memory in order, with columns as lanes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Image rows: what stands around a convolution is done with one image at a time."""
+"""Kernels around a convolution are fused with it, an image at a time."""
 
 from dataclasses import replace
 

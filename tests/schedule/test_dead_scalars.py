@@ -1,4 +1,4 @@
-"""Scalars that nothing reads go away, with those that only they read; what is read stays."""
+"""Scalars that nothing reads are removed, with those that only they read; live ones stay."""
 
 import numpy as np
 import pytest

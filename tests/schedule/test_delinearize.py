@@ -1,4 +1,4 @@
-"""Unravel: loops over merged axes become nests without quotients, others stay as they are."""
+"""Loops over merged axes become nests without quotients, others stay."""
 
 import numpy as np
 import pytest

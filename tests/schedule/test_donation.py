@@ -1,4 +1,4 @@
-"""Donation: a result takes an argument's memory where no read comes after the write."""
+"""A result takes the memory of a donated argument where no read follows the write."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Product rows: what stands around a matrix product is done with some of its rows at a time."""
+"""Kernels around a matrix product are fused with it, in blocks of rows."""
 
 import numpy as np
 import pytest

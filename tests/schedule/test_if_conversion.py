@@ -1,4 +1,4 @@
-"""Choices: which of those inside other ones are made before them, and that results stay."""
+"""Nested selects of vector loops: which are named first, and that results stay."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Split: loops are cut where a condition on their index changes."""
+"""Index-set splitting: loops are split where a condition on their index changes."""
 
 import itertools
 

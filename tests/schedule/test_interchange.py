@@ -1,4 +1,4 @@
-"""Interchange: elementwise loops run all their steps for one tile of elements after the other."""
+"""Elementwise user loops run all iterations for one tile of elements after another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hoist: where subscripts are read, that unused ones go, and that results stay."""
+"""Loop-invariant subscripts are hoisted, unused ones removed, and results stay."""
 
 import numpy as np
 import pytest

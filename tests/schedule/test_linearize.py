@@ -1,4 +1,4 @@
-"""Flatten: reshaped arrays are read by one plain subscript where that is all it takes."""
+"""Reshaped arrays are read by one linear subscript where that is simpler."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Repeated: what a statement computes twice gets a name, unless a test guards it."""
+"""Common subexpressions are computed once, unless a test guards them."""
 
 import numpy as np
 import pytest

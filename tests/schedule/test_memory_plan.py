@@ -1,4 +1,4 @@
-"""Buffers: temporaries that live at the same time never overlap, others share memory."""
+"""Temporaries whose live ranges overlap never share memory, others do."""
 
 import numpy as np
 import pytest

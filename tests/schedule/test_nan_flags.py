@@ -1,4 +1,4 @@
-"""Extremes: long searches for the largest float note NaNs beside it."""
+"""Long float minima and maxima note NaNs in a flag."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Short rows: nests over rows too short for vectors go over many rows at a time."""
+"""Nests over short rows are vectorised over rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Turned operands: which right operands are turned before a loop, and that results stay."""
+"""Transposed right operands: which are packed before a loop, and that results stay."""
 
 import numpy as np
 import pytest

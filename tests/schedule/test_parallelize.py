@@ -1,4 +1,4 @@
-"""Threads: only loops whose iterations are independent, and only those worth it, run on several."""
+"""Only independent loops with enough work run on several threads."""
 
 import numpy as np
 import pytest

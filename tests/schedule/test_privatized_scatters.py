@@ -1,4 +1,4 @@
-"""Scatters: many updates of few elements are made in tables of their own first."""
+"""Many updates of few elements accumulate in private tables."""
 
 import numpy as np
 import pytest

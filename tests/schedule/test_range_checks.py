@@ -1,4 +1,4 @@
-"""In range: a subscript that counts only where it is one needs no bounds of its own."""
+"""A clamped subscript whose update is guarded by equality needs no clamp."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Draws: which loops draw random bits first, and that results have the same bits."""
+"""Random generators: which loops are split off, and that results have the same bits."""
 
 import numpy as np
 import pytest

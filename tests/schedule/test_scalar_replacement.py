@@ -1,4 +1,4 @@
-"""Scalars: what one kernel computes and alone reads needs no memory."""
+"""Temporaries of one element that one kernel uses become variables."""
 
 import numpy as np
 import pytest

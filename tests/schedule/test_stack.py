@@ -1,5 +1,7 @@
-"""Stack: large local arrays live in the workspace, those that do not live together in one place,
-and no thread needs more than the header says."""
+"""Large local arrays move to the workspace and share it where live ranges do not overlap.
+
+No thread needs more stack than the header says.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Tiles: a transposed array is read tile by tile."""
+"""Nests over an array and a transposed one are tiled."""
 
 import numpy as np
 import pytest

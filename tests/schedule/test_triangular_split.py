@@ -1,4 +1,4 @@
-"""Triangles: masked loops are cut at the diagonal."""
+"""Masked loops are split at the diagonal."""
 
 from __future__ import annotations
 

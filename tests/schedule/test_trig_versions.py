@@ -1,4 +1,4 @@
-"""Versions: loops over sines run for ordinary angles first, and again where one was huge."""
+"""Loops over sines have a version for ordinary angles, and the general one after it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Row groups: what is collected for columns is collected from four rows at a time."""
+"""Column reductions take four rows at a time, accumulators in registers."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""SIMD: innermost loops run in lanes, running values do not."""
+"""Innermost loops without dependences are vectorised, those with running values are not."""
 
 import numpy as np
 import pytest
