@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copyreg
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -310,6 +311,11 @@ class Compiled(_ProgramStage):
         )
         calls = CheckedCall(known, self.specialization, where)
         Dispatcher(calls.table, described, calls.missed, [], lambda: False).attach(self)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """Any arguments, as in JAX: the class has a slot where `inspect` looks for a method."""
+        return inspect.signature(lambda *args, **kwargs: None)
 
     @property
     def call(self) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 import shutil
@@ -348,3 +349,10 @@ def test_pickled_twice_gives_equal_results():
     with pytest.raises(TypeError, match="compiled with 3 and called with 4"):
         again(X, 4)
     assert again.in_tree == compiled.in_tree and again.out_avals == compiled.out_avals
+
+
+def test_what_can_be_called_has_a_signature():
+    wrapped = tp.jit(lambda x, y=2: x * y)
+    assert str(inspect.signature(wrapped)) == "(x, y=2)"
+    compiled = wrapped.lower(np.ones(3)).compile()
+    assert str(inspect.signature(compiled)) == "(*args, **kwargs)"

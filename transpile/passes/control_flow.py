@@ -26,6 +26,7 @@ from transpile.primitives.control.operands import (
 )
 from transpile.util.frozen_records import replace
 
+_KNOWN_DIVISOR = 2
 _INLINE = ("elementwise", "view", "generate", "piecewise")
 
 
@@ -78,8 +79,15 @@ def _cost_of_numbers(graph: Graph) -> float:
     for equation in graph.equations:
         if equation.primitive.kind not in _INLINE or any(v.type.shape for v in equation.outputs):
             return float("inf")
-        total += equation.primitive.weight
+        total += _weight_of_numbers(equation)
     return total if not any(a.type.shape for a in graph.outputs) else float("inf")
+
+
+def _weight_of_numbers(equation: Equation) -> int:
+    """Compilers multiply by the reciprocal, or shift, where an integer divisor is known."""
+    primitive, last = equation.primitive, equation.inputs[-1] if equation.inputs else None
+    is_known = isinstance(last, Const) and last.type.dtype.kind in "iu"
+    return min(primitive.weight, _KNOWN_DIVISOR) if is_known else primitive.weight
 
 
 # ------------------------------------------------------------------------------ loops of few turns
