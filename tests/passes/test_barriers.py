@@ -6,7 +6,7 @@ from passes import after, names
 import transpile
 from transpile.passes import PASSES, optimise
 from transpile.passes.barriers import remove_barriers
-from transpile.passes.cse import common_subexpressions
+from transpile.passes.cse import eliminate_common_subexpressions
 from transpile.primitives.rules import apply
 
 X = np.array([0.5, -1.0, 2.0])
@@ -22,8 +22,8 @@ def test_equal_computations_on_both_sides_stay_two():
     again = lambda x: np.sin(x) * np.sin(apply("optimization_barrier", x))
     assert names(optimise(transpile.make_jaxpr(again)(X))) == ["sin", "sin", "multiply"]
     order = [transform for transform, _ in PASSES]
-    assert order.index(common_subexpressions) < order.index(remove_barriers)
-    assert common_subexpressions not in order[order.index(remove_barriers) :]
+    assert order.index(eliminate_common_subexpressions) < order.index(remove_barriers)
+    assert eliminate_common_subexpressions not in order[order.index(remove_barriers) :]
 
 
 def test_a_barrier_before_a_product_is_no_copy():

@@ -5,23 +5,23 @@ import pytest
 from helpers import ordinary
 from passes import after
 
-from transpile.passes.canonical_dots import canonical_products
+from transpile.passes.canonical_dots import canonicalize_dots
 
 
 def test_a_matrix_product_stays():
     x = ordinary("f8", (3, 4))
-    assert after(canonical_products, lambda x: x @ x.T, x) == ["transpose", "dot_general"]
+    assert after(canonicalize_dots, lambda x: x @ x.T, x) == ["transpose", "dot_general"]
 
 
 def test_scattered_contracted_axes_are_brought_together():
     x, y = ordinary("f8", (3, 5, 4)), ordinary("f8", (3, 6, 4))
-    found = after(canonical_products, lambda x, y: np.tensordot(x, y, ((0, 2), (0, 2))), x, y)
+    found = after(canonicalize_dots, lambda x, y: np.tensordot(x, y, ((0, 2), (0, 2))), x, y)
     assert found == ["transpose", "transpose", "dot_general"]
 
 
 def test_scattered_free_axes_are_brought_together():
     x, y = ordinary("f8", (3, 5, 4)), ordinary("f8", (5, 6))
-    found = after(canonical_products, lambda x, y: np.tensordot(x, y, ((1,), (0,))), x, y)
+    found = after(canonicalize_dots, lambda x, y: np.tensordot(x, y, ((1,), (0,))), x, y)
     assert found.count("transpose") == 2
 
 
@@ -35,4 +35,4 @@ def test_contractions_keep_their_meaning(subscripts):
         ordinary("f8", tuple(sizes[c] for c in part), seed)
         for seed, part in enumerate(subscripts.split("->")[0].split(","))
     )
-    after(canonical_products, lambda x, y: np.einsum(subscripts, x, y), x, y)
+    after(canonicalize_dots, lambda x, y: np.einsum(subscripts, x, y), x, y)

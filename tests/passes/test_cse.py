@@ -4,13 +4,13 @@ import numpy as np
 from helpers import ordinary
 from passes import SPECIAL, after
 
-from transpile.passes.cse import common_subexpressions
+from transpile.passes.cse import eliminate_common_subexpressions
 
 MATRIX = ordinary("f8", (3, 3))
 
 
 def found(f, *args):
-    return after(common_subexpressions, f, *args)
+    return after(eliminate_common_subexpressions, f, *args)
 
 
 def test_equal_expressions_are_computed_once():

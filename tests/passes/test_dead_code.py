@@ -4,7 +4,7 @@ import numpy as np
 from helpers import ordinary, trace_to_graph
 from passes import after, names
 
-from transpile.passes.dead_code import dead_code
+from transpile.passes.dead_code import eliminate_dead_code
 
 X = ordinary("f8", (3,))
 
@@ -15,7 +15,7 @@ def test_what_nothing_reads_goes_with_what_it_alone_needs():
         return x + 1
 
     assert names(trace_to_graph(f, X)) == ["sin", "cos", "add"]
-    assert after(dead_code, f, X) == ["add"]
+    assert after(eliminate_dead_code, f, X) == ["add"]
 
 
 def test_what_a_live_value_shares_with_a_dead_one_stays():
@@ -24,9 +24,9 @@ def test_what_a_live_value_shares_with_a_dead_one_stays():
         np.cos(y)
         return y, y * 2
 
-    assert after(dead_code, f, X) == ["sin", "multiply"]
+    assert after(eliminate_dead_code, f, X) == ["sin", "multiply"]
 
 
 def test_inputs_and_the_order_stay():
     graph = trace_to_graph(lambda x, y: np.sin(y), X, X)
-    assert dead_code(graph).inputs == graph.inputs
+    assert eliminate_dead_code(graph).inputs == graph.inputs

@@ -15,7 +15,7 @@ from transpile import numpy as jnp
 from transpile.errors import UnsupportedError
 from transpile.ir.types import BFLOAT16, DTYPES, FLOAT16, HALVES, SHORT_NAMES, finfo
 from transpile.passes import optimise
-from transpile.passes.half_precision import halves
+from transpile.passes.half_precision import widen_halves
 from transpile.test_util import check_grads
 from transpile.transforms.interpret import interpret
 
@@ -289,7 +289,7 @@ def names_of(graph):
 def rewritten(f, *args):
     """The primitives that the pass makes of f, whose results stay as they are, to the bit."""
     graph = trace_to_graph(f, *args)
-    found = halves(graph)
+    found = widen_halves(graph)
     found.check()
     for got, want in zip(interpret(found, args), interpret(graph, args), strict=True):
         assert_same_bits(got, want)
@@ -326,7 +326,7 @@ def test_identities_of_halves_are_removed(half):
 
 def test_graphs_without_halves_are_left_alone():
     graph = trace_to_graph(lambda x: x + 1, np.ones(3))
-    assert halves(graph) is graph
+    assert widen_halves(graph) is graph
 
 
 @EACH

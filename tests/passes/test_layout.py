@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from passes import after
 
 from transpile import hessian
-from transpile.passes.dead_code import dead_code
+from transpile.passes.dead_code import eliminate_dead_code
 from transpile.passes.layout import sink_transposes
 from transpile.primitives.rules import apply
 
@@ -19,7 +19,7 @@ CUBE = ordinary("f8", (2, 3, 4), 3)
 
 def rows(f, *args):
     """The primitives of f after the pass, the dead ones away."""
-    return after(lambda graph: dead_code(sink_transposes(graph)), f, *args)
+    return after(lambda graph: eliminate_dead_code(sink_transposes(graph)), f, *args)
 
 
 def test_a_value_made_of_broadcasts_and_counts_is_made_in_the_other_order():
@@ -64,7 +64,7 @@ STAYS = {
 @pytest.mark.parametrize("name", STAYS)
 def test_the_walk_across_an_array_is_not_moved_about(name):
     f = STAYS[name]
-    assert rows(f, X) == after(dead_code, f, X)
+    assert rows(f, X) == after(eliminate_dead_code, f, X)
 
 
 def test_a_value_that_is_kept_is_kept_in_the_order_of_its_readers():

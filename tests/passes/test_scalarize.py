@@ -7,26 +7,28 @@ from helpers import ordinary
 from passes import after
 
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.passes.scalarize import components
+from transpile.passes.scalarize import scalarize_reductions
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("f", [np.sum, np.max, np.min])
 def test_the_sum_of_short_vectors_is_a_sum_for_each_component(count, f):
-    found = after(components, lambda x: f(x, axis=0), ordinary("f8", (20, count)))
+    found = after(scalarize_reductions, lambda x: f(x, axis=0), ordinary("f8", (20, count)))
     assert [n for n in found if n.startswith("reduce")] == [f"reduce_{f.__name__}"] * count
     assert found[-1] == "concatenate"
 
 
 def test_leading_axes_are_kept():
     x = ordinary("f8", (5, 17, 2))
-    assert after(components, lambda x: x.sum(axis=1), x).count("reduce_sum") == 2
-    assert after(components, lambda x: x.sum(axis=(0, 1)), x).count("reduce_sum") == 2
+    assert after(scalarize_reductions, lambda x: x.sum(axis=1), x).count("reduce_sum") == 2
+    assert after(scalarize_reductions, lambda x: x.sum(axis=(0, 1)), x).count("reduce_sum") == 2
 
 
 @pytest.mark.parametrize("shape, axis", [((20, 5), 0), ((20, 1), 0), ((9, 3), 0), ((3, 20), 1)])
 def test_other_sums_stay(shape, axis):
-    assert after(components, lambda x: x.sum(axis=axis), ordinary("f8", shape)) == ["reduce_sum"]
+    assert after(scalarize_reductions, lambda x: x.sum(axis=axis), ordinary("f8", shape)) == [
+        "reduce_sum"
+    ]
 
 
 def test_the_components_share_one_loop():

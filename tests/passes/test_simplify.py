@@ -7,7 +7,7 @@ from passes import SPECIAL, after, graph_of, names, var
 
 from transpile import lax
 from transpile.ir.graph import Const, Equation
-from transpile.passes.dead_code import dead_code
+from transpile.passes.dead_code import eliminate_dead_code
 from transpile.passes.simplify import simplify
 from transpile.primitives import axes, dot, elementwise, reductions
 from transpile.primitives.elementary import rows as elementary
@@ -22,7 +22,7 @@ MATRIX = ordinary("f8", (3, 4))
 
 
 def tidy(graph):
-    return dead_code(simplify(graph))
+    return eliminate_dead_code(simplify(graph))
 
 
 FIRES = {

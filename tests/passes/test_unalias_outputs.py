@@ -5,7 +5,7 @@ from helpers import ordinary, trace_to_graph
 from passes import assert_same_bits, names
 
 from transpile.ir.graph import Var
-from transpile.passes.unalias_outputs import separate_outputs
+from transpile.passes.unalias_outputs import unalias_outputs
 from transpile.transforms.interpret import interpret
 
 X = ordinary("f8", (3,))
@@ -13,7 +13,7 @@ X = ordinary("f8", (3,))
 
 def separated(f):
     graph = trace_to_graph(f, X)
-    rewritten = separate_outputs(graph)
+    rewritten = unalias_outputs(graph)
     rewritten.check()
     assert len(set(rewritten.outputs)) == len(rewritten.outputs)
     assert all(isinstance(v, Var) and v not in rewritten.inputs for v in rewritten.outputs)

@@ -6,7 +6,7 @@ import pytest
 from transpile.ir.graph import Const, Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType
-from transpile.passes.cse import common_subexpressions
+from transpile.passes.cse import eliminate_common_subexpressions
 from transpile.primitives import elementwise
 from transpile.primitives.control import rows as control
 from transpile.primitives.elementary import rows as elementary
@@ -118,7 +118,7 @@ def test_equal_loops_are_one_and_others_are_not():
     ]
     graph = Graph((x,), tuple(equations), tuple(e.output for e in equations))
     graph.check()
-    merged = common_subexpressions(graph)
+    merged = eliminate_common_subexpressions(graph)
     assert len(merged.equations) == 3
     assert merged.outputs[0] is merged.outputs[1]
     assert interpret(merged, [1.0]) == [8.0, 8.0, 27.0, 16.0]

@@ -11,7 +11,7 @@ import transpile
 from transpile.ir.graph import live_equations
 from transpile.ir.primitive import TABLE, NoRule
 from transpile.ir.types import ArrayType
-from transpile.passes.cse import common_subexpressions
+from transpile.passes.cse import eliminate_common_subexpressions
 from transpile.passes.simplify import simplify
 from transpile.trace.trace import bind, trace_nested
 from transpile.transforms.closed import Closed
@@ -296,7 +296,7 @@ def test_what_stands_behind_a_barrier_is_computed_again():
         return np.sin(x) + np.sin(bind(TABLE["optimization_barrier"], x))
 
     x = np.linspace(0, 1, 5)
-    graph = common_subexpressions(simplify(closed_of(f, [x]).graph))
+    graph = eliminate_common_subexpressions(simplify(closed_of(f, [x]).graph))
     assert names(graph).count("sin") == 2
     np.testing.assert_array_equal(transpile.jit(f)(x), 2 * np.sin(x))
     np.testing.assert_allclose(transpile.jit(f)(x), 2 * np.sin(x), rtol=1e-15)

@@ -127,7 +127,7 @@ class Printer:
                 dtype = dtype_of_column(expr)
                 node = parsed_column(expr.op, dtype)
                 if dtype in HALVES and not isinstance(node, ast.Name | ast.IfExp | ast.Call):
-                    raise InternalError(f"the pass `halves` has left {expr.op} of {dtype.name}")
+                    raise InternalError(f"widen_halves has left {expr.op} of {dtype.name}")
                 return self._fill(node, expr, dtype)
 
     def element(self, buffer: str, index: tuple[Index, ...]) -> str:

@@ -80,7 +80,7 @@ def _operand(
         if row is not None and column is not None:
             return Operand(base, offset, row, column, tuple(strides[a] for a in batch))
     raise InternalError(
-        f"{atom} has no matrix form: the pass canonical_products should have made one"
+        f"{atom} has no matrix form: the pass canonicalize_dots should have made one"
     )
 
 

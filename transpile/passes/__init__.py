@@ -1,7 +1,8 @@
-"""The passes: Graph to Graph, meaning unchanged. `PASSES` is the ordered list.
+"""Rewrite a Graph into an equivalent one that lowers to faster loops: `PASSES`, in order.
 
-Calls of jitted functions inside a traced one are inlined by the trace itself, and fusion begins
-with what is materialised (`transpile.fusion.materialize`), so neither stands here.
+Each pass takes a graph and the machine, and gives a graph that computes the same bits, or the graph
+itself where it has nothing to do. `optimise` runs them all and verifies the graph after each. Which
+values are materialised is decided afterwards (`transpile.fusion.materialize`).
 """
 
 from __future__ import annotations
@@ -11,61 +12,61 @@ from collections.abc import Callable
 from transpile.ir.graph import Equation, Graph
 from transpile.machine import USUAL, Machine
 from transpile.passes.barriers import remove_barriers
-from transpile.passes.canonical_dots import canonical_products
-from transpile.passes.constant_patterns import formulas
-from transpile.passes.control_flow import loops
-from transpile.passes.cse import common_subexpressions
-from transpile.passes.dead_code import dead_code
+from transpile.passes.canonical_dots import canonicalize_dots
+from transpile.passes.constant_patterns import replace_constant_patterns
+from transpile.passes.control_flow import simplify_control_flow
+from transpile.passes.cse import eliminate_common_subexpressions
+from transpile.passes.dead_code import eliminate_dead_code
 from transpile.passes.expand.decompose import decompose
-from transpile.passes.half_precision import halves
+from transpile.passes.half_precision import widen_halves
 from transpile.passes.inline_calls import inline_calls
 from transpile.passes.layout import sink_transposes
-from transpile.passes.scalarize import components
+from transpile.passes.scalarize import scalarize_reductions
 from transpile.passes.simplify import simplify
-from transpile.passes.unalias_outputs import separate_outputs
+from transpile.passes.unalias_outputs import unalias_outputs
 from transpile.primitives.control.operands import graphs_of, operands_of, rebuilt
 from transpile.util.fp_environment import in_usual_modes
 from transpile.util.frozen_records import replace
 
 PASSES: tuple[tuple[Callable[[Graph, Machine], Graph], str], ...] = (
-    (inline_calls, "what a call computes is optimised and fused with what stands around it"),
-    (dead_code, "what nothing reads would only cost time in the passes that follow"),
-    (formulas, "constant arrays of one number, or that count, are no tables in memory"),
-    (loops, "what a loop computes again and again is computed before it; some are no loops at all"),
-    (dead_code, "what a loop does without is not computed either"),
-    (halves, "float16 and bfloat16 are computed in float32, and rounded"),
-    (decompose, "composite rows become simpler ones, which fuse"),
+    (inline_calls, "the body of a call is optimised and fused with the equations around it"),
+    (eliminate_dead_code, "what nothing reads would only cost time in the passes that follow"),
+    (replace_constant_patterns, "splats, ranges and triangles are computed, not read from memory"),
+    (simplify_control_flow, "loop-invariant code leaves its loop; trivial loops are inlined"),
+    (eliminate_dead_code, "carries that became invariant leave operands that nothing reads"),
+    (widen_halves, "float16 and bfloat16 are computed in float32, and rounded"),
+    (decompose, "composite primitives become simpler ones, which fuse"),
     (simplify, "constants are folded and identities removed, exact ones only"),
-    (common_subexpressions, "equal computations are done once"),
-    (remove_barriers, "what a derivative computes again has not become one with what it equals"),
-    (sink_transposes, "a value that is only wanted transposed is computed so"),
-    (canonical_products, "matrix products step through their operands with two strides"),
-    (components, "the x, y, z of a sum of short vectors are three scalar sums in one loop"),
+    (eliminate_common_subexpressions, "equal computations are done once"),
+    (remove_barriers, "rematerialised values have survived the elimination of equal ones"),
+    (sink_transposes, "a value that is only read transposed is computed transposed"),
+    (canonicalize_dots, "operands of matrix products have one stride for rows, one for columns"),
+    (scalarize_reductions, "a sum of short vectors accumulates in scalars, in one loop"),
     (simplify, "merged values open further identities"),
-    (dead_code, "what the rewrites left behind goes away"),
+    (eliminate_dead_code, "what the rewrites left behind goes away"),
     (
-        separate_outputs,
-        "each result is a value of its own, so that it can have a buffer of its own",
+        unalias_outputs,
+        "each output is a value of its own, so that it can have a buffer of its own",
     ),
 )
 
 
 @in_usual_modes
 def optimise(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """The graph after every pass, checked after each; the bodies of its loops and branches too."""
+    """Run every pass over the graph and its regions; verify the graph after each pass."""
     graph.check()
-    for transform, _ in PASSES:
-        before, graph = graph, transform(graph, machine)
+    for run_pass, _ in PASSES:
+        before, graph = graph, run_pass(graph, machine)
         if graph is not before:
             graph.check()
-    if not any(row.kind == "control" for row in graph.primitives):
+    if not any(primitive.kind == "control" for primitive in graph.primitives):
         return graph
-    equations = (_with_optimised_parts(equation, machine) for equation in graph.equations)
+    equations = (_with_optimised_regions(equation, machine) for equation in graph.equations)
     return replace(graph, equations=tuple(equations))
 
 
-def _with_optimised_parts(equation: Equation, machine: Machine) -> Equation:
+def _with_optimised_regions(equation: Equation, machine: Machine) -> Equation:
     if equation.primitive.kind != "control":
         return equation
-    graphs = [optimise(graph, machine) for graph in graphs_of(equation)]
-    return rebuilt(equation, operands_of(equation), graphs, equation.outputs)
+    regions = [optimise(region, machine) for region in graphs_of(equation)]
+    return rebuilt(equation, operands_of(equation), regions, equation.outputs)

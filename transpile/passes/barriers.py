@@ -1,6 +1,7 @@
-"""Barriers: they have kept what a derivative computes again apart from what it equals, and now go.
+"""Remove optimisation barriers, once common subexpressions are eliminated.
 
-Left in place, the barrier before an operand of a matrix product would be a copy of it.
+They keep values that a derivative rematerialises apart from the equal ones of the forward pass.
+Left in place, a barrier before an operand of a matrix product would lower to a copy.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from transpile.primitives.elementwise import optimization_barrier
 
 
 def remove_barriers(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """The graph with the operand of each barrier in its place."""
+    """Replace each barrier by its operand."""
     return rewrite(graph, _rule) if optimization_barrier in graph.primitives else graph
 
 

@@ -1,4 +1,9 @@
-"""Canonical products: contractions whose operands need one stride for rows and one for columns."""
+"""Canonicalise contractions into batched matrix products, whose operands have one stride for rows
+and one for columns.
+
+A contraction over axes that are not adjacent, or are interleaved with free ones, gets transposed
+operands: batch, rows, contracted and batch, contracted, columns.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,8 @@ from transpile.primitives.axes import transpose
 from transpile.primitives.dot import dot_general, free_axes
 
 
-def canonical_products(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """Transpose the operands of contractions whose contracted or free axes are not neighbours."""
+def canonicalize_dots(graph: Graph, machine: Machine = USUAL) -> Graph:
+    """Transpose the operands of contractions whose contracted or free axes are not adjacent."""
     return rewrite(graph, _rule) if dot_general in graph.primitives else graph
 
 
@@ -23,7 +28,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     x, y = equation.inputs
     (cx, cy), (bx, by) = equation.params["dimension_numbers"]
     fx, fy = free_axes(x.type.ndim, cx, bx), free_axes(y.type.ndim, cy, by)
-    if all(map(_neighbours, (cx, cy, fx, fy))):
+    if all(map(_are_adjacent, (cx, cy, fx, fy))):
         return None
     x = builder.apply(transpose, x, permutation=(*bx, *fx, *cx))
     y = builder.apply(transpose, y, permutation=(*by, *cy, *fy))
@@ -34,5 +39,5 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     return [builder.apply(dot_general, x, y, dimension_numbers=numbers)]
 
 
-def _neighbours(axes: tuple[int, ...]) -> bool:
+def _are_adjacent(axes: tuple[int, ...]) -> bool:
     return all(b == a + 1 for a, b in pairwise(axes))

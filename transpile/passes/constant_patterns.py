@@ -1,9 +1,10 @@
-"""Formulas: a constant array of equal numbers is one number, one that counts is a counter, and a
-triangle or a diagonal is a comparison of two counters.
+"""Replace constant arrays with a pattern by the equations that generate it: splats, arithmetic
+sequences, triangular and diagonal masks.
 
-`np.zeros(n)`, `np.arange(n)` and `np.tri(n)` in a traced function are arrays, whose elements a
-program would read from a table; as a number and as indices of loops they cost nothing, subscripts
-made of them are known to be in range, and loops are cut where such a comparison changes.
+`np.zeros(n)`, `np.arange(n)` and `np.tri(n)` in a traced function are arrays, which a program would
+read from memory. As a scalar, an iota, and a comparison of two iotas they are computed from loop
+indices; range analysis then bounds subscripts made of them, and index-set splitting removes the
+comparisons.
 """
 
 from __future__ import annotations
@@ -19,34 +20,35 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, INT64
 from transpile.machine import USUAL, Machine
 from transpile.primitives import axes, elementwise
+from transpile.util.frozen_records import replace
 
 
-def formulas(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """The graph with formulas for such constants."""
+def replace_constant_patterns(graph: Graph, machine: Machine = USUAL) -> Graph:
+    """Generate the constants that have a pattern and as many elements as `Machine` asks for."""
     known: dict[Const, Atom] = {}
 
     def rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
-        inputs = tuple(_formula(builder, a, known) for a in equation.inputs)
+        inputs = tuple(_pattern(builder, a, known) for a in equation.inputs)
         if inputs == equation.inputs:
             return None
-        row, params, outputs = equation.primitive, equation.params, equation.outputs
-        builder.add(Equation(row, inputs, params, outputs, equation.source))
-        return outputs
+        builder.add(replace(equation, inputs=inputs))
+        return equation.outputs
 
     return rewrite(graph, rule, machine)
 
 
-def _formula(builder: Builder, atom: Atom, known: dict[Const, Atom]) -> Atom:
+def _pattern(builder: Builder, atom: Atom, known: dict[Const, Atom]) -> Atom:
     if not isinstance(atom, Const) or atom.value.size < builder.machine.shortest_table:
         return atom
     if atom not in known:
-        rules = (_uniform, _counting, _triangle, _diagonal)
-        found = (made for rule in rules if (made := rule(builder, atom)) is not None)
-        known[atom] = next(found, atom)
+        rules = (_splat, _arithmetic_sequence, _triangular, _diagonal)
+        generated = (value for rule in rules if (value := rule(builder, atom)) is not None)
+        known[atom] = next(generated, atom)
     return known[atom]
 
 
-def _uniform(builder: Builder, const: Const) -> Atom | None:
+def _splat(builder: Builder, const: Const) -> Atom | None:
+    """The scalar that every element equals, to the bit."""
     first = const.value.reshape(-1)[:1]
     bits = const.value.reshape(-1).view(np.uint8).reshape(const.value.size, -1)
     if not (bits == first.view(np.uint8)).all():
@@ -57,8 +59,8 @@ def _uniform(builder: Builder, const: Const) -> Atom | None:
     )
 
 
-def _counting(builder: Builder, const: Const) -> Atom | None:
-    """start + step * (0, 1, 2, ...), for integers."""
+def _arithmetic_sequence(builder: Builder, const: Const) -> Atom | None:
+    """start + step * iota, for integers."""
     value: np.ndarray[Any, Any] = const.value
     if value.ndim != 1 or value.dtype.kind not in "iu":
         return None
@@ -78,44 +80,44 @@ def _counting(builder: Builder, const: Const) -> Atom | None:
     return result
 
 
-def _triangle(builder: Builder, const: Const) -> Atom | None:
-    """One number below a diagonal, and on it, and another one above it."""
+def _triangular(builder: Builder, const: Const) -> Atom | None:
+    """One number on and below a diagonal, another one above it, as `np.tri` has it."""
     value = const.value
     if value.ndim != 2 or value[-1, 0] == value[0, -1]:
         return None
     inside, outside = value[-1, 0], value[0, -1]
     in_row, in_column = np.flatnonzero(value[0] != outside), np.flatnonzero(value[:, 0] != outside)
     offset = int(in_row[-1]) if len(in_row) else -int(in_column[0])
-    return _chosen(builder, const, "less_equal", offset, inside, outside)
+    return _masked(builder, const, "less_equal", offset, inside, outside)
 
 
 def _diagonal(builder: Builder, const: Const) -> Atom | None:
-    """One number on a diagonal, and another one elsewhere."""
+    """One number on a diagonal, another one elsewhere, as `np.eye` has it."""
     value = const.value
     if value.ndim != 2 or min(value.shape) < 2:
         return None
     other = value[0, -1] if value[0, 1] != value[0, -1] else value[0, 1]
-    places = np.argwhere(value != other)
-    if not len(places):
+    subscripts = np.argwhere(value != other)
+    if not len(subscripts):
         return None
-    row, column = (int(k) for k in places[0])
-    return _chosen(builder, const, "equal", column - row, value[row, column], other)
+    row, column = (int(k) for k in subscripts[0])
+    return _masked(builder, const, "equal", column - row, value[row, column], other)
 
 
-def _chosen(
-    builder: Builder, const: Const, test: str, offset: int, inside: Any, outside: Any
+def _masked(
+    builder: Builder, const: Const, comparison: str, offset: int, inside: Any, outside: Any
 ) -> Atom | None:
-    """`inside` where `column - row TEST offset` holds, and `outside` elsewhere; None if the array
-    is something else."""
+    """`inside` where `column - row COMPARISON offset` holds, `outside` elsewhere; None if that is
+    not the constant."""
     rows, columns = np.ogrid[: const.value.shape[0], : const.value.shape[1]]
-    holds = getattr(np, test)(columns - rows, offset)
-    expected = np.where(holds, inside, outside).astype(const.value.dtype)
+    is_inside = getattr(np, comparison)(columns - rows, offset)
+    expected = np.where(is_inside, inside, outside).astype(const.value.dtype)
     if expected.tobytes() != const.value.tobytes():
         return None
     shape = const.value.shape
     row, column = (builder.apply(axes.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
     limit = builder.apply(elementwise.add, row, Const(np.int64(offset))) if offset else row
-    mask = builder.apply(TABLE[test], column, limit)
+    mask = builder.apply(TABLE[comparison], column, limit)
     if const.value.dtype == BOOL and inside and not outside:
         return mask
     return builder.apply(elementwise.select, mask, Const(inside), Const(outside))

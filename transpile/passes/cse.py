@@ -1,4 +1,5 @@
-"""Common subexpressions: equal equations are computed once."""
+"""Eliminate common subexpressions by value numbering: equations with the same primitive, inputs and
+parameters are computed once, up to the order of commutative operands."""
 
 from __future__ import annotations
 
@@ -10,18 +11,17 @@ from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.machine import USUAL, Machine
 
 
-def common_subexpressions(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """The graph in which no two equations have the same primitive, inputs and params, but those
-    that have effects."""
+def eliminate_common_subexpressions(graph: Graph, machine: Machine = USUAL) -> Graph:
+    """Compute equal equations without effects once."""
     seen: dict[tuple[Any, ...], Equation] = {}
 
     def rule(_: Builder, equation: Equation) -> Sequence[Atom] | None:
         if has_effect(equation):
             return None
         key = equation.key()
-        row = equation.primitive
-        if row.commutative and not row.chooses:  # of 0.0 and -0.0 a maximum is the first one
-            key = (row.name, frozenset(equation.inputs))
+        primitive = equation.primitive
+        if primitive.commutative and not primitive.chooses:  # max(0.0, -0.0) is its first operand
+            key = (primitive.name, frozenset(equation.inputs))
         earlier = seen.setdefault(key, equation)
         return None if earlier is equation else earlier.outputs
 

@@ -1,5 +1,5 @@
-"""Dead code: drop every equation whose results nothing reads, and those results of loops and
-branches, with all that they alone need."""
+"""Eliminate dead code: equations that no output and no effect depends on, and results of loops and
+branches that nothing reads, with what only they need."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from transpile.ir.graph import Graph, live_equations
 from transpile.machine import USUAL, Machine
 
 
-def dead_code(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """The graph without what no output and no effect depends on."""
+def eliminate_dead_code(graph: Graph, machine: Machine = USUAL) -> Graph:
+    """Keep the live equations alone."""
     return graph.with_parts(live_equations(graph.equations, graph.outputs), graph.outputs)

@@ -1,4 +1,8 @@
-"""Inline calls: the sub-graph of a call takes its place, and so do those inside it."""
+"""Inline calls: substitute the graph of a callee for the call, recursively, also inside regions.
+
+Dead results of calls are dropped first: the tangents of a custom_vjp function, which forward mode
+cannot compute, are an error only where something reads them.
+"""
 
 from __future__ import annotations
 
@@ -14,64 +18,67 @@ from transpile.util.frozen_records import replace
 
 
 def inline_calls(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """The graph without calls, and without what nothing reads.
+    """Inline every call that has a live result.
 
     Raises TypeError for the tangents of a custom_vjp function, where something reads them: nothing
     but a transpose can use them.
     """
-    graph = _read_parts(graph)
-    return rewrite(graph, _rule) if any(row.has_graphs for row in graph.primitives) else graph
+    graph = _without_unread_results(graph)
+    return (
+        rewrite(graph, _rule)
+        if any(primitive.has_graphs for primitive in graph.primitives)
+        else graph
+    )
 
 
-def _read_parts(graph: Graph) -> Graph:
-    """The graph without what nothing reads, in the sub-graphs of its calls as well."""
+def _without_unread_results(graph: Graph) -> Graph:
+    """The graph without dead equations, and its calls without dead results."""
     read: set[Atom] = set(graph.outputs)
     kept: list[Equation] = []
     for equation in reversed(graph.equations):
         flags = [v in read for v in equation.outputs]
         if any(flags) or has_effect(equation):
-            equation = _with_outputs(equation, flags)
+            equation = _with_live_outputs(equation, flags)
             kept.append(equation)
             read.update(equation.inputs)
     return graph.with_parts(kept[::-1], graph.outputs)
 
 
-def _with_outputs(equation: Equation, flags: Sequence[bool]) -> Equation:
-    """A call that gives these results alone, and takes what they need."""
+def _with_live_outputs(equation: Equation, flags: Sequence[bool]) -> Equation:
+    """A call with these results alone, and the operands that they need."""
     graph = equation.params.get("graph")
     if equation.primitive.kind != "call" or graph is None:
         return equation
-    part = _read_parts(replace(graph, outputs=tuple(compress(graph.outputs, flags))))
-    uses = part.uses()
+    callee = _without_unread_results(replace(graph, outputs=tuple(compress(graph.outputs, flags))))
+    uses = callee.uses()
     needed = [v in uses for v in graph.inputs]
-    part = replace(part, inputs=tuple(compress(graph.inputs, needed)))
+    callee = replace(callee, inputs=tuple(compress(graph.inputs, needed)))
     return replace(
         equation,
         inputs=tuple(compress(equation.inputs, needed)),
-        params={**equation.params, "graph": part},
+        params={**equation.params, "graph": callee},
         outputs=tuple(compress(equation.outputs, flags)),
     )
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive.kind == "control":
-        builder.add(_with_inlined_parts(equation))
+        builder.add(_with_inlined_regions(equation))
         return equation.outputs
     if equation.primitive.kind != "call":
         return None
     if equation.primitive is calls.custom_vjp_linear:
         calls.refuse_forward_mode(equation.source)
-    return inlined(builder, equation.params["graph"], equation.inputs)
+    return inline(builder, equation.params["graph"], equation.inputs)
 
 
-def _with_inlined_parts(equation: Equation) -> Equation:
+def _with_inlined_regions(equation: Equation) -> Equation:
     graphs = [inline_calls(graph) for graph in graphs_of(equation)]
     return rebuilt(equation, operands_of(equation), graphs, equation.outputs)
 
 
-def inlined(builder: Builder, graph: Graph, inputs: Sequence[Atom]) -> list[Atom]:
-    """Append a graph's equations, with Vars of their own and what they call in its place, and give
-    its results."""
+def inline(builder: Builder, graph: Graph, inputs: Sequence[Atom]) -> list[Atom]:
+    """Append a graph's equations, with fresh Vars and calls inlined, and return its results."""
     atoms: dict[Atom, Atom] = dict(zip(graph.inputs, inputs, strict=True))
     for equation in graph.equations:
         given = tuple(atoms.get(a, a) for a in equation.inputs)

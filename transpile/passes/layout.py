@@ -1,13 +1,14 @@
-"""Transposes go to where they cost nothing: through what is computed element by element.
+"""Assign layouts: sink transposes through elementwise equations towards the operands.
 
-A value that is only wanted transposed can be computed transposed. The transpose then moves on to
-the operands, until a broadcast, a count or a matrix product takes it in, or another transpose
-cancels it. Jacobians in forward mode and mapped axes that do not stand in front end in such
-transposes.
+    transpose(sin(x) + y)   ->   sin(transpose(x)) + transpose(y)
 
-What an operand in memory takes in is a walk across its rows. That is worth it only where a value
-between would be stored in one order and read in the other. So the pass looks at *regions*: values
-that would be computed in another order together, because they read one another.
+A value that is only read transposed can be computed transposed. The transpose moves to the operands
+until a broadcast, an iota or a matrix product absorbs it, or another transpose cancels it. Forward
+mode Jacobians and `vmap` over an axis that is not the first end in such transposes.
+
+An operand in memory that absorbs a transpose is read with a stride. That is profitable only where
+an intermediate value would otherwise be stored in one order and read in the other. The decision is
+taken for *regions*: connected values that would change their layout together.
 """
 
 from __future__ import annotations
@@ -30,68 +31,71 @@ from transpile.primitives.dot import dot_general, free_axes
 from transpile.util.frozen_records import dataclass
 
 Permutation = tuple[int, ...]
-Made = dict[tuple[Atom, Permutation], Atom]
+TransposedValues = dict[tuple[Atom, Permutation], Atom]
 
 
-_MOVED = (broadcast_in_dim, concatenate, iota, pad, rev, slice_)
+_PERMUTABLE = (broadcast_in_dim, concatenate, iota, pad, rev, slice_)
 
 
 def sink_transposes(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """Compute values in the order of axes in which all their readers want them."""
+    """Compute values in the order of axes in which all their readers read them, where it pays."""
     if transpose not in graph.primitives:
         return graph
-    layouts = _Layouts(graph, machine.cheap_weight).chosen()
-    made: Made = {}
+    layouts = _LayoutAnalysis(graph, machine.cheap_weight).chosen()
+    transposes: TransposedValues = {}
 
     def rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         if equation.primitive is transpose and builder.producer(equation.inputs[0], transpose):
-            return [_ordered(builder, made, equation.inputs[0], equation.params["permutation"])]
+            return [
+                _transposed(builder, transposes, equation.inputs[0], equation.params["permutation"])
+            ]
         order = layouts.get(equation.outputs[0]) if len(equation.outputs) == 1 else None
         if order is None:
             return None
-        moved = _moved(builder, made, equation, order)
+        moved = _permuted(builder, transposes, equation, order)
         return [builder.apply(transpose, moved, permutation=_inverse(order))]
 
     return rewrite(graph, rule)
 
 
-# ---------------------------------------------------------------------------- what is worth moving
+# ---------------------------------------------------------------------------------- profitability
 
 
 @dataclass
 class _Region:
-    """What it would bring to compute the values of a region in another order.
+    """Costs and benefits of computing the values of a region in another order.
 
-    walked   operands in memory that would be walked across their rows
-    undone   transposes that would cancel
-    kept     values that would be stored in the order in which they are read
-    slow     elementary functions of arrays in memory, whose lanes should be filled along rows
+    strided          operands in memory that would be read with a stride
+    cancelled        transposes that would cancel
+    stored           values that would be stored in the order in which they are read
+    transcendentals  elementary functions of arrays in memory, which vectorise along rows
     """
 
-    walked: int = 0
-    undone: int = 0
-    kept: int = 0
-    slow: int = 0
+    strided: int = 0
+    cancelled: int = 0
+    stored: int = 0
+    transcendentals: int = 0
 
     @property
-    def pays(self) -> bool:
-        """Tell whether moving the transposes does more than to walk other arrays across."""
-        for_kept = self.kept >= self.walked and not self.slow
-        return self.walked == 0 or self.walked < self.undone or for_kept
+    def is_profitable(self) -> bool:
+        """True if sinking the transposes does more than make other reads strided."""
+        stores_pay = self.stored >= self.strided and not self.transcendentals
+        return self.strided == 0 or self.strided < self.cancelled or stores_pay
 
     def add(self, other: _Region) -> None:
-        """Take another region in."""
-        self.walked += other.walked
-        self.undone += other.undone
-        self.kept += other.kept
-        self.slow += other.slow
+        """Merge another region into this one."""
+        self.strided += other.strided
+        self.cancelled += other.cancelled
+        self.stored += other.stored
+        self.transcendentals += other.transcendentals
 
 
-class _Layouts:
+class _LayoutAnalysis:
     """The order of axes in which each value would be computed, and the region that it belongs to.
 
-    The regions are sets of values, joined as the walk from the results to the inputs finds that one
-    reads the other (disjoint sets with path halving: the time is that of the walk).
+    One backward traversal propagates the orders that readers request to operands. A value changes
+    its layout if all readers request the same one. Regions are disjoint sets with path halving,
+    united where one value of the region reads another.
     """
 
     def __init__(self, graph: Graph, cheap: int) -> None:
@@ -99,107 +103,111 @@ class _Layouts:
         self.producers = {e.outputs[0]: e for e in graph.equations if len(e.outputs) == 1}
         self.reads = graph.uses()
         self.costs = _costs(graph, self.reads, cheap)
-        self.wanted: dict[Atom, dict[Permutation, dict[Var | None, None]]] = {}
+        self.requested: dict[Atom, dict[Permutation, dict[Var | None, None]]] = {}
         self.layouts: dict[Var, Permutation] = {}
-        self.above: dict[Var, Var] = {}
+        self.parents: dict[Var, Var] = {}
         self.regions: dict[Var, _Region] = {}
         for atom in graph.outputs:
-            self._want(atom, _identity(atom), None)
+            self._request(atom, _identity(atom), None)
         for equation in reversed(graph.equations):
             self._visit(equation)
         computed = {v for e in graph.equations for v in e.outputs}
-        for atom in self.wanted:
+        for atom in self.requested:
             if atom not in computed:
-                self._leave(atom)
+                self._charge(atom)
 
     def chosen(self) -> dict[Var, Permutation]:
-        """The values to compute in another order, and the orders."""
-        return {v: o for v, o in self.layouts.items() if self.regions[self._top(v)].pays}
+        """The values of profitable regions, and their orders."""
+        return {
+            v: o
+            for v, o in self.layouts.items()
+            if self.regions[self._representative(v)].is_profitable
+        }
 
-    def _want(self, atom: Atom, order: Permutation, reader: Var | None) -> None:
+    def _request(self, atom: Atom, order: Permutation, reader: Var | None) -> None:
         if atom.type.ndim > 1:
-            self.wanted.setdefault(atom, {}).setdefault(order, {})[reader] = None
+            self.requested.setdefault(atom, {}).setdefault(order, {})[reader] = None
 
-    def _top(self, var: Var) -> Var:
-        """The value that stands for a region."""
-        while (above := self.above.setdefault(var, var)) is not var:
-            self.above[var] = var = self.above[above]
+    def _representative(self, var: Var) -> Var:
+        """The representative of a value's region."""
+        while (parent := self.parents.setdefault(var, var)) is not var:
+            self.parents[var] = var = self.parents[parent]
         self.regions.setdefault(var, _Region())
         return var
 
-    def _join(self, var: Var, reader: Var) -> None:
-        one, other = self._top(var), self._top(reader)
+    def _union(self, var: Var, reader: Var) -> None:
+        one, other = self._representative(var), self._representative(reader)
         if one is not other:
             self.regions[other].add(self.regions.pop(one))
-            self.above[one] = other
+            self.parents[one] = other
 
     def _visit(self, equation: Equation) -> None:
-        """Pass on what the readers of an equation's result want to its operands."""
-        if not equation.outputs:  # an effect, which is shown its operands as they are
+        """Propagate the orders that the readers of an equation request to its operands."""
+        if not equation.outputs:  # an effect, whose operands keep their layout
             for atom in equation.inputs:
-                self._want(atom, _identity(atom), None)
+                self._request(atom, _identity(atom), None)
             return
         var = equation.outputs[0]
-        orders = self.wanted.get(var, {})
+        orders = self.requested.get(var, {})
         order = next(iter(orders)) if len(orders) == 1 else None
         if equation.primitive is transpose:
-            self._pass_through(equation, orders)
-        elif order is not None and order != _identity(var) and self._takes(equation, order):
+            self._compose(equation, orders)
+        elif order is not None and order != _identity(var) and self._absorbs(equation, order):
             self.layouts[var] = order
-            region = self.regions[self._top(var)]
-            region.kept += self._is_kept(equation)
-            region.slow += equation.primitive.transcendental and self.costs[var][1]
+            region = self.regions[self._representative(var)]
+            region.stored += self._is_stored(equation)
+            region.transcendentals += equation.primitive.transcendental and self.costs[var][1]
             for reader in orders[order]:
                 if reader is not None:
-                    self._join(var, reader)
+                    self._union(var, reader)
             for atom, inner in _operand_orders(equation, order):
-                self._want(atom, inner, var)
+                self._request(atom, inner, var)
         else:
             for output in equation.outputs:
-                self._leave(output)
+                self._charge(output)
             if equation.primitive is not dot_general:  # which reads its operands in any order
                 for atom in equation.inputs:
-                    self._want(atom, _identity(atom), None)
+                    self._request(atom, _identity(atom), None)
 
-    def _takes(self, equation: Equation, order: Permutation) -> bool:
-        """Tell whether an equation can give its result in another order of axes for nothing."""
-        row = equation.primitive
-        if row is dot_general:
+    def _absorbs(self, equation: Equation, order: Permutation) -> bool:
+        """True if an equation can give its result in another order of axes at no cost."""
+        primitive = equation.primitive
+        if primitive is dot_general:
             return order == _exchanged(equation) and _may_exchange(self.producers, equation)
-        if row.kind == "reduce":  # which walks along rows by design
+        if primitive.kind == "reduce":  # whose loops are ordered for rows
             return not self.costs.get(equation.inputs[0], (0, True))[1]
-        return row.kind == "elementwise" or row in _MOVED
+        return primitive.kind == "elementwise" or primitive in _PERMUTABLE
 
-    def _pass_through(
+    def _compose(
         self, equation: Equation, orders: dict[Permutation, dict[Var | None, None]]
     ) -> None:
-        """A transpose: its operand is wanted in the order that comes out."""
+        """Request the operand of a transpose in the composed orders."""
         var, (x,) = equation.output, equation.inputs
         permutation: Permutation = equation.params["permutation"]
         for order, readers in orders.items():
             composed = tuple(permutation[a] for a in order)
             for reader in readers:
                 if reader is not None:
-                    self._join(var, reader)
+                    self._union(var, reader)
             if order != _identity(var) and _is_trivial(x, composed):
-                self.regions[self._top(var)].undone += 1
-            self._want(x, composed, var)
+                self.regions[self._representative(var)].cancelled += 1
+            self._request(x, composed, var)
 
-    def _leave(self, atom: Atom) -> None:
-        """A value that stays as it is: whoever wants it in another order walks across its rows."""
-        if self._is_free(atom):
+    def _charge(self, atom: Atom) -> None:
+        """Charge the readers of a value that keeps its layout with the strided reads."""
+        if self._is_rematerialised(atom):
             return
-        for order, readers in self.wanted.get(atom, {}).items():
+        for order, readers in self.requested.get(atom, {}).items():
             if not _is_trivial(atom, order):
-                for top in dict.fromkeys(self._top(r) for r in readers if r is not None):
-                    self.regions[top].walked += 1
+                for top in dict.fromkeys(self._representative(r) for r in readers if r is not None):
+                    self.regions[top].strided += 1
 
-    def _is_free(self, atom: Atom) -> bool:
-        """Tell whether a value is computed where it is read, from nothing that has rows."""
-        cost, has_rows = self.costs.get(atom, (0, True))
-        return not has_rows and cost <= self.cheap
+    def _is_rematerialised(self, atom: Atom) -> bool:
+        """True if a value is rematerialised by its readers, from no array of two axes or more."""
+        cost, reads_rows = self.costs.get(atom, (0, True))
+        return not reads_rows and cost <= self.cheap
 
-    def _is_kept(self, equation: Equation) -> bool:
+    def _is_stored(self, equation: Equation) -> bool:
         if equation.primitive.kind in ("reduce", "contract"):
             return True
         cost, _ = self.costs[equation.output]
@@ -207,27 +215,27 @@ class _Layouts:
 
 
 def _costs(graph: Graph, reads: dict[Var, int], cheap: int) -> dict[Atom, tuple[int, bool]]:
-    """For each computed value the operations of an element, values in memory being there, and
+    """For each computed value the cost of an element, loads of stored values being free, and
     whether it reads arrays of two axes or more."""
     costs: dict[Atom, tuple[int, bool]] = {}
     for equation in graph.equations:
-        row = equation.primitive
-        cost = row.weight
-        has_rows = row.kind not in ("elementwise", "view", "generate", "piecewise")
+        primitive = equation.primitive
+        cost = primitive.weight
+        reads_rows = primitive.kind not in ("elementwise", "view", "generate", "piecewise")
         for atom in equation.inputs:
             if atom.type.ndim == 0:
                 continue
             inner, inner_rows = costs.get(atom, (0, True))
-            has_rows |= inner_rows and atom.type.ndim > 1
-            is_kept = isinstance(atom, Var) and reads[atom] > 1 and inner > cheap
-            cost += 0 if is_kept else inner
+            reads_rows |= inner_rows and atom.type.ndim > 1
+            is_stored = isinstance(atom, Var) and reads[atom] > 1 and inner > cheap
+            cost += 0 if is_stored else inner
         for output in equation.outputs:
-            costs[output] = (cost, has_rows)
+            costs[output] = (cost, reads_rows)
     return costs
 
 
 def _is_trivial(atom: Atom, order: Permutation) -> bool:
-    """Tell whether an order moves nothing but axes of one element."""
+    """True if an order permutes axes of one element alone."""
     wide = [a for a in order if atom.type.shape[a] != 1]
     return wide == sorted(wide)
 
@@ -240,7 +248,7 @@ def _inverse(order: Permutation) -> Permutation:
     return tuple(map(order.index, range(len(order))))
 
 
-# ------------------------------------------------------------------------------ how to move them
+# -------------------------------------------------------------------------------- transformation
 
 
 def _exchanged(equation: Equation) -> Permutation:
@@ -254,9 +262,11 @@ def _exchanged(equation: Equation) -> Permutation:
 
 
 def _may_exchange(producers: Mapping[Var, Equation], equation: Equation) -> bool:
-    """Tell whether a product with its operands exchanged takes no longer: it walks the first along
-    the contracted axis and the second across it, and what it has to walk in the other way should
-    not be more than the result, which would have to be walked so instead."""
+    """True if a product with its operands exchanged takes no longer.
+
+    It reads its first operand along the contracted axis and the second across it. What the exchange
+    makes strided may have no more elements than the result, whose transpose it saves.
+    """
     x, y = equation.inputs
     (cx, cy), _ = equation.params["dimension_numbers"]
     across, size_of_result = 0, equation.output.type.size
@@ -271,7 +281,7 @@ def _may_exchange(producers: Mapping[Var, Equation], equation: Equation) -> bool
 
 
 def _memory_axis(producers: Mapping[Var, Equation], atom: Atom, axis: int) -> int:
-    """The axis of the value that a transposed one stands for."""
+    """The axis in memory of an axis of a value, which may be a transpose of what is stored."""
     producer = producers.get(atom) if isinstance(atom, Var) else None
     if producer is None or producer.primitive is not transpose:
         return axis
@@ -279,57 +289,64 @@ def _memory_axis(producers: Mapping[Var, Equation], atom: Atom, axis: int) -> in
 
 
 def _operand_orders(equation: Equation, order: Permutation) -> Iterator[tuple[Atom, Permutation]]:
-    """The operands of an equation whose result comes in an order, and the orders of theirs."""
-    row, params = equation.primitive, equation.params
-    if row is dot_general:
+    """The operands of an equation, and the orders of theirs that yield an order of its result."""
+    primitive, params = equation.primitive, equation.params
+    if primitive is dot_general:
         return
     for atom in equation.inputs:
-        if row is broadcast_in_dim:
-            places = [order.index(a) for a in params["broadcast_dimensions"]]
-            yield atom, tuple(sorted(range(len(places)), key=places.__getitem__))
-        elif row.kind == "reduce":
+        if primitive is broadcast_in_dim:
+            targets = [order.index(a) for a in params["broadcast_dimensions"]]
+            yield atom, tuple(sorted(range(len(targets)), key=targets.__getitem__))
+        elif primitive.kind == "reduce":
             over = params["axes"]
-            kept = [a for a in range(atom.type.ndim) if a not in over]
-            moved = iter([kept[a] for a in order])
+            stored = [a for a in range(atom.type.ndim) if a not in over]
+            moved = iter([stored[a] for a in order])
             yield atom, tuple(a if a in over else next(moved) for a in range(atom.type.ndim))
         elif atom.type.shape:
             yield atom, order
 
 
-def _moved(builder: Builder, made: Made, equation: Equation, order: Permutation) -> Var:
+def _permuted(
+    builder: Builder, transposes: TransposedValues, equation: Equation, order: Permutation
+) -> Var:
     """The result of an equation with its axes in another order."""
-    row, params = equation.primitive, dict(equation.params)
-    if row is dot_general:
+    primitive, params = equation.primitive, dict(equation.params)
+    if primitive is dot_general:
         (cx, cy), (bx, by) = params["dimension_numbers"]
         x, y = equation.inputs
         return builder.apply(dot_general, y, x, dimension_numbers=((cy, cx), (by, bx)))
-    if row is broadcast_in_dim:
+    if primitive is broadcast_in_dim:
         params["broadcast_dimensions"] = tuple(
             sorted(order.index(a) for a in params["broadcast_dimensions"])
         )
         params["shape"] = tuple(params["shape"][a] for a in order)
-    elif row is iota:
+    elif primitive is iota:
         params["shape"] = tuple(params["shape"][a] for a in order)
         params["dimension"] = order.index(params["dimension"])
-    elif row is concatenate:
+    elif primitive is concatenate:
         params["dimension"] = order.index(params["dimension"])
-    elif row is rev:
+    elif primitive is rev:
         params["dimensions"] = tuple(sorted(order.index(a) for a in params["dimensions"]))
-    elif row in (pad, slice_):
+    elif primitive in (pad, slice_):
         params = {name: tuple(value[a] for a in order) for name, value in params.items()}
     orders = dict(_operand_orders(equation, order))
-    inputs = [_ordered(builder, made, a, orders[a]) if a in orders else a for a in equation.inputs]
-    return builder.apply(row, *inputs, **params)
+    inputs = [
+        _transposed(builder, transposes, a, orders[a]) if a in orders else a
+        for a in equation.inputs
+    ]
+    return builder.apply(primitive, *inputs, **params)
 
 
-def _ordered(builder: Builder, made: Made, atom: Atom, order: Permutation) -> Atom:
-    """A value with its axes in another order: as it was computed, or transposed."""
+def _transposed(
+    builder: Builder, transposes: TransposedValues, atom: Atom, order: Permutation
+) -> Atom:
+    """A value with its axes in another order: composed with its own transpose, if it is one."""
     producer = builder.producer(atom, transpose)
     if producer is not None:
         order = tuple(producer.params["permutation"][a] for a in order)
         (atom,) = producer.inputs
     if order == _identity(atom):
         return atom
-    if (atom, order) not in made:
-        made[atom, order] = builder.apply(transpose, atom, permutation=order)
-    return made[atom, order]
+    if (atom, order) not in transposes:
+        transposes[atom, order] = builder.apply(transpose, atom, permutation=order)
+    return transposes[atom, order]

@@ -1,6 +1,7 @@
-"""Simplify: fold constants and remove identities. Every rule is exact, bit for bit.
+"""Fold constants and apply algebraic identities: peephole rules on an equation and its producers.
 
-So `x * 1` is x, but `x + 0` stays for floats (it turns -0.0 into 0.0), and so does `x * 0` (NaN).
+Every rule is exact to the bit: `x * 1` becomes `x`, but `x + 0.0` stays (it turns -0.0 into 0.0),
+and so does `x * 0.0` (which may be NaN).
 """
 
 from __future__ import annotations
@@ -20,39 +21,39 @@ from transpile.primitives.reductions import identity
 from transpile.trace.trace import evaluate
 from transpile.util.frozen_records import once
 
-# A slice is looked for in the latest updates of an array, of which there may be thousands.
+# An array may have thousands of updates; a slice is forwarded through so many at most.
 MOST_UPDATES = 128
 
 SimplifyRule = Callable[[Builder, Equation], "Atom | None"]
 
 
 def simplify(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """The graph with constants folded and identities removed."""
+    """Fold constants and apply algebraic identities."""
     return rewrite(graph, _rule, machine)
 
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if len(equation.outputs) != 1 or has_effect(equation):
         return None
-    offered = equation
+    original = equation
     if equation.primitive.kind == "elementwise":
-        equation = _with_scalar_constants(builder, equation)
-    folded = _fold(builder, equation)
-    if folded is None:
-        folded = _by_facts(builder, equation)
-    if folded is None:
+        equation = _with_splats_as_scalars(builder, equation)
+    result = _fold_constants(builder, equation)
+    if result is None:
+        result = _simplify_algebraically(builder, equation)
+    if result is None:
         rule = _RULES.get(equation.primitive)
-        folded = rule(builder, equation) if rule is not None else None
-    if folded is not None:
-        return [folded]
-    if equation is offered:
+        result = rule(builder, equation) if rule is not None else None
+    if result is not None:
+        return [result]
+    if equation is original:
         return None
     builder.add(equation)
     return equation.outputs
 
 
-def _scalar(builder: Builder, atom: Atom) -> Const | None:
-    """The scalar constant that an atom is filled with, if it is."""
+def _splat_value(builder: Builder, atom: Atom) -> Const | None:
+    """The number of which an atom is a splat, or None."""
     if isinstance(atom, Const):
         if atom.is_scalar:
             return atom
@@ -70,18 +71,18 @@ def _scalar(builder: Builder, atom: Atom) -> Const | None:
         return None
     equation = builder.producers.get(atom)
     if equation is not None and equation.primitive in (axes.broadcast_in_dim, axes.reshape):
-        return _scalar(builder, equation.inputs[0])
+        return _splat_value(builder, equation.inputs[0])
     return None
 
 
-def _with_scalar_constants(builder: Builder, equation: Equation) -> Equation:
-    """Broadcast constants become scalars, as long as one operand has the result's shape."""
+def _with_splats_as_scalars(builder: Builder, equation: Equation) -> Equation:
+    """The equation with splats as scalars, as long as one operand has the output's shape."""
     shape = equation.output.type.shape
     inputs = list(equation.inputs)
     for position, atom in enumerate(inputs):
         rest = inputs[:position] + inputs[position + 1 :]
         if atom.type.shape and any(a.type.shape == shape for a in rest):
-            scalar = _scalar(builder, atom)
+            scalar = _splat_value(builder, atom)
             if scalar is not None:
                 inputs[position] = scalar
     if inputs == list(equation.inputs):
@@ -91,11 +92,11 @@ def _with_scalar_constants(builder: Builder, equation: Equation) -> Equation:
     )
 
 
-def _fold(builder: Builder, equation: Equation) -> Atom | None:
-    """The value of an equation whose operands are known."""
+def _fold_constants(builder: Builder, equation: Equation) -> Atom | None:
+    """The value of an equation of constants: of splats a splat, of small arrays an array."""
     type_ = equation.output.type
     if equation.primitive.kind == "elementwise" and type_.shape:
-        scalars = [_scalar(builder, a) for a in equation.inputs]
+        scalars = [_splat_value(builder, a) for a in equation.inputs]
         if all(s is not None for s in scalars):
             (value,) = evaluate(
                 Equation(
@@ -113,39 +114,39 @@ def _fold(builder: Builder, equation: Equation) -> Atom | None:
     if not all(isinstance(a, Const) for a in equation.inputs):
         return None
     if type_.shape and all(a.type.shape == () for a in equation.inputs):
-        return None  # a broadcast scalar is simpler than an array of equal numbers
+        return None  # a broadcast scalar is simpler than the array it stands for
     (value,) = evaluate(equation, [a.value for a in equation.inputs if isinstance(a, Const)])
     return Const(value)
 
 
-# ---------------------------------------------------------------------------- rules for all of them
+# --------------------------------------------------------------- rules from columns of primitives
 
 
-def _by_facts(builder: Builder, equation: Equation) -> Atom | None:
-    """The operand that an equation gives back: beside a neutral one, or after an inverse."""
-    row, dtype = equation.primitive, equation.output.type.dtype
-    if row.identity:
+def _simplify_algebraically(builder: Builder, equation: Equation) -> Atom | None:
+    """The operand that an equation equals: beside a neutral element, or by an involution."""
+    primitive, dtype = equation.primitive, equation.output.type.dtype
+    if primitive.identity:
         return equation.inputs[0]
-    if row.involution:
-        inner = builder.producer(equation.inputs[0], row)
+    if primitive.involution:
+        inner = builder.producer(equation.inputs[0], primitive)
         return inner.inputs[0] if inner and inner.inputs[0].type.dtype == dtype else None
     if len(equation.inputs) != 2:
         return None
     x, y = equation.inputs
-    if _is_neutral(y, row, dtype):
+    if _is_neutral(y, primitive, dtype):
         return x
-    return y if row.commutative and _is_neutral(x, row, dtype) else None
+    return y if primitive.commutative and _is_neutral(x, primitive, dtype) else None
 
 
-def _is_neutral(atom: Atom, row: Primitive, dtype: np.dtype[Any]) -> bool:
-    """Tell whether an atom is the neutral element of a row, to the bit."""
+def _is_neutral(atom: Atom, primitive: Primitive, dtype: np.dtype[Any]) -> bool:
+    """True if an atom is the neutral element of a primitive, to the bit."""
     if not isinstance(atom, Const) or not atom.is_scalar or atom.type.dtype != dtype:
         return False
-    neutral = row.neutral(dtype)
+    neutral = primitive.neutral(dtype)
     return neutral is not None and bool(atom.value.tobytes() == neutral.tobytes())
 
 
-# ------------------------------------------------------------------------------ rules by primitive
+# ------------------------------------------------------------------------- rules of one primitive
 
 
 def _is(atom: Atom, number: float) -> bool:
@@ -178,12 +179,12 @@ def _divide(builder: Builder, equation: Equation) -> Atom | None:
         and np.frexp(inverse.value)[0] == mantissa
         and abs(inverse.value) >= np.finfo(y.value.dtype).tiny
     ):
-        return builder.apply(elementwise.multiply, x, inverse)  # a power of two: exact, and faster
+        return builder.apply(elementwise.multiply, x, inverse)  # by a power of two: exact, faster
     return None
 
 
 def _comparison(primitive: Primitive) -> SimplifyRule:
-    """Comparisons that hold, or fail, for every number of their dtype, as an unsigned x < 0; and
+    """The rule that folds comparisons decided by the dtype's range, such as an unsigned x < 0, and
     those of an integer with itself."""
     signs = primitive.signs
     is_equality = (-1 in signs) == (1 in signs)
@@ -196,7 +197,7 @@ def _comparison(primitive: Primitive) -> SimplifyRule:
         if dtype.kind not in "biu":
             return None
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        # x < low and high < x fail, as do x > high and low > x; the others hold.
+        # x < low, high < x, x > high and low > x are false; x >= low and its like are true.
         right, left = (low, high) if is_less == is_strict else (high, low)
         is_extreme = not is_equality and (_is(y, right) or _is(x, left))
         if x is not y and not is_extreme:
@@ -216,7 +217,7 @@ def _convert(builder: Builder, equation: Equation) -> Atom | None:
     if x.type.dtype == dtype:
         return x
     inner = builder.producer(x, elementwise.convert)
-    # A half that was converted to a wider float is itself again.
+    # Widening a half and rounding it back is exact.
     if inner is not None and inner.inputs[0].type.dtype == dtype and dtype in HALVES:
         return inner.inputs[0] if x.type.dtype in (FLOAT32, FLOAT64) else None
     return None
@@ -273,34 +274,36 @@ def _slice(builder: Builder, equation: Equation) -> Atom | None:
 
 
 def _slice_of_update(builder: Builder, equation: Equation) -> Atom | None:
-    """A slice of an array of which slices were replaced, if each is inside of it or outside."""
+    """Forward a slice through updates that contain it (to the update) or miss it (to the array)."""
     x, params = equation.inputs[0], equation.params
-    taken = list(zip(params["start"], params["limit"], strict=True))
-    if not all(isinstance(end, int) for ends in taken for end in ends):
+    slice_ends = list(zip(params["start"], params["limit"], strict=True))
+    if not all(isinstance(end, int) for ends in slice_ends for end in ends):
         return None
     for _ in range(MOST_UPDATES):
         update = builder.producer(x, indexing.dynamic_update_slice)
-        replaced = None if update is None else _replaced(update)
-        if update is None or replaced is None:
+        update_ends = None if update is None else _updated_region(update)
+        if update is None or update_ends is None:
             break
-        pairs = list(zip(taken, replaced, strict=True))
+        pairs = list(zip(slice_ends, update_ends, strict=True))
         if any(high <= first or last <= low for (low, high), (first, last) in pairs):
             x = update.inputs[0]
         elif all(first <= low and high <= last for (low, high), (first, last) in pairs):
             x = update.inputs[1]
-            taken = [(low - first, high - first) for (low, high), (first, _) in pairs]
+            slice_ends = [(low - first, high - first) for (low, high), (first, _) in pairs]
         else:
             break
     if x is equation.inputs[0]:
         return None
-    ends = {"start": tuple(low for low, _ in taken), "limit": tuple(high for _, high in taken)}
+    ends = {
+        "start": tuple(low for low, _ in slice_ends),
+        "limit": tuple(high for _, high in slice_ends),
+    }
     return builder.apply(axes.slice_, x, **{**params, **ends})
 
 
 @once
-def _replaced(update: Equation) -> list[tuple[int, int]] | None:
-    """Where a slice begins and ends that is put into an array, along each axis; None where that is
-    not known."""
+def _updated_region(update: Equation) -> list[tuple[int, int]] | None:
+    """The range of subscripts that an update writes, along each axis; None if not constant."""
     x, new, *starts = update.inputs
     known = [s.value for s in starts if isinstance(s, Const)]
     shape = [d for d in x.type.shape if isinstance(d, int)]
@@ -343,7 +346,7 @@ def _reduce(builder: Builder, equation: Equation) -> Atom | None:
     if all(e == 1 for e in extents):
         only = builder.apply(axes.reshape, x, shape=shape) if shape != x.type.shape else x
         letter, combine = kind_letter(x.type.dtype), equation.primitive.combine
-        # A sum starts at 0.0, to which -0.0 adds nothing; 1 times a complex infinity has a NaN.
+        # A sum starts at 0.0, so that of -0.0 is 0.0; 1 times a complex infinity has a NaN.
         if (combine == "add" and letter in "fc") or (combine == "multiply" and letter == "c"):
             start = identity(combine, x.type.dtype)
             return builder.apply(TABLE[combine], start, only)
@@ -365,7 +368,7 @@ def _dot_general(builder: Builder, equation: Equation) -> Atom | None:
 _RULES: dict[Primitive, SimplifyRule] = {
     elementwise.add: _add,
     elementwise.divide: _divide,
-    **{row: _comparison(row) for row in TABLE.values() if row.signs},
+    **{primitive: _comparison(primitive) for primitive in TABLE.values() if primitive.signs},
     elementwise.convert: _convert,
     elementwise.select: _select,
     axes.broadcast_in_dim: _same_shape,
@@ -375,5 +378,5 @@ _RULES: dict[Primitive, SimplifyRule] = {
     axes.rev: _rev,
     axes.concatenate: _concatenate,
     dot.dot_general: _dot_general,
-    **{row: _reduce for row in TABLE.values() if row.kind == "reduce"},
+    **{primitive: _reduce for primitive in TABLE.values() if primitive.kind == "reduce"},
 }

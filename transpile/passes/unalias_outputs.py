@@ -1,4 +1,4 @@
-"""Separate outputs: each output of the graph becomes the result of an equation of its own."""
+"""Copy outputs that alias an input, a constant or another output, so that each owns its buffer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from transpile.primitives.axes import broadcast_in_dim
 from transpile.primitives.elementwise import copy
 
 
-def separate_outputs(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """Copy the outputs that are inputs, constants, or outputs already."""
+def unalias_outputs(graph: Graph, machine: Machine = USUAL) -> Graph:
+    """Make each output the result of an equation of its own."""
     equations = list(graph.equations)
-    taken: set[Atom] = set(graph.inputs)
+    owned: set[Atom] = set(graph.inputs)
     outputs: list[Var] = []
     for atom in graph.outputs:
-        if isinstance(atom, Const) or atom in taken:
+        if isinstance(atom, Const) or atom in owned:
             result = Var(atom.type.strong)
             if isinstance(atom, Const) and atom.is_scalar:
                 params = {"shape": (), "broadcast_dimensions": ()}
@@ -22,6 +22,6 @@ def separate_outputs(graph: Graph, machine: Machine = USUAL) -> Graph:
             else:
                 equations.append(Equation(copy, (atom,), {}, (result,)))
             atom = result
-        taken.add(atom)
+        owned.add(atom)
         outputs.append(atom)
     return graph.with_parts(equations, outputs)

@@ -152,7 +152,7 @@ def _placed(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
 
 
 def _is_library_convolution(equation: Equation, machine: Machine) -> bool:
-    """Tell whether products/conv.h has a convolution without gaps, and is worth calling."""
+    """True if products/conv.h has a convolution without gaps, and is worth calling."""
     x, w = (a.type for a in equation.inputs)
     out = equation.output.type
     if out.dtype not in (FLOAT32, FLOAT64) or x.ndim - 2 > SPACE:
