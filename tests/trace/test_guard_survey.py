@@ -193,7 +193,7 @@ def test_reads():
         for read in reads(code).reads:
             path = read.name + "".join(map(str, read.steps))
             found[path] = found.get(path, False) or read.is_used
-        for inside in reads(code).inside:
+        for inside in reads(code).nested:
             found |= shown(inside)
         return found
 

@@ -1,1 +1,1 @@
-"""From a Python function to a graph: tracers, call signatures, and guards of what it reads."""
+"""Trace a Python function to a Graph: tracers, signatures of calls, guards of what it reads."""

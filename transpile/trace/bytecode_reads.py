@@ -1,9 +1,9 @@
-"""What a function's code reads by name, from its bytecode.
+"""Extract the access paths that a function reads from its bytecode.
 
-A read begins at a global, a free variable or a local one and goes on through attributes and
-constant subscripts: `config.layers[0].rate` is one read. Python leaves such chains in consecutive
-instructions, so nothing is executed and no stack is followed. What is done with the last value is
-not known, only whether it is merely assigned into.
+A path is a global, free or local variable followed by attributes and constant subscripts:
+`config.layers[0].rate`. CPython compiles such a path to consecutive instructions, so that a linear
+scan finds it without simulating the stack. How the value at its end is used is not analysed, except
+that assigning to one of its attributes or items is no use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 _EXTENDED = opmap["EXTENDED_ARG"]
 _CACHE = opmap["CACHE"]
-# From some version on an argument has flags in its low bits.
+# From Python 3.12 on the argument of LOAD_ATTR has a flag in its low bit.
 _ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
 _SUBSCRIPT = 26  # of BINARY_OP, from Python 3.14 on
 
@@ -39,7 +39,7 @@ _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
 
 
 class Step(NamedTuple):
-    """`.name`, or `[key]` with a constant."""
+    """One step of an access path: `.name`, or `[key]` with a constant."""
 
     is_item: bool
     key: Any
@@ -49,8 +49,8 @@ class Step(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A name and the steps from it on. `is_used`: something is done with the value at the end,
-    other than assigning to one of its attributes or items."""
+    """An access path: a name and the steps from it on. `is_used`: the value at its end is used
+    otherwise than by assigning to one of its attributes or items."""
 
     name: str
     is_global: bool
@@ -59,37 +59,37 @@ class Read(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """What a code object reads, the names of all attributes that it asks for, and the code objects
-    of the functions written inside it."""
+    """The access paths of a code object, the names of all attributes that it loads, and the code
+    objects of the functions defined in it."""
 
     reads: tuple[Read, ...]
     attributes: frozenset[str]
-    inside: tuple[CodeType, ...]
+    nested: tuple[CodeType, ...]
 
 
 @lru_cache(maxsize=1024)
 def reads(code: CodeType) -> Reads:
-    """The reads of a code object, without those of the functions inside it."""
-    steps = list(_instructions(code))
-    found: dict[Read, None] = {}
+    """The reads of a code object, without those of nested functions."""
+    instructions = list(_instructions(code))
+    paths: dict[Read, None] = {}
     attributes = set()
-    for at, (name, argument) in enumerate(steps):
+    for at, (name, argument) in enumerate(instructions):
         if name in _NAMING:
             attributes.add(_attribute(code, name, argument))
         elif name in _LOADING:
-            for root, is_global, is_last in _roots(code, name, argument):
-                path, is_used = _chain(code, steps, at + 1) if is_last else ((), True)
-                found[Read(root, is_global, path, is_used)] = None
-    inside = tuple(c for c in code.co_consts if isinstance(c, CodeType))
-    return Reads(tuple(found), frozenset(attributes), inside)
+            for root, is_global, is_last in _loaded_names(code, name, argument):
+                path, is_used = _access_path(code, instructions, at + 1) if is_last else ((), True)
+                paths[Read(root, is_global, path, is_used)] = None
+    nested = tuple(c for c in code.co_consts if isinstance(c, CodeType))
+    return Reads(tuple(paths), frozenset(attributes), nested)
 
 
 def global_names(code: CodeType) -> tuple[str, ...]:
-    """The globals that a code object and the functions written inside it read."""
+    """The globals that a code object and its nested functions read."""
     known = reads(code)
     names = dict.fromkeys(read.name for read in known.reads if read.is_global)
-    for inside in known.inside:
-        names.update(dict.fromkeys(global_names(inside)))
+    for nested in known.nested:
+        names.update(dict.fromkeys(global_names(nested)))
     return tuple(names)
 
 
@@ -105,13 +105,13 @@ def _instructions(code: CodeType) -> Iterator[tuple[str, int]]:
 
 @lru_cache(maxsize=1024)
 def _variables(code: CodeType) -> tuple[str, ...]:
-    """The names of local variables as instructions number them."""
+    """The names of local variables, in the order of their numbers in instructions."""
     cells = [name for name in code.co_cellvars if name not in code.co_varnames]
     return (*code.co_varnames, *cells, *code.co_freevars)
 
 
-def _roots(code: CodeType, name: str, argument: int) -> Iterator[tuple[str, bool, bool]]:
-    """The names that an instruction loads: whether they are globals, and on top of the stack."""
+def _loaded_names(code: CodeType, name: str, argument: int) -> Iterator[tuple[str, bool, bool]]:
+    """The names that an instruction loads: (name, is it a global, is it on top of the stack)."""
     if name in _GLOBALS:
         number = argument >> 1 if name == "LOAD_GLOBAL" else argument
         yield code.co_names[number], True, True
@@ -131,24 +131,25 @@ def _attribute(code: CodeType, name: str, argument: int) -> str:
     return code.co_names[argument >> (_ATTRIBUTE_SHIFT if name == "LOAD_ATTR" else 0)]
 
 
-def _chain(code: CodeType, steps: list[tuple[str, int]], at: int) -> tuple[tuple[Step, ...], bool]:
-    """The attributes and items that are read from the value on top of the stack, and whether the
-    last one is used."""
+def _access_path(
+    code: CodeType, instructions: list[tuple[str, int]], at: int
+) -> tuple[tuple[Step, ...], bool]:
+    """The access path from the value on top of the stack, and whether its end is used."""
     path: list[Step] = []
-    while at < len(steps):
-        name, argument = steps[at]
-        after = steps[at + 1] if at + 1 < len(steps) else ("", 0)
+    while at < len(instructions):
+        name, argument = instructions[at]
+        after = instructions[at + 1] if at + 1 < len(instructions) else ("", 0)
         if name in _ATTRIBUTES:
             path.append(Step(False, _attribute(code, name, argument)))
         elif name == "COPY" and argument == 1 and after[0] in _ATTRIBUTES:
-            pass  # x.a += 1 keeps x for the assignment
+            pass  # x.a += 1 duplicates x for the assignment
         elif name in _STORES or (name in _CONSTANTS and after[0] in _STORES):
             return tuple(path), False
         elif name in _CONSTANTS and (
             after[0] == "BINARY_SUBSCR" or after == ("BINARY_OP", _SUBSCRIPT)
         ):
             key = code.co_consts[argument] if name == "LOAD_CONST" else argument
-            if type(key) is slice:  # a constant in some versions: then what is sliced is used
+            if type(key) is slice:  # a constant in some versions; the sliced value is used
                 break
             path.append(Step(True, key))
             at += 1

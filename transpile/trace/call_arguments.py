@@ -1,4 +1,4 @@
-"""Parameters: which arguments are static or donated, and how a call is taken apart."""
+"""Bind the arguments of a call to a function's parameters, some of which are static or donated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True)
 class Bound:
-    """One call: what is traced (place, name in messages, value, donated?), and what is static."""
+    """The arguments of one call.
+
+    `traced` are (position or keyword, name in messages, value, is it donated), `statics` (name,
+    value) by position or keyword; `count` is the number of positional arguments.
+    """
 
     traced: tuple[tuple[int | str, str, Any, bool], ...]
     statics: Mapping[int | str, tuple[str, Any]]
@@ -55,9 +59,9 @@ class Bound:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a function's parameters are: their names, and which are static or donated.
+    """The parameters of a function: their names, and which are static or donated.
 
-    `variadic` names the `*args` (`args` too where Python knows no signature), and is `""` without.
+    `variadic` is the name of `*args` (`args` too if the signature is unknown), or `""`.
     """
 
     positional: tuple[str, ...]
@@ -69,7 +73,7 @@ class Parameters:
     any_static: bool
 
     def positions(self, argnums: tuple[int, ...], count: int) -> frozenset[int]:
-        """The positions that these numbers mean in a call with `count` positional arguments."""
+        """The positions that argnums mean in a call with `count` positional arguments."""
         if not self.variadic:
             return frozenset(argnums)
         plain = len(self.positional)  # a parameter with a default may be left out, `*args` may not
@@ -96,7 +100,7 @@ class Parameters:
                     describe(value, key, leaves, leaf)
         else:
             for value in args:
-                if type(value) is ndarray:  # the usual case, without a call
+                if type(value) is ndarray:  # inlined for speed
                     key += (value.dtype, value.shape)
                     leaves.append(value)
                 else:
@@ -112,7 +116,7 @@ class Parameters:
         return tuple(key), leaves
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
-        """The call, taken apart into what is traced and what is static."""
+        """Split the arguments of a call into traced and static ones."""
         static = self.positions(self.static_argnums, len(args))
         donated = self.positions(self.donate_argnums, len(args))
         traced: list[tuple[int | str, str, Any, bool]] = []
@@ -131,7 +135,7 @@ class Parameters:
         return Bound(tuple(traced), statics, len(args))
 
     def name_of(self, position: int) -> str:
-        """How a positional argument is called in messages."""
+        """The name of a positional argument in messages."""
         if position < len(self.positional):
             return self.positional[position]
         return f"{self.variadic or 'args'}[{position - len(self.positional)}]"
@@ -144,22 +148,22 @@ def parameters(
     donate_argnums: int | Iterable[int] | None = (),
     donate_argnames: str | Iterable[str] | None = (),
 ) -> Parameters:
-    """Read a function's signature; numbers and names are each completed from the other.
+    """The parameters of a function from its signature; argnums and argnames complete each other.
 
     Raises ValueError for a number or name that the function does not have, and for an argument that
     is both static and donated.
     """
     try:
-        found: list[inspect.Parameter] | None = list(
+        declared: list[inspect.Parameter] | None = list(
             inspect.signature(function).parameters.values()
         )
     except (ValueError, TypeError):
-        found = None
+        declared = None
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = tuple(p.name for p in found or () if p.kind in plain)
+    positional = tuple(p.name for p in declared or () if p.kind in plain)
     variadic = "args"
-    if found is not None:
-        variadic = next((p.name for p in found if p.kind is p.VAR_POSITIONAL), "")
+    if declared is not None:
+        variadic = next((p.name for p in declared if p.kind is p.VAR_POSITIONAL), "")
     numbers = _numbers(static_argnums, "static_argnums")
     donated = _numbers(donate_argnums, "donate_argnums")
     names = _names(static_argnames, "static_argnames")
@@ -167,7 +171,7 @@ def parameters(
     for given, what in ((numbers, "static_argnums"), (donated, "donate_argnums")):
         _check_numbers(given, what, positional, variadic)
     for listed, what in ((names, "static_argnames"), (donated_names, "donate_argnames")):
-        _check_names(listed, what, found)
+        _check_names(listed, what, declared)
     numbers, all_names = _complete(numbers, names, positional, variadic)
     donated, all_donated = _complete(donated, donated_names, positional, variadic)
     both = sorted({*numbers} & {*donated}), sorted(all_names & all_donated)
@@ -221,19 +225,19 @@ def _check_numbers(
 
 
 def _check_names(
-    names: tuple[str, ...], what: str, found: Sequence[inspect.Parameter] | None
+    names: tuple[str, ...], what: str, declared: Sequence[inspect.Parameter] | None
 ) -> None:
-    if found is None or not names:
+    if declared is None or not names:
         return
-    by_position = {p.name for p in found if p.kind is p.POSITIONAL_ONLY}
+    by_position = {p.name for p in declared if p.kind is p.POSITIONAL_ONLY}
     if both := sorted(by_position.intersection(names)):
         raise ValueError(
             f"Jitted function has invalid argnames {both} in {what}. These are positional-only; "
             f"use {what.replace('names', 'nums')} for them."
         )
-    if any(p.kind is p.VAR_KEYWORD for p in found):
+    if any(p.kind is p.VAR_KEYWORD for p in declared):
         return
-    known = {p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    known = {p.name for p in declared if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     if unknown := sorted(set(names) - known):
         raise ValueError(
             f"Jitted function has invalid argnames {unknown} in {what}. Function does not take "
@@ -244,7 +248,7 @@ def _check_names(
 def _complete(
     numbers: tuple[int, ...], names: tuple[str, ...], positional: tuple[str, ...], variadic: str
 ) -> tuple[tuple[int, ...], set[str]]:
-    """Numbers with those of the names, names with those of the numbers."""
+    """The argnums with those of the names, the argnames with those of the numbers."""
     count = len(positional)
     if not variadic:
         numbers = tuple(n % count for n in numbers)

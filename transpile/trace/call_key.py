@@ -1,8 +1,8 @@
-"""Keys: what of a call decides its trace, as one flat tuple.
+"""Compute the key of a call: the avals and structure of its arguments, as one flat tuple.
 
-In prefix order, an array gives its dtype and shape, a Python number its type, a container its type
-and its length or keys, a static argument its type and value. Two calls with equal keys share one
-trace and one executable.
+In prefix order, an array contributes its dtype and shape, a Python number its type, a container its
+type and length or keys, a static argument its type and value. Calls with equal keys share one trace
+and one executable.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ ndarray = np.ndarray
 
 
 class Rejected(Exception):
-    """A leaf of a call that no key has room for; the caller finds out its name and says why."""
+    """A leaf of a call is neither an array nor a number; the caller names it in its error."""
 
 
 def is_masked(value: Any) -> bool:
-    """Tell whether a value is a masked array. NumPy imports these, for 15 ms, when they are named;
-    without that there is none."""
+    """True for a masked array. Asks only if `numpy.ma` is imported, which takes 15 ms."""
     return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
 
 
-KEYWORDS = object()  # in a key: the keyword arguments follow
+KEYWORDS = object()  # in a key, before the keyword arguments
 
 
 def concrete(value: Any) -> Any:
-    """A leaf that is no ndarray and no Python number, as an array; Rejected without values."""
+    """Convert a leaf that is neither an ndarray nor a Python number; Rejected without values."""
     if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         if isinstance(value, Tracer) or is_masked(value):
             raise Rejected
@@ -47,14 +46,14 @@ def concrete(value: Any) -> Any:
 
 
 def abstract(value: Any) -> Any:
-    """As `concrete`, but any object with `shape` and `dtype` will do and stays as it is."""
+    """As `concrete`, but keep any object with `shape` and `dtype`."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return value
     return concrete(value)
 
 
 def describe(value: Any, key: list[Any], leaves: list[Any], leaf: Callable[[Any], Any]) -> None:
-    """Append the key and the leaves of one argument; `leaf` converts what is not plain."""
+    """Append the key and the leaves of one argument; `leaf` converts other types of leaves."""
     kind = type(value)
     if kind is ndarray:
         key += (value.dtype, value.shape)
@@ -108,9 +107,9 @@ def described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any,
 
 
 def static_key(value: Any) -> Any:
-    """What two static values must share to be taken for the same: type, hash and equality.
+    """The part of a key that a static value contributes, compared by type, hash and equality.
 
-    Floats go by their bytes, so that nan is itself and -0.0 is not 0.0; tuples go by their items.
+    Floats compare by their bytes, so that nan equals itself and -0.0 is not 0.0; tuples by items.
     """
     kind = type(value)
     if kind is tuple:

@@ -1,4 +1,5 @@
-"""Signatures: the long form of a key, with the structure, types and names of the arguments."""
+"""Compute the signature of a call: the key in long form, with the structure, types and names of the
+arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from transpile.util.frozen_records import dataclass
 
 
 class Mark(enum.Enum):
-    """What stands in a signature for a leaf whose value is not part of the program."""
+    """Stands in a signature for a leaf whose value is not part of the program."""
 
     TRACED = "traced"
 
@@ -33,15 +34,19 @@ TRACED = Mark.TRACED
 
 @dataclass(frozen=True, eq=False)
 class Signature:
-    """The long form of a key: what a trace, a lowering and an executable were made for.
+    """What a trace, a lowering and an executable are specialised to.
 
-    `in_tree` is the structure of (args, kwargs) without static arguments; `types`, `paths` (as one
-    would write the leaf in Python) and `donated` have an item a leaf; `statics` are (name, value).
-    `fixed` holds, for a leaf whose value is part of the program (a Python number in dynamic mode),
-    that value, and TRACED for all others. `written` are the leaves that the function assigns to:
-    the last outputs of the graph are what they hold then. `ordered` are pairs (written leaf, leaf)
-    that may not share memory, as the second is read or written after the first was written.
-    `places` says which output of the graph each leaf of the result is.
+    in_tree   the structure of (args, kwargs) without static arguments
+    types     the array type of each leaf
+    paths     the Python expression of each leaf
+    donated   for each leaf, may the program overwrite it
+    statics   (name, value) of static arguments
+    fixed     the value of each leaf that is part of the program (a Python number in dynamic mode),
+              TRACED for the others
+    written   the leaves that the function assigns to; the last outputs are their new values
+    ordered   pairs (written leaf, leaf) that may not alias: the second is read or written after the
+              first was written
+    places    the output of the graph that each leaf of the result is
     """
 
     in_tree: tree.TreeDef
@@ -96,24 +101,24 @@ def signature(bound: Bound, where: str) -> tuple[Signature, list[Any]]:
     donated: list[bool] = []
     for _, name, value, is_donated in bound.traced:
         try:
-            found = tree.structure(value).paths(name)
+            leaf_paths = tree.structure(value).paths(name)
         except RecursionError:
             raise RecursionError(
                 f"{user_source()}: argument {name!r} of {where}, a {type(value).__name__}, is "
                 f"nested too deeply, or contains itself: {shown(value)}"
             ) from None
-        paths += found
-        donated += [is_donated] * len(found)
+        paths += leaf_paths
+        donated += [is_donated] * len(leaf_paths)
     leaves, in_tree = flatten_arrays(bound.split())
     types = tuple(leaf_type(leaf, path, where) for leaf, path in zip(leaves, paths, strict=True))
-    for place, leaf in enumerate(leaves):
-        leaves[place] = as_plain(leaf, types[place])
+    for index, leaf in enumerate(leaves):
+        leaves[index] = as_plain(leaf, types[index])
     statics = tuple((name, value) for name, value in bound.statics.values())
     return Signature(in_tree, types, tuple(paths), tuple(donated), statics), leaves
 
 
 def leaf_type(leaf: Any, path: str, where: str) -> ArrayType:
-    """The type of a leaf, or an error that names the argument and the function."""
+    """The type of a leaf; raises an error that names the argument and the function."""
     what = f"argument {path!r} of {where}"
     if isinstance(leaf, Tracer):
         raise errors.UnexpectedTracerError(
@@ -142,8 +147,8 @@ def _is_scalar(leaf: Any) -> bool:
 
 
 def as_plain(leaf: Any, kind: ArrayType) -> Any:
-    """An ndarray of the type, the caller's own where it is one, of any byte order; a Python number
-    as it is; for a leaf without values, its type."""
+    """An ndarray of the type, the caller's own in any byte order if it has that type; a Python
+    number as it is; for an abstract leaf, its type."""
     if _is_scalar(leaf):
         return leaf
     if not hasattr(leaf, "__array__"):
@@ -161,7 +166,7 @@ def type_text(kind: ArrayType) -> str:
 
 
 def same_type(compiled: ArrayType, called: ArrayType) -> bool:
-    """Tell whether a value of the second type may be given where the first was compiled."""
+    """True if a value of the second type may be passed where the first was compiled."""
     return (
         compiled.dtype == called.dtype
         and len(compiled.shape) == len(called.shape)
@@ -174,9 +179,9 @@ def _same_dimension(compiled: Index, called: Index) -> bool:
 
 
 def unique_identifiers(paths: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """C identifiers for paths, none twice and none of those taken."""
+    """Distinct C identifiers for paths, none of those taken."""
     used = set(taken)
-    found = []
+    identifiers = []
     for path in paths:
         base = path
         if not (path.isidentifier() and path.isascii()):
@@ -187,8 +192,8 @@ def unique_identifiers(paths: Iterable[str], taken: Iterable[str] = ()) -> list[
             name = f"{base}_{number}"
             number += 1
         used.add(name)
-        found.append(name)
-    return found
+        identifiers.append(name)
+    return identifiers
 
 
 def inner(function: Any) -> Any:
@@ -215,8 +220,8 @@ def place_of(function: Any) -> str:
 def describe(function: Any) -> str:
     """The name of a function in quotes, and the file and line where it is defined."""
     source = function_source(inner(function))
-    place = f" ({one_line(source.file)}:{source.line})" if source.line else ""
-    return f"{function_name(function)!r}{place}"
+    location = f" ({one_line(source.file)}:{source.line})" if source.line else ""
+    return f"{function_name(function)!r}{location}"
 
 
 def function_name(function: Any) -> str:

@@ -1,9 +1,10 @@
-"""Arrays that a function takes from its surroundings, as traced values.
+"""Lift NumPy arrays that a function captures to traced constants, where it indexes them by traced
+values.
 
-`table[i]`, with an array that a function closes over and a traced index, is a call of the array's
-own code, which wants a number. So a function that has failed in that way is traced once more with
-copies of itself and of the functions that it names, in whose closures and globals tracers stand for
-the arrays, and for NumPy one that has other functions in the places of classes that make arrays.
+`table[i]` with a captured array and a traced index runs ndarray.__getitem__, which needs a concrete
+index. A function that failed so is traced again as a copy, together with the functions that it
+names: in the copies' closures and globals, tracers replace arrays, and a substitute of NumPy traces
+the constructors of arrays.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from transpile.trace.call_signature import function_name
 from transpile.trace.trace import bind
 
 T = TypeVar("T")
-# What a traced index of an array that is not traced ends in.
+# The errors of indexing a concrete array by a traced value.
 FAILURES = (errors.TracerIntegerConversionError, errors.TracerArrayConversionError)
-_FEW = 64  # items of a container that is looked into
-_DEEP = 4  # containers in containers
-_NOT_USERS = ("transpile", "numpy")  # packages whose functions name no arrays of users
-# By its id: what has another thing in its place in copies of functions, and what gives that.
+_MAX_ITEMS = 64  # of a container whose arrays are lifted
+_MAX_DEPTH = 4  # of nested containers
+_NOT_USERS = ("transpile", "numpy")  # whose functions name no user arrays
+# By id: an object that copies of functions see a substitute of, and what makes the substitute.
 IN_COPIES: dict[int, tuple[Any, Callable[[], Any]]] = {}
 
 
 class Surroundings:
-    """Copies of functions, with tracers of the trace under way in the places of arrays."""
+    """Copies of functions in which tracers of the active trace replace captured arrays."""
 
     def __init__(self) -> None:
         self.tracers: dict[int, Any] = {}
-        self._kept: list[Any] = []  # an id stands for its array as long as that lives
+        self._kept: list[Any] = []  # keeps arrays alive, so that their ids stay unique
         self._copies: dict[int, Any] = {}
 
     def of(self, value: Any, depth: int = 0) -> Any:
-        """The value with tracers for arrays, inside functions and containers as well; the very
-        value where there are none."""
+        """The value with arrays replaced by tracers, in functions and containers too; the value
+        itself if it has none."""
         if isinstance(value, np.ndarray) and value.dtype in SHORT_NAMES and value.ndim:
             return self._tracer(value)
         if id(value) in IN_COPIES:
@@ -56,16 +57,16 @@ class Surroundings:
             return value if function is value.__func__ else MethodType(function, value.__self__)
         if isinstance(value, FunctionType):
             return self._function(value)
-        if type(value) in (tuple, list, dict) and len(value) <= _FEW and depth < _DEEP:
+        if type(value) in (tuple, list, dict) and len(value) <= _MAX_ITEMS and depth < _MAX_DEPTH:
             return self._container(value, depth + 1)
         inner = getattr(value, "__wrapped__", None)  # a jitted function runs as the plain one here
         if isinstance(inner, FunctionType) and hasattr(value, "trace"):
-            found = self.of(inner)
-            return value if found is inner else found
+            copy = self.of(inner)
+            return value if copy is inner else copy
         return value
 
     def called(self, function: Any) -> Any:
-        """The copy of a function, which assigns to none of the arrays."""
+        """The copy of a function, checked to assign to no captured array."""
         copy = self.of(function)
 
         def unchanging(*args: Any, **kwargs: Any) -> Any:
@@ -93,20 +94,20 @@ class Surroundings:
 
     def _partial(self, value: functools.partial[Any]) -> Any:
         parts = (value.func, *value.args, *value.keywords.values())
-        found: list[Any] = [self.of(part) for part in parts]
-        if all(a is b for a, b in zip(found, parts, strict=True)):
+        copies: list[Any] = [self.of(part) for part in parts]
+        if all(a is b for a, b in zip(copies, parts, strict=True)):
             return value
         count = 1 + len(value.args)
-        keywords = dict(zip(value.keywords, found[count:], strict=True))
-        function, *args = found[:count]
+        keywords = dict(zip(value.keywords, copies[count:], strict=True))
+        function, *args = copies[:count]
         return functools.partial(function, *args, **keywords)
 
     def _container(self, value: Any, depth: int) -> Any:
         items = list(value.values()) if type(value) is dict else list(value)
-        found = [self.of(item, depth) for item in items]
-        if all(a is b for a, b in zip(found, items, strict=True)):
+        copies = [self.of(item, depth) for item in items]
+        if all(a is b for a, b in zip(copies, items, strict=True)):
             return value
-        return dict(zip(value, found, strict=True)) if type(value) is dict else type(value)(found)
+        return dict(zip(value, copies, strict=True)) if type(value) is dict else type(value)(copies)
 
     def _function(self, function: FunctionType) -> FunctionType:
         key = id(function)
@@ -152,11 +153,11 @@ def _content(cell: CellType) -> Any:
 
 
 def retried(attempt: Callable[[Callable[[], Any], bool], T], function: Any) -> T:
-    """The result of `attempt(give, False)`, which traces the function that `give()` is in its
-    trace; where that failed for an array that is not traced, of `attempt(give, True)`, with tracers
-    for arrays. Python may ask for the values of these, if the trace knows any values."""
+    """Trace by `attempt(make, is_lifted)`, where `make()`, called in the trace, gives the function:
+    itself first; after a failure to index a captured array, the copy with lifted arrays. Python may
+    ask for the values of these, if the trace knows any values."""
     try:
         return attempt(lambda: function, False)
     except FAILURES:
-        pass  # what remains of the problem is raised again
+        pass  # if the failure has another cause, the second attempt raises it again
     return attempt(lambda: Surroundings().called(function), True)

@@ -1,14 +1,14 @@
-"""What a function reads from its surroundings: a survey of its code, before it is traced.
+"""Compute the guards of a function before it is traced: a static analysis of the code that it
+reaches, and of the objects that this code reads.
 
-The survey follows the names in the function's bytecode (`trace/bytecode_reads.py`) through the
-objects that they stand for, into the functions, methods and properties that it finds there, and
-makes a guard for each step (`trace/guards.py`): `model.layers[0].rate` is guarded from the global
-`model` to the rate. A value that is used otherwise, that is handed to a function or looped over, is
-guarded whole: a container with its items, an object with those of its attributes that any of the
-code names.
+The access paths in the bytecode (`trace/bytecode_reads.py`) are resolved against globals, closures
+and arguments, and each step gets a guard (`trace/guards.py`): `model.layers[0].rate` is guarded
+from the global `model` to the rate. Functions, methods and properties on the way are analysed too.
+A value that escapes, into a call or a loop, is guarded whole: a container with its items, an object
+with those of its attributes that any of the code names.
 
-Nothing of the user's is executed. Functions and classes of the standard library, of NumPy and of
-installed packages are not surveyed.
+No user code is executed. Functions and classes of the standard library, of NumPy and of installed
+packages are not analysed, and taken to be constant.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ _MOST_ITEMS = 1024  # of a container that is compared by content
 _MOST_GUARDS = 4096
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ufunc)
 _ITERATORS = tuple(c.__iter__ for c in (list, tuple, set, frozenset, collections.deque))
-# A module of these is taken to stay as it is.
+# Packages whose modules are taken to be constant.
 _CONSTANT = frozenset(("numpy", "transpile", "scipy", "builtins"))
 # Code that names one of these may read any attribute of any object.
 _DYNAMIC = frozenset(
     ("getattr", "vars", "hasattr", "asdict", "astuple", "fields", "attrgetter", "__dict__")
 )
-# Special methods that an object's use in a trace does not call, as a rule.
+# Special methods that a trace does not usually call.
 _NOT_CALLED = frozenset(
     f"__{name}__"
     for name in (
@@ -82,26 +82,33 @@ _NOT_CALLED = frozenset(
 def survey(
     function: Any, innermost: Any, named: Mapping[str, Any], classes: Iterable[type] = ()
 ) -> Watch:
-    """The guards of what a function may read. `named` are arguments that are known, by the names
-    that the innermost function has for them; `classes` are those of the others."""
-    found = _Survey(getattr(innermost, "__globals__", {}).get("__name__", ""))
-    own: tuple[str, ...] = ()
+    """The guards of what a function may read. `named` are its arguments with known values, by the
+    parameter names of the innermost function; `classes` are the classes of the other arguments."""
+    analysis = _Survey(getattr(innermost, "__globals__", {}).get("__name__", ""))
+    analysed: tuple[str, ...] = ()
     if type(innermost) is FunctionType:
-        found.add_function(innermost, dict(named), "")
-        if found.is_users(scope_of(innermost)):  # else it is not known how they are used
-            own = innermost.__code__.co_varnames
-    found.add(function, "")
+        analysis.add_function(innermost, dict(named), "")
+        if analysis.is_users(scope_of(innermost)):  # else it is not known how they are used
+            analysed = innermost.__code__.co_varnames
+    analysis.add(function, "")
     for name, value in named.items():
-        if name not in own:
-            found.add(value, name)
+        if name not in analysed:
+            analysis.add(value, name)
     for cls in classes:
-        found.add(cls, cls.__name__)
-    found.finish()
-    return Watch(found.guards.values(), found.unseen, found.long)
+        analysis.add(cls, cls.__name__)
+    analysis.finish()
+    return Watch(analysis.guards.values(), analysis.unseen, analysis.long)
 
 
 class _Survey:
-    """A survey under way. A value is looked into once."""
+    """The worklist of the analysis. Each value is visited once.
+
+    guards      by (kind, id of holder, name)
+    unseen      what has no guard, and why
+    long        containers with too many items to compare
+    _objects    instances, classes and modules, with the attribute names that were analysed
+    _attributes every attribute name in the code; an object that escapes may be asked for any
+    """
 
     def __init__(self, home: str) -> None:
         self.guards: dict[tuple[Any, ...], Guard] = {}
@@ -112,27 +119,27 @@ class _Survey:
         self._codes: set[tuple[Any, ...]] = set()
         self._waiting: collections.deque[tuple[Any, str]] = collections.deque()
         self._bytes = 0
-        self._attributes: set[str] = {"__call__"}  # which the code names
-        self._objects: list[tuple[Any, str, set[str]]] = []  # and of which it may do so
+        self._attributes: set[str] = {"__call__"}
+        self._objects: list[tuple[Any, str, set[str]]] = []
 
     # ------------------------------------------------------------------------------- values
 
     def add(self, value: Any, label: str) -> None:
-        """Guard the content of a value that is used in ways that are not known."""
+        """Enqueue a value that escapes, to guard its content."""
         if not issubclass(type(value), _PLAIN) and id(value) not in self._seen:
             self._seen[id(value)] = value
             self._waiting.append((value, label))
 
     def finish(self) -> None:
-        """Look into all that has been found, until nothing new is."""
+        """Process the worklist to a fixed point."""
         while True:
             while self._waiting:
-                self._look_into(*self._waiting.popleft())
+                self._visit(*self._waiting.popleft())
             for value, label, done in tuple(self._objects):
                 names = self._names_for(value) - done
                 done |= names
                 for name in sorted(names):
-                    self._step(value, Step(False, name), label, is_sure=False)
+                    self._step(value, Step(False, name), label, is_read=False)
             if not self._waiting:
                 return
 
@@ -144,7 +151,7 @@ class _Survey:
         else:
             self.unseen[f"what comes after the first {_MOST_GUARDS} values that it reads"] = None
 
-    def _look_into(self, value: Any, label: str) -> None:
+    def _visit(self, value: Any, label: str) -> None:
         kind = type(value)
         if kind is FunctionType:
             self.add_function(value, {}, label)
@@ -198,7 +205,7 @@ class _Survey:
         return len(items) <= _MOST_ITEMS
 
     def _add_object(self, value: Any, label: str) -> None:
-        """An instance of a class: its attributes as far as they are named, and its methods."""
+        """An instance of a class: the attributes that the code names, and its special methods."""
         kind = type(value)
         own = held(value)
         if self.is_users(kind.__module__) or issubclass(
@@ -206,7 +213,7 @@ class _Survey:
         ):
             self._objects.append((value, label, set()))
             return
-        # A library's: what matters of it are the functions of users that it calls.
+        # An instance of a library's class matters for the user functions that it calls.
         for inside in (*own.values(), *slots(value).values()):
             if may_call(inside):
                 self.add(inside, label)
@@ -228,7 +235,7 @@ class _Survey:
     # ---------------------------------------------------------------------------- functions
 
     def add_function(self, function: FunctionType, known: dict[str, Any], label: str) -> None:
-        """What a function reads, some of whose arguments are known."""
+        """Analyse a function, some of whose arguments have known values."""
         inner = getattr(function, "__wrapped__", None)
         if inner is not None:
             self.add(inner, label)
@@ -282,14 +289,14 @@ class _Survey:
             else:
                 value = local.get(read.name, MISSING)
             if value is not MISSING:
-                self._follow(value, read)
-        for inside in known.inside:
+                self._follow_read(value, read)
+        for inside in known.nested:
             taken = {name: local[name] for name in inside.co_freevars if name in local}
             self._add_code(inside, scope, taken)
 
     # -------------------------------------------------------------------------------- steps
 
-    def _follow(self, value: Any, read: Read) -> None:
+    def _follow_read(self, value: Any, read: Read) -> None:
         label = read.name
         for step in read.steps:
             value = self._step(value, step, label)
@@ -299,29 +306,29 @@ class _Survey:
         if read.is_used:
             self.add(value, label)
 
-    def _step(self, value: Any, step: Step, label: str, is_sure: bool = True) -> Any:
-        """What an attribute or an item is, guarded; missing where the step leads nowhere, or where
-        what it leads to has been taken care of. `is_sure`: the code does ask this value for it."""
+    def _step(self, value: Any, step: Step, label: str, is_read: bool = True) -> Any:
+        """Guard an attribute or item and return its value; MISSING where it does not exist, or is
+        analysed already. `is_read`: the code is known to read it from this value."""
         if step.is_item:
             return self._item(value, step.key, f"{label}{step}")
         kind = type(value)
         if issubclass(kind, ModuleType):
-            found = self._module_entry(value, step.key, f"{label}{step}")
+            target = self._module_entry(value, step.key, f"{label}{step}")
         elif issubclass(kind, type):
-            found = self._class_attribute(value, step.key, f"{label}{step}")
+            target = self._class_attribute(value, step.key, f"{label}{step}")
         else:
-            found = self._attribute(value, step.key, label, is_sure)
-        if not is_sure and found is not MISSING:
-            self.add(found, f"{label}{step}")
-        return found
+            target = self._attribute(value, step.key, label, is_read)
+        if not is_read and target is not MISSING:
+            self.add(target, f"{label}{step}")
+        return target
 
     def _item(self, value: Any, key: Any, label: str) -> Any:
         kind = type(value)
         if issubclass(kind, dict) and kind.__getitem__ is dict.__getitem__:
-            found = dict.get(value, key, MISSING)
-            if found is not MISSING:
-                self._guard(ENTRY, value, key, found, label)
-            return found
+            item = dict.get(value, key, MISSING)
+            if item is not MISSING:
+                self._guard(ENTRY, value, key, item, label)
+            return item
         if kind in (list, tuple) and type(key) is int and -len(value) <= key < len(value):
             if kind is list:
                 self._guard(INDEX, value, key, value[key], label)
@@ -330,15 +337,15 @@ class _Survey:
         return MISSING
 
     def _module_entry(self, module: ModuleType, name: str, label: str) -> Any:
-        found = vars(module).get(name, MISSING)
-        if _is_constant(module) or found is MISSING:
+        entry = vars(module).get(name, MISSING)
+        if _is_constant(module) or entry is MISSING:
             return MISSING
         if not self.is_users(module_of(module)) and (
-            callable(found) or issubclass(type(found), ModuleType)
+            callable(entry) or issubclass(type(entry), ModuleType)
         ):
-            return found if issubclass(type(found), ModuleType) else MISSING
-        self._guard(ENTRY, vars(module), name, found, label)
-        return found
+            return entry if issubclass(type(entry), ModuleType) else MISSING
+        self._guard(ENTRY, vars(module), name, entry, label)
+        return entry
 
     def _class_attribute(self, cls: type, name: str, label: str) -> Any:
         raw = in_class(cls, name)
@@ -355,35 +362,35 @@ class _Survey:
             self._guard(ATTRIBUTE, cls, name, raw, label)
         return raw
 
-    def _attribute(self, value: Any, name: str, label: str, is_sure: bool) -> Any:
+    def _attribute(self, value: Any, name: str, label: str, is_read: bool) -> Any:
         kind = type(value)
-        found = held(value).get(name, MISSING)
+        attribute = held(value).get(name, MISSING)
         raw = in_class(kind, name)
         path = f"{label}.{name}"
-        if found is MISSING or type(raw) is property:
+        if attribute is MISSING or type(raw) is property:
             behind = getter(raw)
             if behind is not None:
                 self._add_method(behind, value, path)
                 return MISSING
             if type(raw) in (classmethod, staticmethod) or function_in(raw) is not None:
-                return self._method(value, name, label, is_sure)
-        is_own = found is not MISSING or raw is not MISSING
-        is_plain = found is not MISSING or not hasattr(type(raw), "__get__")
+                return self._method(value, name, label, is_read)
+        is_own = attribute is not MISSING or raw is not MISSING
+        is_plain = attribute is not MISSING or not hasattr(type(raw), "__get__")
         if not is_own or not (is_plain or type(raw) is MemberDescriptorType):
-            # A container's or an array's method, what `__getattr__` makes up, a descriptor's doing.
-            if is_sure:
+            # A method of a container or an array, `__getattr__`, or a descriptor.
+            if is_read:
                 self.add(value, label)
             return MISSING
         if asks_python(kind):
             return MISSING
-        found = getattr(value, name, MISSING)
-        if found is not MISSING:
-            self._guard(ATTRIBUTE, value, name, found, path)
-        return found
+        attribute = getattr(value, name, MISSING)
+        if attribute is not MISSING:
+            self._guard(ATTRIBUTE, value, name, attribute, path)
+        return attribute
 
-    def _method(self, value: Any, name: str, label: str, is_sure: bool) -> Any:
+    def _method(self, value: Any, name: str, label: str, is_read: bool) -> Any:
         if not self.is_users(type(value).__module__):
-            if is_sure:  # such as `get` of a mapping
+            if is_read:  # such as `get` of a mapping
                 self.add(value, label)
             return MISSING
         method = self._class_attribute(type(value), name, f"{label}.{name}")
@@ -393,17 +400,17 @@ class _Survey:
         self._add_method(function, value, f"{label}.{name}")
         return MISSING
 
-    # ----------------------------------------------------------------------------- of whom?
+    # ---------------------------------------------------------------------------- user code
 
     def is_users(self, module: Any) -> bool:
-        """Tell whether a module is the user's: not the standard library's, NumPy's, transpile's or
-        an installed one's, but where the function itself stands in an installed one."""
+        """True for user modules: not of the standard library, NumPy, transpile or an installed
+        package, unless the traced function is of that package."""
         top = module.partition(".")[0] if type(module) is str else ""
         return (top == self._home and top not in _CONSTANT) or _is_of_users(top)
 
     def _may_change(self, value: Any) -> bool:
-        """Tell whether a name may come to stand for something else: for a module, other than the
-        user's, it will not."""
+        """True if a name may be bound to another value later; not for one bound to a library's
+        module."""
         return not issubclass(type(value), ModuleType) or self.is_users(module_of(value))
 
 
@@ -416,7 +423,7 @@ def _is_of_users(top: str) -> bool:
 
 
 def _is_constant(module: ModuleType) -> bool:
-    """Tell whether a module is taken to stay as it is: NumPy, say, or one that is written in C."""
+    """True if a module is taken to be constant: NumPy's, say, or one that is written in C."""
     name = module_of(module)
     if name.partition(".")[0] in _CONSTANT:
         return True
@@ -429,6 +436,6 @@ def _is_special(cls: type, name: str) -> bool:
 
 
 def _namespaces() -> type:
-    """`argparse.Namespace`, where that is imported."""
+    """`argparse.Namespace`, if that module is imported."""
     module = sys.modules.get("argparse")
     return module.Namespace if module is not None else SimpleNamespace

@@ -1,9 +1,10 @@
-"""Guards: checks that what a trace read from a function's surroundings is as it was.
+"""Guards: checks, at every call, that what a trace read from its environment is unchanged.
 
-A guard says of one dict entry, closure cell, attribute or list item which object has to be there,
-or of one container, array or function what it has to hold. They are checked at every call, here or
-in C (`runtime_c/python/call.c` has the same kinds). Numbers and strings count by value, arrays up
-to 4 kB and containers by content, other objects by identity: what these hold has guards of its own.
+A guard on a location (dict entry, closure cell, attribute, list item) names the object that it has
+to hold; a guard on content (container, array, function) a copy to compare with. They are checked
+here or in C (`runtime_c/python/call.c` has the same kinds). Numbers and strings are compared by
+value, arrays up to 4 kB and containers by content, other objects by identity; what those hold has
+guards of its own.
 """
 
 from __future__ import annotations
@@ -22,20 +23,19 @@ ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, ARRAY, FUNCTION = range(8)
 _MISSING = object()
 _BY_VALUE = frozenset((bool, int, str, bytes))
 _BY_DIGITS = frozenset((float, complex))
-_DEEP = 8  # containers in containers that are compared where another one stands in the place of one
+_MAX_DEPTH = 8  # of nested containers, compared where one was replaced by another
 
 
 class Guard(NamedTuple):
     """One check.
 
-    ENTRY, CELL, ATTRIBUTE, INDEX   under this name in the dict, cell, object or list there is this
-                                    value
-    ITEMS, PAIRS                    the list, set or deque holds the items of this tuple, the dict
-                                    what this copy of it holds
-    ARRAY                           its (dtype, shape, bytes); None for bytes that are not compared
-    FUNCTION                        its (code, defaults, defaults of keywords)
+    ENTRY, CELL, ATTRIBUTE, INDEX   the dict, cell, object or list holds `value` under `name`
+    ITEMS                           the list, set or deque has the items of the tuple `value`
+    PAIRS                           the dict has the items of its copy `value`, in their order
+    ARRAY                           (dtype, shape, bytes); bytes are None if they are not compared
+    FUNCTION                        (code, defaults, keyword defaults)
 
-    `label` is how one would write it in Python.
+    `label` is the Python expression of it, for messages.
     """
 
     kind: int
@@ -48,24 +48,24 @@ class Guard(NamedTuple):
 class Watch:
     """The guards of a trace, made before it; `settle` them after it.
 
-    `unseen` says what the trace may have read that has no guard, or less than one, and why.
+    `unseen` lists what the trace may have read without a guard, and why, for the log.
     """
 
     __slots__ = (
         "_contents",
         "_entries",
+        "_entries_of",
         "_functions",
         "_guards",
+        "_has_others",
         "_long",
-        "_others",
-        "_parts",
         "unseen",
     )
 
     def __init__(
         self, guards: Iterable[Guard], unseen: Iterable[str] = (), long: Iterable[Any] = ()
     ) -> None:
-        """`long` are containers that have too many items for a guard."""
+        """`long` are containers with too many items to compare."""
         self.unseen = list(unseen)
         self._long = {id(value): value for value in long}
         self._keep(tuple(guards))
@@ -73,17 +73,17 @@ class Watch:
     def _keep(self, guards: tuple[Guard, ...]) -> None:
         self._guards = guards
         self._contents = {id(g.holder): g for g in guards if g.kind in (ITEMS, PAIRS, ARRAY)}
-        self._parts: dict[int, list[Guard]] = {}
+        self._entries_of: dict[int, list[Guard]] = {}
         for guard in guards:
             if guard.kind in (ENTRY, INDEX):
-                self._parts.setdefault(id(guard.holder), []).append(guard)
-        # What is checked at every call, those that most functions have by themselves.
+                self._entries_of.setdefault(id(guard.holder), []).append(guard)
+        # The checks of every call, with loops of their own for the kinds that most functions have.
         self._functions = tuple([(g.holder, *g.value) for g in guards if g.kind == FUNCTION])
         self._entries = tuple([g[1:4] for g in guards if _is_plain_entry(g)])
-        self._others = len(self._functions) + len(self._entries) < len(guards)
+        self._has_others = len(self._functions) + len(self._entries) < len(guards)
 
     def settle(self) -> Watch | None:
-        """Drop what the trace itself has changed, such as a counter; None where nothing is left."""
+        """Drop guards of what the traced function itself changed; None if no guard is left."""
         kept = tuple([guard for guard in self._guards if self._holds(guard)])
         if len(kept) < len(self._guards):
             changed = dict.fromkeys(g.label for g in self._guards if not self._holds(g))
@@ -92,7 +92,7 @@ class Watch:
         return self if kept else None
 
     def changed(self) -> str:
-        """The label of something that has changed, or `""`."""
+        """The label of a guard that fails, or `""`."""
         for function, code, given, named in self._functions:
             if (
                 function.__code__ is not code
@@ -103,7 +103,7 @@ class Watch:
         for holder, name, value in self._entries:
             if holder.get(name) is not value:
                 return self._changed()
-        return self._changed() if self._others else ""
+        return self._changed() if self._has_others else ""
 
     def _changed(self) -> str:
         for guard in self._guards:
@@ -112,25 +112,25 @@ class Watch:
         return ""
 
     def comparisons(self) -> tuple[tuple[Guard, ...], Watch | None]:
-        """The guards that are checked in C, and a watch of the rest, if there are any."""
+        """The guards that C checks, and a Watch of the others, or None."""
         quick = tuple(guard for guard in self._guards if not _needs_python(guard))
         rest = [guard for guard in self._guards if _needs_python(guard)]
         return quick, Watch(rest) if rest else None
 
     def _holds(self, guard: Guard) -> bool:
         kind, holder, name, value, _ = guard
-        if kind in _FOUND:
-            now = _FOUND[kind](holder, name)
+        if kind in _LOOKUP:
+            now = _LOOKUP[kind](holder, name)
             return now is value or self._equal(now, value)
         return self._same_content(kind, holder, value, 0)
 
     def _equal(self, now: Any, value: Any, depth: int = 0) -> bool:
-        """Tell whether what is there now equals what was: a number, or a container or array of
-        which is known what of it was read."""
+        """True if a value equals the guarded one: a number by value, a container or an array by
+        the content that its own guards compare."""
         if now is value:
             return True
         kind = type(now)
-        if kind is not type(value) or depth > _DEEP:
+        if kind is not type(value) or depth > _MAX_DEPTH:
             return False
         if kind in _BY_VALUE:
             return bool(now == value)
@@ -144,9 +144,9 @@ class Watch:
         if content is not None:
             is_known = content.kind != ARRAY or content.value[2] is not None
             return is_known and self._same_content(content.kind, now, content.value, depth + 1)
-        parts = self._parts.get(id(value), ()) if id(value) not in self._long else ()
+        parts = self._entries_of.get(id(value), ()) if id(value) not in self._long else ()
         return bool(parts) and all(
-            self._equal(_FOUND[part.kind](now, part.name), part.value, depth + 1) for part in parts
+            self._equal(_LOOKUP[part.kind](now, part.name), part.value, depth + 1) for part in parts
         )
 
     def _same_content(self, kind: int, now: Any, content: Any, depth: int) -> bool:
@@ -154,7 +154,7 @@ class Watch:
             dtype, shape, held = content
             return bool(now.dtype == dtype) and now.shape == shape and held in (None, now.tobytes())
         if kind == FUNCTION:
-            return all(a is b for a, b in zip(_parts(now), content, strict=True))
+            return all(a is b for a, b in zip(_function_state(now), content, strict=True))
         if kind == PAIRS:
             keys, values = tuple(dict.__iter__(now)), tuple(dict.values(now))
             return self._equal_items(keys, tuple(content), depth) and self._equal_items(
@@ -173,7 +173,7 @@ def _is_plain_entry(guard: Guard) -> bool:
 
 
 def _needs_python(guard: Guard) -> bool:
-    """Tell whether C cannot check a guard: it compares bytes that lie in a row."""
+    """True if C cannot check a guard: it compares contiguous bytes."""
     return guard.kind == ARRAY and bool(guard.value[2]) and not guard.holder.flags.c_contiguous
 
 
@@ -184,8 +184,8 @@ def _cell(cell: CellType, _: Any) -> Any:
         return _MISSING
 
 
-# What is there now, by the kind of the guard. A dict's own `get`: a subclass may have another.
-_FOUND: dict[int, Callable[[Any, Any], Any]] = {
+# What a location holds now, by the kind of guard. `dict.get`, which subclasses may override.
+_LOOKUP: dict[int, Callable[[Any, Any], Any]] = {
     ENTRY: lambda holder, name: dict.get(holder, name, _MISSING),
     CELL: _cell,
     ATTRIBUTE: lambda holder, name: getattr(holder, name, _MISSING),
@@ -193,10 +193,10 @@ _FOUND: dict[int, Callable[[Any, Any], Any]] = {
 }
 
 
-def _parts(function: Any) -> tuple[Any, ...]:
+def _function_state(function: Any) -> tuple[Any, ...]:
     return function.__code__, function.__defaults__, function.__kwdefaults__
 
 
 def function_guard(function: Any, label: str) -> Guard:
-    """The guard of a function: autoreload gives one another code."""
-    return Guard(FUNCTION, function, None, _parts(function), label)
+    """The guard of a function, whose code an autoreload may replace."""
+    return Guard(FUNCTION, function, None, _function_state(function), label)

@@ -1,6 +1,7 @@
-"""What objects hold, as it is stored: nothing of the user's is executed to find it.
+"""Read what objects store without executing user code.
 
-An attribute that is asked for in the ordinary way may be a property, or come from `__getattr__`.
+`getattr` may run a property, a descriptor or `__getattr__`; these functions read the dicts, slots
+and cells themselves.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ MISSING = object()
 
 
 def module_of(value: Any) -> str:
-    """The name of a module, or of the one that a class is from."""
+    """The name of a module, or of the module that defines a class."""
     name = vars(value).get("__name__" if issubclass(type(value), ModuleType) else "__module__")
     return name if type(name) is str else ""
 
 
 def scope_of(function: FunctionType) -> Any:
-    """The name of the module that a function stands in."""
+    """The name of the module that defines a function."""
     return function.__globals__.get("__name__", "")
 
 
 def may_call(value: Any) -> bool:
-    """Tell whether a value may call functions of users."""
+    """True if calling a value may run a user's function."""
     kind = type(value)
     return callable(value) and kind is not BuiltinFunctionType and not issubclass(kind, type)
 
 
 def function_in(value: Any) -> FunctionType | None:
-    """The function that a value is or, as a jitted one does, wraps."""
+    """The Python function that a value is or wraps, as a jitted one does."""
     while type(value) is not FunctionType:
         value = held(value).get("__wrapped__")
         if value is None:
@@ -47,14 +48,14 @@ def function_in(value: Any) -> FunctionType | None:
 
 
 def getter(raw: Any) -> Any:
-    """The function behind a property, also a cached one, or None."""
+    """The getter of a property or cached_property, or None."""
     if type(raw) is property:
         return raw.fget
     return raw.func if type(raw) is functools.cached_property else None
 
 
 def content(cell: CellType) -> Any:
-    """What a closure's cell holds, MISSING where it is not filled."""
+    """The content of a closure cell, MISSING if it is empty."""
     try:
         return cell.cell_contents
     except ValueError:  # not filled
@@ -70,33 +71,33 @@ def defaults(function: FunctionType) -> dict[str, Any]:
 
 
 def in_class(cls: type, name: str) -> Any:
-    """What a class and its bases hold under a name, descriptors as they are."""
+    """The raw entry of a class or its bases, with descriptors unbound."""
     return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), MISSING)
 
 
 def asks_python(cls: type) -> bool:
-    """Tell whether attributes of instances are looked up by a function of the user's."""
+    """True if a class has a `__getattribute__` in Python."""
     return type(in_class(cls, "__getattribute__")) is FunctionType
 
 
 def held(value: Any) -> Mapping[str, Any]:
-    """The attributes in the dict of an object, asked for past the object's own ways."""
+    """The instance dict of an object, past its `__getattribute__`."""
     for cls in type(value).__mro__:
-        found: Any = vars(cls).get("__dict__")
-        if type(found) in (GetSetDescriptorType, MemberDescriptorType):
-            held: Any = found.__get__(value)
-            return held if issubclass(type(held), Mapping) else {}
+        descriptor: Any = vars(cls).get("__dict__")
+        if type(descriptor) in (GetSetDescriptorType, MemberDescriptorType):
+            attributes: Any = descriptor.__get__(value)
+            return attributes if issubclass(type(attributes), Mapping) else {}
     return {}
 
 
 def slots(value: Any) -> dict[str, Any]:
     """The attributes in the slots of an object."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for cls in type(value).__mro__:
         for name, member in vars(cls).items():
             if type(member) is MemberDescriptorType:
                 try:
-                    found[name] = member.__get__(value)
+                    attributes[name] = member.__get__(value)
                 except AttributeError:  # not filled
                     continue
-    return found
+    return attributes

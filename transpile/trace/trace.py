@@ -1,8 +1,9 @@
-"""Tracing: a Python function is run once on tracers, and what they are asked to do is the graph.
+"""Trace a Python function: run it once on tracers, and record the primitives that they bind.
 
-`bind` appends an equation to the trace that is under way in this thread. Traces nest: a
-transformation traces the function it was given while another trace is under way, and the tracers of
-that one become captured values, the leading inputs of the inner graph.
+`bind` appends an equation to the active trace of this thread. Traces nest: a transformation traces
+its function inside another trace, whose tracers become captured values, the leading inputs of the
+inner graph. Graphs are pure: an assignment `x[i] = y` makes a new value (functionalisation), and
+views of x are recomputed from it.
 """
 
 from __future__ import annotations
@@ -26,17 +27,19 @@ from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 
 @dataclass(eq=False)
 class Trace:
-    """A graph in the making.
+    """A graph under construction.
 
-    known      the values of Vars, as far as Python may ask for them: a value is computed there and
-               then from the equations so far. None: Python may ask for nothing
-    captures   for a Var of an outer trace: its tracer, and the Var that stands for it here
-    written    for an array that was assigned to: the value that it holds since then
-    items      for an array that a basic index took: of which array, and what of each axis
-    own        arrays that are made like views, but have memory of their own, as NumPy has them
-    origin     where the equations come from, when they are made by a transformation
-    refused    the error that a conversion to a Python value ended in
-    varied     the inputs and captured values whose derivative is wanted
+    births     for each Var the number of equations before it
+    known      the concrete values of Vars, where Python may ask for them (lazily evaluated from the
+               equations so far); None where all values are abstract
+    captures   for a Var of an outer trace: its tracer, and the input that stands for it here
+    written    for the Var of an array that was assigned to: its new value
+    rebuilt    for a view and the new value of its base: the view's new value
+    items      for an array made by basic indexing: its base, and the index of each axis
+    own        results of view primitives that own their memory in NumPy
+    origin     the source of equations that a transformation makes
+    refused    the error of a conversion to a Python value
+    varied     the inputs and captured values that are differentiated
     """
 
     name: str
@@ -44,7 +47,7 @@ class Trace:
     inputs: list[Var] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
     producers: dict[Var, Equation] = field(default_factory=dict)
-    births: dict[Var, int] = field(default_factory=dict)  # the number of equations before it
+    births: dict[Var, int] = field(default_factory=dict)
     captures: dict[Var, tuple[Tracer, Var]] = field(default_factory=dict)
     known: dict[Var, Any] | None = None
     written: dict[Var, Var] = field(default_factory=dict)
@@ -57,7 +60,7 @@ class Trace:
     varied: set[Var] = field(default_factory=set)
 
     def atom(self, value: Any) -> Atom:
-        """The graph's atom for a tracer of this trace, an outer trace's tracer, or a value."""
+        """The atom of a tracer, captured if it is of an outer trace, or of a concrete value."""
         if not isinstance(value, Tracer):
             return value if isinstance(value, Const) else constant(value)
         if value.owner is self:
@@ -77,7 +80,7 @@ class Trace:
     def append(
         self, primitive: Primitive, inputs: Sequence[Any], params: dict[str, Any]
     ) -> list[Tracer]:
-        """Add an equation and give its results. Errors of the type rule get the user's line."""
+        """Append an equation with fresh outputs; errors of the type rule get the user's line."""
         atoms = tuple(self.atom(v) for v in inputs)
         try:
             types = primitive.result_types([a.type for a in atoms], params)
@@ -95,7 +98,7 @@ class Trace:
         return self.add(Equation(primitive, atoms, params, outputs, source))
 
     def add(self, equation: Equation) -> list[Tracer]:
-        """Add an equation whose inputs are atoms of this trace and whose outputs are new."""
+        """Append an equation over atoms of this trace, whose outputs are fresh."""
         born = len(self.equations)
         self.equations.append(equation)
         for var in equation.outputs:
@@ -103,7 +106,7 @@ class Trace:
         return [Tracer(self, v) for v in equation.outputs]
 
     def copy(self, equation: Equation, inputs: Sequence[Any]) -> list[Tracer]:
-        """Add an equation of another graph, applied to other values of the same types."""
+        """Append an equation of another graph with these inputs, which have the same types."""
         outputs = tuple(Var(v.type, v.name) for v in equation.outputs)
         atoms = tuple(self.atom(v) for v in inputs)
         return self.add(
@@ -112,18 +115,18 @@ class Trace:
 
     @contextmanager
     def at(self, source: Source) -> Iterator[None]:
-        """Equations made in this context come from there, and get no name from the user's line."""
+        """Attribute equations to a source; their outputs get no name from the user's line."""
         before, self.origin = self.origin, source
         try:
             yield
         finally:
             self.origin = before
 
-    # An array that is assigned to becomes another value of the graph. Its views are the same
-    # equations again, applied to that one.
+    # Functionalisation: an assignment replaces the value of an array by a new Var. The views of the
+    # array are recomputed by the same equations from the new value.
 
     def viewed(self, var: Var) -> Equation | None:
-        """The equation that makes a value a view of another one, if it is that."""
+        """The equation of a value that is a view, whose operand is its base; None for others."""
         equation = self.producers.get(var)
         if equation is None or equation.primitive.kind != "view" or var in self.own:
             return None
@@ -132,15 +135,15 @@ class Trace:
         return None if isinstance(x, Const) or is_repeated else equation
 
     def is_new(self, var: Var, since: int) -> bool:
-        """Tell whether an array shares no memory with one older than so many equations."""
+        """True if an array aliases none that is older than so many equations."""
         while (view := self.viewed(var)) is not None:
-            (behind,) = view.inputs
-            assert isinstance(behind, Var)  # a view of a Const is none
-            var = self.newest(behind)
+            (base,) = view.inputs
+            assert isinstance(base, Var)  # `viewed` has no views of constants
+            var = self.newest(base)
         return self.births.get(var, -1) >= since
 
     def newest(self, var: Var) -> Var:
-        """The value that an array holds now which once held this one."""
+        """The current value of the array that once had this value."""
         chain: list[Equation] = []
         while True:
             while var in self.written:
@@ -149,7 +152,7 @@ class Trace:
             if equation is None:
                 break
             chain.append(equation)
-            var = equation.inputs[0]  # type: ignore[assignment]  # a view of a Const is none
+            var = equation.inputs[0]  # type: ignore[assignment]  # a Var, as it is viewed
         for equation in reversed(chain):
             if equation.inputs[0] is var:
                 var = equation.output
@@ -162,7 +165,7 @@ class Trace:
         return var
 
     def value(self, var: Var) -> Any:
-        """The value of a Var, or UNKNOWN."""
+        """The concrete value of a Var, or UNKNOWN."""
         if self.known is None:
             return UNKNOWN
         for equation in self._needed(var):
@@ -175,8 +178,8 @@ class Trace:
         return self.known[var]
 
     def varies(self, var: Var) -> bool:
-        """Tell whether a derivative that is wanted goes through a value: a number that Python takes
-        out of the trace would have none."""
+        """True if a value depends on a differentiated one: its concrete value would lose the
+        derivative."""
         stack, seen = [var] if self.varied else [], {var}
         while stack:
             wanted = stack.pop()
@@ -192,7 +195,7 @@ class Trace:
         return False
 
     def _needed(self, var: Var) -> list[Equation]:
-        """The equations that have to be computed for a value, in order; inputs become known."""
+        """The equations to evaluate for a value, in topological order; inputs become known."""
         assert self.known is not None
         ordered: dict[int, Equation] = {}
         stack: list[tuple[Var, bool]] = [(var, False)]
@@ -214,7 +217,7 @@ class Trace:
 
 
 def evaluate(equation: Equation, values: Sequence[Any]) -> list[Any]:
-    """The results of one equation, by the NumPy column of its row."""
+    """Evaluate one equation with the NumPy reference of its primitive."""
     with np.errstate(all="ignore"):
         result = equation.primitive.numpy(*values, **equation.params)
     results = [result] if isinstance(result, np.ndarray | np.generic) else list(result)
@@ -224,7 +227,7 @@ def evaluate(equation: Equation, values: Sequence[Any]) -> list[Any]:
 
 
 def constant(value: Any, what: str = "a constant") -> Const:
-    """The Const of a Python scalar or an array; other things raise a TypeError."""
+    """The Const of a Python scalar or an array; raises TypeError for anything else."""
     if type(value) in PYTHON_SCALARS:
         try:
             return Const(np.array(value, PYTHON_SCALARS[type(value)]), weak=True)
@@ -239,19 +242,18 @@ def constant(value: Any, what: str = "a constant") -> Const:
     )
 
 
-# -------------------------------------------------------------------------- the trace under way
+# ------------------------------------------------------------------------------- the active trace
 
 
-# By the module that wants it: what is called with a trace when it begins, and, once or more often,
-# when it has ended.
+# By module: a hook called with a trace when it begins, and one called, at least once, when it ends.
 AROUND_TRACES: dict[str, tuple[Callable[[Trace], None], Callable[[Trace], None]]] = {}
 
 
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """In this context no trace is under way: what has no traced operands is computed at once.
+    """Suspend tracing: operations on concrete arrays are computed at once.
 
-    What has some is an UnexpectedTracerError.
+    Operations on traced arrays raise UnexpectedTracerError.
     """
     before, THREAD.traces = THREAD.traces, ()
     try:
@@ -261,19 +263,19 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 
 def current_trace() -> Trace | None:
-    """The trace under way in this thread, or None."""
+    """The active trace of this thread, or None."""
     traces = THREAD.traces
     return traces[-1] if traces else None
 
 
 def the_trace() -> Trace:
-    """The trace under way, where there is one for sure."""
+    """The active trace of this thread, which there must be."""
     trace: Trace = THREAD.traces[-1]
     return trace
 
 
-def _under_way(trace: Trace, run: Callable[[], Result]) -> Result:
-    """The result of `run()`, during which the trace is the one under way in this thread."""
+def _with_active(trace: Trace, run: Callable[[], Result]) -> Result:
+    """Run `run()` with the trace as the active one of this thread."""
     restore = as_before()
 
     def begin() -> None:
@@ -291,7 +293,7 @@ def _under_way(trace: Trace, run: Callable[[], Result]) -> Result:
 
 
 def bind(primitive: Primitive, *inputs: Any, **params: Any) -> Any:
-    """Apply a primitive: one tracer, or a list where it has several results.
+    """Apply a primitive in the active trace; returns a tracer, or a list for several results.
 
     Errors of the type rule carry the user's file and line.
     """
@@ -315,13 +317,12 @@ def trace_nested(
     known: Sequence[Any] | None = None,
     is_differentiated: bool = False,
 ) -> tuple[Graph, list[Tracer], Any]:
-    """Run `function(*tracers)`, which returns (list of result leaves, anything), and give its
-    graph, the tracers of outer traces that it captures, and that `anything` (the callers pass the
-    structure of the results).
+    """Trace `function(*tracers)`, which returns (list of result leaves, extra). Returns the graph,
+    the tracers of outer traces that it captures, and `extra` (the structure of the results, say).
 
-    The graph's inputs are the captured values, then the arguments. `known` are the values of the
-    arguments, or tracers of outer traces that may know theirs; `is_differentiated`: the derivative
-    by them is wanted.
+    The graph's inputs are the captured values, then the arguments. `known` are concrete values of
+    the arguments, or tracers of outer traces that may have them; `is_differentiated`: the arguments
+    are differentiated.
     """
     source = source or function_source(function)
     trace = Trace(name or str(getattr(function, "__name__", "f")), source)
@@ -340,10 +341,9 @@ def trace_nested(
         return tuple(trace.atom(leaf) for leaf in leaves), extra
 
     try:
-        outputs, extra = _under_way(trace, run)
+        outputs, extra = _with_active(trace, run)
     except (TypeError, ValueError) as problem:
-        # np.zeros(traced) asks for an int, array[0] = traced for a float; they say something else
-        # when they do not get one.
+        # np.zeros(traced) and array[0] = traced replace our error with one of their own.
         is_other = isinstance(problem, ValueError) and "array element" not in str(problem)
         if trace.refused is None or is_other or isinstance(problem, errors.TracerError):
             raise

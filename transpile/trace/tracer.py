@@ -1,8 +1,9 @@
-"""The tracer: an array that is not there yet, and notes what is done to it.
+"""The tracer: an abstract array, with a shape and a dtype, whose operations append equations.
 
-NumPy hands its calls to `__array_ufunc__` and `__array_function__`; operators and methods end up in
-the same functions, which `transpile.numpy` registers here, and which append equations to the trace
-that is under way (`transpile.trace.trace`).
+NumPy dispatches its functions to `__array_ufunc__` and `__array_function__`; operators and methods
+end in the same implementations, which `transpile.numpy` registers here. They append to the active
+trace (`transpile.trace.trace`). Where Python asks for a value that a trace does not have, the error
+says from which arguments it comes, and what to write instead.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from transpile.util.lazy_registry import Rest, Table
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
     from transpile.trace.trace import Trace
 
-# What few programs need of NumPy; `transpile.numpy` says what that is.
+# Loads the implementations of rarely used NumPy functions; `transpile.numpy` fills it.
 RARE_FUNCTIONS = Rest()
 FUNCTIONS: Table[Any, Callable[..., Any]] = Table(RARE_FUNCTIONS)
 UFUNC_METHODS: Table[str, Callable[..., Any]] = Table(RARE_FUNCTIONS)
 _RARE_PROTOCOLS = ("__array_namespace__", "__dlpack__", "__dlpack_device__")
-UNKNOWN: Any = object()  # in the place of a value that is not known while tracing
+UNKNOWN: Any = object()  # stands for a value that is abstract while tracing
 
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
@@ -82,7 +83,7 @@ _WHAT_TO_DO = {
 
 
 class Tracer:
-    """An array that is not there yet: it has a shape and a dtype, and notes what is done to it."""
+    """An abstract array: a shape and a dtype, and the Var that holds its value in the graph."""
 
     # Not `trace` and `var`: those are methods of an array.
     __slots__ = ("_variable", "owner")
@@ -97,8 +98,8 @@ class Tracer:
 
     @property
     def variable(self) -> Var:
-        """The value that the array holds now: another one after an assignment into the array, or
-        into one that this is a view of."""
+        """The Var of the array's current value, which an assignment into the array, or into one
+        that it is a view of, replaces."""
         return self.owner.newest(self._variable) if self.owner.written else self._variable
 
     @variable.setter
@@ -107,7 +108,7 @@ class Tracer:
 
     @property
     def original(self) -> Var:
-        """The value that the array held when it was made."""
+        """The Var of the array's first value."""
         return self._variable
 
     @property
@@ -162,13 +163,13 @@ class Tracer:
         return (self[i] for i in range(len(self)))
 
     def __getattr__(self, name: str) -> Any:
-        """A method of a module that is not imported yet."""
+        """Import the rarely used methods, then look the name up again."""
         is_public = not name.startswith("_") or name in _RARE_PROTOCOLS
         if is_public and RARE_FUNCTIONS.complete():
             return getattr(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    # NumPy hands its calls over here.
+    # NumPy's dispatch protocols.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return named(UFUNC_METHODS[method](ufunc, *inputs, **kwargs))
@@ -176,7 +177,7 @@ class Tracer:
     def __array_function__(
         self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        if has_extended_type(types):  # keys, whose own functions know what to do with tracers
+        if has_extended_type(types):  # PRNG keys, which handle tracers themselves
             return NotImplemented
         implementation = FUNCTIONS.get(func)
         if implementation is None:
@@ -186,13 +187,13 @@ class Tracer:
             )
         return named(implementation(*args, **kwargs))
 
-    # Python wants a value.
+    # Conversions to Python values, which need a concrete value.
 
     def _concrete(self, kind: str, wanted: str) -> Any:
         if not self.owner.active:
             raise leaked(self)
-        is_choice = kind in ("bool", "int")  # which has no derivative to lose
-        varies = not is_choice and self.owner.varies(self.variable)
+        is_discrete = kind in ("bool", "int")  # whose derivative is zero anyway
+        varies = not is_discrete and self.owner.varies(self.variable)
         value = UNKNOWN if varies else self.owner.value(self.variable)
         if value is not UNKNOWN:
             return value
@@ -239,12 +240,12 @@ class Tracer:
 
 
 def _public_name(function: Any) -> str:
-    """`numpy.linalg.solve`, `numpy.sort`: what a user calls a function of NumPy's."""
+    """The name under which users know a NumPy function, `numpy.linalg.solve`."""
     return f"{getattr(function, '__module__', None) or 'numpy'}.{function.__name__}"
 
 
 def _origin(tracer: Tracer) -> str:
-    """Which arguments a value is computed from, for error messages."""
+    """The arguments that a value depends on, for error messages."""
     producers = tracer.owner.producers
     arguments: dict[Var, None] = {}
     seen: set[Var] = set()
@@ -266,7 +267,7 @@ def _origin(tracer: Tracer) -> str:
 
 
 def named(result: Any) -> Any:
-    """Remember the name that the user's code gives to a result."""
+    """Name a result's Var after the variable that the user's code assigns it to."""
     if isinstance(result, Tracer) and not result.variable.name and not result.owner.origin:
         result.variable.name = assigned_name()
         equation = result.owner.producers.get(result.variable)
