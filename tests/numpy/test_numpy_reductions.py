@@ -63,7 +63,10 @@ def test_fold_is_numpys(function, dtype, shape, seed, keepdims, data):
 def test_statistic_is_numpys(function, dtype, shape, seed, keepdims, data):
     axis = data.draw(axes(shape))
     x = ordinary(dtype, shape, seed)
-    assert_same(quietly(lambda a: function(a, axis=axis, keepdims=keepdims)), x, tolerance=2e-6)
+    # NumPy rounds each partial sum of halves to a half where it does not add along the last axis.
+    tolerance = 4 * float(np.finfo(dtype).eps) if dtype == np.float16 else 2e-6
+    f = quietly(lambda a: function(a, axis=axis, keepdims=keepdims))
+    assert_same(f, x, tolerance=tolerance)
 
 
 @settings(max_examples=100)
