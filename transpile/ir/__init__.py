@@ -1,1 +1,1 @@
-"""The two forms of a program, graphs and loops, with their types, sizes, checks and rewriting."""
+"""The two intermediate representations, graphs and loops: types, shapes, verifiers, rewriting."""

@@ -93,7 +93,7 @@ class Call:
         raise InternalError(f"{self.name} has no meaning here")
 
     def has(self, target: str) -> bool:
-        """Tell whether a target has words for it."""
+        """True if a target has words for it."""
         return hasattr(self, f"in_{target}")
 
     def spelled(self, *targets: str) -> Invocation:

@@ -1,8 +1,8 @@
-"""The canonical form of statements: equal for those that differ in the names of variables only.
+"""Compute a canonical form of statements, equal for alpha-equivalent ones.
 
-It is alpha-equivalence: a name that the statements bind (a loop's index, a scalar, a local array),
-or that is given as a parameter, stands as its number in the order of first appearance; all other
-names are free and stand as they are. What has no effect on the code is left out.
+Bound names (loop indices, scalars, local arrays) and parameters are numbered in the order of first
+appearance, as de Bruijn would; free names stay. Annotations that do not affect the code are left
+out. Kernels with equal forms share one C function.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def canonical_form(kernel: Kernel, parameters: Iterable[str]) -> Hashable:
 
 
 class _Numbering:
-    """Gives the names of one kernel their numbers."""
+    """Numbers the bound names of one kernel."""
 
     def __init__(self, kernel: Kernel, parameters: Iterable[str]) -> None:
         self._numbers: dict[str, int] = {name: k for k, name in enumerate(parameters)}
         self._bound = names_of_kernel(kernel)
 
     def name(self, name: str) -> Hashable:
-        """What stands for a name."""
+        """The number of a bound name; a free name itself."""
         number = self._numbers.get(name)
         if number is None:
             if name not in self._bound:
@@ -58,7 +58,7 @@ class _Numbering:
         return number
 
     def body(self, body: tuple[Statement, ...]) -> Hashable:
-        """The form of statements that follow each other."""
+        """The form of a sequence of statements."""
         return tuple(map(self._statement, body))
 
     def _statement(self, statement: Statement) -> Hashable:
@@ -85,7 +85,7 @@ class _Numbering:
         raise InternalError(f"no canonical form of {statement}")
 
     def _loop(self, loop: For) -> Hashable:
-        """A loop, without what only the schedule reads: `ordered` and `independent`."""
+        """A loop, without `ordered` and `independent`, which only the schedule reads."""
         return (
             For,
             self._index(loop.start),

@@ -196,7 +196,7 @@ def _terms(index: Index) -> tuple[tuple[Monomial, int], ...]:
 
 
 def _normal(sums: dict[Monomial, int]) -> Index:
-    """The index with these terms: zeros dropped, constants last, the rest by name."""
+    """The index with these terms in normal form: no zeros, constants last, the rest by name."""
     terms = [(monomial, c) for monomial, c in sums.items() if c]
     if not terms:
         return 0
@@ -217,7 +217,7 @@ def symbols_of(index: Index) -> frozenset[Symbol]:
 
 
 def sole_symbol(index: Index) -> Symbol | None:
-    """The symbol that the index consists of, or None when it is anything else."""
+    """The symbol that the index is, or None if it is a compound expression."""
     if isinstance(index, Dim) and len(index.terms) == 1:
         monomial, coefficient = index.terms[0]
         if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], Symbol):
@@ -226,7 +226,7 @@ def sole_symbol(index: Index) -> Symbol | None:
 
 
 def bounds(index: Index) -> Bounds:
-    """The smallest and largest value that the index can take; None where that is not known."""
+    """Bounds of the index by interval arithmetic; None where a side is unbounded."""
     if isinstance(index, int):
         return index, index
     if index._bounds is None:
@@ -280,7 +280,7 @@ def _product_bounds(x: Bounds, y: Bounds) -> Bounds:
 
 
 def is_within(index: Index, extent: Index) -> bool:
-    """Tell whether 0 <= index < extent holds for certain."""
+    """True if 0 <= index < extent is provable."""
     low, high = bounds(index)
     if low is None or low < 0:
         return False
@@ -299,7 +299,7 @@ def is_within(index: Index, extent: Index) -> bool:
 
 
 def _falling(index: Index) -> set[Symbol]:
-    """The symbols with which an index may become smaller as they grow."""
+    """The symbols in which an index is not provably nondecreasing."""
     found: set[Symbol] = set()
     for monomial, factor in index.terms if isinstance(index, Dim) else ():
         for atom in monomial:
@@ -311,8 +311,7 @@ def _falling(index: Index) -> set[Symbol]:
 
 
 def _is_below(index: Index, limit: int) -> bool:
-    """Tell whether an index is below a limit because the range of a loop's index ends where that of
-    another one says: `i + d < n` for i in 0..n-d."""
+    """True if an index is below a limit by a symbolic loop bound: `i + d < n` for i in 0..n-d."""
     for _ in range(4):
         if isinstance(index, int):
             return index < limit
@@ -472,7 +471,7 @@ def row_major(indices: Iterable[Index], shape: Iterable[Index]) -> Index:
 
 
 def recombine(index: Index) -> Index:
-    """The index with `d*(x // d) + x % d` put together to `x` again, wherever that occurs."""
+    """The index with every `d*(x // d) + x % d` recombined to `x`."""
     if isinstance(index, int):
         return index
     sums = dict(index.terms)

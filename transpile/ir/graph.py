@@ -1,4 +1,4 @@
-"""The graph: a typed, first-order program of primitives, as the trace gives it.
+"""The graph IR: a typed, first-order, purely functional program of primitives in SSA form.
 
     Graph    = inputs: Var*, equations: Equation*, outputs: (Var | Const)*
     Equation = primitive, inputs: (Var | Const)*, params, outputs: Var*, source
@@ -81,7 +81,7 @@ class Const:
 
     @property
     def is_scalar(self) -> bool:
-        """Tell whether the constant has no axes."""
+        """True if the constant has no axes."""
         return self.value.ndim == 0
 
     @property
@@ -153,7 +153,7 @@ class Equation:
         return True
 
     def key(self) -> tuple[Any, ...]:
-        """What it computes: equal for two equations that compute the same."""
+        """The key of value numbering: primitive, inputs, params."""
         return (self.primitive.name, self.inputs, _params_key(self))
 
 
@@ -173,14 +173,14 @@ class Graph:
 
     def constants(self) -> list[Const]:
         """The array constants, each once, in order of use."""
-        found: dict[Const, None] = {}
+        constants: dict[Const, None] = {}
         for atom in self._atoms():
             if isinstance(atom, Const) and not atom.is_scalar:
-                found.setdefault(atom)
-        return list(found)
+                constants.setdefault(atom)
+        return list(constants)
 
     def with_parts(self, equations: Sequence[Equation], outputs: Sequence[Atom]) -> Graph:
-        """The graph with other equations and outputs; itself where it has these very ones."""
+        """The graph with other equations and outputs; itself if they are the same objects."""
         equations, outputs = tuple(equations), tuple(outputs)
         return changed(
             self,
@@ -190,28 +190,28 @@ class Graph:
 
     @cached_property
     def primitives(self) -> frozenset[Primitive]:
-        """What its equations apply, those of its sub-graphs left out."""
+        """The primitives of its equations, without those of its regions."""
         return frozenset(equation.primitive for equation in self.equations)
 
     def subgraphs(self) -> Iterator[Graph]:
-        """The graphs in the params of the equations: branches and loop bodies."""
+        """The regions: graphs in the params of the equations, branches and loop bodies."""
         for equation in self.equations:
             yield from graphs_in(equation)
 
     @cached_property
     def has_effects(self) -> bool:
-        """Tell whether it does anything besides computing its results."""
+        """True if it has effects: callbacks, prints, checks."""
         return any(map(has_effect, self.equations))
 
     def sites(self) -> list[Site]:
-        """Where its effects, and those of its sub-graphs, call what: in order, with repetitions."""
-        found: list[Site] = []
+        """The call sites of its effects and of those in its regions, in order, with repeats."""
+        sites: list[Site] = []
         for equation in self.equations if self.has_effects else ():
             if equation.primitive.kind == "effect":
-                found.append(site_of(equation))
+                sites.append(site_of(equation))
             for graph in graphs_in(equation):
-                found += graph.sites()
-        return found
+                sites += graph.sites()
+        return sites
 
     def _atoms(self) -> Iterator[Atom]:
         for equation in self.equations:
@@ -219,7 +219,7 @@ class Graph:
         yield from self.outputs
 
     def uses(self) -> dict[Var, int]:
-        """How often each Var is read, results included."""
+        """The number of uses of each Var, outputs included."""
         counts: dict[Var, int] = {}
         for atom in self._atoms():
             if isinstance(atom, Var):
@@ -278,7 +278,7 @@ class Graph:
 
 
 def graphs_in(equation: Equation) -> Iterator[Graph]:
-    """The graphs in the params of an equation."""
+    """The regions of an equation: the graphs in its params."""
     if equation.primitive.has_graphs:
         for value in equation.params.values():
             yield from _graphs_in(value)
@@ -307,7 +307,7 @@ def _param_key(value: Any) -> Any:
 
 
 def has_effect(equation: Equation) -> bool:
-    """Tell whether an equation, or one in its graphs, does more than computing its results."""
+    """True if an equation, or one in its regions, has an effect."""
     if equation.primitive.kind == "effect":
         return True
     return any(graph.has_effects for graph in graphs_in(equation))
@@ -334,7 +334,7 @@ def _effects_text(graph: Graph) -> str:
 
 
 def silenced(equation: Equation) -> Equation:
-    """A loop, branch or call without the effects in its graphs."""
+    """A loop, branch or call without the effects in its regions."""
     params = {name: _silenced_param(value) for name, value in equation.params.items()}
     return replace(equation, params=params) if has_effect(equation) else equation
 
@@ -349,8 +349,8 @@ def _silenced_param(value: Any) -> Any:
 def live_equations(
     equations: Sequence[Equation], outputs: Sequence[Atom], effects: bool = True
 ) -> tuple[Equation, ...]:
-    """The equations that the outputs depend on, and those that have effects (unless these are not
-    wanted), in order; loops and branches without the results that nothing depends on."""
+    """The live equations, in order: those that outputs depend on, those with effects unless
+    `effects` is False. Loops and branches lose their dead results."""
     live = {a for a in outputs if isinstance(a, Var)}
     kept: list[Equation] = []
     for equation in reversed(equations):

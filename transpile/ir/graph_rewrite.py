@@ -1,4 +1,8 @@
-"""What rewriting passes share: a walk over the equations that builds the new graph."""
+"""Rewrite a graph by local rules: one forward traversal, which builds the new graph.
+
+A rule sees each equation with its operands already rewritten, so that it can match on the producers
+of those (`Builder.producer`) and append what replaces it (`Builder.apply`).
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ from transpile.util.frozen_records import replace
 
 
 class Builder:
-    """The graph under construction: what each old Var has become, and the equations so far.
-    `machine` is the one that it is made for."""
+    """The graph under construction: the equations so far, their producers by output, and the atom
+    that replaces each rewritten Var. `machine` is the target of machine-dependent rules."""
 
     def __init__(self, machine: Machine = USUAL) -> None:
         self.machine = machine
@@ -24,22 +28,22 @@ class Builder:
         self.name = ""
 
     def read(self, atom: Atom) -> Atom:
-        """What an atom of the old graph is in the new one."""
+        """The atom of the new graph that replaces one of the old graph."""
         return self.atoms.get(atom, atom) if isinstance(atom, Var) else atom
 
     def producer(self, atom: Atom, primitive: Primitive) -> Equation | None:
-        """The equation that defines an atom, if it applies this primitive."""
+        """The equation that produces an atom, if it applies this primitive."""
         equation = self.producers.get(atom) if isinstance(atom, Var) else None
         return equation if equation is not None and equation.primitive is primitive else None
 
     def add(self, equation: Equation) -> None:
-        """Append an equation as it is."""
+        """Append an equation."""
         self.equations.append(equation)
         for output in equation.outputs:
             self.producers[output] = equation
 
     def apply(self, primitive: Primitive, *inputs: Atom, **params: Any) -> Var:
-        """Append the application of a primitive that has one result."""
+        """Append an equation of a primitive with one result, and return that."""
         (type_,) = primitive.result_types([a.type for a in inputs], params)
         output = Var(type_, self.name)
         self.add(Equation(primitive, inputs, params, (output,), self.source))
@@ -50,13 +54,13 @@ Rule = Callable[[Builder, Equation], Sequence[Atom] | None]
 
 
 def rewrite(graph: Graph, rule: Rule, machine: Machine = USUAL) -> Graph:
-    """The graph with every equation offered to `rule`.
+    """Apply `rule` to every equation, in order.
 
-    The rule sees the equation with its new inputs. It gives the atoms that stand for its outputs
-    from now on, or None to keep it. A graph of which all is kept is the same object.
+    The rule is given the equation with rewritten inputs; it returns the atoms that replace its
+    outputs, or None to keep it. If nothing changes, the result is the graph itself.
     """
     builder = Builder(machine)
-    given, atoms = set(graph.inputs), builder.atoms
+    graph_inputs, atoms = set(graph.inputs), builder.atoms
     for equation in graph.equations:
         inputs = tuple([atoms.get(a, a) if type(a) is Var else a for a in equation.inputs])
         current = equation if inputs == equation.inputs else replace(equation, inputs=inputs)
@@ -68,6 +72,6 @@ def rewrite(graph: Graph, rule: Rule, machine: Machine = USUAL) -> Graph:
         else:
             for output, atom in zip(equation.outputs, results, strict=True):
                 builder.atoms[output] = atom
-                if isinstance(atom, Var) and not atom.name and atom not in given:
+                if isinstance(atom, Var) and not atom.name and atom not in graph_inputs:
                     atom.name = output.name
     return graph.with_parts(builder.equations, [builder.read(a) for a in graph.outputs])

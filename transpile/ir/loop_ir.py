@@ -1,4 +1,4 @@
-"""The loop language: programs of kernels, kernels of loops over scalar expressions.
+"""The loop IR: programs of kernels, kernels of loop nests over scalar expressions.
 
     Program   = inputs, outputs, temporaries, constants: Buffer*, kernels: Kernel*
     Kernel    = name, source, body: Statement*
@@ -100,11 +100,11 @@ class Apply:
         return TABLE[self.op]
 
     def __hash__(self) -> int:
-        """Computed once: tables of all parts of an expression take time in its size."""
-        found: int | None = self.__dict__.get("_hash")
-        if found is None:
-            found = self.__dict__["_hash"] = hash((self.op, self.args, self.dtype))
-        return found
+        """Memoised, so that hashing every subexpression takes linear time."""
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = self.__dict__["_hash"] = hash((self.op, self.args, self.dtype))
+        return known
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Apply, (self.op, self.args, self.dtype)  # hashes are others in another process
@@ -119,13 +119,13 @@ Expr = Literal | Ref | Load | IndexValue | Within | Apply
 class For:
     """`for symbol in range(start, stop)`, where stop is also at most `limit` when that is given.
 
-    `parallel`: the iterations are independent and may run on several threads.
-    `simd`: they may run in vector lanes, in no more than `lanes` if that is given; `reductions`
-    names the accumulators (with their operation) that are then combined across lanes.
-    `threads`: at most so many threads share a parallel loop, where that is given.
-    `near`: the angles in it are taken for ordinary ones.
-    `ordered`: one of the user's own loops, around a sequence of nests, each iteration of which may
-    build on the one before; it does not where the loop is `independent` as well.
+    parallel     the iterations have no dependences, and may run on several threads
+    simd         they may run in vector lanes, at most `lanes` if that is given
+    reductions   the accumulators, with their operations, that are combined across lanes
+    threads      at most so many threads share a parallel loop, if given
+    near         the version of the loop for angles of ordinary magnitude
+    ordered      a loop of the user's, around a sequence of loop nests, which may carry dependences
+                 unless it is `independent` as well
     """
 
     symbol: Symbol
@@ -145,7 +145,7 @@ class For:
 
     @property
     def extent(self) -> Index:
-        """How often the body runs, when there is no limit."""
+        """The trip count, if there is no limit."""
         return self.stop - self.start
 
 
@@ -187,7 +187,7 @@ class Declare:
 
 @dataclass(frozen=True)
 class Update:
-    """`target = op(target, value)`: an accumulator's step. `set` gives it the value itself."""
+    """`target = op(target, value)`, the update of an accumulator; `set` assigns the value."""
 
     target: Ref | Load
     op: str
@@ -210,9 +210,9 @@ class Store:
 
 @dataclass(frozen=True)
 class Slot:
-    """Memory for a local array: in the buffer `home`, which has a slice for each thread, from the
-    byte `offset` of a slice on. It is the slice of the thread that runs the statements where these
-    are `shared_out` among the threads of a team, else the first one."""
+    """Storage of a local array: at byte `offset` of a slice of the buffer `home`, which has a slice
+    for each thread. In statements `shared_out` among a team, it is the slice of the running thread,
+    else the first one."""
 
     home: str
     offset: int
@@ -229,13 +229,13 @@ class Alloc:
 
 @dataclass(frozen=True)
 class Swap:
-    """Two buffers of one type exchange their memory."""
+    """Exchange the memory of two buffers of one type, for double buffering."""
 
     first: str
     second: str
 
 
-# The scratch memory of a call for which none has been allocated yet.
+# The workspace of a call before storage is assigned.
 UNALLOCATED = Strided(Load("", (), UINT8))
 
 
@@ -255,7 +255,7 @@ class Buffer:
 
     @property
     def size_in_bytes(self) -> Index:
-        """How much memory it takes."""
+        """The bytes of all elements."""
         return product(self.shape) * self.dtype.itemsize
 
 
@@ -263,8 +263,8 @@ class Buffer:
 class Kernel:
     """One loop nest, or a few scalar statements, with the Python line it came from.
 
-    `shapes` gives the buffers that the kernel sees in another shape than they have: with axes
-    merged into one, which in row-major order is the same memory.
+    `shapes` gives the buffers that the kernel accesses in another shape than their own: with axes
+    coalesced, which in row-major order is the same memory.
     """
 
     name: str
@@ -276,13 +276,14 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Program:
-    """A whole program. `offsets` gives each temporary its place in the workspace, in bytes.
+    """A whole program.
 
-    `donated` names the inputs whose memory may be taken, `written` the pairs (input, output) of
-    arguments that are assigned to and what they hold then, `aliases` the pairs (output, input) that
-    share memory; there the caller may pass the same array for both. `placements` says where each
-    value of the graph lives, and why; it is for people. `sites` are those that effects may have, in
-    the order of their numbers.
+    offsets      the byte offset of each temporary in the workspace
+    donated      the inputs whose memory may be reused
+    written      pairs (input, output): an argument that is assigned to, and its new value
+    aliases      pairs (output, input) that share memory: the caller may pass one array for both
+    placements   the storage of each value of the graph, and the reason, for `as_text`
+    sites        the call sites of effects, in the order of their numbers
     """
 
     name: str

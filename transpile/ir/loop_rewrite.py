@@ -1,4 +1,5 @@
-"""Going over programs of loops: what a part reads and writes, and rebuilding it."""
+"""Traverse and rewrite loop programs: reads, writes and names of statements, and bottom-up
+rebuilding, which returns unchanged parts as the same objects."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ from transpile.util.frozen_records import changed, once, replace, same
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything in it, the outermost first."""
+    """All subexpressions of an expression, in preorder."""
     waiting = [expr]
     while waiting:
         part = waiting.pop()
@@ -54,7 +55,7 @@ def loads_of(*expressions: Expr) -> Iterator[Load]:
 
 
 def expressions(statement: Statement) -> tuple[Expr, ...]:
-    """The expressions that stand directly in a statement, targets left out."""
+    """The operands of a statement itself, without its targets."""
     match statement:
         case Declare(value=value) | Update(value=value) | Store(value=value):
             return (value,)
@@ -83,8 +84,7 @@ Bodies = Callable[[tuple[Statement, ...]], tuple[Statement, ...]]
 
 
 def with_bodies(statement: Statement, function: Bodies) -> Statement:
-    """The statement with each body that it has replaced by what the function makes of it; the same
-    object where that changes nothing."""
+    """The statement with a function applied to each of its bodies; the same object if unchanged."""
     match statement:
         case For(body=body):
             inner = same(body, function(body))
@@ -104,7 +104,7 @@ def with_bodies(statement: Statement, function: Bodies) -> Statement:
 
 
 def is_sequence(statement: Statement) -> bool:
-    """Tell whether what stands inside is a sequence of loop nests, as in a kernel: the user's own
+    """True if what stands inside is a sequence of loop nests, as in a kernel: the user's own
     loops and branches."""
     return isinstance(statement, If | While) or (isinstance(statement, For) and statement.ordered)
 
@@ -119,7 +119,7 @@ def map_sequences(body: tuple[Statement, ...], function: Bodies) -> tuple[Statem
 
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Every statement, in order, an outer one before those inside it."""
+    """All statements, nested ones too, in preorder."""
     for statement in statements:
         yield statement
         if type(statement) in _COMPOUND:
@@ -136,18 +136,18 @@ def _inside(statement: Statement) -> tuple[Statement, ...]:
 
 
 def computes_complex(program: Program) -> bool:
-    """Tell whether a number is complex on the way, though perhaps no array is."""
+    """True if an intermediate value is complex, though perhaps no array is."""
     statements = (s for k in program.kernels for s in walk(k.body))
     return any(p.dtype.kind == "c" for s in statements for p in parts(s))
 
 
 @once
 def loads(statement: Statement) -> tuple[Load, ...]:
-    """The elements that a statement itself reads, an updated one among them."""
-    found = tuple(p for p in parts(statement) if isinstance(p, Load))
+    """The elements that a statement itself reads, including the target of an update."""
+    elements = tuple(p for p in parts(statement) if isinstance(p, Load))
     if isinstance(statement, Update) and isinstance(statement.target, Load):
-        found = (*found, statement.target)
-    return found
+        elements = (*elements, statement.target)
+    return elements
 
 
 @once
@@ -174,7 +174,7 @@ def written(statement: Statement) -> tuple[str, ...]:
 
 
 def map_expr(expr: Expr, function: Callable[[Expr], Expr]) -> Expr:
-    """The expression rebuilt from the leaves up, `function` applied to every part."""
+    """Rewrite an expression bottom-up, applying a function to every subexpression."""
     if isinstance(expr, Apply):
         args = same(expr.args, tuple([map_expr(arg, function) for arg in expr.args]))
         if args is not expr.args:
@@ -192,8 +192,8 @@ def map_statement(
     on_expr: Callable[[Expr], Expr],
     on_index: Callable[[Index], Index] = as_it_is,
 ) -> Statement:
-    """The statement with every expression and every index rebuilt, all the way down; the same
-    object where that changes nothing."""
+    """Rewrite every expression and index of a statement, nested ones too; the same object if
+    unchanged."""
 
     def expression(expr: Expr) -> Expr:
         if on_index is as_it_is:
@@ -318,8 +318,8 @@ def names_read(statement: Statement) -> frozenset[str]:
 
 
 def without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Statements without those that store an element where it is, or update it by the neutral
-    element; and without loops around nothing else."""
+    """Remove stores of an element to itself, updates by the neutral element, and loops that become
+    empty."""
     kept: list[Statement] = []
     for statement in body:
         match statement:
@@ -340,7 +340,7 @@ def without_copies(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
 
 
 def _changes_nothing(update: Update) -> bool:
-    """Tell whether an element stays as it is to the bit, whatever it is."""
+    """True if a statement leaves its target unchanged, to the bit, for every value."""
     dtype = update.target.dtype
     neutral = None if update.primitive is None else update.primitive.neutral(dtype)
     return neutral is not None and update.value == Literal(neutral, dtype)
@@ -354,18 +354,17 @@ def substitute_index(statement: Statement, symbol: Symbol, value: Index) -> Stat
 
 
 def map_kernels(program: Program, function: Callable[[Kernel], Kernel]) -> Program:
-    """The program with each kernel replaced by what the function makes of it; the same object
-    where that changes nothing."""
+    """The program with a function applied to each kernel; the same object if unchanged."""
     return changed(program, kernels=same(program.kernels, tuple(map(function, program.kernels))))
 
 
 def map_bodies(program: Program, function: Bodies) -> Program:
-    """The program with each kernel's body replaced by what the function makes of it, as above."""
+    """The program with a function applied to each kernel's body; the same object if unchanged."""
     return map_kernels(program, lambda k: changed(k, body=same(k.body, function(k.body))))
 
 
 def seen_by(program: Program, kernel: Kernel) -> Mapping[str, Buffer]:
-    """The buffers of a program in the shapes in which a kernel sees them."""
+    """The buffers of a program in the shapes in which a kernel accesses them."""
     buffers = program.buffers()
     if not kernel.shapes:
         return buffers
@@ -389,7 +388,7 @@ def used_buffers(kernel: Kernel) -> tuple[tuple[str, ...], frozenset[str]]:
 
 
 def deciding(program: Program) -> set[str]:
-    """The arrays of bools whose elements decide between values, and become no numbers."""
+    """The arrays of bools that are used as predicates only, never as numbers."""
     tests: set[str] = set()
     numbers: set[str] = set()
     for statement in (s for k in program.kernels for s in walk(k.body)):
@@ -443,10 +442,9 @@ def declared_name(statement: Statement) -> str:
 
 @once
 def is_independent(loop: For) -> bool:
-    """Tell whether the iterations of a loop do not depend on each other: none changes a scalar, or
-    the same element of an array, that was declared outside. (Subscripts that depend on the loop are
-    different ones in different iterations, by construction. Scratch memory of calls carries nothing
-    from one to the other.)"""
+    """True if a loop carries no dependence: no iteration writes a scalar declared outside, or an
+    element whose subscripts do not vary with the loop. (By construction, subscripts that vary are
+    distinct in distinct iterations, and the workspace of calls carries no value.)"""
     if loop.ordered and not loop.independent:
         return False
     inside = list(walk(loop.body))

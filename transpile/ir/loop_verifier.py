@@ -1,5 +1,6 @@
-"""Programs of loops that are well formed: the check after lowering and after each step of the
-schedule."""
+"""Verify that a loop program is well formed, after lowering and after each schedule pass: names are
+declared before their use and in scope, subscripts have the rank of their buffer, loop indices
+belong to enclosing loops."""
 
 from __future__ import annotations
 
@@ -26,9 +27,8 @@ from transpile.ir.loop_rewrite import loads, parts, seen_by
 
 
 def check(program: Program, before: Program | None = None) -> None:
-    """Raise InternalError unless every name is known, every subscript has its buffer's rank, and
-    every symbol belongs to a loop around its use. Kernels that stand in a program that was checked
-    `before`, among the same buffers, are not looked at again."""
+    """Raise InternalError for a program that is not well formed. Kernels of a program verified
+    `before`, over the same buffers, are not verified again."""
     if program is before:
         return
     known: set[int] = set()
@@ -40,8 +40,8 @@ def check(program: Program, before: Program | None = None) -> None:
 
 
 class _Checker:
-    """What statements may name at the place that is being checked: the buffers, the loops around
-    it, the scalars and local arrays declared before."""
+    """The names in scope at the statement being verified: buffers, enclosing loops, scalars and
+    local arrays declared before."""
 
     def __init__(self, buffers: Mapping[str, Buffer]) -> None:
         self.buffers = buffers

@@ -1,4 +1,4 @@
-"""A primitive is one row: its name, kind, meaning, C, and rules; `TABLE` holds every row.
+"""Primitives: each is one record of name, kind, NumPy meaning, C, facts and rules, kept in `TABLE`.
 
 The kinds (in `transpile.primitives.kinds`) fill most columns, so that a usual row has four or five.
 The NumPy column is the reference semantics, the oracle of the tests, and the key by which a call
@@ -205,24 +205,24 @@ class Primitive:
     on_indices: Callable[..., Index | None] | None = None
 
     def may_reorder(self, dtype: np.dtype[Any]) -> bool:
-        """Tell whether elements of a dtype may be combined in any order, to the same bits."""
+        """True if a reduction of a dtype gives the same bits in any order."""
         is_rounded = dtype.kind not in "biu" and not self.exact
         return self.commutative and self.associative and not is_rounded
 
     def may_combine(self, dtype: np.dtype[Any]) -> bool:
-        """Tell whether elements of a dtype may be combined in any order, up to rounding, beginning
-        with a neutral one."""
+        """True if a reduction of a dtype may be reassociated, up to rounding, and begin with a
+        neutral element."""
         return self.commutative and self.associative and self.neutral(dtype) is not None
 
     @property
     def has_graphs(self) -> bool:
-        """Tell whether it applies graphs: its rules take and give lists, as many as results."""
+        """True if it has regions: its rules take and return lists, one item a result."""
         return self.kind in ("call", "control")
 
     def result_types(
         self, types: Sequence[ArrayType], params: Mapping[str, Any]
     ) -> tuple[ArrayType, ...]:
-        """The types of the results, or the error that the operands deserve."""
+        """Infer the types of the results; raises as NumPy does for operands that do not fit."""
         result = self.type_rule(*types, **params)
         return (result,) if isinstance(result, ArrayType) else tuple(result)
 

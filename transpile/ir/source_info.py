@@ -1,4 +1,4 @@
-"""Where the user's code is: the file and line of the call under way, and the name it assigns to."""
+"""Source locations: the file and line of user code that is running, and the name it assigns to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dtypes and array types."""
+"""Dtypes and array types: shape, dtype, and weak typing as in NEP 50."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def __getattr__(name: str) -> Any:
 
 
 def is_bfloat16(dtype: Any) -> bool:
-    """Tell whether a dtype is bfloat16."""
+    """True if a dtype is bfloat16."""
     return bool(dtype.char == "E" and dtype.name == "bfloat16")
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
-    """Tell whether a dtype is float16 or bfloat16."""
+    """True if a dtype is float16 or bfloat16."""
     return dtype == FLOAT16 or is_bfloat16(dtype)
 
 
@@ -61,7 +61,7 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 class _ShortNames(dict[np.dtype[Any], str]):
-    """What the text of graphs calls dtypes; bfloat16 is listed once somebody asked for it."""
+    """The short names of dtypes in the text of graphs; bfloat16 is added at its first use."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> str:
         if not is_bfloat16(dtype):

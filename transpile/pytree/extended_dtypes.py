@@ -1,4 +1,4 @@
-"""Arrays of dtypes that are not NumPy's, such as arrays of random keys.
+"""Arrays of extended dtypes, which NumPy has not, such as PRNG keys.
 
 To users such an array is a leaf of every tree, with a shape and a dtype. To traces and programs it
 is the array of numbers that it holds: `flatten_arrays` takes trees apart down to those.
@@ -27,14 +27,14 @@ def register_extended(cls: type, held: Callable[[Any], Any], holding: Callable[[
 
 
 def has_extended(values: Iterable[Any]) -> bool:
-    """Tell whether there is such an array among values, lists of them included."""
+    """True if a value, or an item of a list among the values, is an array of an extended dtype."""
     return any(
         type(x) in EXTENDED or (isinstance(x, list | tuple) and has_extended(x)) for x in values
     )
 
 
 def has_extended_type(types: Iterable[type]) -> bool:
-    """Tell whether there is the class of such arrays among classes."""
+    """True if a class is one of arrays of an extended dtype."""
     return any(cls in EXTENDED for cls in types)
 
 

@@ -89,5 +89,5 @@ def simple_key(key: KeyEntry) -> str:
 
 
 def is_namedtuple(cls: type) -> bool:
-    """Tell whether a class is a namedtuple."""
+    """True if a class is a namedtuple."""
     return issubclass(cls, tuple) and hasattr(cls, "_fields")

@@ -1,5 +1,6 @@
-"""Graph to Graph (and graph to values): transformations that name no primitive.
+"""Transform graphs: batching, forward and reverse differentiation, evaluation.
 
-The rules stand in the rows. A transformation traces its result anew: it walks over the equations
-and lets the rules append theirs, so that a rule is written like any traced function.
+A transformation names no primitive: the rules are columns of the primitives. It retraces the graph
+and applies the rule of each equation to tracers, so that a rule is written like any traced
+function.
 """

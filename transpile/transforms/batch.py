@@ -1,7 +1,9 @@
-"""Batching: a function of examples becomes one of arrays of examples.
+"""Batch a graph (`vmap`): add a leading axis to every value that depends on a mapped input.
 
-A value that depends on the mapped inputs has the mapped axis in front; all others stay as they are.
-The rules of the rows say what an equation becomes when some of its operands are batched.
+    z = dot(w, x), x mapped   ->   z[b] = dot(w, x[b]) as one contraction over an array of batches
+
+Other values keep their shapes. The batching rules of the primitives take and return values with the
+mapped axis in front.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ def batch(closed: Closed, axis: Axis, batched: Sequence[bool]) -> tuple[Closed, 
     flags: list[bool] = []
 
     def on_arrays(*values: Any) -> list[Any]:
-        results, found = spread(closed.graph, axis, values, [False] * captured + list(batched))
-        flags[:] = found
+        results, are_batched = spread(
+            closed.graph, axis, values, [False] * captured + list(batched)
+        )
+        flags[:] = are_batched
         return results
 
     return rewritten(on_arrays, closed, inputs), flags
@@ -39,7 +43,7 @@ def batch(closed: Closed, axis: Axis, batched: Sequence[bool]) -> tuple[Closed, 
 def spread(
     graph: Graph, axis: Axis, inputs: Sequence[Any], batched: Sequence[bool]
 ) -> tuple[list[Any], list[bool]]:
-    """The results of a graph on batched inputs, and which are batched; in the trace under way."""
+    """Append a batched graph to the active trace; returns its results, and which are batched."""
     trace = the_trace()
     values = Environment(trace, graph.inputs, inputs)
     mapped = {v for v, is_batched in zip(graph.inputs, batched, strict=True) if is_batched}
@@ -51,25 +55,25 @@ def spread(
                 values.define(equation.outputs, trace.copy(equation, given))
                 continue
             with trace.at(equation.source):
-                results, found = _apply_rule(equation, axis, flags, given)
-            for var, value, is_batched in zip(equation.outputs, results, found, strict=True):
+                results, are_batched = _apply_rule(equation, axis, flags, given)
+            for var, value, is_batched in zip(equation.outputs, results, are_batched, strict=True):
                 _check(value, var, equation, axis, is_batched)
             values.define(equation.outputs, results)
-            mapped.update(v for v, f in zip(equation.outputs, found, strict=True) if f)
+            mapped.update(v for v, f in zip(equation.outputs, are_batched, strict=True) if f)
     return [values[a] for a in graph.outputs], [a in mapped for a in graph.outputs]
 
 
 def _apply_rule(
     equation: Equation, axis: Axis, batched: Sequence[bool], given: Sequence[Any]
 ) -> tuple[Sequence[Any], Sequence[bool]]:
-    row = equation.primitive
-    if row.batch is None:
+    primitive = equation.primitive
+    if primitive.batch is None:
         raise NotImplementedError(
-            f"{equation.source}: Batching rule for '{row.name}' not implemented"
+            f"{equation.source}: Batching rule for '{primitive.name}' not implemented"
         )
     operands = [operand(v) for v in given]
-    results, flags = row.batch(axis, batched, *operands, **equation.params)
-    if row.has_graphs or len(equation.outputs) != 1:
+    results, flags = primitive.batch(axis, batched, *operands, **equation.params)
+    if primitive.has_graphs or len(equation.outputs) != 1:
         return results, flags
     return [results], [flags]
 

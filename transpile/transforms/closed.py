@@ -67,18 +67,18 @@ def rewritten(
     if known is not None:
         rest = len(inputs) - len(known)
         known = (*closed.captured, *known, *[UNKNOWN] * rest)
-    found = close(
+    transformed = close(
         function,
         (*captured, *inputs),
         name=closed.graph.name,
         source=closed.graph.source,
         known=known,
     )
-    return Closed(found.graph, (*found.captured, *closed.captured))
+    return Closed(transformed.graph, (*transformed.captured, *closed.captured))
 
 
 def apply(graph: Graph, values: Sequence[Any]) -> list[Any]:
-    """The outputs of a graph: its equations join the trace under way; without one, NumPy runs."""
+    """Apply a graph: append its equations to the active trace, or evaluate it without one."""
     trace = current_trace()
     if trace is None:
         return interpret(graph, values)
@@ -90,7 +90,7 @@ def apply(graph: Graph, values: Sequence[Any]) -> list[Any]:
 
 
 class Environment:
-    """The values, in the trace under way, of the atoms of the graph that is gone over."""
+    """The values, in the active trace, of the atoms of the graph being transformed."""
 
     def __init__(self, trace: Trace, inputs: Sequence[Var], values: Sequence[Any]) -> None:
         self.trace = trace
@@ -103,14 +103,14 @@ class Environment:
         return isinstance(atom, Const) or atom in self._values
 
     def define(self, outputs: Sequence[Var], values: Sequence[Any]) -> None:
-        """Give the outputs of an equation their values, and these their names."""
+        """Bind the outputs of an equation to values, which take over their names."""
         for var, value in zip(outputs, values, strict=True):
             self._values[var] = value
             name_after(value, var.name)
 
 
 def operand(value: Any) -> Any:
-    """What a rule sees of a value: a tracer, or what NumPy computes with."""
+    """The value that a rule is given: a tracer, or the NumPy value of a constant."""
     return value.value[()] if isinstance(value, Const) else value
 
 

@@ -1,4 +1,4 @@
-"""The interpreter: a graph run with NumPy, by the NumPy column of each row; the tests' oracle."""
+"""Evaluate a graph with the NumPy reference of each primitive; the oracle of the tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Forward mode: beside each value the tangent that it has when the inputs move.
+"""Differentiate a graph in forward mode: push tangents alongside the primal values.
 
-A tangent that is zero for certain is None, everywhere and from the start, so that no equation is
-made for it. The rules of the rows say how tangents go through an equation.
+    y = sin(x)   ->   y = sin(x); dy = cos(x) * dx
+
+The JVP rules of the primitives compute tangents. Symbolic zeros are None, so that no equation is
+made for them.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def jvp(
 def push(
     graph: Graph, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], Tangents]:
-    """The results of a graph and their tangents, in the trace under way."""
+    """Append a graph and its tangents to the active trace; returns results and tangents."""
     trace = the_trace()
     values = Environment(trace, graph.inputs, primals)
     moved: dict[Any, Any] = {
@@ -82,19 +84,19 @@ def push(
 def _apply_rule(
     trace: Trace, equation: Equation, inputs: Sequence[Any], tangents: Tangents
 ) -> tuple[Sequence[Any], Sequence[Any]]:
-    row = equation.primitive
-    if row.jvp is None:
+    primitive = equation.primitive
+    if primitive.jvp is None:
         raise NotImplementedError(
-            f"{equation.source}: Differentiation rule for '{row.name}' not implemented"
+            f"{equation.source}: Differentiation rule for '{primitive.name}' not implemented"
         )
     operands = [operand(v) for v in inputs]
-    if row.has_graphs:
-        results, changes = row.jvp(tangents, *operands, **equation.params)
+    if primitive.has_graphs:
+        results, changes = primitive.jvp(tangents, *operands, **equation.params)
         return results, changes
     results = trace.copy(equation, inputs)
     if len(results) == 1:
-        return results, [row.jvp(tangents, results[0], *operands, **equation.params)]
-    return results, row.jvp(tangents, results, *operands, **equation.params)
+        return results, [primitive.jvp(tangents, results[0], *operands, **equation.params)]
+    return results, primitive.jvp(tangents, results, *operands, **equation.params)
 
 
 def _checked(tangent: Any, var: Var, equation: Equation) -> Any:

@@ -1,8 +1,9 @@
-"""Linearization: a function at a point becomes its value there and a linear graph.
+"""Linearise a graph: partial evaluation of its JVP into a primal part and a linear part.
 
-The derivative in forward mode is linear in the tangents: whatever does not depend on a tangent can
-be computed once, when the point is known, and the rest is a graph of linear equations that reads
-some of those values, the residuals.
+The JVP is linear in the tangents. Equations that do not depend on a tangent form the forward graph,
+which is evaluated at the point; the others form the linear graph, which reads some of its values,
+the residuals. Transposing the linear graph gives reverse mode (Radul et al., You Only Linearize
+Once, POPL 2023).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Linearized:
 
     @property
     def residuals(self) -> int:
-        """How many residuals there are."""
+        """The number of residuals."""
         return len(self.forward.graph.outputs) - self.results
 
     def without_results(self, count: int) -> Linearized:

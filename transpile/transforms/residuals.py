@@ -1,5 +1,5 @@
-"""What the linear part of a derivative reads of the other part: values that are handed over, and
-values that it takes less to compute again than to keep.
+"""Choose the residuals of a derivative: the values that the linear part reads from memory. It
+rematerialises others, where that is cheaper than storing them.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from transpile.ir.graph import Atom, Const, Equation, Var
 from transpile.ir.types import kind_letter
 from transpile.util.frozen_records import dataclass
 
-# How many float operations are done again to save the memory of a residual.
-MOST_REPEATED = 3
-# How many equations, views among them, one value is made of again.
+# The float operations that may be repeated to save the memory of a residual.
+MOST_REMATERIALISED = 3
+# The equations, views included, from which one value may be rematerialised.
 LONGEST_CHAIN = 32
 
-_MOVING = ("view", "generate")  # kinds of rows that compute nothing
+_NO_ARITHMETIC = ("view", "generate")  # kinds of primitives that only move or make elements
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """What the unknown part of a graph reads of its known part.
 
-    kept       the values that are handed over
-    repeated   the equations that make the others from these, inputs and constants again
+    kept       the values that are stored
+    repeated   the equations that rematerialise the others from these, inputs and constants
     """
 
     kept: list[Var]
@@ -33,14 +33,16 @@ class Residuals:
 def residuals(
     known: Sequence[Equation], wanted: Iterable[Var], free: set[Var], fixed: set[Var]
 ) -> Residuals:
-    """The residuals for values that the unknown part wants. It costs nothing to hand over `free`
-    ones, and little to hand over `fixed` ones, which are not computed again but for views. What is
-    handed over costs nothing more to those that come after it: of `s` and `s * (1 - s)`, which the
-    derivative of a sigmoid wants, only `s` is."""
+    """The residuals for the values that the unknown part reads.
+
+    `free` ones are stored anyway; `fixed` ones are cheap to store, so that only their views are
+    rematerialised. A stored value is free for those after it: of `s` and `s * (1 - s)`, which the
+    derivative of a sigmoid reads, only `s` is stored.
+    """
     producers = {v: e for e in known for v in e.outputs}
     wanted = list(wanted)
-    cut = _Cut(producers, free, fixed, set(wanted))
-    kept = [v for v in wanted if not cut.is_repeated(v)]
+    cut = _RematerialisationChoice(producers, free, fixed, set(wanted))
+    kept = [v for v in wanted if not cut.is_rematerialised(v)]
     needed = dict.fromkeys(kept)
     repeated = [e for e in known if id(e) in cut.repeated]
     for equation in repeated:
@@ -50,9 +52,8 @@ def residuals(
     return Residuals(list(needed), repeated)
 
 
-class _Cut:
-    """Decides which values are computed again: those that cheap equations make of free values, or
-    of wanted ones that are not computed again."""
+class _RematerialisationChoice:
+    """Chooses the values to rematerialise, which cheap equations compute from stored ones."""
 
     def __init__(
         self, producers: dict[Var, Equation], free: set[Var], fixed: set[Var], wanted: set[Var]
@@ -62,37 +63,39 @@ class _Cut:
         self.fixed = fixed
         self.repeated: set[int] = set()
         self._known: dict[Var, dict[int, Equation] | None] = {}
-        for var in producers:  # in order, so that none waits for a long row of others
+        for var in producers:  # in order, so that the recursion stays shallow
             if self._equations(var) is None and var in wanted:
                 self.free.add(var)
 
-    def is_repeated(self, var: Var) -> bool:
-        """Tell whether a value is computed again; then mark the equations that do so."""
-        found = None if var in self.free else self._equations(var)
-        if found is None:
+    def is_rematerialised(self, var: Var) -> bool:
+        """True if a value is rematerialised; marks the equations that do it."""
+        chain = None if var in self.free else self._equations(var)
+        if chain is None:
             return False
-        if var in self.fixed and any(e.primitive.kind not in _MOVING for e in found.values()):
+        if var in self.fixed and any(
+            e.primitive.kind not in _NO_ARITHMETIC for e in chain.values()
+        ):
             return False
-        self.repeated.update(found)
+        self.repeated.update(chain)
         return True
 
     def _equations(self, var: Var) -> dict[int, Equation] | None:
-        """The cheap equations that make a value out of free ones, and of no more bytes of others
-        than it has itself; None where there are none such, or too many."""
+        """The cheap equations that compute a value from free ones, and from other values of no more
+        bytes than its own; None if there are none, or too many."""
         if var not in self._known:
-            found = self._chain(var)
-            is_long = found is not None and (
-                len(found) > LONGEST_CHAIN
-                or sum(_is_float_operation(e) for e in found.values()) > MOST_REPEATED
+            chain = self._chain(var)
+            is_long = chain is not None and (
+                len(chain) > LONGEST_CHAIN
+                or sum(_is_float_operation(e) for e in chain.values()) > MOST_REMATERIALISED
             )
-            self._known[var] = None if is_long else found
+            self._known[var] = None if is_long else chain
         return self._known[var]
 
     def _chain(self, var: Var) -> dict[int, Equation] | None:
         equation = self.producers.get(var)
         if equation is None or not _is_cheap(equation):
             return None
-        found = {id(equation): equation}
+        chain = {id(equation): equation}
         stacked = []
         for atom in equation.inputs:
             if isinstance(atom, Const) or atom in self.free or atom in self.fixed:
@@ -101,11 +104,11 @@ class _Cut:
             if inner is None:
                 stacked.append(atom)
             else:
-                found.update(inner)
+                chain.update(inner)
         if not stacked:
-            return found
+            return chain
         if equation.primitive.kind == "view" and _bytes(stacked[0]) <= _bytes(var):
-            return found
+            return chain
         return None
 
 
@@ -115,11 +118,11 @@ def _bytes(atom: Atom) -> float:
 
 
 def _is_cheap(equation: Equation) -> bool:
-    """Tell whether an equation takes no more work than reading its result from memory."""
-    row = equation.primitive
-    if row.kind in _MOVING or row.picks:
+    """True if an equation costs no more than loading its result."""
+    primitive = equation.primitive
+    if primitive.kind in _NO_ARITHMETIC or primitive.picks:
         return True
-    return row.kind == "elementwise" and not row.transcendental and row.cost <= 1
+    return primitive.kind == "elementwise" and not primitive.transcendental and primitive.cost <= 1
 
 
 def _is_float_operation(equation: Equation) -> bool:

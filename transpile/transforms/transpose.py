@@ -1,8 +1,10 @@
-"""Transposition: a graph that is linear in some inputs, run backwards.
+"""Transpose a graph that is linear in some inputs: pull cotangents of results back to those inputs.
 
-Cotangents of the results become cotangents of those inputs. Equations that do not depend on them
-are computed forwards; the others are visited in reverse, and their rows' rules say how a cotangent
-goes back through them. As in forward mode, a zero is None.
+    y = 3.0 * x   ->   cx = 3.0 * cy
+
+Equations that do not depend on the linear inputs are computed forwards; the others are visited in
+reverse, with the transpose rules of their primitives. Cotangents of several uses are added. As in
+forward mode, symbolic zeros are None.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ class _Sums:
         self._sums: dict[Atom, Any] = {}
 
     def add(self, atom: Atom, cotangent: Any) -> None:
-        """Count a cotangent in."""
+        """Accumulate a cotangent."""
         if cotangent is None or not isinstance(atom, Var):
             return
         if not isinstance(cotangent, Tracer) or cotangent.type.strong != atom.type.strong:
@@ -106,7 +108,7 @@ class _Sums:
         name_after(self._sums[atom], derivative_name(atom.name.removeprefix("d")))
 
     def take(self, var: Var) -> Any:
-        """The whole cotangent, when all its parts are there."""
+        """Remove and return the accumulated cotangent."""
         return self._sums.pop(var, None)
 
 
@@ -127,13 +129,13 @@ def added(x: Any, y: Any) -> Any:
 
 
 def _apply_rule(equation: Equation, values: Environment, cotangents: list[Any]) -> Sequence[Any]:
-    row = equation.primitive
-    if row.transpose is None:
+    primitive = equation.primitive
+    if primitive.transpose is None:
         raise NotImplementedError(
             f"{equation.source}: Transpose rule (for reverse-mode differentiation) for "
-            f"'{row.name}' not implemented"
+            f"'{primitive.name}' not implemented"
         )
     operands = [operand(values[a]) if a in values else Linear(a.type) for a in equation.inputs]
-    given = cotangents[0] if len(cotangents) == 1 and not row.has_graphs else cotangents
-    found: Sequence[Any] = row.transpose(given, *operands, **equation.params)
+    given = cotangents[0] if len(cotangents) == 1 and not primitive.has_graphs else cotangents
+    found: Sequence[Any] = primitive.transpose(given, *operands, **equation.params)
     return found

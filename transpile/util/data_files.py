@@ -7,7 +7,7 @@ _CHECKOUT = PACKAGE.parent
 
 
 def is_checkout() -> bool:
-    """Tell whether the package is run from a checkout (its pyproject.toml stands beside it)."""
+    """True if the package is run from a checkout (its pyproject.toml stands beside it)."""
     return (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "templates").is_dir()
 
 

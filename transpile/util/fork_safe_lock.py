@@ -1,4 +1,4 @@
-"""Locks that stay with no one when a process forks, and sections that no fork divides.
+"""Fork-safe locks, which a forked child finds free, and sections that no fork divides.
 
 Of the threads of a process only the one that forks goes on in the child. What another one was
 holding then would be locked in the child for ever, and what it was in the middle of would stay half
@@ -27,7 +27,7 @@ class Lock(RLock):  # type: ignore[misc, unused-ignore]
         _locks.add(self)
 
     def is_ours(self) -> bool:
-        """Tell whether this thread has it."""
+        """True if this thread has it."""
         return bool(self._is_owned())  # type: ignore[attr-defined]
 
     def forget_others(self) -> None:

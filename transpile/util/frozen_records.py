@@ -1,4 +1,4 @@
-"""Dataclasses that are written when they are used, and that keep what was found in them.
+"""Dataclasses whose methods are generated at first use, and which memoise functions of them.
 
 Python makes the methods of a dataclass by compiling their text, which takes half a millisecond a
 class: a third of what it took to import this package, most of it for classes of which a process

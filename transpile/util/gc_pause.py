@@ -1,5 +1,5 @@
-"""Compiling makes many small objects, hardly any of them garbage: the collector would look through
-all of them again and again, for up to a third of the time."""
+"""Pause the garbage collector while compiling: it would traverse many live objects again and again,
+and find hardly any cycle, for up to a third of the time."""
 
 from __future__ import annotations
 

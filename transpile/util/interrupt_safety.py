@@ -1,4 +1,4 @@
-"""What is other for a while is as it was afterwards, whenever an interrupt comes.
+"""Restore changed state on exit, wherever an exception or a KeyboardInterrupt comes.
 
 Python raises KeyboardInterrupt between any two lines of the main thread, also between the lines
 that would undo something. So what is changed for a while is undone twice, and undoing it twice does

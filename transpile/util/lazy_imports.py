@@ -1,4 +1,4 @@
-"""Names and modules that are imported when they are first used: `import transpile` stays short."""
+"""Import names and modules at their first use, to keep `import transpile` short."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Log:
         return imported("logging").getLogger(self._name)
 
     def hears_information(self) -> bool:
-        """Tell whether lines of the level INFO, and not only warnings, may reach somebody."""
+        """True if a handler may receive messages of the level INFO."""
         return "logging" in sys.modules and self._logger().isEnabledFor(20)
 
     def debug(self, text: str, *values: Any) -> None:

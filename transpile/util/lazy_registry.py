@@ -1,4 +1,4 @@
-"""Tables that are filled by the modules that register something in them.
+"""Tables that import the modules which register further entries when a key is missing.
 
 The modules that most programs need are imported at once, the rest when something is looked for that
 is not there yet.
@@ -47,7 +47,7 @@ class Table(dict[Key, Value]):
         self.rest = rest
 
     def has(self, key: Any) -> bool:
-        """Tell whether the modules that are imported by now have registered a key."""
+        """True if the modules that are imported by now have registered a key."""
         return super().__contains__(key)
 
     def __missing__(self, key: Key) -> Value:
