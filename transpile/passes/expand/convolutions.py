@@ -1,5 +1,5 @@
-"""Convolutions in the forms that the next steps know: without gaps between the elements of the
-operand, and complex ones by parts. What products/conv.h has no form for becomes products and sums.
+"""Canonicalise convolutions for library calls: no base dilation, and complex ones by real parts.
+What products/conv.h does not support becomes a matrix product of patches (im2col) or sums of taps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPACE = 3
 
 
 def simpler_convolution(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
-    """What stands for the result of a convolution; None where it stays, and for other rows."""
+    """The result of a convolution in simpler primitives; None for other primitives."""
     if equation.primitive is not conv_general_dilated:
         return None
     x, w = equation.inputs
@@ -73,7 +73,7 @@ def _by_parts(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Ato
 
 
 def _with_gaps(builder: Builder, x: Atom, params: dict[str, Any]) -> tuple[Atom, dict[str, Any]]:
-    """The operand with zeros between its elements."""
+    """Materialise the base dilation: the operand with zeros between its elements."""
     padding = [(0, 0, 0)] * x.type.ndim
     for axis, base in zip(params["dimension_numbers"][0][2:], params["lhs_dilation"], strict=True):
         padding[axis] = (0, 0, base - 1)
@@ -85,8 +85,8 @@ def _with_gaps(builder: Builder, x: Atom, params: dict[str, Any]) -> tuple[Atom,
 def _by_phases(
     builder: Builder, x: Atom, w: Atom, params: dict[str, Any], shape: Sequence[Index]
 ) -> Atom:
-    """Results with the same remainder meet the same taps: for each remainder a convolution of the
-    operand with those."""
+    """Polyphase decomposition of a transposed convolution: results with equal remainders read the
+    same taps, so that each phase is a convolution without zeros."""
     lhs, rhs, to = params["dimension_numbers"]
     steps = [1] * len(shape)
     for axis, base in zip(to[2:], params["lhs_dilation"], strict=True):
@@ -128,8 +128,8 @@ def _by_phases(
 
 
 def _placed(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
-    """A convolution of real operands without gaps: by the library, as one matrix product, written
-    out, or as a loop."""
+    """Choose how to compute a real convolution without base dilation: a library call, one matrix
+    product, a sum over taps, or a loop over results."""
     _, rhs, _ = params["dimension_numbers"]
     groups = params["feature_group_count"] * params["batch_group_count"]
     terms = product(w.type.shape) // w.type.shape[rhs[0]]

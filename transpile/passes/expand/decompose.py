@@ -1,4 +1,5 @@
-"""Decompose: rows that are made of simpler ones, which fuse with what stands around them."""
+"""Decompose composite primitives (argmax, complex sums, small powers, windows, convolutions) into
+simpler ones, which fuse with the equations around them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ LARGEST_EXPANDED_POWER = 4
 
 
 def decompose(graph: Graph, machine: Machine = USUAL) -> Graph:
-    """The graph without composite rows and without small constant powers."""
+    """Expand composite primitives and small constant powers."""
     return rewrite(graph, _rule, machine)
 
 

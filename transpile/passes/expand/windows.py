@@ -1,9 +1,10 @@
-"""Windows taken apart: each tap is a shifted view of the operand, in which padding is a choice by
-the subscript, and the taps of small windows are combined in one expression. Loops are cut where a
-tap leaves the operand, so that inside no iteration asks.
+"""Expand window primitives (pooling, select-and-scatter) into shifted views of the operand.
 
-Where elements are a base dilation apart, results fall into phases: those with the same remainder
-see the same taps, and each phase is computed without zeros in between.
+Each tap is a padded and strided slice; the taps of a small window are combined in one expression.
+Index-set splitting later separates the border, where a tap reads padding, from the interior.
+
+With a base dilation, results fall into phases: those with equal remainders read the same taps, and
+each phase is computed without the zeros in between (polyphase decomposition).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Shifts = list[tuple[int, int]]
 
 
 def without_windows(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
-    """What stands for the result of a row over windows; None for other rows."""
+    """The result of a window primitive in simpler ones; None for other primitives."""
     if equation.primitive.kind != "window":
         return None
     return [_RULES.get(equation.primitive, _reduction)(builder, equation)]
@@ -58,7 +59,7 @@ def shifted(
         padding.append((0, 0, 0) if is_inside else (low, high, 0))
         cut.append((shift, shift + reach) if is_inside else (0, reach))
     if any(map(any, padding)):
-        # Each tap has a pad of its own, which cuts away what the tap does not see.
+        # Each tap has a pad of its own, whose negative widths crop what the tap does not read.
         x = builder.apply(axes.pad, x, fill, padding=tuple(padding))
     start, limit = zip(*cut, strict=True) if cut else ((), ())
     if limit != tuple(x.type.shape) or any(start) or any(step != 1 for step in steps):
@@ -88,7 +89,7 @@ class _Windows:
         return list(np.ndindex(*self.size))
 
     def tap(self, builder: Builder, x: Atom, fill: Const, tap: Sequence[int]) -> Atom:
-        """What one tap sees of an array: an element for each window."""
+        """The elements that one tap reads, one for each window."""
         shifts = [k * d - low for k, d, low in zip(tap, self.apart, self.low, strict=True)]
         return shifted(
             builder, self._dilated(builder, x, fill), fill, shifts, self.counts, self.strides
@@ -162,7 +163,7 @@ def in_phases(
 
 
 def _reduction(builder: Builder, equation: Equation) -> Atom:
-    """A sum or an extreme of each window."""
+    """The reduction of each window: by phases, by taps, or axis by axis."""
     (x,) = equation.inputs
     combine = equation.primitive.combine
     fill = Const(reductions.identity(combine, x.type.dtype).value)
@@ -183,8 +184,8 @@ def _reduction(builder: Builder, equation: Equation) -> Atom:
 
 
 def _axis_by_axis(builder: Builder, x: Atom, fill: Const, found: _Windows, row: Any) -> Atom:
-    """Large windows: along one axis after the other, runs of elements, each made of two of half its
-    length; a window is made of such runs."""
+    """Reduce large windows one axis after the other, in O(log size) operations an element: runs of
+    2**k elements are combined from runs of half their length, a window from such runs."""
     padding = tuple((*pair, b - 1) for pair, b in zip(found.padding, found.base, strict=True))
     if any(map(any, padding)):
         x = builder.apply(axes.pad, x, fill, padding=padding)
@@ -236,7 +237,7 @@ def _phase(
     counts: tuple[Index, ...],
     combine: str,
 ) -> Atom:
-    """The reductions of one phase: of the elements themselves, without the gaps between them."""
+    """The reductions of one phase, without the zeros of the base dilation."""
     along = [
         phase_shifts(w, low, b, d, r)
         for w, low, b, d, r in zip(
@@ -265,8 +266,7 @@ def _lowest(select: str, dtype: np.dtype[Any]) -> Const:
 
 
 def _gather_add(builder: Builder, equation: Equation) -> Atom:
-    """Of the first operand what stands beside the element of the second that is chosen: the first
-    tap that no later one is ahead of."""
+    """Gather from the first operand at the tap that the second selects, its first extreme."""
     t, x = equation.inputs
     select = equation.params["select"]
     found = _Windows(equation.params, equation.output.type.shape)
@@ -288,7 +288,7 @@ def _gather_add(builder: Builder, equation: Equation) -> Atom:
 def _place_by_loops(
     builder: Builder, x: Atom, found: _Windows, select: str
 ) -> tuple[Atom, tuple[int, ...]]:
-    """For all taps of all windows whether the tap is the chosen one; and the axes of taps."""
+    """The mask of the selected taps, over all taps of all windows, and the axes of taps."""
     number = _place(builder, x, found, select)
     rank = x.type.ndim
     shape = (*found.counts, *found.size)
@@ -313,7 +313,7 @@ def _numbers(builder: Builder, shape: Sequence[Index], size: Sequence[int]) -> A
 
 
 def _place(builder: Builder, x: Atom, found: _Windows, select: str) -> Atom:
-    """The number of the chosen tap of each window."""
+    """The number of the selected tap of each window."""
     low = _lowest(select, x.type.dtype)
     if found.taps <= builder.machine.most_written_taps:
         first, *rest = found.every()
@@ -346,7 +346,7 @@ def _place(builder: Builder, x: Atom, found: _Windows, select: str) -> Atom:
 
 
 def _scatter_add(builder: Builder, equation: Equation) -> Atom:
-    """The first operand's elements at the places of what the windows of the second choose."""
+    """Scatter-add the first operand to the elements that the windows of the second select."""
     ct, x = equation.inputs
     found = _Windows(equation.params, ct.type.shape)
     zero = _constant(0, ct.type.dtype)
@@ -392,7 +392,7 @@ def _by_gaps(
     of_tap: Callable[[tuple[int, ...]], Atom],
     zero: Const,
 ) -> Atom:
-    """The sum of every tap's elements at their places, with zeros between them."""
+    """The sum over taps of their elements, interior-padded to their subscripts."""
     parts = []
     for tap in found.every():
         padding = []
