@@ -54,7 +54,7 @@ check: $(VENV)/.installed-test compiler
 # and undefined-behaviour sanitizers; the pool of threads and the calls in C under the thread sanitizer.
 sanitize: $(VENV)/.installed-test compiler
 	@TRANSPILE_TEST_EVERY_DTYPE=1 $(BIN)/python -m pytest -q tests/primitives/test_primitives.py \
-	    -k undefined_behaviour
+	    tests/primitives/test_rules.py -k "undefined_behaviour or rules_in_c"
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/fuzz_graphs.py --sanitize $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 	@PYTHONPATH=$(CURDIR)/tests/support $(BIN)/python tests/sanitize_threads.py $(if $(SECONDS),--seconds $(SECONDS))
 

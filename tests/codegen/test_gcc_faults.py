@@ -32,7 +32,7 @@ REDUCTIONS = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.sampled_from(NARROW),
     st.sampled_from(sorted(MASKS)),

@@ -16,6 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from programs import run_sanitized
 from rows import (
+    EVERY_DTYPE,
     Batch,
     accepted,
     array_program,
@@ -407,10 +408,9 @@ def run_everything(options, dtypes=DTYPES):
             check(batch, results)
 
 
-# A dtype of each kind; `make sanitize` takes all, which are four minutes of compilers' work.
 SANITIZED_DTYPES = (
     DTYPES
-    if os.environ.get("TRANSPILE_TEST_EVERY_DTYPE")
+    if EVERY_DTYPE
     else tuple(d for d in DTYPES if SHORT_NAMES[d] in ("bool", "i8", "u16", "f16", "f32", "c128"))
 )
 PARTS = (len(SANITIZED_DTYPES) + 2) // 3

@@ -540,7 +540,7 @@ def test_nothing_is_kept_or_lost():
     for _ in range(100_000):
         fast(weights, X)
     gc.collect()
-    assert abs(sys.getallocatedblocks() - blocks) < 100
+    assert sys.getallocatedblocks() - blocks < 100  # other garbage may go meanwhile
 
 
 def test_a_workspace_is_used_again_and_shared_with_python(monkeypatch):

@@ -6,6 +6,7 @@ Each program takes the operands of one dtype; `elementwise_program` and `array_p
 
 from __future__ import annotations
 
+import os
 import re
 
 import numpy as np
@@ -15,6 +16,8 @@ from transpile.ir.graph import Const, Equation, Graph, Var
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, kind_letter
 
+# What takes compilers long is tried for a dtype of each kind, and in `make sanitize` for all.
+EVERY_DTYPE = os.environ.get("TRANSPILE_TEST_EVERY_DTYPE") == "1"
 DRAWN = 200
 NON_NEGATIVE = {"power"}  # NumPy refuses negative exponents of integers
 
