@@ -22,8 +22,8 @@ test: $(VENV)/.installed-test compiler
 
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
 # drawn, or that a compiler works at for long.
-CHECKED := project/test_layers.py project/test_docstrings.py project/test_jax_support.py \
-    project/test_numpy_support.py util \
+CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_in_rows.py \
+    project/test_jax_support.py project/test_numpy_support.py util \
     ir intrinsics pytree trace/test_trace.py trace/test_guard_survey.py trace/test_captured_arrays.py \
     primitives/test_rules_elementwise.py primitives/test_primitives_indexing.py \
     primitives/test_facts.py primitives/test_control_flow.py \
