@@ -12,7 +12,7 @@ from transpile.analysis.value_range import ordinary_angles
 from transpile.ir.loop_ir import Apply, If
 from transpile.ir.loop_rewrite import parts, walk
 from transpile.options import Options
-from transpile.primitives.elementary.rows import LARGEST_ANGLE
+from transpile.primitives.elementary.primitives import LARGEST_ANGLE
 from transpile.schedule.lanes.trig_versions import version_trig_loops
 from transpile.schedule.vectorize import vectorize_loops
 

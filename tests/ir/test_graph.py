@@ -11,7 +11,7 @@ from transpile.errors import InternalError
 from transpile.ir.graph import Const, Equation, Graph, Source, Var, letters
 from transpile.ir.types import ArrayType
 from transpile.primitives import axes, dot, elementwise, reductions
-from transpile.primitives.elementary import rows as elementary
+from transpile.primitives.elementary import primitives as elementary
 
 VECTOR = ArrayType((3,), np.dtype("f8"))
 

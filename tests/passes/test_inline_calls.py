@@ -12,7 +12,7 @@ from transpile.ir.graph import Const, Equation
 from transpile.passes.inline_calls import inline_calls
 from transpile.primitives import elementwise
 from transpile.primitives.control import calls
-from transpile.primitives.elementary import rows as elementary
+from transpile.primitives.elementary import primitives as elementary
 from transpile.transforms.interpret import interpret
 
 X = np.array([0.5, -1.0, 2.0])

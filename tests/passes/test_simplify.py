@@ -10,7 +10,7 @@ from transpile.ir.graph import Const, Equation
 from transpile.passes.dead_code import eliminate_dead_code
 from transpile.passes.simplify import simplify
 from transpile.primitives import axes, dot, elementwise, reductions
-from transpile.primitives.elementary import rows as elementary
+from transpile.primitives.elementary import primitives as elementary
 from transpile.primitives.reductions import identity
 from transpile.transforms.interpret import interpret
 

@@ -8,8 +8,8 @@ from transpile.ir.primitive import TABLE
 from transpile.ir.types import BOOL, FLOAT32, FLOAT64, INT64, ArrayType
 from transpile.passes.cse import eliminate_common_subexpressions
 from transpile.primitives import elementwise
-from transpile.primitives.control import rows as control
-from transpile.primitives.elementary import rows as elementary
+from transpile.primitives.control import primitives as control
+from transpile.primitives.elementary import primitives as elementary
 from transpile.transforms.interpret import interpret
 
 F = ArrayType((), FLOAT64)

@@ -14,7 +14,7 @@ from transpile.library.routines import as_routine
 from transpile.lower.kernels import lower
 from transpile.numpy.core.promotion import has_tracer
 from transpile.passes import optimise
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.test_util import check_grads
 from transpile.trace.trace import bind, trace_function
 
@@ -168,12 +168,12 @@ def test_factors_give_the_matrix_again(dtype, shared_cache):
 
     def factors(x):
         return (
-            bind(rows.qr, x, full_matrices=False),
-            bind(rows.qr, x, full_matrices=True),
-            bind(rows.svd, x, full_matrices=True, vectors=True),
-            bind(rows.lu, x),
-            bind(rows.eig, x[:, :4], vectors=True),
-            bind(rows.sqrtm, x[:, :4]),
+            bind(primitives.qr, x, full_matrices=False),
+            bind(primitives.qr, x, full_matrices=True),
+            bind(primitives.svd, x, full_matrices=True, vectors=True),
+            bind(primitives.lu, x),
+            bind(primitives.eig, x[:, :4], vectors=True),
+            bind(primitives.sqrtm, x[:, :4]),
         )
 
     reduced, complete, (u, s, vh), (lu, pivots, order), (w, v), root = transpile.jit(
@@ -203,44 +203,44 @@ def test_only_one_triangle_is_read(shared_cache):
     below, above = np.tril(x) + np.triu(np.full((4, 4), np.nan), 1), np.triu(x)
     above[np.tril_indices(4, -1)] = np.nan
     lower, upper = (
-        jitted(rows.eigh, lower=part, vectors=False)(y)
+        jitted(primitives.eigh, lower=part, vectors=False)(y)
         for part, y in ((True, below), (False, above))
     )
     np.testing.assert_allclose(lower[0], np.linalg.eigvalsh(x), rtol=1e-13)
     np.testing.assert_allclose(upper[0], np.linalg.eigvalsh(x), rtol=1e-13)
-    (factor,) = jitted(rows.cholesky)(below)
+    (factor,) = jitted(primitives.cholesky)(below)
     np.testing.assert_allclose(factor @ adjoint(factor), x, rtol=1e-13)
 
 
 def test_what_has_no_decomposition_is_nan(shared_cache):
     bad = np.stack([np.eye(3), -np.eye(3), np.eye(3)])
-    (found,) = jitted(rows.cholesky)(bad)
+    (found,) = jitted(primitives.cholesky)(bad)
     np.testing.assert_array_equal(found[[0, 2]], bad[[0, 2]])
     np.testing.assert_array_equal(np.isnan(found[1]), np.tri(3, dtype=bool))
-    np.testing.assert_array_equal(found, rows.cholesky.numpy(bad))
+    np.testing.assert_array_equal(found, primitives.cholesky.numpy(bad))
     a = np.array([[1.0, 2.0], [0.0, 0.0]])
-    solve = jitted(rows.triangular_solve, lower=False, unit_diagonal=False, form=0)
+    solve = jitted(primitives.triangular_solve, lower=False, unit_diagonal=False, form=0)
     (found,) = solve(a, np.ones((2, 1)))
     assert not np.any(np.isfinite(found))
-    factors, _, order = jitted(rows.lu)(np.full((3, 3), np.nan))
+    factors, _, order = jitted(primitives.lu)(np.full((3, 3), np.nan))
     assert np.isnan(factors).all() and sorted(order) == [0, 1, 2]
 
 
 def test_defective_and_singular_matrices_have_square_roots(shared_cache):
     jordan = np.array([[4.0, 1.0], [0.0, 4.0]])
-    (found,) = jitted(rows.sqrtm)(np.stack([jordan, np.zeros((2, 2)), -np.eye(2)]))
+    (found,) = jitted(primitives.sqrtm)(np.stack([jordan, np.zeros((2, 2)), -np.eye(2)]))
     np.testing.assert_allclose(found[0], [[2, 0.25], [0, 2]], atol=1e-15)
     np.testing.assert_array_equal(found[1], np.zeros((2, 2)))
     np.testing.assert_allclose(found[2], 1j * np.eye(2), atol=1e-15)
-    np.testing.assert_allclose(rows.sqrtm.numpy(jordan), found[0], atol=1e-7)
+    np.testing.assert_allclose(primitives.sqrtm.numpy(jordan), found[0], atol=1e-7)
 
 
 def test_pivots_make_permutations(shared_cache):
     pivots = np.array([[2, 2, 2], [0, 3, 3]])
-    make = jitted(rows.pivots_to_permutation, size=4)
+    make = jitted(primitives.pivots_to_permutation, size=4)
     (found,) = make(pivots)
     np.testing.assert_array_equal(found, [[2, 0, 1, 3], [0, 3, 1, 2]])
-    np.testing.assert_array_equal(rows.pivots_to_permutation.numpy(pivots, size=4), found)
+    np.testing.assert_array_equal(primitives.pivots_to_permutation.numpy(pivots, size=4), found)
 
 
 # ------------------------------------------------------------------------------ transformations
@@ -289,10 +289,10 @@ def test_derivatives_of_other_matrices(shape, dtype):
     x = matrix(dtype, *shape)
 
     def factors(x):
-        u, s, vh = bind(rows.svd, x, full_matrices=False, vectors=True)
-        found = [bind(rows.lu, x)[0], s, np.abs(u), np.abs(vh)]
+        u, s, vh = bind(primitives.svd, x, full_matrices=False, vectors=True)
+        found = [bind(primitives.lu, x)[0], s, np.abs(u), np.abs(vh)]
         if shape[-2] >= shape[-1]:
-            found += bind(rows.qr, x, full_matrices=False)
+            found += bind(primitives.qr, x, full_matrices=False)
         return found
 
     check_grads(anywhere(factors), (x,), order=2)
@@ -301,10 +301,10 @@ def test_derivatives_of_other_matrices(shape, dtype):
 @pytest.mark.parametrize(
     ("row", "params", "shape", "words"),
     [
-        (rows.qr, {"full_matrices": True}, (4, 3), "mode='reduced'"),
-        (rows.qr, {"full_matrices": False}, (3, 4), "as many rows as columns"),
-        (rows.svd, {"full_matrices": True, "vectors": True}, (4, 3), "full_matrices=False"),
-        (rows.householder, {}, (4, 3), "take q and r"),
+        (primitives.qr, {"full_matrices": True}, (4, 3), "mode='reduced'"),
+        (primitives.qr, {"full_matrices": False}, (3, 4), "as many rows as columns"),
+        (primitives.svd, {"full_matrices": True, "vectors": True}, (4, 3), "full_matrices=False"),
+        (primitives.householder, {}, (4, 3), "take q and r"),
     ],
 )
 def test_derivatives_that_do_not_exist_say_why(row, params, shape, words):
@@ -332,13 +332,15 @@ def test_systems_of_which_one_side_is_batched(batched):
     params = {"lower": True, "unit_diagonal": False, "form": 0}
 
     def f(a, b):
-        return bind(rows.triangular_solve, a, b, **params)
+        return bind(primitives.triangular_solve, a, b, **params)
 
     lowered = transpile.jit(transpile.vmap(f, batched)).lower(*given)
     got = lowered.compile()(*given)
     for k in range(3):
         one = [x[k] if axis == 0 else x for x, axis in zip(given, batched, strict=True)]
-        np.testing.assert_allclose(got[k], rows.triangular_solve.numpy(*one, **params), rtol=1e-12)
+        np.testing.assert_allclose(
+            got[k], primitives.triangular_solve.numpy(*one, **params), rtol=1e-12
+        )
     if batched == (None, 0):  # many right sides are one call
         assert (
             "12, 2" not in lowered.as_text() and "triangular_solve_f64(4, 6," in lowered.as_text()
@@ -352,15 +354,15 @@ def test_the_loops_of_a_decomposition_run_in_the_interpreter():
     x = positive("f8", 2, 3, 3)
 
     def f(x):
-        w, v = bind(rows.eigh, x * 2, lower=True, vectors=True)
-        factors, _, order = bind(rows.lu, x)
+        w, v = bind(primitives.eigh, x * 2, lower=True, vectors=True)
+        factors, _, order = bind(primitives.lu, x)
         return v * np.exp(w)[..., None, :], np.triu(factors), order + 1
 
     graph, _ = trace_function(lambda x: (list(f(x)), None), [type_of(x)], ["x"])
     program = lower(optimise(graph))
     got = run(program, [x])
     w, v = np.linalg.eigh(x * 2)
-    lu, _, order = rows.lu.numpy(x)
+    lu, _, order = primitives.lu.numpy(x)
     for found, want in zip(got, (v * np.exp(w)[:, None], np.triu(lu), order + 1), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
     assert "call eigh(n=3, x=&" in str(program) and "eigh" in "".join(program.placements)
@@ -368,8 +370,8 @@ def test_the_loops_of_a_decomposition_run_in_the_interpreter():
 
 def test_nothing_that_is_not_read_is_decomposed():
     def f(x):
-        bind(rows.svd, x, full_matrices=True, vectors=True)
-        return x + bind(rows.qr, x, full_matrices=False)[1]
+        bind(primitives.svd, x, full_matrices=True, vectors=True)
+        return x + bind(primitives.qr, x, full_matrices=False)[1]
 
     text = transpile.jit(f).lower(np.ones((3, 3))).as_text()
     assert "qr_f64(" in text and "svd" not in text and "malloc" not in text
@@ -377,14 +379,14 @@ def test_nothing_that_is_not_read_is_decomposed():
 
 def test_a_view_is_put_into_memory_first(shared_cache):
     x = regular("f8", 4, 3)
-    f = transpile.jit(lambda x: bind(rows.lu, np.matrix_transpose(x)[:, 1:])[0])
-    np.testing.assert_allclose(f(x), rows.lu.numpy(x.T[:, 1:])[0], rtol=1e-12)
+    f = transpile.jit(lambda x: bind(primitives.lu, np.matrix_transpose(x)[:, 1:])[0])
+    np.testing.assert_allclose(f(x), primitives.lu.numpy(x.T[:, 1:])[0], rtol=1e-12)
 
 
 def test_matrices_of_runtime_sizes_are_refused():
     size = Dim.of(Symbol("n", 1, None))
     kind = ArrayType((size, size), np.dtype("f8"))
-    graph, _ = trace_function(lambda x: ([bind(rows.cholesky, x)], None), [kind], ["x"])
+    graph, _ = trace_function(lambda x: ([bind(primitives.cholesky, x)], None), [kind], ["x"])
     with pytest.raises(UnsupportedError, match="runtime size"):
         as_routine(graph.equations[0])
 
@@ -392,12 +394,12 @@ def test_matrices_of_runtime_sizes_are_refused():
 @pytest.mark.parametrize(
     ("row", "params", "kinds"),
     [
-        (rows.cholesky, {}, [("f8", (2, 3))]),
-        (rows.lu, {}, [("i8", (3, 3))]),
-        (rows.lu, {}, [("f2", (3, 3))]),
-        (rows.eigh, {"lower": True, "vectors": True}, [("f8", (3,))]),
+        (primitives.cholesky, {}, [("f8", (2, 3))]),
+        (primitives.lu, {}, [("i8", (3, 3))]),
+        (primitives.lu, {}, [("f2", (3, 3))]),
+        (primitives.eigh, {"lower": True, "vectors": True}, [("f8", (3,))]),
         (
-            rows.triangular_solve,
+            primitives.triangular_solve,
             {"lower": True, "unit_diagonal": False, "form": 0},
             [("f8", (3, 3)), ("f8", (2, 3))],
         ),

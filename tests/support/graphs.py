@@ -29,7 +29,7 @@ from transpile.passes import optimise
 from transpile.primitives import axes as a
 from transpile.primitives import bits, dot, indexing, reductions
 from transpile.primitives import elementwise as e
-from transpile.primitives.elementary import rows as f
+from transpile.primitives.elementary import primitives as f
 from transpile.schedule import schedule
 from transpile.trace.trace import evaluate
 

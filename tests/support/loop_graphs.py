@@ -10,7 +10,7 @@ from transpile.ir.types import ArrayType
 from transpile.primitives import axes as a
 from transpile.primitives import elementwise as e
 from transpile.primitives import indexing
-from transpile.primitives.control import rows as c
+from transpile.primitives.control import primitives as c
 from transpile.trace.trace import evaluate
 
 MOST_TURNS = 4

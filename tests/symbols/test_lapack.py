@@ -12,7 +12,7 @@ from transpile.build import toolchain
 from transpile.errors import LibraryNotFoundError
 from transpile.ir.types import type_of
 from transpile.options import Options
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.runtime.executable import Lowering
 from transpile.scipy.linalg import schur, sqrtm
 from transpile.symbols.blas import Blas
@@ -136,7 +136,7 @@ def test_the_library_is_an_ingredient_of_the_cache_key():
         return Lowering(graph, Options()).ingredients()
 
     identity = find_lapack(Options()).identity
-    assert ingredients(lambda x: bind(rows.cholesky, x))["lapack"] == identity
+    assert ingredients(lambda x: bind(primitives.cholesky, x))["lapack"] == identity
     assert ingredients(np.linalg.inv)["lapack"] == identity  # inside a call
     assert ingredients(np.sin)["lapack"] == "none"
 

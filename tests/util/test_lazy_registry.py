@@ -100,8 +100,8 @@ import numpy as np
 import transpile
 from transpile.ir.primitive import TABLE
 transpile.make_jaxpr(lambda x: np.exp(x).sum())(np.zeros(3))
-assert "transpile.primitives.control.rows" not in sys.modules
+assert "transpile.primitives.control.primitives" not in sys.modules
 assert TABLE["scan"].kind == "control"
-assert "transpile.primitives.special.rows" in sys.modules
+assert "transpile.primitives.special.primitives" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -18,7 +18,7 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import BOOL, INT64, kind_letter
-from transpile.primitives import axes as axis_rows
+from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general, free_axes
 from transpile.primitives.elementwise import copy, select
@@ -105,7 +105,7 @@ class Elements:
             return False
         if atom not in self._arithmetic:
             row = equation.primitive
-            fits = row.kind == "view" or row is axis_rows.iota or _is_index_arithmetic(row)
+            fits = row.kind == "view" or row is axis_primitives.iota or _is_index_arithmetic(row)
             self._arithmetic[atom] = fits and all(map(self._is_arithmetic, equation.inputs))
         return self._arithmetic[atom]
 
@@ -355,9 +355,9 @@ def _chosen(pieces: list[tuple[Index, Expr]], index: Index) -> Expr:
 
 
 _RULES: dict[Any, Callable[[Elements, Equation, Shape], Expr]] = {
-    axis_rows.iota: Elements._count,
-    axis_rows.concatenate: Elements._concatenated,
-    axis_rows.pad: Elements._padded,
+    axis_primitives.iota: Elements._count,
+    axis_primitives.concatenate: Elements._concatenated,
+    axis_primitives.pad: Elements._padded,
     indexing.gather: Elements._gathered,
     indexing.dynamic_slice: Elements._sliced,
     indexing.dynamic_update_slice: Elements._updated,

@@ -8,7 +8,7 @@ from transpile.fusion.index_lambda import is_unrolled
 from transpile.fusion.reshape_cuts import tangled
 from transpile.ir.dims import Index, bounds, product
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
-from transpile.primitives import axes as axis_rows
+from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general, free_axes
 
@@ -100,7 +100,7 @@ def spreads(equation: Equation, atom: Atom) -> bool:
     if atom in indexing.index_operands(equation):
         updates = equation.inputs[1] if equation.primitive is indexing.scatter else equation.output
         return updates.type.size != atom.type.size
-    if equation.primitive is axis_rows.broadcast_in_dim:
+    if equation.primitive is axis_primitives.broadcast_in_dim:
         return equation.output.type.size != atom.type.size
     if equation.primitive is indexing.gather:
         size, taken = atom.type.size, equation.output.type.size

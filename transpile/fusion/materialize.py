@@ -52,9 +52,9 @@ from transpile.library.fft import Transform, as_transform
 from transpile.library.matmul import Product, as_product
 from transpile.library.routines import RoutineLoop, as_routine
 from transpile.library.scan import is_library_sum
-from transpile.primitives import axes as axis_rows
+from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
-from transpile.primitives.control import rows as control_rows
+from transpile.primitives.control import primitives as control_primitives
 from transpile.primitives.control.operands import inputs_of
 from transpile.primitives.dot import dot_general
 from transpile.util.frozen_records import dataclass, replace
@@ -243,7 +243,7 @@ class _Materialiser(Elements):
         reshape of."""
         while self._is_produced(atom) and atom not in self.survey.tangled:
             equation = self.producers[atom]
-            if equation.primitive is not axis_rows.reshape:
+            if equation.primitive is not axis_primitives.reshape:
                 break
             (atom,) = equation.inputs
         return atom
@@ -301,7 +301,7 @@ class _Materialiser(Elements):
         read, wholes = self.fixed[equation].operands, self.fixed[equation].wholes
         at_bounds = tuple(map(self._lambda, bodies.operands.bounds))
         consts, carry, xs = bodies.operands.consts, bodies.operands.carry, bodies.operands.xs
-        if equation.primitive is control_rows.cond:
+        if equation.primitive is control_primitives.cond:
             about = self._about(equation, at_bounds)
             return Branch(*about, parts, consts, read, wholes, (), *at_bounds)
         limits: list[Index | IndexLambda] = []
@@ -330,7 +330,7 @@ class _Materialiser(Elements):
 
     def _loop_node(self, equation: Equation) -> LoopNode:
         primitive, var = equation.primitive, equation.output
-        if primitive is axis_rows.reshape:
+        if primitive is axis_primitives.reshape:
             return self._reshaping(equation)
         loops, index = self._loops(var.type.shape)
         if primitive.kind == "scan":

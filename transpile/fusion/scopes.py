@@ -14,7 +14,7 @@ from transpile.fusion.index_lambda import Elements, convert
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.loop_ir import Expr, IndexValue, Literal
-from transpile.primitives.control import rows as rows
+from transpile.primitives.control import primitives
 from transpile.primitives.control.operands import Operands, graphs_of, inputs_of, operands_of
 from transpile.util.frozen_records import dataclass
 
@@ -82,7 +82,7 @@ def _bodies(around: Elements, equation: Equation, prefix: str) -> Bodies:
     symbol, where = _counter(around, equation, operands, f"{prefix}i")
     parts = []
     for number, graph in enumerate(graphs_of(equation)):
-        is_condition = equation.primitive is rows.while_ and number == 0
+        is_condition = equation.primitive is primitives.while_ and number == 0
         carry = () if is_condition else _carried(equation, graph)
         given = _given(around, equation, graph, symbol, where)
         parts.append(_scope(graph, given, f"{prefix}{number}.", True, is_condition, carry))
@@ -90,7 +90,7 @@ def _bodies(around: Elements, equation: Equation, prefix: str) -> Bodies:
 
 
 def _carried(equation: Equation, graph: Graph) -> tuple[tuple[Var, Atom], ...]:
-    if equation.primitive is rows.cond:
+    if equation.primitive is primitives.cond:
         return ()
     return tuple(zip(inputs_of(equation, graph).carry, graph.outputs, strict=False))
 
@@ -101,7 +101,7 @@ def _counter(
     """The counter of a loop, and the place in its xs: a loop over `lower + iota` counts from there,
     so that the user's number is the counter itself."""
     row = equation.primitive
-    if row is rows.fori_loop:
+    if row is primitives.fori_loop:
         lower, upper = (around.index_of(a, ()) for a in operands.bounds)
         low = None if lower is None else bounds(lower)[0]
         high = None if upper is None else bounds(upper)[1]
@@ -109,7 +109,7 @@ def _counter(
         if isinstance(upper, Dim) and high is not None:  # below what the counters around it allow
             return Symbol(name, low, upper), 0
         return Symbol(name, low, max(UNBOUNDED if high is None else high, low + 1)), 0
-    if row is not rows.scan:
+    if row is not primitives.scan:
         return None, 0
     length = equation.params["length"]
     symbol = Symbol(name, 0, length)

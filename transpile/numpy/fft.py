@@ -26,7 +26,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives.fft import fft as row
 from transpile.trace.trace import bind
 
@@ -74,7 +74,7 @@ def _resized(x: Any, n: int, axis: int) -> Any:
     if n <= size:
         return slice_axis(x, axis, 0, n)
     padding = [(0, n - size if a == axis else 0, 0) for a in range(x.ndim)]
-    return bind(rows.pad, x, fill(0, (), x.dtype), padding=tuple(padding))
+    return bind(primitives.pad, x, fill(0, (), x.dtype), padding=tuple(padding))
 
 
 def _operand(a: Array, kind: str) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ from transpile.numpy.core.shapes import squeeze
 from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.mapping import apply_along_axis
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 
@@ -142,13 +142,15 @@ def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
         if not any(map(any, widths)):
             return strengthen(x)
         padding = tuple((low, high, 0) for low, high in widths)
-        return bind(rows.pad, x, convert(given, x.dtype), padding=padding)
+        return bind(primitives.pad, x, convert(given, x.dtype), padding=padding)
     for axis, pair in enumerate(_value_pairs(values, x.ndim)):
         for side, value in enumerate(pair):
             one_side = [(0, 0, 0)] * x.ndim
             one_side[axis] = (widths[axis][0], 0, 0) if side == 0 else (0, widths[axis][1], 0)
             if any(map(any, one_side)):
-                x = bind(rows.pad, x, convert(as_array(value), x.dtype), padding=tuple(one_side))
+                x = bind(
+                    primitives.pad, x, convert(as_array(value), x.dtype), padding=tuple(one_side)
+                )
     return strengthen(x)
 
 

@@ -17,7 +17,7 @@ from transpile.ir.types import BOOL
 from transpile.machine import USUAL, Machine
 from transpile.passes.inline_calls import inline
 from transpile.primitives import axes, elementwise
-from transpile.primitives.control import rows as rows
+from transpile.primitives.control import primitives
 from transpile.primitives.control.graphs import chosen, others
 from transpile.primitives.control.operands import (
     Operands,
@@ -44,7 +44,7 @@ def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
         return None
     graphs = [simplify_control_flow(g, builder.machine) for g in graphs_of(equation)]
     equation = rebuilt(equation, operands_of(equation), graphs, equation.outputs)
-    if equation.primitive is rows.cond:
+    if equation.primitive is primitives.cond:
         return _simplify_branch(builder, equation)
     if equation.params.get("length") == 0:
         return _replace_empty_loop(builder, equation)
@@ -249,7 +249,7 @@ def _profitable_invariants(graph: Graph, consts: Sequence[Var], cheap: int) -> l
         if (
             all(a in invariant for a in variables)
             and variables
-            and equation.primitive is not rows.while_
+            and equation.primitive is not primitives.while_
             and not has_effect(equation)
         ):
             invariant.update(equation.outputs)

@@ -13,10 +13,10 @@ _FAMILIES = (
     "control.callbacks",
     "control.calls",
     "control.checkpoint",
-    "control.rows",
+    "control.primitives",
     "convolution",
     "dot",
-    "elementary.rows",
+    "elementary.primitives",
     "elementwise",
     "fft",
     "indexing",
@@ -25,7 +25,7 @@ _FAMILIES = (
     "random",
     "reductions",
     "sorting",
-    "special.rows",
+    "special.primitives",
     "windows",
 )
 

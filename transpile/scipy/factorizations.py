@@ -17,7 +17,7 @@ from transpile.numpy.core.promotion import convert
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.linalg.common import adjoint, check_square, common_operands, identity, inexact
 from transpile.numpy.linalg.solving import triangular
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.scipy.exponential import exponential
 from transpile.trace.trace import bind
 
@@ -57,7 +57,7 @@ def schur(a: Array, output: str = "real") -> tuple[Any, Any]:
             ValueError, f"Expected 'output' to be either 'real' or 'complex', got output={output}."
         )
     x = _matrix(a, "schur")
-    t, z = bind(rows.schur, _complex(x) if output == "complex" else x)
+    t, z = bind(primitives.schur, _complex(x) if output == "complex" else x)
     return t, z
 
 
@@ -65,7 +65,7 @@ def schur(a: Array, output: str = "real") -> tuple[Any, Any]:
 def rsf2csf(T: Array, Z: Array, check_finite: bool = True) -> tuple[Any, Any]:
     """The complex Schur form T, Z of a real one: the Schur form of T, with Z multiplied."""
     t, z = (_complex(_matrix(v, "rsf2csf")) for v in (T, Z))
-    form, turn = bind(rows.schur, t)
+    form, turn = bind(primitives.schur, t)
     return form, np.matmul(z, turn)
 
 
@@ -173,8 +173,8 @@ def eigh_tridiagonal(
     first, last = (0, n - 1) if select == "a" or select_range is None else map(int, select_range)
     chosen = slice(first, last + 1)
     if eigvals_only:
-        return bind(rows.eigh, matrix, lower=True, vectors=False)[chosen]
-    w, v = bind(rows.eigh, matrix, lower=True, vectors=True)
+        return bind(primitives.eigh, matrix, lower=True, vectors=False)[chosen]
+    w, v = bind(primitives.eigh, matrix, lower=True, vectors=True)
     return w[chosen], v[:, chosen]
 
 
@@ -206,7 +206,7 @@ def funm(A: Array, func: Callable[[Any], Any], disp: bool = True) -> Any:
     x = _matrix(A, "funm")
     if x.ndim != 2:
         raise located(ValueError, "expected square array_like input")
-    t, z = bind(rows.schur, _complex(x))
+    t, z = bind(primitives.schur, _complex(x))
     n = x.shape[0]
     position = index_vector(n)
     values = np.diagonal(t)
@@ -265,18 +265,18 @@ def solve_sylvester(
 
 
 def _eigenvalues(x: Any) -> Any:
-    return np.diagonal(bind(rows.schur, _complex(stop_gradient(x)))[0], axis1=-2, axis2=-1)
+    return np.diagonal(bind(primitives.schur, _complex(stop_gradient(x)))[0], axis1=-2, axis2=-1)
 
 
 def _by_eigenvectors(a: Any, b: Any, c: Any) -> Any:
-    (wa, va), (wb, vb) = (bind(rows.eig, v, vectors=True) for v in (a, b))
+    (wa, va), (wb, vb) = (bind(primitives.eig, v, vectors=True) for v in (a, b))
     inner = np.linalg.solve(va, np.matmul(c, vb)) / (wa[..., :, None] + wb[..., None, :])
     return np.matmul(va, np.matmul(inner, np.linalg.inv(vb)))
 
 
 def _by_schur_forms(a: Any, b: Any, c: Any) -> Any:
     """R Y + Y S = U^H C V for triangular R and S, column after column."""
-    (r, u), (s, v) = (bind(rows.schur, x) for x in (a, b))
+    (r, u), (s, v) = (bind(primitives.schur, x) for x in (a, b))
     right = np.matmul(adjoint(u), np.matmul(c, v))
     n, eye = b.shape[0], identity(a.shape[0], a.dtype)
     position = index_vector(n)

@@ -34,7 +34,7 @@ from transpile.numpy.linalg.common import (
     matrices,
 )
 from transpile.numpy.linalg.solving import triangular
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.primitives.rules import apply, spread
 from transpile.scipy.exponential import exponential
 from transpile.scipy.factorizations import (
@@ -139,7 +139,7 @@ def lu(
     x = matrices(a)
     m, n = x.shape[-2:]
     k = min(m, n)
-    factors, _, permutation = bind(rows.lu, x)
+    factors, _, permutation = bind(primitives.lu, x)
     upper = np.triu(factors[..., :k, :])
     lower = np.tril(factors[..., :, :k], -1) + identity(m, x.dtype)[:, :k]
     matrix = _exchange(permutation)
@@ -163,7 +163,7 @@ def _exchange(permutation: Any) -> Any:
 def lu_factor(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The LU factors with partial pivoting, L and U in one matrix, and the int32 pivots, for
     `lu_solve`."""
-    factors, pivots, _ = bind(rows.lu, matrices(a))
+    factors, pivots, _ = bind(primitives.lu, matrices(a))
     return factors, pivots.astype(np.int32)
 
 
@@ -184,14 +184,14 @@ def lu_solve(
     factors, y, is_vector = _system(lu_and_piv[0], b)
     if trans not in (0, 1, 2):
         raise located(ValueError, "illegal value in 2th argument of internal gesv|posv")
-    permutation = bind(rows.pivots_to_permutation, pivots, size=factors.shape[-1])
+    permutation = bind(primitives.pivots_to_permutation, pivots, size=factors.shape[-1])
     if trans == 0:
-        y = triangular(factors, rows.rows_taken(y, permutation), True, unit_diagonal=True)
+        y = triangular(factors, primitives.rows_taken(y, permutation), True, unit_diagonal=True)
         y = triangular(factors, y, False)
     else:
         y = triangular(factors, y, False, form=trans)
         y = triangular(factors, y, True, unit_diagonal=True, form=trans)
-        y = rows.rows_taken(y, np.argmax(_exchange(permutation), axis=-1))
+        y = primitives.rows_taken(y, np.argmax(_exchange(permutation), axis=-1))
     return y[..., 0] if is_vector else y
 
 
@@ -227,7 +227,7 @@ def cholesky(
 
 def _factor(a: Array, lower: bool) -> Any:
     x = matrices(a, square=True)
-    return bind(rows.cholesky, x) if lower else adjoint(bind(rows.cholesky, adjoint(x)))
+    return bind(primitives.cholesky, x) if lower else adjoint(bind(primitives.cholesky, adjoint(x)))
 
 
 @_public
@@ -358,7 +358,7 @@ def qr(
         factors = lax.linalg.qr(x, pivoting=True, full_matrices=mode != "economic")
         return factors[1:] if mode == "r" else factors
     m, n = x.shape[-2:]
-    q, r = bind(rows.qr, x, full_matrices=mode != "economic" and m > n)
+    q, r = bind(primitives.qr, x, full_matrices=mode != "economic" and m > n)
     return (r,) if mode == "r" else (q, r)
 
 
@@ -399,7 +399,7 @@ def eigh(
         raise unsupported(f"type={type} of eigh")
     x = matrices(a, square=True)
     if b is None:
-        results = bind(rows.eigh, x, lower=bool(lower), vectors=not eigvals_only)
+        results = bind(primitives.eigh, x, lower=bool(lower), vectors=not eigvals_only)
         return results if eigvals_only else tuple(results)
     x, y = common_operands(x, b)
     check_square(y)
@@ -407,8 +407,8 @@ def eigh(
     inner = triangular(factor, _reflected(x, bool(lower), True), True)
     inner = adjoint(triangular(factor, adjoint(inner), True))
     if eigvals_only:
-        return bind(rows.eigh, inner, lower=True, vectors=False)
-    w, v = bind(rows.eigh, inner, lower=True, vectors=True)
+        return bind(primitives.eigh, inner, lower=True, vectors=False)
+    w, v = bind(primitives.eigh, inner, lower=True, vectors=True)
     return w, triangular(factor, v, True, form=2)
 
 
@@ -419,7 +419,7 @@ def polar(a: Array, side: str = "right", *, method: str = "svd") -> Any:
     if side not in ("right", "left"):
         raise located(ValueError, "`side` must be either 'right' or 'left'")
     x = matrices(a)
-    w, s, vh = bind(rows.svd, x, full_matrices=False, vectors=True)
+    w, s, vh = bind(primitives.svd, x, full_matrices=False, vectors=True)
     if side == "right":
         return np.matmul(w, vh), np.matmul(adjoint(vh) * s[..., None, :], vh)
     return np.matmul(w, vh), np.matmul(w * s[..., None, :], adjoint(w))
@@ -447,7 +447,7 @@ def sqrtm(A: Array, blocksize: int = 1) -> Any:
     Å. Björck and S. Hammarling, A Schur Method for the Square Root of a Matrix, 1983. Its
     derivative is that of diagonalisable matrices. `blocksize` changes nothing.
     """
-    return bind(rows.sqrtm, matrices(A, square=True))
+    return bind(primitives.sqrtm, matrices(A, square=True))
 
 
 # -------------------------------------------------------------------------------- special matrices

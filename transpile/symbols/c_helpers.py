@@ -21,7 +21,7 @@ from types import MappingProxyType
 from transpile.errors import InternalError
 from transpile.ir.primitive import TABLE
 from transpile.primitives import elementwise as _elementwise  # noqa: F401 (for its rows)
-from transpile.primitives.elementary import rows as _elementary  # noqa: F401 (for its rows)
+from transpile.primitives.elementary import primitives as _elementary  # noqa: F401 (for its rows)
 from transpile.util.data_files import data_directory
 from transpile.util.frozen_records import dataclass
 

@@ -32,8 +32,8 @@ from transpile.lax.arrays.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import bits
-from transpile.primitives import elementwise as rows
-from transpile.primitives.elementary import rows as elementary
+from transpile.primitives import elementwise as primitives
+from transpile.primitives.elementary import primitives as elementary
 from transpile.trace.trace import bind
 
 Binary = Callable[[Array, Array], Any]
@@ -70,19 +70,19 @@ def _binary(
 
 def _complex(x: Any, y: Any) -> Any:
     check_has_complex("complex", x)
-    return bind(rows.make_complex, x, y)
+    return bind(primitives.make_complex, x, y)
 
 
 def _divide(x: Any, y: Any) -> Any:
-    return bind(rows.divide if x.type.dtype.kind not in "iu" else bits.quotient, x, y)
+    return bind(primitives.divide if x.type.dtype.kind not in "iu" else bits.quotient, x, y)
 
 
 def _remainder(x: Any, y: Any) -> Any:
     """C's remainder; of a division by zero, x."""
-    rest = bind(rows.fmod, x, y)
+    rest = bind(primitives.fmod, x, y)
     if x.type.dtype.kind not in "iu":
         return rest
-    return bind(rows.select, bind(rows.equal, y, np.zeros((), y.type.dtype)), x, rest)
+    return bind(primitives.select, bind(primitives.equal, y, np.zeros((), y.type.dtype)), x, rest)
 
 
 def _atan2(x: Any, y: Any) -> Any:
@@ -90,9 +90,14 @@ def _atan2(x: Any, y: Any) -> Any:
     if x.type.dtype.kind != "c":
         return bind(elementary.arctan2, x, y)
     unit = np.asarray(1j, x.type.dtype)
-    size = bind(elementary.sqrt, bind(rows.add, bind(rows.square, x), bind(rows.square, y)))
-    turned = bind(rows.add, y, bind(rows.multiply, x, unit))
-    return bind(rows.multiply, bind(elementary.log, bind(rows.divide, turned, size)), -unit)
+    size = bind(
+        elementary.sqrt,
+        bind(primitives.add, bind(primitives.square, x), bind(primitives.square, y)),
+    )
+    turned = bind(primitives.add, y, bind(primitives.multiply, x, unit))
+    return bind(
+        primitives.multiply, bind(elementary.log, bind(primitives.divide, turned, size)), -unit
+    )
 
 
 def _shift_right_arithmetic(x: Any, y: Any) -> Any:
@@ -113,15 +118,15 @@ def _upper_half(x: Any, y: Any) -> Any:
     width = 8 * dtype.itemsize
     if width < 64:
         wide = np.dtype("int64" if dtype.kind == "i" else "uint64")
-        product = bind(rows.multiply, as_bits(x, wide), as_bits(y, wide))
+        product = bind(primitives.multiply, as_bits(x, wide), as_bits(y, wide))
         return as_bits(bind(bits.right_shift, product, np.asarray(width, wide)), dtype)
     a, b = (as_bits(v, np.dtype("uint64")) for v in (x, y))
     upper = _upper_half_of_words(a, b)
     if dtype.kind == "i":  # as unsigned numbers, negative ones are 2**64 too large
         zero = np.zeros((), dtype)
         for one, other in ((x, b), (y, a)):
-            negative = bind(rows.less, one, zero)
-            upper = upper - bind(rows.select, negative, other, np.zeros((), "uint64"))
+            negative = bind(primitives.less, one, zero)
+            upper = upper - bind(primitives.select, negative, other, np.zeros((), "uint64"))
     return as_bits(upper, dtype)
 
 
@@ -136,9 +141,9 @@ def _upper_half_of_words(a: Any, b: Any) -> Any:
 
 
 ORDERED, ANY = "nfb", "nfcb"
-add = _binary("add", rows.add, NUMBERS, "The sum x + y; integers wrap around.", "add")
+add = _binary("add", primitives.add, NUMBERS, "The sum x + y; integers wrap around.", "add")
 sub = _binary(
-    "sub", rows.subtract, NUMBERS, "The difference x - y; integers wrap around.", "subtract"
+    "sub", primitives.subtract, NUMBERS, "The difference x - y; integers wrap around.", "subtract"
 )
 div = _binary(
     "div",
@@ -156,14 +161,14 @@ rem = _binary(
 )
 max = _binary(
     "max",
-    rows.maximum,
+    primitives.maximum,
     ANY,
     "The larger operand, NaN where one is NaN; complex numbers by real, then imaginary part.",
     "maximum",
 )
 min = _binary(
     "min",
-    rows.minimum,
+    primitives.minimum,
     ANY,
     "The smaller operand, NaN where one is NaN; complex numbers by real, then imaginary part.",
     "minimum",
@@ -177,7 +182,7 @@ atan2 = _binary(
 )
 nextafter = _binary(
     "nextafter",
-    rows.nextafter,
+    primitives.nextafter,
     "f",
     "The next representable number after x in the direction of y.",
     "nextafter",
@@ -233,18 +238,28 @@ mulhi = _binary(
     "n",
     "The upper half of the product of two integers, which is twice as wide as they are.",
 )
-eq = _binary("eq", rows.equal, ANY, "Whether x == y, as bools; NaN equals nothing.", "equal")
+eq = _binary("eq", primitives.equal, ANY, "Whether x == y, as bools; NaN equals nothing.", "equal")
 ne = _binary(
-    "ne", rows.not_equal, ANY, "Whether x != y, as bools; NaN differs from everything.", "not_equal"
+    "ne",
+    primitives.not_equal,
+    ANY,
+    "Whether x != y, as bools; NaN differs from everything.",
+    "not_equal",
 )
-lt = _binary("lt", rows.less, ORDERED, "Whether x < y, as bools; False beside NaN.", "less")
+lt = _binary("lt", primitives.less, ORDERED, "Whether x < y, as bools; False beside NaN.", "less")
 le = _binary(
-    "le", rows.less_equal, ORDERED, "Whether x <= y, as bools; False beside NaN.", "less_equal"
+    "le",
+    primitives.less_equal,
+    ORDERED,
+    "Whether x <= y, as bools; False beside NaN.",
+    "less_equal",
 )
-gt = _binary("gt", rows.greater, ORDERED, "Whether x > y, as bools; False beside NaN.", "greater")
+gt = _binary(
+    "gt", primitives.greater, ORDERED, "Whether x > y, as bools; False beside NaN.", "greater"
+)
 ge = _binary(
     "ge",
-    rows.greater_equal,
+    primitives.greater_equal,
     ORDERED,
     "Whether x >= y, as bools; False beside NaN.",
     "greater_equal",
@@ -258,7 +273,7 @@ def _product(x: Array, y: Array, *, out_dtype: Any = None) -> Any:
     dtype = same_dtypes("mul", values, "multiply")
     if out_dtype is not None:
         values, dtype = [of_dtype(v, dtype) for v in values], np.dtype(out_dtype)
-    return weak_like(bind(rows.multiply, *aligned("mul", values, dtype)), *values)
+    return weak_like(bind(primitives.multiply, *aligned("mul", values, dtype)), *values)
 
 
 mul = published(
@@ -278,19 +293,21 @@ def integer_power(x: Any, exponent: int) -> Any:
     left = builtins.abs(exponent)
     while left:
         if left & 1:
-            result = base if result is None else bind(rows.multiply, result, base)
+            result = base if result is None else bind(primitives.multiply, result, base)
         left >>= 1
         if left:
-            base = bind(rows.square, base)
+            base = bind(primitives.square, base)
     if result is None:
         one = np.ones((), x.type.dtype)
         return aligned_ones(x, one)
-    return bind(rows.reciprocal, result) if exponent < 0 else result
+    return bind(primitives.reciprocal, result) if exponent < 0 else result
 
 
 def aligned_ones(x: Any, one: Any) -> Any:
     """Ones in the shape of x."""
-    return bind(rows.copy, aligned("ones", [np.broadcast_to(one, tuple(x.type.shape))], None)[0])
+    return bind(
+        primitives.copy, aligned("ones", [np.broadcast_to(one, tuple(x.type.shape))], None)[0]
+    )
 
 
 def _integer_pow(x: Array, y: int) -> Any:

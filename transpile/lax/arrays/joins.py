@@ -21,7 +21,7 @@ from transpile.lax.arrays.promotion import (
 from transpile.lax.arrays.shapes import axis_in
 from transpile.numpy.core.promotion import broadcast_in_dim, reshape_to, slice_axis
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.trace.trace import bind
 
 __all__ = ["concatenate", "pad", "split", "stack", "tile", "unstack"]
@@ -48,7 +48,7 @@ def concatenate(operands: Sequence[Array], dimension: int) -> Any:
     full_ones = [p for p in parts if p.shape[dimension] != 0] or parts[:1]
     if len(full_ones) == 1:
         return full_ones[0]
-    return bind(rows.concatenate, *full_ones, dimension=int(dimension))
+    return bind(primitives.concatenate, *full_ones, dimension=int(dimension))
 
 
 def _check_parts(shapes: Sequence[Shape], dimension: int) -> None:
@@ -87,7 +87,7 @@ def stack(operands: Sequence[Array], axis: int = 0) -> Any:
     number = axis_in(axis, len(shape) + 1)
     wide = (*shape[:number], 1, *shape[number:])
     parts = [reshape_to(_value(of_dtype(v, dtype)), wide) for v in values]
-    return parts[0] if len(parts) == 1 else bind(rows.concatenate, *parts, dimension=number)
+    return parts[0] if len(parts) == 1 else bind(primitives.concatenate, *parts, dimension=number)
 
 
 @public
@@ -186,7 +186,7 @@ def pad(
     if all(entry == (0, 0, 0) for entry in config):
         return inner
     edge = of_dtype(edge, dtype)
-    return bind(rows.pad, inner, edge, padding=config)
+    return bind(primitives.pad, inner, edge, padding=config)
 
 
 def _pad_dtype(value: Any, edge: Any) -> Any:

@@ -26,8 +26,8 @@ from transpile.lax.arrays.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import weaken
 from transpile.primitives import bits
-from transpile.primitives import elementwise as rows
-from transpile.primitives.elementary import rows as elementary
+from transpile.primitives import elementwise as primitives
+from transpile.primitives.elementary import primitives as elementary
 from transpile.trace.trace import bind
 
 Unary = Callable[[Array], Any]
@@ -108,8 +108,8 @@ def by_row(row: Primitive) -> Callable[..., Any]:
 def _conjugate(x: Any) -> Any:
     check_has_complex("conj", x)
     if x.type.dtype.kind == "c":
-        return bind(rows.conjugate, x)
-    return bind(rows.make_complex, x, np.zeros((), x.type.dtype))
+        return bind(primitives.conjugate, x)
+    return bind(primitives.make_complex, x, np.zeros((), x.type.dtype))
 
 
 def check_has_complex(name: str, x: Any) -> None:
@@ -123,18 +123,18 @@ def check_has_complex(name: str, x: Any) -> None:
 
 
 def _reciprocal(x: Any) -> Any:
-    return bind(rows.reciprocal, x)
+    return bind(primitives.reciprocal, x)
 
 
 def _exp2(x: Any) -> Any:
     if x.type.dtype.kind == "c":
         factor = np.asarray(np.log(2.0), x.type.dtype)
-        return bind(elementary.exp, bind(rows.multiply, x, factor))
+        return bind(elementary.exp, bind(primitives.multiply, x, factor))
     return bind(elementary.exp2, x)
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
-    return bind(rows.real, x), bind(rows.imag, x)
+    return bind(primitives.real, x), bind(primitives.imag, x)
 
 
 def _expm1(x: Any) -> Any:
@@ -142,8 +142,10 @@ def _expm1(x: Any) -> Any:
     if x.type.dtype.kind != "c":
         return bind(elementary.expm1, x)
     re, im = _parts(x)
-    half = bind(rows.square, bind(elementary.sin, im * 0.5))
-    return bind(rows.make_complex, np.expm1(re) * np.cos(im) - 2 * half, np.exp(re) * np.sin(im))
+    half = bind(primitives.square, bind(elementary.sin, im * 0.5))
+    return bind(
+        primitives.make_complex, np.expm1(re) * np.cos(im) - 2 * half, np.exp(re) * np.sin(im)
+    )
 
 
 def _log1p(x: Any) -> Any:
@@ -152,17 +154,17 @@ def _log1p(x: Any) -> Any:
         return bind(elementary.log1p, x)
     re, im = _parts(x)
     size = bind(elementary.log1p, re * (2 + re) + im * im) * 0.5
-    return bind(rows.make_complex, size, np.arctan2(im, 1 + re))
+    return bind(primitives.make_complex, size, np.arctan2(im, 1 + re))
 
 
 def _logistic(x: Any) -> Any:
     if x.type.dtype.kind == "c":
-        return bind(rows.reciprocal, bind(elementary.exp, bind(rows.negative, x)) + 1)
+        return bind(primitives.reciprocal, bind(elementary.exp, bind(primitives.negative, x)) + 1)
     return bind(elementary.logistic, x)
 
 
 def _rsqrt(x: Any) -> Any:
-    return bind(rows.reciprocal, bind(elementary.sqrt, x))
+    return bind(primitives.reciprocal, bind(elementary.sqrt, x))
 
 
 def signed(dtype: DType) -> DType:
@@ -178,28 +180,28 @@ def _population_count(x: Any) -> Any:
 
 def as_bits(x: Any, dtype: DType) -> Any:
     """An integer in another dtype; of the same width that keeps the bits."""
-    return x if x.type.dtype == dtype else bind(rows.convert, x, dtype=dtype)
+    return x if x.type.dtype == dtype else bind(primitives.convert, x, dtype=dtype)
 
 
 NUMBERS, INEXACT = "nfc", "fc"
 abs = _unary(
     "abs",
-    rows.absolute,
+    primitives.absolute,
     "fcs",
     "The absolute value, real for complex numbers; the least integer is its own, as it has no "
     "other.",
 )
-neg = _unary("neg", rows.negative, NUMBERS, "The negative -x; integers wrap around.")
+neg = _unary("neg", primitives.negative, NUMBERS, "The negative -x; integers wrap around.")
 sign = _unary(
     "sign",
-    rows.sign,
+    primitives.sign,
     NUMBERS,
     "The sign: -1, 0 or 1, 0.0 keeping its sign and NaN staying NaN; x / |x| of complex numbers.",
 )
-floor = _unary("floor", rows.floor, "f", "The largest whole number that is not above x.")
-ceil = _unary("ceil", rows.ceil, "f", "The smallest whole number that is not below x.")
+floor = _unary("floor", primitives.floor, "f", "The largest whole number that is not above x.")
+ceil = _unary("ceil", primitives.ceil, "f", "The smallest whole number that is not below x.")
 is_finite = _unary(
-    "is_finite", rows.isfinite, "f", "Whether x is neither infinite nor NaN, as bools."
+    "is_finite", primitives.isfinite, "f", "Whether x is neither infinite nor NaN, as bools."
 )
 exp = _elementary(
     "exp", elementary.exp, INEXACT, "The exponential e**x; inf on overflow, 0 on underflow."
@@ -269,10 +271,10 @@ atanh = _unary(
     INEXACT,
     "The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.",
 )
-square = _unary("square", rows.square, NUMBERS, "The square x * x; integers wrap around.")
+square = _unary("square", primitives.square, NUMBERS, "The square x * x; integers wrap around.")
 reciprocal = _unary("reciprocal", _reciprocal, INEXACT, "The reciprocal 1 / x; infinite at 0.")
-real = _unary("real", rows.real, "c", "The real part, a float of half the size.")
-imag = _unary("imag", rows.imag, "c", "The imaginary part, a float of half the size.")
+real = _unary("real", primitives.real, "c", "The real part, a float of half the size.")
+imag = _unary("imag", primitives.imag, "c", "The imaginary part, a float of half the size.")
 conj = _unary(
     "conj",
     _conjugate,

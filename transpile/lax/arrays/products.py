@@ -33,7 +33,7 @@ from transpile.numpy.core.promotion import (
     result_dtype,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import axes as axis_rows
+from transpile.primitives import axes as axis_primitives
 from transpile.primitives import dot as linalg
 from transpile.trace.trace import bind
 
@@ -342,7 +342,7 @@ def _in_groups(x: Any, sizes: Any, axis: int) -> Any:
     ends = np.cumsum(of_dtype(sizes, INT64))
     starts = np.subtract(ends, of_dtype(sizes, INT64))
     shape = (count, size)
-    position = bind(axis_rows.iota, shape=shape, dimension=1, dtype=INT64)
+    position = bind(axis_primitives.iota, shape=shape, dimension=1, dtype=INT64)
     first, last = (broadcast_in_dim(v, shape, (0,)) for v in (starts, ends))
     mask = np.logical_and(np.greater_equal(position, first), np.less(position, last))
     whole = (count, *x.shape)

@@ -39,7 +39,7 @@ from transpile.numpy.core.promotion import (
     unsupported,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import reductions as rows
+from transpile.primitives import reductions as primitives
 from transpile.primitives.kinds import reduction_by
 from transpile.primitives.reductions import identity
 from transpile.trace.trace import bind, trace_nested
@@ -126,44 +126,44 @@ def _logical(name: str, of_bools: Primitive, of_integers: Primitive, meaning: st
 
 reduce_sum = _reduction(
     "reduce_sum",
-    rows.reduce_sum,
+    primitives.reduce_sum,
     "N",
     "The sum along axes, in the dtype of the operand; 0 of no elements.",
 )
 reduce_prod = _reduction(
     "reduce_prod",
-    rows.reduce_prod,
+    primitives.reduce_prod,
     "N",
     "The product along axes, in the dtype of the operand; 1 of no elements.",
 )
 reduce_max = _reduction(
     "reduce_max",
-    rows.reduce_max,
+    primitives.reduce_max,
     "nfcb",
     "The largest element along axes, NaN where there is one; -inf or the least of no elements.",
 )
 reduce_min = _reduction(
     "reduce_min",
-    rows.reduce_min,
+    primitives.reduce_min,
     "nfcb",
     "The smallest element along axes, NaN where there is one; inf or the largest of no elements.",
 )
 reduce_and = _logical(
     "reduce_and",
-    rows.reduce_and,
-    rows.reduce_bitwise_and,
+    primitives.reduce_and,
+    primitives.reduce_bitwise_and,
     "The bitwise conjunction along axes; of bools whether all are true.",
 )
 reduce_or = _logical(
     "reduce_or",
-    rows.reduce_or,
-    rows.reduce_bitwise_or,
+    primitives.reduce_or,
+    primitives.reduce_bitwise_or,
     "The bitwise disjunction along axes; of bools whether any is true.",
 )
 reduce_xor = _logical(
     "reduce_xor",
-    rows.reduce_xor,
-    rows.reduce_xor,
+    primitives.reduce_xor,
+    primitives.reduce_xor,
     "The bitwise exclusive disjunction along axes: the parity of each bit.",
 )
 
@@ -361,7 +361,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
 def _doubling_scan(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
     """A cumulative reduction of complex numbers, which have no primitive for it: each pass combines
     elements twice as far apart as the one before (D. Hillis and G. Steele, 1986)."""
-    combine = _logaddexp if row is rows.cumlogsumexp else partial(bind, TABLE[row.combine])
+    combine = _logaddexp if row is primitives.cumlogsumexp else partial(bind, TABLE[row.combine])
     size, distance = x.shape[axis], 1
     while distance < size:
         first, last = (0, size - distance) if not reverse else (distance, size)
@@ -374,10 +374,10 @@ def _doubling_scan(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
     return strengthen(x)
 
 
-cumsum = _cumulative("cumsum", rows.cumsum, "N", "Cumulative sums")
-cumprod = _cumulative("cumprod", rows.cumprod, "N", "Cumulative products")
-cummax = _cumulative("cummax", rows.cummax, "N", "Cumulative maxima")
-cummin = _cumulative("cummin", rows.cummin, "N", "Cumulative minima")
+cumsum = _cumulative("cumsum", primitives.cumsum, "N", "Cumulative sums")
+cumprod = _cumulative("cumprod", primitives.cumprod, "N", "Cumulative products")
+cummax = _cumulative("cummax", primitives.cummax, "N", "Cumulative maxima")
+cummin = _cumulative("cummin", primitives.cummin, "N", "Cumulative minima")
 cumlogsumexp = _cumulative(
-    "cumlogsumexp", rows.cumlogsumexp, "fc", "Logarithms of cumulative sums of exponentials"
+    "cumlogsumexp", primitives.cumlogsumexp, "fc", "Logarithms of cumulative sums of exponentials"
 )

@@ -38,7 +38,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import bits
-from transpile.primitives import elementwise as rows
+from transpile.primitives import elementwise as primitives
 from transpile.trace.trace import bind
 
 __all__ = [
@@ -79,7 +79,7 @@ def _check_which(which: Any, cases: Sequence[Any]) -> None:
 
 def _chosen(test: Any, x: Any, y: Any) -> Any:
     """x where a test holds, which may be a scalar, else y."""
-    return bind(rows.select, *aligned("select", [test, x, y], None))
+    return bind(primitives.select, *aligned("select", [test, x, y], None))
 
 
 @public
@@ -102,7 +102,9 @@ def select(pred: Array, on_true: Array, on_false: Array) -> Any:
 def _unequal_to_zero(test: Any) -> Any:
     if dtype_of(test).kind not in "iu":
         _refuse_which(test)
-    return bind(rows.not_equal, *aligned("select", [test, np.zeros((), dtype_of(test))], None))
+    return bind(
+        primitives.not_equal, *aligned("select", [test, np.zeros((), dtype_of(test))], None)
+    )
 
 
 def _refuse_which(which: Any) -> None:
@@ -136,7 +138,7 @@ def select_n(which: Array, *cases: Array) -> Any:
     elif kind != BOOL:
         for position in reversed(range(len(values) - 1)):
             limit = np.asarray(position, kind)
-            test = bind(rows.less_equal, *aligned("select_n", [number, limit], None))
+            test = bind(primitives.less_equal, *aligned("select_n", [number, limit], None))
             result = _chosen(test, values[position], result)
     return weaken(result) if all(map(is_weak, cases)) else strengthen(result)
 
@@ -161,7 +163,7 @@ def clamp(min: Array, x: Array, max: Array) -> Any:
                 f"{name}.shape={spelled(shape_of(value))}, operand.shape={spelled(shape)}.",
             )
     low, middle, high = aligned("clamp", values, common)
-    result = bind(rows.minimum, bind(rows.maximum, middle, low), high)
+    result = bind(primitives.minimum, bind(primitives.maximum, middle, low), high)
     return weaken(result) if all(map(is_weak, values)) else result
 
 
@@ -180,15 +182,15 @@ def round(x: Array, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_Z
     method = RoundingMethod(rounding_method)
     (value,) = aligned("round", [value], dtype_of(value))
     if method is RoundingMethod.TO_NEAREST_EVEN:
-        result = bind(rows.rint, value)
+        result = bind(primitives.rint, value)
     else:
         # x - trunc(x) is exact, as x + 0.5 is not.
-        whole = bind(rows.trunc, value)
-        rest = bind(rows.absolute, bind(rows.subtract, value, whole))
+        whole = bind(primitives.trunc, value)
+        rest = bind(primitives.absolute, bind(primitives.subtract, value, whole))
         one = Const(np.ones((), value.type.dtype))
         half = Const(np.asarray(0.5, value.type.dtype))
-        further = bind(rows.add, whole, bind(rows.copysign, one, value))
-        result = bind(rows.select, bind(rows.greater_equal, rest, half), further, whole)
+        further = bind(primitives.add, whole, bind(primitives.copysign, one, value))
+        result = bind(primitives.select, bind(primitives.greater_equal, rest, half), further, whole)
     return weaken(result) if is_weak(x) else result
 
 
@@ -243,15 +245,15 @@ class _Precision:
         if self.exponent_bits < self.own_exponent:
             size = self._in_range(size)
         rounded = bind(bits.float_from_bits, bind(bits.bitwise_or, size, sign), dtype=self.dtype)
-        return bind(rows.select, bind(rows.isnan, x), x, rounded)
+        return bind(primitives.select, bind(primitives.isnan, x), x, rounded)
 
     def _rounded(self, size: Any, dropped: int) -> Any:
         """The carry of the rounding goes into the exponent, up to infinity."""
         last = bind(bits.right_shift, size, self.word(dropped))
         last = bind(bits.bitwise_and, last, self.word(1))
-        bias = bind(rows.add, last, self.word((1 << (dropped - 1)) - 1))
+        bias = bind(primitives.add, last, self.word((1 << (dropped - 1)) - 1))
         whole = (1 << (8 * self.dtype.itemsize)) - (1 << dropped)
-        return bind(bits.bitwise_and, bind(rows.add, size, bias), self.word(whole))
+        return bind(bits.bitwise_and, bind(primitives.add, size, bias), self.word(whole))
 
     def _in_range(self, size: Any) -> Any:
         """Exponents that the other format does not have: infinity and zero."""
@@ -260,9 +262,11 @@ class _Precision:
         above = self.word((bias + reach + 1) << self.own_mantissa)
         below = self.word((bias - reach + 1) << self.own_mantissa)
         infinity = self.word(((1 << self.own_exponent) - 1) << self.own_mantissa)
-        large = bind(rows.greater_equal, size, above)
-        small = bind(rows.less, size, below)
-        return bind(rows.select, small, self.word(0), bind(rows.select, large, infinity, size))
+        large = bind(primitives.greater_equal, size, above)
+        small = bind(primitives.less, size, below)
+        return bind(
+            primitives.select, small, self.word(0), bind(primitives.select, large, infinity, size)
+        )
 
 
 # --------------------------------------------------------------------------------- other dtypes
@@ -320,14 +324,14 @@ def _unsigned(x: Any) -> Any:
     if kind_letter(x.dtype) == "f":
         return bind(bits.bits, x)
     raw = bits.unsigned(x.dtype)
-    return x if x.dtype == raw else bind(rows.convert, x, dtype=raw)
+    return x if x.dtype == raw else bind(primitives.convert, x, dtype=raw)
 
 
 def _numbers(raw: Any, wanted: DType) -> Any:
     """The numbers that have these bits."""
     if kind_letter(wanted) == "f":
         return bind(bits.float_from_bits, raw, dtype=wanted)
-    return raw if wanted.kind == "u" else bind(rows.convert, raw, dtype=signed(wanted))
+    return raw if wanted.kind == "u" else bind(primitives.convert, raw, dtype=signed(wanted))
 
 
 def _cut(raw: Any, wanted: DType) -> Any:
@@ -337,7 +341,7 @@ def _cut(raw: Any, wanted: DType) -> Any:
     wide = broadcast_in_dim(raw, shape, range(raw.ndim))
     offsets = np.arange(count, dtype=raw.dtype) * raw.dtype.type(8 * wanted.itemsize)
     shifts = broadcast_in_dim(offsets, shape, (raw.ndim,))
-    return bind(rows.convert, bind(bits.right_shift, wide, shifts), dtype=wanted)
+    return bind(primitives.convert, bind(bits.right_shift, wide, shifts), dtype=wanted)
 
 
 def _joined(raw: Any, own: DType, wanted: DType) -> Any:
@@ -357,7 +361,7 @@ def _joined(raw: Any, own: DType, wanted: DType) -> Any:
         part = reshape_to(
             slice_axis(raw, raw.ndim - 1, part_number, part_number + 1), raw.shape[:-1]
         )
-        part = bind(rows.convert, part, dtype=word)
+        part = bind(primitives.convert, part, dtype=word)
         if part_number:
             part = bind(
                 bits.left_shift, part, Const(np.asarray(8 * own.itemsize * part_number, word))

@@ -33,7 +33,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
     weaken,
 )
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.trace.trace import bind
 
 __all__ = [
@@ -114,7 +114,7 @@ def _count(dtype: np.dtype[Any], shape: Shape, dimension: int) -> Any:
     _check_sizes("iota shape", shape)
     if is_empty(shape):
         return fill(0, shape, dtype)
-    return bind(rows.iota, shape=shape, dimension=dimension, dtype=dtype)
+    return bind(primitives.iota, shape=shape, dimension=dimension, dtype=dtype)
 
 
 @public
@@ -399,4 +399,4 @@ def rev(operand: Array, dimensions: Sequence[int]) -> Any:
             f"rev dimensions must all be less than operand ndim, got dimensions {axes} for operand "
             f"ndim {ndim}.",
         )
-    return bind(rows.rev, _value(value), dimensions=axes) if axes else _value(value)
+    return bind(primitives.rev, _value(value), dimensions=axes) if axes else _value(value)

@@ -28,9 +28,9 @@ from transpile.lax.arrays.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import reshape_to
-from transpile.primitives import axes as axis_rows
+from transpile.primitives import axes as axis_primitives
 from transpile.primitives import elementwise
-from transpile.primitives import indexing as rows
+from transpile.primitives import indexing as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 
@@ -69,7 +69,7 @@ def slice(
     whole = all(a == 0 and b == d for a, b, d in zip(start, limit, x.shape, strict=True))
     if whole and all(s == 1 for s in steps):
         return x
-    return bind(axis_rows.slice_, x, start=start, limit=limit, strides=steps)
+    return bind(axis_primitives.slice_, x, start=start, limit=limit, strides=steps)
 
 
 def _check_slice(shape: Shape, start: Shape, limit: Shape, strides: tuple[int, ...]) -> None:
@@ -261,7 +261,7 @@ def dynamic_slice(
             "slice slice_sizes must be greater than or equal to zero, got slice_sizes of "
             f"{spelled(sizes)}.",
         )
-    return rows.sliced(x, starts, sizes)
+    return primitives.sliced(x, starts, sizes)
 
 
 def _is_larger(sizes: Shape, shape: Shape) -> bool:
@@ -346,7 +346,7 @@ def dynamic_update_slice(
             f"dynamic_update_slice update shape must be smaller than operand shape, {shapes}",
         )
     values = (array(of_dtype(v, dtype), "dynamic_update_slice") for v in (x, new))
-    return bind(rows.dynamic_update_slice, *values, *starts)
+    return bind(primitives.dynamic_update_slice, *values, *starts)
 
 
 @public
@@ -400,4 +400,4 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Any:
     wrapped = []
     for axis, index in zip(numbers, arrays, strict=True):
         wrapped.append(np.remainder(of_dtype(index, INT64), _size(x.shape[axis])))
-    return bind(rows.gather, x, *wrapped, axes=tuple(numbers), mode=rows.PROMISED)
+    return bind(primitives.gather, x, *wrapped, axes=tuple(numbers), mode=primitives.PROMISED)

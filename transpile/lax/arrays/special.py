@@ -19,7 +19,7 @@ from transpile.lax.arrays.promotion import (
     same_dtypes,
 )
 from transpile.numpy.core.promotion import weaken
-from transpile.primitives.special import rows as rows
+from transpile.primitives.special import primitives
 from transpile.trace.trace import bind
 
 __all__ = [
@@ -61,31 +61,31 @@ def _of_one(name: str, row: Primitive, meaning: str) -> Callable[[Array], Any]:
 
 erf = _of_one(
     "erf",
-    rows.erf,
+    primitives.erf,
     "The error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x.",
 )
 erfc = _of_one(
-    "erfc", rows.erfc, "The complementary error function 1 - erf(x), without cancellation."
+    "erfc", primitives.erfc, "The complementary error function 1 - erf(x), without cancellation."
 )
 erf_inv = _of_one(
-    "erf_inv", rows.erf_inv, "The inverse error function: infinite at -1 and 1, NaN beyond."
+    "erf_inv", primitives.erf_inv, "The inverse error function: infinite at -1 and 1, NaN beyond."
 )
 lgamma = _of_one(
-    "lgamma", rows.lgamma, "The logarithm of |gamma(x)|; inf at the poles 0, -1, -2, ..."
+    "lgamma", primitives.lgamma, "The logarithm of |gamma(x)|; inf at the poles 0, -1, -2, ..."
 )
 digamma = _of_one(
     "digamma",
-    rows.digamma,
+    primitives.digamma,
     "The digamma function, the derivative of `lgamma`; NaN at the poles 0, -1, -2, ...",
 )
 bessel_i0e = _of_one(
     "bessel_i0e",
-    rows.bessel_i0e,
+    primitives.bessel_i0e,
     "The scaled modified Bessel function of the first kind of order 0, exp(-|x|) I0(x).",
 )
 bessel_i1e = _of_one(
     "bessel_i1e",
-    rows.bessel_i1e,
+    primitives.bessel_i1e,
     "The scaled modified Bessel function of the first kind of order 1, exp(-|x|) I1(x).",
 )
 
@@ -97,7 +97,7 @@ def polygamma(m: Array, x: Array) -> Any:
 
     By zeta(m + 1, x). Raises TypeError for dtypes that differ.
     """
-    return _applied(rows.polygamma, "polygamma", [m, x])
+    return _applied(primitives.polygamma, "polygamma", [m, x])
 
 
 @public
@@ -106,7 +106,7 @@ def zeta(x: Array, q: Array) -> Any:
 
     By the formula of Euler and Maclaurin (DLMF 25.11.5). Raises TypeError for dtypes that differ.
     """
-    return _applied(rows.zeta, "zeta", [x, q])
+    return _applied(primitives.zeta, "zeta", [x, q])
 
 
 @public
@@ -116,20 +116,20 @@ def igamma(a: Array, x: Array) -> Any:
     By series, continued fraction, and for large a the expansion of N. Temme (1979). Raises
     TypeError for dtypes that differ.
     """
-    return _applied(rows.igamma, "igamma", [a, x])
+    return _applied(primitives.igamma, "igamma", [a, x])
 
 
 @public
 def igammac(a: Array, x: Array) -> Any:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), without cancellation;
     methods as those of `igamma`."""
-    return _applied(rows.igammac, "igammac", [a, x])
+    return _applied(primitives.igammac, "igammac", [a, x])
 
 
 @public
 def igamma_grad_a(a: Array, x: Array) -> Any:
     """The derivative of `igamma` with respect to a."""
-    return _applied(rows.igamma_grad_a, "igamma_grad_a", [a, x])
+    return _applied(primitives.igamma_grad_a, "igamma_grad_a", [a, x])
 
 
 @public
@@ -140,7 +140,7 @@ def random_gamma_grad(a: Array, sample: Array) -> Any:
     Implicit: -(dP/da) / (dP/dx) at the sample (M. Figurnov, S. Mohamed and A. Mnih, Implicit
     Reparameterization Gradients, 2018).
     """
-    return _applied(rows.random_gamma_grad, "random_gamma_grad", [a, sample])
+    return _applied(primitives.random_gamma_grad, "random_gamma_grad", [a, sample])
 
 
 @public
@@ -150,4 +150,4 @@ def betainc(a: Array, b: Array, x: Array) -> Any:
 
     Raises TypeError for dtypes that differ.
     """
-    return _applied(rows.betainc, "regularized_incomplete_beta", [a, b, x])
+    return _applied(primitives.betainc, "regularized_incomplete_beta", [a, b, x])

@@ -23,7 +23,7 @@ from transpile.lax.control.bodies import (
 )
 from transpile.lax.control.carry_checks import check_branches
 from transpile.lax.control.loops import under_name
-from transpile.primitives.control import rows
+from transpile.primitives.control import primitives
 from transpile.primitives.control.calls import bind_call
 from transpile.trace.trace import current_trace
 from transpile.trace.tracer import Tracer
@@ -203,7 +203,7 @@ def _bind_cond(index: Any, bodies: Sequence[Body], values: Sequence[Any]) -> lis
     ]
     chosen: list[Any] = []
     if any(position is None for position in same) or any(graph.has_effects for graph in left):
-        chosen = bind_call(rows.cond, index, *operands, branches=tuple(left))
+        chosen = bind_call(primitives.cond, index, *operands, branches=tuple(left))
     given = iter(chosen)
     return [next(given) if position is None else operands[position] for position in same]
 

@@ -28,7 +28,7 @@ from transpile.lax.control.loops import (
     while_in_trace,
 )
 from transpile.primitives import axes, elementwise
-from transpile.primitives.control import rows
+from transpile.primitives.control import primitives
 from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
@@ -195,7 +195,7 @@ def _fori(
     results: list[Any] = []
     if init.values:
         results = bind_call(
-            rows.fori_loop,
+            primitives.fori_loop,
             *builtins.map(as_atom, limits),
             *body.captured,
             *builtins.map(as_atom, init.values),

@@ -24,7 +24,7 @@ from transpile.lax.control.bodies import (
     trace_body,
 )
 from transpile.lax.control.carry_checks import check_carry, component_of
-from transpile.primitives.control import rows
+from transpile.primitives.control import primitives
 from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
@@ -138,7 +138,7 @@ def _scan_in_python(f: Function, init: Any, xs: Any, length: int, reverse: bool)
             f"output type is unknown."
         )
     carry, ys = tree.map(own_copy, init), []
-    for i in rows.steps(length, reverse):
+    for i in primitives.steps(length, reverse):
         carry, y = f(carry, tree.map(lambda x, i=i: own_copy(x[i]), xs))
         ys.append(y)
     return carry, tree.map(lambda *parts: np.stack(parts), *(ys[::-1] if reverse else ys))
@@ -222,7 +222,7 @@ def bind_scan(
     results: list[Any] = []
     if body.outputs or body.has_effects:
         results = bind_call(
-            rows.scan,
+            primitives.scan,
             *consts,
             *[as_atom(carry[k]) for k in still],
             *[as_atom(carry[k]) for k in moving],
@@ -288,7 +288,7 @@ def while_in_trace(
     (test, once), captured = merged([condition, body])
     results = (
         bind_call(
-            rows.while_,
+            primitives.while_,
             *captured,
             *map(as_atom, init.values),
             condition=test,

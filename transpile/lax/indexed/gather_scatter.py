@@ -24,9 +24,9 @@ from transpile.lax.arrays.promotion import Array, array, ints, of_dtype, public,
 from transpile.lax.indexed.gather_checks import check_gather, check_scatter
 from transpile.numpy.core.promotion import broadcast_in_dim, fill, is_empty, transpose_to
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import axes as axis_rows
+from transpile.primitives import axes as axis_primitives
 from transpile.primitives import elementwise
-from transpile.primitives import indexing as rows
+from transpile.primitives import indexing as primitives
 from transpile.trace.trace import bind
 from transpile.util.frozen_records import dataclass
 
@@ -98,7 +98,7 @@ class Windows:
             start = [0] * len(self.batch) + [component]
             limit = [*self.batch, component + 1]
             taken = bind(
-                axis_rows.slice_,
+                axis_primitives.slice_,
                 indices,
                 start=tuple(start),
                 limit=tuple(limit),
@@ -151,13 +151,13 @@ class Windows:
 
 
 def _reshaped(x: Any, shape: Shape) -> Any:
-    return x if tuple(x.shape) == shape else bind(axis_rows.reshape, x, shape=shape)
+    return x if tuple(x.shape) == shape else bind(axis_primitives.reshape, x, shape=shape)
 
 
 def _count(shape: Shape, dimension: int) -> Any:
     if is_empty(shape):
         return fill(0, shape, INT64)
-    return bind(axis_rows.iota, shape=shape, dimension=dimension, dtype=INT64)
+    return bind(axis_primitives.iota, shape=shape, dimension=dimension, dtype=INT64)
 
 
 def _number(value: Any, shape: Shape) -> Any:
@@ -238,10 +238,10 @@ def _gathered(
     elif is_empty(shape):
         slices = fill(0, shape, x.dtype)
     else:
-        slices = bind(rows.gather, x, *arrays, axes=windows.indexed, mode=rows.PROMISED)
+        slices = bind(primitives.gather, x, *arrays, axes=windows.indexed, mode=primitives.PROMISED)
     if valid is None:
         return slices
-    value = rows.fill_value(x.dtype) if fill_value is None else fill_value
+    value = primitives.fill_value(x.dtype) if fill_value is None else fill_value
     edge = Const(np.asarray(value).astype(x.dtype))
     test = broadcast_in_dim(valid, shape, range(len(windows.batch)))
     return bind(elementwise.select, test, slices, edge)
@@ -328,16 +328,16 @@ class _Target:
         """The arrays of indices, and the mode in which the primitive takes them."""
         windows, starts = self.windows, self.starts
         if self.mode is PROMISED or not starts:
-            return windows.arrays(starts), rows.PROMISED
+            return windows.arrays(starts), primitives.PROMISED
         moved = windows.clipped(starts)
         if self.mode is CLIP:
-            return windows.arrays(moved), rows.PROMISED
+            return windows.arrays(moved), primitives.PROMISED
         # A slice that is not in the array as a whole is dropped as a whole: by indices of -1.
         arrays = windows.arrays(moved)
         valid = windows.inside(starts)
         test = broadcast_in_dim(valid, tuple(arrays[0].shape), range(len(windows.batch)))
         arrays[0] = bind(elementwise.select, test, arrays[0], Const(np.int64(-1)))
-        return arrays, rows.FILL
+        return arrays, primitives.FILL
 
     def ordered(self, updates: Any) -> Any:
         """The updates with the axes of the indices in front, then those of `layout`."""
@@ -355,7 +355,7 @@ class _Target:
             return self._whole(x, new, combine)
         arrays, mode = self.arrays()
         return bind(
-            rows.scatter,
+            primitives.scatter,
             x,
             new,
             *arrays,
@@ -367,20 +367,22 @@ class _Target:
 
     def _whole(self, x: Any, new: Any, combine: str) -> Any:
         """By a new axis of size 1 in front of the operand, at whose only index all updates are."""
-        wide = bind(axis_rows.reshape, x, shape=(1, *x.shape))
+        wide = bind(axis_primitives.reshape, x, shape=(1, *x.shape))
         nowhere = [fill(0, self.windows.batch, INT64)]
         if self.mode is FILL and self.starts:
             valid = self.windows.inside(self.starts)
             nowhere = [bind(elementwise.select, valid, nowhere[0], Const(np.int64(-1)))]
-        params = {"axes": (0,), "mode": rows.FILL, "combine": combine, "unique": False}
-        written = bind(rows.scatter, wide, new, *nowhere, **params)
-        return bind(axis_rows.reshape, written, shape=tuple(x.shape))
+        params = {"axes": (0,), "mode": primitives.FILL, "combine": combine, "unique": False}
+        written = bind(primitives.scatter, wide, new, *nowhere, **params)
+        return bind(axis_primitives.reshape, written, shape=tuple(x.shape))
 
     def read(self, x: Any) -> Any:
         """The elements that are there, in the order of `ordered`; slices out of range moved in."""
         starts = self.windows.clipped(self.starts)
         arrays = self.windows.arrays(starts)
-        return bind(rows.gather, x, *arrays, axes=self.windows.indexed, mode=rows.PROMISED)
+        return bind(
+            primitives.gather, x, *arrays, axes=self.windows.indexed, mode=primitives.PROMISED
+        )
 
 
 scatter = _scattering(

@@ -25,7 +25,7 @@ from transpile.lax.control.loops import scan
 from transpile.lax.indexed.convolution_shapes import padtype_to_pads
 from transpile.numpy.core.promotion import broadcast_in_dim, reshape_to, slice_axis, transpose_to
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import axes as axis_rows
+from transpile.primitives import axes as axis_primitives
 from transpile.primitives import windows
 from transpile.primitives.kinds import reduction_by
 from transpile.primitives.reductions import identity
@@ -307,7 +307,7 @@ def _view(x: Any, fill: Const, params: dict[str, Any]) -> Any:
         (*pair, b - 1) for pair, b in zip(params["padding"], params["base_dilation"], strict=True)
     )
     if any(map(any, padding)):
-        x = bind(axis_rows.pad, x, fill, padding=padding)
+        x = bind(axis_primitives.pad, x, fill, padding=padding)
     names = ("window_dimensions", "window_strides", "window_dilation")
     return bind(windows.windows, x, **{name: params[name] for name in names})
 

@@ -35,7 +35,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import fill, is_empty
 from transpile.numpy.linalg.common import adjoint, identity
 from transpile.numpy.linalg.solving import triangular
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.trace.trace import bind
 
 __all__ = [
@@ -75,7 +75,7 @@ def cholesky(x: Array, *, symmetrize_input: bool = True) -> Any:
     square, TypeError for other dtypes than LAPACK's, as all functions here.
     """
     a = matrix("cholesky", x, square=True)
-    return bind(rows.cholesky, symmetrized(a) if symmetrize_input else a)
+    return bind(primitives.cholesky, symmetrized(a) if symmetrize_input else a)
 
 
 @public
@@ -101,7 +101,7 @@ def cholesky_update(r_matrix: Array, w_vector: Array) -> Any:
 def lu(x: Array) -> tuple[Any, Any, Any]:
     """The LU factors with partial pivoting (LAPACK's getrf): L and U in one matrix, the pivots, and
     the permutation of rows, both int32."""
-    factors, pivots, permutation = bind(rows.lu, matrix("lu", x))
+    factors, pivots, permutation = bind(primitives.lu, matrix("lu", x))
     return factors, of_dtype(pivots, INT32), of_dtype(permutation, INT32)
 
 
@@ -124,7 +124,7 @@ def lu_pivots_to_permutation(pivots: Array, permutation_size: int) -> Any:
             f"the pivots. Got pivots size {given.shape[-1]}",
         )
     wide = of_dtype(given, np.dtype("int64"))
-    permutation = bind(rows.pivots_to_permutation, wide, size=int(permutation_size))
+    permutation = bind(primitives.pivots_to_permutation, wide, size=int(permutation_size))
     return of_dtype(permutation, given.dtype)
 
 
@@ -251,7 +251,7 @@ def qr(
     a = matrix("qr", x)
     m, n = a.shape[-2:]
     if not pivoting:
-        q, r = bind(rows.qr, a, full_matrices=bool(full_matrices) and m > n)
+        q, r = bind(primitives.qr, a, full_matrices=bool(full_matrices) and m > n)
         return q, r
     width = m if full_matrices else min(m, n)
 

@@ -17,7 +17,7 @@ from transpile.lax.linalg.operands import matrix, symmetrized
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import fill, unsupported
 from transpile.numpy.linalg.common import adjoint
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.trace.trace import bind
 
 
@@ -67,7 +67,7 @@ def eigh(
     if subset_by_index is not None and tuple(subset_by_index) != (0, a.shape[-1]):
         raise located(NotImplementedError, "subset_by_index not supported on CPU and GPU")
     a = symmetrized(a) if symmetrize_input else a
-    w, v = bind(rows.eigh, a, lower=bool(lower), vectors=True)
+    w, v = bind(primitives.eigh, a, lower=bool(lower), vectors=True)
     return v, w
 
 
@@ -89,8 +89,8 @@ def eig(
     """
     a = matrix("eig", x, square=True)
     if not (compute_left_eigenvectors or compute_right_eigenvectors):
-        return [bind(rows.eig, a, vectors=False)]
-    w, v = bind(rows.eig, a, vectors=True)
+        return [bind(primitives.eig, a, vectors=False)]
+    w, v = bind(primitives.eig, a, vectors=True)
     results = [w]
     if compute_left_eigenvectors:
         results.append(_left_vectors(v))
@@ -117,7 +117,7 @@ def schur(
             NotImplementedError,
             "The function sort_eig_vals of lax.linalg.schur is not supported, as in JAX",
         )
-    t, z = bind(rows.schur, matrix("schur", x, square=True))
+    t, z = bind(primitives.schur, matrix("schur", x, square=True))
     return (t, z) if compute_schur_vectors else (t,)
 
 
@@ -151,9 +151,9 @@ def svd(
         if subset_by_index != (0, min(a.shape[-2:])):
             raise located(NotImplementedError, "subset_by_index not supported on CPU and GPU")
     if not compute_uv:
-        return bind(rows.svd, a, full_matrices=False, vectors=False)
+        return bind(primitives.svd, a, full_matrices=False, vectors=False)
     full = bool(full_matrices) and a.shape[-2] != a.shape[-1]
-    u, s, vh = bind(rows.svd, a, full_matrices=full, vectors=True)
+    u, s, vh = bind(primitives.svd, a, full_matrices=full, vectors=True)
     return u, s, vh
 
 
@@ -181,6 +181,6 @@ def qdwh(
             "The input `x` must be a matrix with at least as many rows as columns, got "
             f"{spelled(a.shape)}",
         )
-    w, s, vh = bind(rows.svd, a, full_matrices=False, vectors=True)
+    w, s, vh = bind(primitives.svd, a, full_matrices=False, vectors=True)
     u, h = np.matmul(w, vh), np.matmul(adjoint(vh) * s[None, :].astype(a.dtype), vh)
     return u, h, fill(0, (), np.dtype("int64")), np.all(np.isfinite(np.real(h)))

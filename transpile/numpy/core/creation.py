@@ -36,7 +36,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.shapes import broadcast_to_shape, diagonal, shape_argument
 from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import apply, call
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import FUNCTIONS, Tracer
@@ -106,7 +106,7 @@ def _constant(value: Any) -> Any:
         value
         if isinstance(value, Tracer)
         else bind(
-            rows.broadcast_in_dim,
+            primitives.broadcast_in_dim,
             value,
             shape=value.shape,
             broadcast_dimensions=tuple(range(value.ndim)),
@@ -239,7 +239,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
         return bind(elementwise.copy, np.arange(*numbers, dtype=dtype))
     wanted = INT64 if dtype is None else dtype_argument(dtype)
     count = stop - start if step == 1 else (stop - start + step - 1) // step
-    result = bind(rows.iota, shape=(count,), dimension=0, dtype=wanted)
+    result = bind(primitives.iota, shape=(count,), dimension=0, dtype=wanted)
     if step != 1:
         result = call(np.multiply, result, step)
     return result if start == 0 else call(np.add, result, start)
@@ -327,7 +327,7 @@ def _triangle(shape: Any, k: int) -> Any:
     n, m = shape
     if isinstance(n, int) and isinstance(m, int):
         return np.tri(n, m, k, dtype=bool)
-    i, j = (bind(rows.iota, shape=(n, m), dimension=d, dtype=INT64) for d in (0, 1))
+    i, j = (bind(primitives.iota, shape=(n, m), dimension=d, dtype=INT64) for d in (0, 1))
     return apply(elementwise.greater_equal, (call(np.add, i, k) if k else i, j), (INT64, INT64))
 
 
@@ -344,7 +344,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **kwargs: Any) ->
     """An (N, M) matrix of zeros with ones on the k-th diagonal, float64 by default; N and M may be
     runtime sizes."""
     shape = (N, N if M is None else M)
-    i, j = (bind(rows.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
+    i, j = (bind(primitives.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
     return convert(call(np.equal, call(np.add, i, k) if k else i, j), dtype_argument(dtype))
 
 
@@ -398,7 +398,9 @@ def diag(v: Array, k: Any = 0) -> Any:
     before, after = max(-offset, 0), max(offset, 0)
     n = x.shape[0]
     padded = (
-        x if not offset else bind(rows.pad, x, np.zeros((), x.dtype), padding=((after, before, 0),))
+        x
+        if not offset
+        else bind(primitives.pad, x, np.zeros((), x.dtype), padding=((after, before, 0),))
     )
     size = n + abs(offset)
     columns = broadcast_to(padded, (size, size))

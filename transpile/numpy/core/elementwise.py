@@ -33,7 +33,7 @@ from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import all as all_of
 from transpile.numpy.core.shapes import imag, real
 from transpile.numpy.core.ufuncs import call
-from transpile.primitives import elementwise as rows
+from transpile.primitives import elementwise as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method
 
@@ -70,7 +70,7 @@ def where(
     dtype = result_dtype(*operands[1:])
     shape = common_shape(*operands)
     choices = [fit(_wrapped(v, dtype), shape, dtype) for v in operands[1:]]
-    return bind(rows.select, fit(operands[0], shape, BOOL), *choices)
+    return bind(primitives.select, fit(operands[0], shape, BOOL), *choices)
 
 
 def _wrapped(value: Any, dtype: DType) -> Any:
@@ -122,7 +122,7 @@ def clip(
         x = convert(x, FLOAT32)
     promoted = np.dtype(dtype) if dtype is not None else result_dtype(x, *bounds)
     values = fit_all((x, *bounds), (promoted,) * 3)
-    return bind(rows.minimum, bind(rows.maximum, values[0], values[1]), values[2])
+    return bind(primitives.minimum, bind(primitives.maximum, values[0], values[1]), values[2])
 
 
 def _clip_method(
@@ -149,7 +149,7 @@ def round(a: Array, decimals: Any = 0, out: Any = None) -> Any:
     if digits == 0:
         return call(np.rint, x)
     if x.dtype.kind == "c":
-        return bind(rows.make_complex, round(real(x), digits), round(imag(x), digits))
+        return bind(primitives.make_complex, round(real(x), digits), round(imag(x), digits))
     scale = 10.0 ** abs(digits)
     first, second = (np.multiply, np.divide) if digits > 0 else (np.divide, np.multiply)
     if x.dtype == BOOL:
@@ -179,7 +179,7 @@ def nan_to_num(
         return strengthen(value)
     if value.dtype.kind == "c":
         parts = [nan_to_num(part(value), copy, nan, posinf, neginf) for part in (real, imag)]
-        return bind(rows.make_complex, *parts)
+        return bind(primitives.make_complex, *parts)
     limits = np.finfo(value.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
@@ -325,7 +325,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     values = [fit(c, shape, dtype) for c in choices]
     result = values[-1]
     for condition, value in reversed(list(zip(conditions, values, strict=False))):
-        result = bind(rows.select, fit(condition, shape, BOOL), value, result)
+        result = bind(primitives.select, fit(condition, shape, BOOL), value, result)
     return result
 
 

@@ -33,7 +33,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.shapes import atleast_1d, atleast_2d, atleast_3d, ravel, shape_argument
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace.trace import bind
@@ -74,7 +74,7 @@ def concatenate(
 
 def _traced(x: Any) -> Any:
     """A constant as a traced value, so that a result is never a bare constant."""
-    return x if isinstance(x, Tracer) else bind(rows.reshape, x, shape=x.shape)
+    return x if isinstance(x, Tracer) else bind(primitives.reshape, x, shape=x.shape)
 
 
 def _check_joined(parts: Sequence[Any], axis: int) -> None:
@@ -355,7 +355,7 @@ def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
     size, total = x.shape[axis], index_of(length)
     counts = broadcast_to(convert(repeats, INT64), (size,))
     ends = bind(reductions.cumsum, counts, axis=0, reverse=False)
-    positions = bind(rows.iota, shape=(total, size), dimension=0, dtype=INT64)
+    positions = bind(primitives.iota, shape=(total, size), dimension=0, dtype=INT64)
     before = bind(elementwise.less_equal, broadcast_to(ends, (total, size)), positions)
     chosen = bind(reductions.reduce_sum, bind(elementwise.convert, before, dtype=INT64), axes=(1,))
     repeated = bind(gather, x, chosen, axes=(axis,), mode=CLIP)

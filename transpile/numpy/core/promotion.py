@@ -31,7 +31,7 @@ from transpile.ir.types import (
     check_dtype,
 )
 from transpile.numpy.core.memory import GIVE_VIEWS, with_own_memory
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.rules import reshaped, transposed
 from transpile.pytree.extended_dtypes import has_extended, moved
@@ -258,7 +258,7 @@ def stack_nested(value: Sequence[Any]) -> Any:
     rows_of = [
         broadcast_in_dim(convert(p, dtype), (1, *shape), range(1, len(shape) + 1)) for p in parts
     ]
-    return bind(rows.concatenate, *rows_of, dimension=0) if len(rows_of) > 1 else rows_of[0]
+    return bind(primitives.concatenate, *rows_of, dimension=0) if len(rows_of) > 1 else rows_of[0]
 
 
 def shape_of(value: Any) -> Shape:
@@ -361,7 +361,7 @@ def common_shape(*operands: Any) -> Shape:
 def fill(value: Any, shape: Shape, dtype: DType) -> Any:
     """An array of one value: a broadcast scalar."""
     return bind(
-        rows.broadcast_in_dim,
+        primitives.broadcast_in_dim,
         Const(cast(value, dtype)),
         shape=tuple(shape),
         broadcast_dimensions=(),
@@ -414,13 +414,13 @@ def broadcast_in_dim(value: Any, shape: Shape, axes: Sequence[int]) -> Any:
         value = Tracer(value.owner, source) if isinstance(source, Var) else source
         if value.type.shape == shape and axes == tuple(range(len(shape))):
             return value
-    return bind(rows.broadcast_in_dim, value, shape=shape, broadcast_dimensions=axes)
+    return bind(primitives.broadcast_in_dim, value, shape=shape, broadcast_dimensions=axes)
 
 
 def _recent_broadcast(value: Any) -> Any:
     if isinstance(value, Tracer) and value.owner is current_trace():
         equation = value.owner.producers.get(value.variable)
-        if equation is not None and equation.primitive is rows.broadcast_in_dim:
+        if equation is not None and equation.primitive is primitives.broadcast_in_dim:
             return equation
     return None
 
@@ -433,14 +433,14 @@ def slice_axis(value: Any, axis: int, start: Any, limit: Any, stride: int = 1) -
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], strides[axis] = start, limit, stride
     return bind(
-        rows.slice_, value, start=tuple(starts), limit=tuple(limits), strides=tuple(strides)
+        primitives.slice_, value, start=tuple(starts), limit=tuple(limits), strides=tuple(strides)
     )
 
 
 def concatenate_along(parts: Sequence[Any], axis: int) -> Any:
     """The arrays, of one dtype, one after the other; empty ones are left out."""
     full = [p for p in parts if shape_of(p)[axis] != 0] or list(parts[:1])
-    return full[0] if len(full) == 1 else bind(rows.concatenate, *full, dimension=axis)
+    return full[0] if len(full) == 1 else bind(primitives.concatenate, *full, dimension=axis)
 
 
 def dimension_value(dim: Any) -> Any:

@@ -48,7 +48,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import elementwise
-from transpile.primitives import reductions as rows
+from transpile.primitives import reductions as primitives
 from transpile.primitives.kinds import reduction_by
 from transpile.trace.trace import bind
 
@@ -316,7 +316,7 @@ def argmax(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHI
 
     Raises ValueError for an axis without elements.
     """
-    return _position(rows.argmax, a, axis, out, keepdims)
+    return _position(primitives.argmax, a, axis, out, keepdims)
 
 
 @implements(np.argmin)
@@ -326,7 +326,7 @@ def argmin(a: Array, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHI
 
     Raises ValueError for an axis without elements.
     """
-    return _position(rows.argmin, a, axis, out, keepdims)
+    return _position(primitives.argmin, a, axis, out, keepdims)
 
 
 # ----------------------------------------------------------------------------------- statistics

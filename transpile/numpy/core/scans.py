@@ -22,7 +22,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.reductions import accumulator
-from transpile.primitives import reductions as rows
+from transpile.primitives import reductions as primitives
 from transpile.trace.trace import bind
 
 # ---------------------------------------------------------------------------------------- scans
@@ -48,7 +48,7 @@ def cumsum(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> An
     """
     refuse("cumsum", out=out)
     x = as_array(a)
-    return scan(rows.cumsum, convert(x, accumulator(np.cumsum, x.dtype, dtype)), axis)
+    return scan(primitives.cumsum, convert(x, accumulator(np.cumsum, x.dtype, dtype)), axis)
 
 
 @implements(np.cumprod)
@@ -57,7 +57,7 @@ def cumprod(a: Array, axis: Any = None, dtype: Any = None, out: Any = None) -> A
     would have."""
     refuse("cumprod", out=out)
     x = as_array(a)
-    return scan(rows.cumprod, convert(x, accumulator(np.cumprod, x.dtype, dtype)), axis)
+    return scan(primitives.cumprod, convert(x, accumulator(np.cumprod, x.dtype, dtype)), axis)
 
 
 def _cumulative(function: Any, x: Array, axis: Any, dtype: Any, initial: bool) -> Any:

@@ -33,7 +33,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import broadcast_to as broadcast_shape
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
@@ -339,7 +339,7 @@ def imag(val: Array) -> Any:
     return (
         broadcast_in_dim(zero, x.shape, ())
         if x.ndim
-        else bind(rows.broadcast_in_dim, zero, shape=(), broadcast_dimensions=())
+        else bind(primitives.broadcast_in_dim, zero, shape=(), broadcast_dimensions=())
     )
 
 

@@ -17,7 +17,7 @@ from transpile.numpy.core.promotion import (
     transpose_to,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer, add_method, add_property
 
@@ -111,7 +111,7 @@ def flip(m: Array, axis: Any = None) -> Any:
     """The array with the elements reversed along axes, or along all."""
     x = as_array(m)
     axes = axes_of(tuple(axis) if isinstance(axis, list) else axis, x.ndim, "repeated axis")
-    return bind(rows.rev, x, dimensions=tuple(sorted(axes))) if axes else x
+    return bind(primitives.rev, x, dimensions=tuple(sorted(axes))) if axes else x
 
 
 @implements(np.flipud)

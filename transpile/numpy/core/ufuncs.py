@@ -35,8 +35,8 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.primitives import bits as _bits  # noqa: F401 (any trace may call its ufuncs)
-from transpile.primitives import elementwise as rows
-from transpile.primitives.elementary import rows as elementary
+from transpile.primitives import elementwise as primitives
+from transpile.primitives.elementary import primitives as elementary
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import RARE_FUNCTIONS, UFUNC_METHODS, Tracer
 from transpile.util.lazy_registry import Table
@@ -140,7 +140,9 @@ def _where(result: Any, where: Array) -> Any:
         )
     shape = common_shape(result, mask)
     test = fit(mask, shape, BOOL)
-    return bind(rows.select, test, fit(result, shape, result.dtype), fill(0, (), result.dtype))
+    return bind(
+        primitives.select, test, fit(result, shape, result.dtype), fill(0, (), result.dtype)
+    )
 
 
 def _into(
@@ -230,8 +232,8 @@ def _compare_signs(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     same = bind(BY_UFUNC[ufunc], *as_unsigned)
     below = _COMPARISONS[ufunc](-1, 0) if signed == 0 else _COMPARISONS[ufunc](0, -1)
     if below:
-        return bind(rows.logical_or, bind(rows.less, values[signed], zero), same)
-    return bind(rows.logical_and, bind(rows.greater_equal, values[signed], zero), same)
+        return bind(primitives.logical_or, bind(primitives.less, values[signed], zero), same)
+    return bind(primitives.logical_and, bind(primitives.greater_equal, values[signed], zero), same)
 
 
 def _constant_or_convert(value: Any, dtype: DType) -> Any:
@@ -248,7 +250,7 @@ def _predicate(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 @rule(np.positive)
 def _identity(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     result = strengthen(convert(operands[0], loop[0]))
-    return bind(rows.copy, result) if result is operands[0] and result.ndim else result
+    return bind(primitives.copy, result) if result is operands[0] and result.ndim else result
 
 
 @rule(np.floor, np.ceil, np.trunc, np.conjugate)
@@ -264,7 +266,7 @@ def _not_a_time(ufunc: Any, operands: Operands, loop: Loop) -> Any:
 
 @rule(np.fabs)
 def _fabs(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    return apply(rows.absolute, operands, loop[:1])
+    return apply(primitives.absolute, operands, loop[:1])
 
 
 @rule(np.degrees, np.rad2deg)
@@ -281,27 +283,29 @@ def _scaled(x: Any, dtype: DType, factor: Callable[[Any], Any]) -> Any:
     """The product with a constant, which NumPy rounds to float32 even for float16."""
     wide = computed_dtype(dtype)
     scale = np.asarray(factor(wide.type))
-    return convert(apply(rows.multiply, (convert(x, dtype), scale), (wide, wide)), dtype)
+    return convert(apply(primitives.multiply, (convert(x, dtype), scale), (wide, wide)), dtype)
 
 
 @rule(np.frexp)
 def _frexp(ufunc: Any, operands: Operands, loop: Loop) -> Any:
-    return tuple(apply(row, operands, loop[:1]) for row in (rows.mantissa, rows.exponent))
+    return tuple(
+        apply(row, operands, loop[:1]) for row in (primitives.mantissa, primitives.exponent)
+    )
 
 
 @rule(np.modf)
 def _modf(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     (x,) = fit_all(operands, loop[:1])
-    whole = bind(rows.trunc, x)
-    rest = bind(rows.subtract, x, whole)
-    finite = bind(rows.select, bind(rows.isinf, x), np.zeros((), loop[0]), rest)
-    return bind(rows.copysign, finite, x), whole
+    whole = bind(primitives.trunc, x)
+    rest = bind(primitives.subtract, x, whole)
+    finite = bind(primitives.select, bind(primitives.isinf, x), np.zeros((), loop[0]), rest)
+    return bind(primitives.copysign, finite, x), whole
 
 
 @rule(np.divmod)
 def _divmod(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     x, y = fit_all(operands, loop[:2])
-    return bind(rows.floor_divide, x, y), bind(rows.remainder, x, y)
+    return bind(primitives.floor_divide, x, y), bind(primitives.remainder, x, y)
 
 
 @rule(np.float_power)
@@ -320,13 +324,13 @@ def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     if known is not None and known.size == 1 and loop[0].kind != "c":
         value = known.reshape(-1)[0]
         if value == 2:
-            return bind(rows.square, fit(base, shape, loop[0]))
+            return bind(primitives.square, fit(base, shape, loop[0]))
         if kind_letter(loop[0]) == "f" and value == 1:
             return strengthen(fit(base, shape, loop[0]))
         if kind_letter(loop[0]) == "f" and value == 0:
             return fill(1, shape, loop[0])
         if kind_letter(loop[0]) == "f" and value in (0.5, -1):
-            row = elementary.sqrt if value == 0.5 else rows.reciprocal
+            row = elementary.sqrt if value == 0.5 else primitives.reciprocal
             return bind(row, fit(base, shape, loop[0]))
     return apply(elementary.power, operands, loop[:2])
 

@@ -21,7 +21,7 @@ from transpile.numpy.linalg.common import (
     is_empty,
     matrices,
 )
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.trace.trace import bind
 
 EigResult: Any = type(np.linalg.eig(np.eye(1)))
@@ -42,8 +42,8 @@ def cholesky(a: Array, /, *, upper: bool = False) -> Any:
     if is_empty(x):
         return x
     if upper:  # A = U^H U, of which the adjoint's lower triangle is A's upper one
-        return adjoint(bind(rows.cholesky, adjoint(x)))
-    return bind(rows.cholesky, x)
+        return adjoint(bind(primitives.cholesky, adjoint(x)))
+    return bind(primitives.cholesky, x)
 
 
 @implements_linalg(np.linalg.qr)
@@ -60,18 +60,18 @@ def qr(a: Array, mode: str = "reduced") -> Any:
     x = matrices(a)
     *head, m, n = x.shape
     if mode == "economic":
-        return x if is_empty(x) else np.matrix_transpose(bind(rows.householder, x)[0])
+        return x if is_empty(x) else np.matrix_transpose(bind(primitives.householder, x)[0])
     if mode == "raw":
         if is_empty(x):
             return np.matrix_transpose(x), fill(0, (*head, min(m, n)), x.dtype)
-        h, tau = bind(rows.householder, x)
+        h, tau = bind(primitives.householder, x)
         return h, tau
     full = mode == "complete" and m > n
     if is_empty(x):
         k = m if full else min(m, n)
         q, r = identity(m, x.dtype, tuple(head))[..., :k], x[..., :k, :]
     else:
-        q, r = bind(rows.qr, x, full_matrices=full)
+        q, r = bind(primitives.qr, x, full_matrices=full)
     return r if mode == "r" else QRResult(q, r)
 
 
@@ -116,7 +116,7 @@ def eigh(a: Array, UPLO: str = "L") -> Any:
     x = matrices(a, square=True)
     if is_empty(x):
         return EighResult(_no_values(x, real_dtype(x.dtype)), x)
-    return EighResult(*bind(rows.eigh, x, lower=lower, vectors=True))
+    return EighResult(*bind(primitives.eigh, x, lower=lower, vectors=True))
 
 
 @implements_linalg(np.linalg.eigvalsh)
@@ -126,7 +126,7 @@ def eigvalsh(a: Array, UPLO: str = "L") -> Any:
     x = matrices(a, square=True)
     if is_empty(x):
         return _no_values(x, real_dtype(x.dtype))
-    return bind(rows.eigh, x, lower=lower, vectors=False)
+    return bind(primitives.eigh, x, lower=lower, vectors=False)
 
 
 @implements_linalg(np.linalg.eig)
@@ -141,7 +141,7 @@ def eig(a: Array) -> Any:
     if is_empty(x):
         dtype = np.result_type(x.dtype, np.complex64)
         return EigResult(_no_values(x, dtype), x.astype(dtype))
-    return EigResult(*bind(rows.eig, x, vectors=True))
+    return EigResult(*bind(primitives.eig, x, vectors=True))
 
 
 @implements_linalg(np.linalg.eigvals)
@@ -150,7 +150,7 @@ def eigvals(a: Array) -> Any:
     x = matrices(a, square=True)
     if is_empty(x):
         return _no_values(x, np.result_type(x.dtype, np.complex64))
-    return bind(rows.eig, x, vectors=False)
+    return bind(primitives.eig, x, vectors=False)
 
 
 # ----------------------------------------------------------------------------- singular values
@@ -178,20 +178,20 @@ def svd(
     if hermitian:
         return _hermitian_svd(x, compute_uv)
     if not compute_uv:
-        return bind(rows.svd, x, full_matrices=False, vectors=False)
+        return bind(primitives.svd, x, full_matrices=False, vectors=False)
     full = bool(full_matrices) and m != n
-    return SVDResult(*bind(rows.svd, x, full_matrices=full, vectors=True))
+    return SVDResult(*bind(primitives.svd, x, full_matrices=full, vectors=True))
 
 
 def _hermitian_svd(x: Any, vectors: bool) -> Any:
     """By eigenvalues, whose signs go to the right vectors; in descending order."""
     if not vectors:
-        s = np.absolute(bind(rows.eigh, x, lower=True, vectors=False))
+        s = np.absolute(bind(primitives.eigh, x, lower=True, vectors=False))
         return np.flip(np.sort(s, axis=-1), -1)
-    w, v = bind(rows.eigh, x, lower=True, vectors=True)
+    w, v = bind(primitives.eigh, x, lower=True, vectors=True)
     order = np.flip(np.argsort(np.absolute(w), axis=-1), -1)
-    w = rows.rows_taken(w, order)
-    u = np.matrix_transpose(rows.rows_taken(np.matrix_transpose(v), order))
+    w = primitives.rows_taken(w, order)
+    u = np.matrix_transpose(primitives.rows_taken(np.matrix_transpose(v), order))
     return SVDResult(u, np.absolute(w), adjoint(u * np.sign(w)[..., None, :]))
 
 

@@ -23,7 +23,7 @@ from transpile.numpy.linalg.common import (
 from transpile.numpy.linalg.factors import svd
 from transpile.numpy.linalg.solving import inverse
 from transpile.numpy.math.norms import norm
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.trace.trace import bind
 
 INT32 = np.dtype("int32")
@@ -153,7 +153,7 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> Any:
         s, rank = fill(0, (0,), real), fill(0, (), INT32)
     else:
         cutoff = as_array(_epsilon(x) if rcond is None else rcond).astype(real)
-        s = bind(rows.svd, x, full_matrices=False, vectors=True)[1]
+        s = bind(primitives.svd, x, full_matrices=False, vectors=True)[1]
         solution = nearest(x, y, cutoff)
         rank = np.count_nonzero(s > cutoff * s[0]).astype(INT32)
     residuals = fill(0, (0,), real)

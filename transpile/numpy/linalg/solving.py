@@ -31,7 +31,7 @@ from transpile.numpy.linalg.common import (
     matrices,
     with_derivative,
 )
-from transpile.primitives.linalg import decompositions as rows
+from transpile.primitives.linalg import decompositions as primitives
 from transpile.primitives.rules import apply
 from transpile.trace.trace import bind
 
@@ -41,15 +41,15 @@ SlogdetResult: Any = type(np.linalg.slogdet(np.eye(1)))
 def triangular(a: Any, b: Any, lower: bool, unit_diagonal: bool = False, form: int = 0) -> Any:
     """The solution of triangular systems; a transposed for form 1, and conjugated for 2."""
     params = {"lower": lower, "unit_diagonal": unit_diagonal, "form": form}
-    return bind(rows.triangular_solve, a, b, **params)
+    return bind(primitives.triangular_solve, a, b, **params)
 
 
 # --------------------------------------------------------------------------------------- solve
 
 
 def _solution(a: Any, b: Any) -> list[Any]:
-    factors, _, permutation = bind(rows.lu, a)
-    first = triangular(factors, rows.rows_taken(b, permutation), True, unit_diagonal=True)
+    factors, _, permutation = bind(primitives.lu, a)
+    first = triangular(factors, primitives.rows_taken(b, permutation), True, unit_diagonal=True)
     return [triangular(factors, first, False)]
 
 
@@ -208,7 +208,7 @@ def _trace(x: Any) -> Any:
 
 
 def _determinant(a: Any) -> list[Any]:
-    factors, pivots, _ = bind(rows.lu, a)
+    factors, pivots, _ = bind(primitives.lu, a)
     return [np.prod(_diagonal(factors), axis=-1) * _parity(pivots, a.dtype)]
 
 
@@ -217,7 +217,7 @@ def _determinant_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any
     becomes 0. With more of them the rank is lower, as a rule by two, and the derivative 0."""
     a, t = operands[0], tangents[0]
     n = a.shape[-1]
-    factors, pivots, permutation = bind(rows.lu, a)
+    factors, pivots, permutation = bind(primitives.lu, a)
     diagonal = _diagonal(factors)
     before = np.prod(diagonal[..., :-1], axis=-1) * _parity(pivots, a.dtype)
     whole = before * diagonal[..., -1]
@@ -227,7 +227,7 @@ def _determinant_rule(operands: Any, tangents: Any) -> tuple[list[Any], list[Any
     scale = np.where(regular, before[..., None, None], 1)
     upper = np.where(corner, 1 / scale, factors)
     upper = np.where(regular, upper, identity(n, a.dtype))
-    rest = triangular(factors, rows.rows_taken(t, permutation), True, unit_diagonal=True)
+    rest = triangular(factors, primitives.rows_taken(t, permutation), True, unit_diagonal=True)
     rest = np.where(last[:, None], rest, rest * whole[..., None, None])
     moved = np.where(regular, triangular(upper, rest, False), 0)
     return [whole], [_trace(moved)]
@@ -247,7 +247,7 @@ def det(a: Array) -> Any:
 
 
 def _log_determinant(a: Any) -> list[Any]:
-    factors, pivots, _ = bind(rows.lu, a)
+    factors, pivots, _ = bind(primitives.lu, a)
     diagonal = _diagonal(factors)
     sign = np.prod(np.sign(diagonal), axis=-1) * _parity(pivots, a.dtype)
     return [sign, np.sum(np.log(np.absolute(diagonal)), axis=-1)]

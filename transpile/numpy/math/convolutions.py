@@ -24,7 +24,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise, reductions
 from transpile.primitives.indexing import PROMISED, gather
 from transpile.trace.trace import bind
@@ -129,7 +129,7 @@ def _at_border(x: Any, y: Any, missing: int, total: int) -> Any:
     if y.shape[0] <= WRITTEN_OUT_AT_BORDER:
         return _written_out(x, y, missing, total)
     zero = Const(np.zeros((), x.dtype))
-    padded = bind(rows.pad, x, zero, padding=((missing, total - missing, 0),))
+    padded = bind(primitives.pad, x, zero, padding=((missing, total - missing, 0),))
     position = _diagonal_sums((total, y.shape[0]))
     inside = call(np.logical_and, position >= missing, position < missing + x.shape[0])
     weights = broadcast_in_dim(y, position.shape, (1,))
@@ -146,7 +146,7 @@ def _written_out(x: Any, y: Any, missing: int, total: int) -> Any:
             window = slice_axis(x, 0, first + k - missing, last + k - missing)
             term = call(np.multiply, window, slice_axis(y, 0, k, k + 1))
             if last - first < total:
-                term = bind(rows.pad, term, Const(zero), padding=((first, total - last, 0),))
+                term = bind(primitives.pad, term, Const(zero), padding=((first, total - last, 0),))
             result = call(np.add, result, term)
     return result
 
@@ -160,5 +160,5 @@ def _sum_over_windows(x: Any, weights: Any) -> Any:
 
 def _diagonal_sums(shape: Shape) -> Any:
     """The array [i, j] -> i + j, as a value of the trace."""
-    first, second = (bind(rows.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
+    first, second = (bind(primitives.iota, shape=shape, dimension=d, dtype=INT64) for d in (0, 1))
     return bind(elementwise.add, first, second)

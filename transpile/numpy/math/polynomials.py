@@ -34,7 +34,7 @@ from transpile.numpy.core.shapes import atleast_1d
 from transpile.numpy.core.transposes import transpose
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.math.convolutions import convolve
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 
@@ -62,7 +62,7 @@ def _lengthened(x: Any, size: Any) -> Any:
     missing = size - x.shape[0]
     if missing == 0:
         return x
-    return bind(rows.pad, x, Const(np.zeros((), x.dtype)), padding=((missing, 0, 0),))
+    return bind(primitives.pad, x, Const(np.zeros((), x.dtype)), padding=((missing, 0, 0),))
 
 
 def _aligned(a1: Array, a2: Array) -> tuple[Any, Any]:

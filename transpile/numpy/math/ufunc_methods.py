@@ -55,7 +55,7 @@ from transpile.numpy.core.scans import scan
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import axes as views
 from transpile.primitives import elementwise
-from transpile.primitives import reductions as rows
+from transpile.primitives import reductions as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import UFUNC_METHODS, Tracer
 
@@ -63,12 +63,12 @@ _SUMS: dict[Any, Any] = {np.add: sum, np.multiply: prod}
 _EXTREMES: dict[Any, Any] = {np.maximum: max, np.minimum: min}
 _LOGIC: dict[Any, Any] = {np.logical_and: all_of, np.logical_or: any_of}
 _SCANS = {
-    np.add: rows.cumsum,
-    np.multiply: rows.cumprod,
-    np.maximum: rows.cummax,
-    np.minimum: rows.cummin,
-    np.logical_and: rows.cummin,
-    np.logical_or: rows.cummax,
+    np.add: primitives.cumsum,
+    np.multiply: primitives.cumprod,
+    np.maximum: primitives.cummax,
+    np.minimum: primitives.cummin,
+    np.logical_and: primitives.cummin,
+    np.logical_or: primitives.cummax,
 }
 # Associative and commutative: the order in which elements are combined does not matter.
 _REORDERABLE = {
@@ -329,7 +329,7 @@ def _reduceat_traced(ufunc: Any, x: Any, segments: Any, axis: int, dtype: DType)
 def _neutral(ufunc: Any, dtype: DType) -> Any:
     """The neutral element of a ufunc."""
     if ufunc in _EXTREMES:
-        constant: Const = rows.identity(ufunc.__name__, dtype)
+        constant: Const = primitives.identity(ufunc.__name__, dtype)
         return constant.value[()]
     start = _start(ufunc, dtype, None, has_mask=False)
     if start is None:

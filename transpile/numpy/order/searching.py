@@ -18,7 +18,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.order.sorting import argsort_along, reverse
-from transpile.primitives import elementwise as rows
+from transpile.primitives import elementwise as primitives
 from transpile.primitives.indexing import CLIP, PROMISED, gather
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer, add_method
@@ -205,7 +205,7 @@ def _interpolate(x: Any, points: Any, heights: Any) -> Any:
     if heights.dtype.kind != "c":
         return _on_line(x, ends, start, end)
     parts = [_on_line(x, ends, part(start), part(end)) for part in (np.real, np.imag)]
-    return bind(rows.make_complex, *parts)
+    return bind(primitives.make_complex, *parts)
 
 
 def _on_line(x: Any, ends: tuple[Any, Any], start: Any, end: Any) -> Any:

@@ -28,8 +28,8 @@ from transpile.numpy.core.promotion import (
     strengthen,
 )
 from transpile.numpy.core.promotion import error as located
-from transpile.primitives import axes as axis_rows
-from transpile.primitives import sorting as rows
+from transpile.primitives import axes as axis_primitives
+from transpile.primitives import sorting as primitives
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 
@@ -40,25 +40,25 @@ def sort_along(x: Any, axis: int) -> Any:
     """The array, sorted along an axis."""
     if is_empty(x.shape):
         return strengthen(x)
-    return bind(rows.sort, x, axis=axis)
+    return bind(primitives.sort, x, axis=axis)
 
 
 def argsort_along(axis: int, *keys: Any) -> Any:
     """The positions that sort keys of one shape, the first of them being the most significant."""
     shape = tuple(keys[0].shape)
-    return fill(0, shape, INT64) if is_empty(shape) else bind(rows.argsort, *keys, axis=axis)
+    return fill(0, shape, INT64) if is_empty(shape) else bind(primitives.argsort, *keys, axis=axis)
 
 
 def iota(shape: tuple[Any, ...], dimension: int) -> Any:
     """Each element's index along one axis."""
     if is_empty(shape):
         return fill(0, shape, INT64)
-    return bind(axis_rows.iota, shape=tuple(shape), dimension=dimension, dtype=INT64)
+    return bind(axis_primitives.iota, shape=tuple(shape), dimension=dimension, dtype=INT64)
 
 
 def reverse(x: Any, axis: int) -> Any:
     """The array backwards along an axis."""
-    return bind(axis_rows.rev, x, dimensions=(axis,))
+    return bind(axis_primitives.rev, x, dimensions=(axis,))
 
 
 # -------------------------------------------------------------------------------------- functions

@@ -24,7 +24,7 @@ from transpile.numpy.core.reductions import argmax
 from transpile.numpy.core.transposes import flip
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.sets import length_of
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace.trace import bind
 
@@ -65,7 +65,7 @@ def _bounds(marks: Any, sides: str) -> tuple[Any, Any]:
 
 def _cut(x: Any, axis: int, length: int, first: Any, stop: Any) -> Any:
     """The elements from `first` up to `stop` along an axis, and then zeros."""
-    positions = bind(rows.iota, shape=(length,), dimension=0, dtype=INT64)
+    positions = bind(primitives.iota, shape=(length,), dimension=0, dtype=INT64)
     positions = call(np.add, positions, first)
     taken = bind(gather, x, positions, axes=(axis,), mode=CLIP)
     order = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]

@@ -28,7 +28,7 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import CLIP, FILL, PROMISED, gather
 from transpile.trace.trace import bind
@@ -363,7 +363,7 @@ def _as_counted(index: Any) -> Any:
     steps = np.diff(index.ravel())
     if len(long) != 1 or not len(steps) or not steps[0] or (steps != steps[0]).any():
         return index
-    count = bind(rows.iota, shape=index.shape, dimension=long[0], dtype=INT64)
+    count = bind(primitives.iota, shape=index.shape, dimension=long[0], dtype=INT64)
     scaled = count if steps[0] == 1 else call(np.multiply, count, steps[0])
     first = index.flat[0]
     return scaled if first == 0 else call(np.add, scaled, first)

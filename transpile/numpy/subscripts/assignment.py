@@ -33,7 +33,7 @@ from transpile.numpy.subscripts.basic import (
     shape_text,
     update_item,
 )
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import COMBINES
 from transpile.primitives.rules import apply
 from transpile.trace.trace import current_trace
@@ -77,10 +77,10 @@ def _put_back(view: Equation, behind: Tracer, value: Any) -> Any:
 
     A view of all elements is undone by its inverse; a slice leaves the others as they are.
     """
-    if view.primitive is rows.slice_:
+    if view.primitive is primitives.slice_:
         start, limit, strides = (view.params[name] for name in ("start", "limit", "strides"))
         return put_selected(behind, list(map(Selection, start, limit, strides)), value)
-    if view.primitive is rows.broadcast_in_dim:  # one that repeats nothing; others are no views
+    if view.primitive is primitives.broadcast_in_dim:  # repeats nothing: others are no views
         return apply("reshape", value, shape=behind.shape)
     assert view.primitive.transpose is not None
     return view.primitive.transpose(value, Linear(behind.type), **view.params)[0]

@@ -30,7 +30,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.advanced import Entry, entries, known_value, plan, take_planned
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives import elementwise
 from transpile.primitives.indexing import COMBINES, PROMISED, dynamic_update_slice, scatter
 from transpile.trace.trace import bind
@@ -213,7 +213,7 @@ def bind_broadcast(value: Any, shape: Shape) -> Any:
     if own == tuple(shape) and isinstance(value, Tracer):
         return value
     axes = tuple(range(len(shape) - len(own), len(shape)))
-    return bind(rows.broadcast_in_dim, value, shape=tuple(shape), broadcast_dimensions=axes)
+    return bind(primitives.broadcast_in_dim, value, shape=tuple(shape), broadcast_dimensions=axes)
 
 
 def shape_text(shape: Shape) -> str:
@@ -239,7 +239,7 @@ def put_selected(x: Tracer, selections: list[Selection], value: Any) -> Any:
     value = reshape_to(value, sizes)
     reversed_axes = tuple(a for a, s in enumerate(selections) if s.reverse)
     if reversed_axes:
-        value = bind(rows.rev, value, dimensions=reversed_axes)
+        value = bind(primitives.rev, value, dimensions=reversed_axes)
     if all(s.stride == 1 for s in selections):
         if sizes == x.shape:
             return value
@@ -262,12 +262,12 @@ def _update_strided(x: Tracer, selections: list[Selection], sizes: Shape, value:
     indices = []
     for position, axis in enumerate(axes):
         chosen = selections[axis]
-        count = bind(rows.iota, shape=common, dimension=position, dtype=INT64)
+        count = bind(primitives.iota, shape=common, dimension=position, dtype=INT64)
         scaled = call(np.multiply, count, chosen.stride) if chosen.stride != 1 else count
         indices.append(call(np.add, scaled, _offset(chosen.start)) if chosen.start != 0 else scaled)
     order = [*axes, *(a for a in range(x.ndim) if a not in axes)]
     params = {"mode": PROMISED, "combine": "set", "unique": True}
-    updates = bind(rows.transpose, value, permutation=tuple(order))
+    updates = bind(primitives.transpose, value, permutation=tuple(order))
     return bind(scatter, x, updates, *indices, axes=axes, **params)
 
 
@@ -380,14 +380,14 @@ def _slice(x: Tracer, selections: list[Selection]) -> Any:
         for s, d in zip(selections, x.shape, strict=True)
     ):
         result = bind(
-            rows.slice_,
+            primitives.slice_,
             x,
             start=tuple(s.start for s in selections),
             limit=tuple(s.limit for s in selections),
             strides=tuple(s.stride for s in selections),
         )
     reversed_axes = tuple(a for a, s in enumerate(selections) if s.reverse)
-    return bind(rows.rev, result, dimensions=reversed_axes) if reversed_axes else result
+    return bind(primitives.rev, result, dimensions=reversed_axes) if reversed_axes else result
 
 
 def _reshape(result: Any, keys: list[Any], selections: list[Selection], shape: list[Any]) -> Any:

@@ -37,7 +37,7 @@ from transpile.numpy.core.transposes import moveaxis
 from transpile.numpy.core.ufuncs import call
 from transpile.numpy.subscripts.basic import content, set_item
 from transpile.numpy.subscripts.take import along, as_indices, bounded, take, traced
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives.indexing import FILL, scatter
 from transpile.trace.trace import bind
 from transpile.trace.tracer import FUNCTIONS, Tracer
@@ -191,7 +191,7 @@ def delete(arr: Array, obj: Any, axis: Any = None) -> Any:
             )
         index = reshape_to(as_indices(obj), ())
         index = elementwise.where(call(np.less, index, 0), call(np.add, index, size), index)
-        count = bind(rows.iota, shape=(size - 1,), dimension=0, dtype=INT64)
+        count = bind(primitives.iota, shape=(size - 1,), dimension=0, dtype=INT64)
         kept = call(np.add, count, convert(call(np.greater_equal, count, index), INT64))
         return take(x, kept, number)
     return take(x, np.delete(np.arange(size), obj), number)
@@ -243,15 +243,15 @@ def _order_with(indices: Any, size: int, count: int) -> Any:
     if indices.shape[0] == 1 and count != 1:
         indices = broadcast_to(indices, (count,))
     before = call(np.less, indices[None, :], indices[:, None])
-    numbers = bind(rows.iota, shape=(count, count), dimension=0, dtype=INT64)
-    others = bind(rows.iota, shape=(count, count), dimension=1, dtype=INT64)
+    numbers = bind(primitives.iota, shape=(count, count), dimension=0, dtype=INT64)
+    others = bind(primitives.iota, shape=(count, count), dimension=1, dtype=INT64)
     equal = call(np.equal, indices[None, :], indices[:, None])
     earlier = call(np.logical_and, equal, call(np.less, others, numbers))
     rank = call(np.logical_or, before, earlier).sum(axis=1)
     targets = call(np.add, indices, rank)
     is_new = set_item(fill(False, (size + count,), BOOL), targets, True)
     old = call(np.subtract, cumsum(call(np.logical_not, is_new)), 1)
-    new = call(np.add, bind(rows.iota, shape=(count,), dimension=0, dtype=INT64), size)
+    new = call(np.add, bind(primitives.iota, shape=(count,), dimension=0, dtype=INT64), size)
     return set_item(elementwise.where(is_new, 0, old), targets, new)
 
 

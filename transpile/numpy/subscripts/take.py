@@ -36,7 +36,7 @@ from transpile.numpy.core.ufuncs import call
 from transpile.numpy.order.sets import length_of, numbered
 from transpile.numpy.subscripts.advanced import from_start
 from transpile.numpy.subscripts.basic import get_item
-from transpile.primitives import axes as rows
+from transpile.primitives import axes as primitives
 from transpile.primitives.elementwise import copy
 from transpile.primitives.indexing import CLIP, gather
 from transpile.trace.trace import bind
@@ -126,7 +126,7 @@ def along(
         if d == number
         else fill(0, shape, INT64)
         if x.shape[d] == 1
-        else bind(rows.iota, shape=shape, dimension=d, dtype=INT64)
+        else bind(primitives.iota, shape=shape, dimension=d, dtype=INT64)
         for d in range(x.ndim)
     ]
     return x, grid

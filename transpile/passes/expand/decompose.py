@@ -14,7 +14,7 @@ from transpile.machine import USUAL, Machine
 from transpile.passes.expand.convolutions import simpler_convolution
 from transpile.passes.expand.windows import without_windows
 from transpile.primitives import axes, elementwise, reductions
-from transpile.primitives.elementary import rows as elementary
+from transpile.primitives.elementary import primitives as elementary
 
 # Products of up to three factors stay within 2 ulp of the exact power.
 LARGEST_EXPANDED_POWER = 4

@@ -18,7 +18,7 @@ from transpile.ir.primitive import Axis, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
 from transpile.primitives.control.calls import bind_call
-from transpile.primitives.control.rows import scan
+from transpile.primitives.control.primitives import scan
 from transpile.trace.trace import the_trace
 
 # What a program prints by itself: text, and the numbers of operands.

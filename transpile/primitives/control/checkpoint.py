@@ -12,7 +12,7 @@ from typing import Any
 from transpile.ir.graph import Equation, Graph, Var, live_equations
 from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.control.calls import Flags, Values, bind_call, call_type, call_value
-from transpile.primitives.control.rows import scan
+from transpile.primitives.control.primitives import scan
 from transpile.primitives.rules import apply
 from transpile.trace.tracer import Tracer
 from transpile.transforms.batch import batch

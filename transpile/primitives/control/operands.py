@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from transpile.ir.graph import Atom, Equation, Graph, Var
-from transpile.primitives.control import rows as rows
+from transpile.primitives.control import primitives
 from transpile.util.frozen_records import dataclass
 
 
@@ -43,20 +43,20 @@ class Inputs:
 def operands_of(equation: Equation) -> Operands:
     """The operands of a loop or branch."""
     atoms, params, row = equation.inputs, equation.params, equation.primitive
-    if row is rows.cond:
+    if row is primitives.cond:
         return Operands(atoms[:1], atoms[1:])
-    first = 2 if row is rows.fori_loop else 0
+    first = 2 if row is primitives.fori_loop else 0
     fixed = first + params["consts"]
-    handed = fixed + params["carry"] if row is rows.scan else len(atoms)
+    handed = fixed + params["carry"] if row is primitives.scan else len(atoms)
     return Operands(atoms[:first], atoms[first:fixed], atoms[fixed:handed], atoms[handed:])
 
 
 def graphs_of(equation: Equation) -> tuple[Graph, ...]:
     """The graphs: the branches, the condition and the body, or the body."""
     params = equation.params
-    if equation.primitive is rows.cond:
+    if equation.primitive is primitives.cond:
         return tuple(params["branches"])
-    if equation.primitive is rows.while_:
+    if equation.primitive is primitives.while_:
         return (params["condition"], params["body"])
     return (params["graph"],)
 
@@ -64,7 +64,7 @@ def graphs_of(equation: Equation) -> tuple[Graph, ...]:
 def inputs_of(equation: Equation, graph: Graph) -> Inputs:
     """The inputs of one of the graphs."""
     given = operands_of(equation)
-    counter = 1 if equation.primitive is rows.fori_loop else 0
+    counter = 1 if equation.primitive is primitives.fori_loop else 0
     left = iter(graph.inputs)
     sizes = (counter, len(given.consts), len(given.carry), len(given.xs))
     return Inputs(*(tuple(islice(left, size)) for size in sizes))
@@ -75,9 +75,9 @@ def rebuilt(
 ) -> Equation:
     """The equation with other operands, graphs and results."""
     params = dict(equation.params)
-    if equation.primitive is rows.cond:
+    if equation.primitive is primitives.cond:
         params["branches"] = tuple(graphs)
-    elif equation.primitive is rows.while_:
+    elif equation.primitive is primitives.while_:
         params["condition"], params["body"] = graphs
     else:
         (params["graph"],) = graphs
