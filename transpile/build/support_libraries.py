@@ -27,10 +27,10 @@ _Used = TypeVar("_Used")
 
 
 def own_files(path: Path) -> list[Path]:
-    """A C file and those of our own that it includes, each after what it includes."""
+    """A C file and those of our own that it includes, each once, and after what it includes."""
     text = path.read_text(encoding="utf-8")
     inside = [own_files(path.parent / name) for name in _INCLUDED.findall(text)]
-    return [*(part for parts in inside for part in parts), path]
+    return [*dict.fromkeys(part for parts in inside for part in parts), path]
 
 
 def own_library(

@@ -1,0 +1,196 @@
+/* Are arguments what the nodes say? Those that are become the leaves of a frame.
+
+   Nothing is converted. */
+
+#ifndef TRANSPILE_CALL_ARGUMENTS_H
+#define TRANSPILE_CALL_ARGUMENTS_H
+
+#include "call_frame.h"
+
+/* The usual dtypes are one object each, but those of unpickled arrays and aliases such as `longlong`
+   are others. */
+static int is_dtype(const PyArray_Descr *found, PyObject *wanted)
+{
+    const PyArray_Descr *other = (const PyArray_Descr *)wanted;
+    return found == other ||
+           (found->kind == other->kind && found->byteorder == other->byteorder &&
+            PyDataType_ELSIZE(found) == PyDataType_ELSIZE(other) &&
+            PyTypeNum_ISNUMBER(found->type_num) && PyTypeNum_ISNUMBER(other->type_num));
+}
+
+/* NumPy's numbers stand for arrays without dimensions. */
+static int is_numpy_number(const Node *node, PyObject *value, Frame *frame)
+{
+    const PyArray_Descr *dtype = (const PyArray_Descr *)node->object;
+    Leaf *leaf = &frame->leaves[frame->count];
+    if (node->count != 0 || Py_TYPE(value) != dtype->typeobj ||
+        !PyTypeNum_ISNUMBER(dtype->type_num) ||
+        PyDataType_ELSIZE(dtype) > (npy_intp)sizeof leaf->number) {
+        return 0;
+    }
+    PyArray_ScalarAsCtype(value, &leaf->number);
+    leaf->held = NULL;
+    leaf->data = &leaf->number;
+    frame->count++;
+    return 1;
+}
+
+static int is_array(const Node *node, PyObject *value, Frame *frame)
+{
+    if (Py_TYPE(value) != &PyArray_Type) {
+        return is_numpy_number(node, value, frame);
+    }
+    PyArrayObject *array = (PyArrayObject *)value;
+    const int wanted = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+    if (PyArray_NDIM(array) != node->count || (PyArray_FLAGS(array) & wanted) != wanted ||
+        !is_dtype(PyArray_DESCR(array), node->object)) {
+        return 0;
+    }
+    const npy_intp *shape = PyArray_DIMS(array);
+    for (int axis = 0; axis < node->count; axis++) {
+        if (shape[axis] != node->shape[axis]) {
+            return 0;
+        }
+    }
+    Leaf *leaf = &frame->leaves[frame->count++];
+    leaf->held = Py_NewRef(value);
+    leaf->data = PyArray_DATA(array);
+    return 1;
+}
+
+static int is_number(const Node *node, PyObject *value, Frame *frame)
+{
+    if ((PyObject *)Py_TYPE(value) != node->object) {
+        return 0;
+    }
+    Leaf *leaf = &frame->leaves[frame->count];
+    if (PyFloat_CheckExact(value)) {
+        leaf->number.real = PyFloat_AS_DOUBLE(value);
+    }
+    else if (PyLong_CheckExact(value)) {
+        int overflow = 0;
+        leaf->number.integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow) {
+            return 0;
+        }
+    }
+    else if (PyBool_Check(value)) {
+        leaf->number.boolean = value == Py_True;
+    }
+    else {
+        leaf->number.pair = PyComplex_AsCComplex(value);
+    }
+    leaf->held = NULL;
+    leaf->data = &leaf->number;
+    frame->count++;
+    return 1;
+}
+
+/* The same static value: the very same object, or an equal int or str. */
+static int is_static(const Node *node, PyObject *value)
+{
+    if (value == node->object) {
+        return 1;
+    }
+    if (Py_TYPE(value) != Py_TYPE(node->object)) {
+        return 0;
+    }
+    if (!PyLong_CheckExact(value) && !PyUnicode_CheckExact(value)) {
+        return 0;
+    }
+    const int equal = PyObject_RichCompareBool(value, node->object, Py_EQ);
+    if (equal < 0) {
+        PyErr_Clear();
+    }
+    return equal > 0;
+}
+
+static int fits(const Node **place, PyObject *value, Frame *frame);
+
+/* As `fits`, for an object that nothing else may hold. */
+static int fits_held(const Node **place, PyObject *value, Frame *frame)
+{
+    Py_INCREF(value);
+    const int found = fits(place, value, frame);
+    Py_DECREF(value);
+    return found;
+}
+
+static int is_dict(const Node **place, const Node *node, PyObject *value, Frame *frame)
+{
+    if (!PyDict_CheckExact(value) || PyDict_GET_SIZE(value) != node->count) {
+        return 0;
+    }
+    for (int child = 0; child < node->count; child++) {
+        PyObject *item = PyDict_GetItemWithError(value, PyTuple_GET_ITEM(node->object, child));
+        if (item == NULL) {
+            PyErr_Clear();
+            return 0;
+        }
+        if (!fits_held(place, item, frame)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether a value is what the nodes from `*place` on say; `*place` goes past them, and the leaves
+   are appended. Also where it is not, they hold arrays, which are to be released. */
+static int fits(const Node **place, PyObject *value, Frame *frame)
+{
+    const Node *node = (*place)++;
+    switch (node->kind) {
+    case ARRAY:
+        return is_array(node, value, frame);
+    case NUMBER:
+        return is_number(node, value, frame);
+    case TUPLE:
+        if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != node->count) {
+            return 0;
+        }
+        for (int child = 0; child < node->count; child++) {
+            if (!fits(place, PyTuple_GET_ITEM(value, child), frame)) {
+                return 0;
+            }
+        }
+        return 1;
+    case LIST:
+        if (!PyList_CheckExact(value) || PyList_GET_SIZE(value) != node->count) {
+            return 0;
+        }
+        for (int child = 0; child < node->count; child++) {
+            if (PyList_GET_SIZE(value) != node->count ||
+                !fits_held(place, PyList_GET_ITEM(value, child), frame)) {
+                return 0;
+            }
+        }
+        return 1;
+    case DICT:
+        return is_dict(place, node, value, frame);
+    case NONE:
+        return value == Py_None;
+    case STATIC:
+        return is_static(node, value);
+    default:
+        return 0;
+    }
+}
+
+/* The argument of that name, borrowed, or NULL. */
+static PyObject *named(PyObject *name, PyObject *const *values, PyObject *given)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(given);
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (PyTuple_GET_ITEM(given, n) == name) {
+            return values[n];
+        }
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(given, n), name) == 0) {
+            return values[n];
+        }
+    }
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,276 @@
+/* The type Entry: one signature of one function, the search for the one that fits a call, and the
+   result of the call. */
+
+#ifndef TRANSPILE_CALL_ENTRY_H
+#define TRANSPILE_CALL_ENTRY_H
+
+#include "call_guards.h"
+#include "call_program.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *key;   /* for those who make entries: two with equal keys do not stand in one list */
+    PyObject *owned; /* a tuple of everything that the fields below point to */
+    Node *arguments; /* positional ones, then those given by name, as in `names` */
+    Py_ssize_t positional;
+    PyObject *names;
+    int leaves;
+    size_t frame_size; /* of a call, in bytes */
+    Program *program;
+    int *inputs;  /* for each input of the program, which leaf it is */
+    Node *result; /* NULL: `finish(list of arrays)` makes the result */
+    PyObject *finish;
+    Guard *guards;
+    Py_ssize_t guard_count;
+    PyObject *changed; /* a function that is true where the rest has changed, or NULL */
+} Entry;
+
+static int fits_call(const Entry *entry, PyObject *const *args, Py_ssize_t count, PyObject *given,
+                     Frame *frame)
+{
+    const Py_ssize_t names = PyTuple_GET_SIZE(entry->names);
+    if (entry->positional != count || names != (given == NULL ? 0 : PyTuple_GET_SIZE(given))) {
+        return 0;
+    }
+    const Node *place = entry->arguments;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (!fits(&place, args[n], frame)) {
+            return 0;
+        }
+    }
+    for (Py_ssize_t n = 0; n < names; n++) {
+        PyObject *value = named(PyTuple_GET_ITEM(entry->names, n), args + count, given);
+        if (value == NULL || !fits(&place, value, frame)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether what the function read from its surroundings when it was traced is still there. */
+static int is_current(const Entry *entry)
+{
+    for (Py_ssize_t n = 0; n < entry->guard_count; n++) {
+        if (!holds(&entry->guards[n])) {
+            return 0;
+        }
+    }
+    if (entry->changed == NULL) {
+        return 1;
+    }
+    PyObject *answer = PyObject_CallNoArgs(entry->changed);
+    const int changed = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (changed < 0) {
+        PyErr_Clear(); /* the method in Python asks again, and raises what there is to raise */
+    }
+    return changed == 0;
+}
+
+/* Below; the search knows the type of entries. */
+static PyTypeObject EntryType;
+
+/* The entry that fits a call, owned, with its leaves in the frame; NULL where there is none. It
+   changes places with the first one of the list, where the next call looks first. */
+static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, PyObject *given,
+                   Frame *frame)
+{
+    for (Py_ssize_t n = 0; n < PyList_GET_SIZE(entries); n++) {
+        PyObject *item = PyList_GET_ITEM(entries, n);
+        if (Py_TYPE(item) != &EntryType) {
+            return NULL;
+        }
+        Entry *entry = (Entry *)Py_NewRef(item);
+        if (make_room(frame, entry->program, entry->leaves, entry->frame_size) &&
+            fits_call(entry, args, count, given, frame)) {
+            if (n > 0 && n < PyList_GET_SIZE(entries) && PyList_GET_ITEM(entries, n) == item) {
+                PyList_SET_ITEM(entries, n, PyList_GET_ITEM(entries, 0));
+                PyList_SET_ITEM(entries, 0, item);
+            }
+            if (is_current(entry)) {
+                return entry;
+            }
+            release(frame);
+            Py_DECREF(entry);
+            return NULL;
+        }
+        release(frame);
+        Py_DECREF(entry);
+    }
+    return NULL;
+}
+
+/* The part of the result that starts at `*place`, of the arrays from `*next` on, which it takes. */
+static PyObject *assembled(const Node **place, PyObject ***next)
+{
+    const Node *node = (*place)++;
+    if (node->kind == ARRAY) {
+        return *(*next)++;
+    }
+    if (node->kind == NONE) {
+        return Py_NewRef(Py_None);
+    }
+    PyObject *made = node->kind == TUPLE  ? PyTuple_New(node->count)
+                     : node->kind == LIST ? PyList_New(node->count)
+                                          : PyDict_New();
+    for (int child = 0; made != NULL && child < node->count; child++) {
+        PyObject *item = assembled(place, next);
+        if (item == NULL) {
+            Py_CLEAR(made);
+        }
+        else if (node->kind == TUPLE) {
+            PyTuple_SET_ITEM(made, child, item);
+        }
+        else if (node->kind == LIST) {
+            PyList_SET_ITEM(made, child, item);
+        }
+        else {
+            if (PyDict_SetItem(made, PyTuple_GET_ITEM(node->object, child), item) < 0) {
+                Py_CLEAR(made);
+            }
+            Py_DECREF(item);
+        }
+    }
+    return made;
+}
+
+/* What the function returns, of the arrays, which it takes. */
+static PyObject *finished(const Entry *entry, PyObject **results)
+{
+    if (entry->result != NULL) {
+        const Node *place = entry->result;
+        PyObject **next = results;
+        PyObject *made = assembled(&place, &next);
+        for (; made == NULL && next < results + entry->program->output_count; next++) {
+            Py_DECREF(*next);
+        }
+        return made;
+    }
+    PyObject *arrays = listed(entry->program, results);
+    PyObject *made = arrays == NULL ? NULL : PyObject_CallOneArg(entry->finish, arrays);
+    Py_XDECREF(arrays);
+    return made;
+}
+
+enum { OWNED_PROGRAM, OWNED_ARGUMENTS, OWNED_NAMES, OWNED_RESULT, OWNED_FINISH, OWNED_GUARDS };
+
+/* Fill in what is made of the tuples in `owned`; 0 with an error set. */
+static int read_entry(Entry *entry, PyObject *inputs)
+{
+    PyObject *const arguments = PyTuple_GET_ITEM(entry->owned, OWNED_ARGUMENTS);
+    PyObject *const result = PyTuple_GET_ITEM(entry->owned, OWNED_RESULT);
+    PyObject *const guards = PyTuple_GET_ITEM(entry->owned, OWNED_GUARDS);
+    entry->arguments = read_nodes(arguments);
+    if (entry->arguments == NULL) {
+        return 0;
+    }
+    entry->leaves = count_leaves(entry->arguments, arguments);
+    entry->frame_size = frame_size(entry->program, entry->leaves);
+    entry->guards = read_guards(guards);
+    if (entry->guards == NULL) {
+        return 0;
+    }
+    entry->guard_count = PyTuple_GET_SIZE(guards);
+    if (PyTuple_GET_SIZE(inputs) != entry->program->input_count) {
+        PyErr_SetString(PyExc_ValueError, "each input of the program is a leaf");
+        return 0;
+    }
+    entry->inputs = read_numbers(inputs, 0, entry->leaves);
+    if (entry->inputs == NULL) {
+        return 0;
+    }
+    if (result == Py_None) {
+        return 1;
+    }
+    entry->result = read_nodes(result);
+    if (entry->result == NULL) {
+        return 0;
+    }
+    if (count_leaves(entry->result, result) != entry->program->output_count) {
+        PyErr_SetString(PyExc_ValueError, "the result has other leaves than the program");
+        return 0;
+    }
+    return 1;
+}
+
+/* Entry(key, arguments, positional, names, program, inputs, result, finish, guards, changed); see
+   the fields, and Program for nodes. */
+static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"key",    "arguments", "positional", "names",   "program", "inputs",
+                            "result", "finish",    "guards",     "changed", NULL};
+    PyObject *key, *arguments, *names, *program, *inputs, *result, *finish, *guards, *changed;
+    Py_ssize_t positional;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!nO!O!O!OOO!O", words, &key, &PyTuple_Type,
+                                     &arguments, &positional, &PyTuple_Type, &names, &ProgramType,
+                                     &program, &PyTuple_Type, &inputs, &result, &finish,
+                                     &PyTuple_Type, &guards, &changed)) {
+        return NULL;
+    }
+    if (result != Py_None && !PyTuple_Check(result)) {
+        PyErr_SetString(PyExc_TypeError, "a result is a tuple of nodes, or None");
+        return NULL;
+    }
+    Entry *entry = (Entry *)type->tp_alloc(type, 0);
+    if (entry == NULL) {
+        return NULL;
+    }
+    entry->key = Py_NewRef(key);
+    entry->owned = PyTuple_Pack(7, program, arguments, names, result, finish, guards, changed);
+    entry->positional = positional;
+    entry->names = names;
+    entry->program = (Program *)program;
+    entry->finish = finish;
+    entry->changed = changed == Py_None ? NULL : changed;
+    if (entry->owned == NULL || !read_entry(entry, inputs)) {
+        Py_DECREF(entry);
+        return NULL;
+    }
+    return (PyObject *)entry;
+}
+
+static int entry_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Entry *)self)->key);
+    Py_VISIT(((Entry *)self)->owned);
+    return 0;
+}
+
+static void entry_dealloc(PyObject *self)
+{
+    Entry *entry = (Entry *)self;
+    PyObject_GC_UnTrack(self);
+    if (entry->owned != NULL) {
+        free_nodes(entry->arguments,
+                   PyTuple_GET_SIZE(PyTuple_GET_ITEM(entry->owned, OWNED_ARGUMENTS)));
+        if (entry->result != NULL) {
+            free_nodes(entry->result,
+                       PyTuple_GET_SIZE(PyTuple_GET_ITEM(entry->owned, OWNED_RESULT)));
+        }
+    }
+    PyMem_Free(entry->guards);
+    PyMem_Free(entry->inputs);
+    Py_CLEAR(entry->key);
+    Py_CLEAR(entry->owned);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyMemberDef entry_members[] = {
+    {"key", T_OBJECT, offsetof(Entry, key), READONLY, "what of a call decides its trace"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+/* No tp_clear: an entry refers to tuples, and the collector breaks a cycle at the list that it
+   stands in, or at a dict. */
+static PyTypeObject EntryType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "transpile.call.Entry",
+    .tp_basicsize = sizeof(Entry),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "One signature of one function.",
+    .tp_new = entry_new,
+    .tp_dealloc = entry_dealloc,
+    .tp_traverse = entry_traverse,
+    .tp_members = entry_members,
+};
+
+#endif

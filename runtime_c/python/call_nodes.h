@@ -1,0 +1,145 @@
+/* Nodes: what an argument is, or a part of a result, as Python describes it.
+
+   Python gives a tuple for each, (kind, object, numbers): an array's dtype and shape, None and the
+   count of a tuple or list, the names of a dict. */
+
+#ifndef TRANSPILE_CALL_NODES_H
+#define TRANSPILE_CALL_NODES_H
+
+#include "call_python.h"
+
+/* What an argument is, or a part of a result. A tree of them is a row of nodes: a container stands
+   before its children. */
+enum kind { ARRAY, NUMBER, TUPLE, LIST, DICT, NONE, STATIC, KINDS };
+
+typedef struct {
+    enum kind kind;
+    /* ARRAY: its dtype; NUMBER: its type; DICT: the names; STATIC: the value. Not owned. */
+    PyObject *object;
+    int count;       /* of dimensions or children */
+    npy_intp *shape; /* ARRAY: so many as `count` */
+} Node;
+
+static void free_nodes(Node *nodes, Py_ssize_t count)
+{
+    for (Py_ssize_t n = 0; nodes != NULL && n < count; n++) {
+        PyMem_Free(nodes[n].shape);
+    }
+    PyMem_Free(nodes);
+}
+
+/* Read (kind, object, numbers) into a node; 0, with an error set, where it makes no sense. */
+static int read_node(PyObject *item, Node *node)
+{
+    int kind;
+    PyObject *numbers;
+    if (!PyTuple_Check(item)) {
+        PyErr_SetString(PyExc_TypeError, "a node is a tuple");
+        return 0;
+    }
+    if (!PyArg_ParseTuple(item, "iOO!", &kind, &node->object, &PyTuple_Type, &numbers)) {
+        return 0;
+    }
+    const Py_ssize_t count = PyTuple_GET_SIZE(numbers);
+    node->kind = (enum kind)kind;
+    int is_sound = kind >= 0 && kind < KINDS && count <= NPY_MAXDIMS;
+    if (kind == ARRAY) {
+        is_sound = is_sound && (PyArray_DescrCheck(node->object) || node->object == Py_None);
+    }
+    if (kind == DICT) {
+        is_sound = is_sound && PyTuple_CheckExact(node->object);
+        for (Py_ssize_t n = 0; is_sound && n < PyTuple_GET_SIZE(node->object); n++) {
+            is_sound = PyUnicode_CheckExact(PyTuple_GET_ITEM(node->object, n));
+        }
+    }
+    if (kind == TUPLE || kind == LIST) {
+        is_sound = is_sound && count == 1;
+    }
+    if (!is_sound) {
+        PyErr_SetString(PyExc_ValueError, "no such node");
+        return 0;
+    }
+    node->count = (int)count;
+    node->shape = PyMem_Calloc((size_t)count + 1, sizeof *node->shape);
+    if (node->shape == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        node->shape[n] = PyLong_AsSsize_t(PyTuple_GET_ITEM(numbers, n));
+    }
+    if (kind == TUPLE || kind == LIST) {
+        node->count = (int)node->shape[0];
+    }
+    else if (kind == DICT) {
+        node->count = (int)PyTuple_GET_SIZE(node->object);
+    }
+    return !PyErr_Occurred();
+}
+
+/* The nodes of a tuple, to be freed with `free_nodes`; NULL with an error set. */
+static Node *read_nodes(PyObject *items)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    Node *nodes = PyMem_Calloc((size_t)count + 1, sizeof *nodes);
+    if (nodes == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (!read_node(PyTuple_GET_ITEM(items, n), &nodes[n])) {
+            free_nodes(nodes, count);
+            return NULL;
+        }
+    }
+    return nodes;
+}
+
+/* As `read_nodes`, for arrays alone. */
+static Node *read_arrays(PyObject *items)
+{
+    Node *nodes = read_nodes(items);
+    for (Py_ssize_t n = 0; nodes != NULL && n < PyTuple_GET_SIZE(items); n++) {
+        if (nodes[n].kind != ARRAY || nodes[n].object == Py_None) {
+            PyErr_SetString(PyExc_ValueError, "a program has arrays");
+            free_nodes(nodes, PyTuple_GET_SIZE(items));
+            return NULL;
+        }
+    }
+    return nodes;
+}
+
+/* The numbers of a tuple, each from `least` on and below `bound`; NULL with an error set. */
+static int *read_numbers(PyObject *items, int least, int bound)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    int *numbers = PyMem_Calloc((size_t)count + 1, sizeof *numbers);
+    if (numbers == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        const long number = PyLong_AsLong(PyTuple_GET_ITEM(items, n));
+        if (number >= bound || number < least) {
+            PyErr_SetString(PyExc_ValueError, "a number is out of range");
+        }
+        if (PyErr_Occurred()) {
+            PyMem_Free(numbers);
+            return NULL;
+        }
+        numbers[n] = (int)number;
+    }
+    return numbers;
+}
+
+/* How many leaves the nodes of a tuple have. */
+static int count_leaves(const Node *nodes, PyObject *items)
+{
+    int leaves = 0;
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(items); n++) {
+        leaves += nodes[n].kind == ARRAY || nodes[n].kind == NUMBER;
+    }
+    return leaves;
+}
+
+#endif

@@ -1,0 +1,393 @@
+/* The type Program: the call of a program, its results and its workspace. */
+
+#ifndef TRANSPILE_CALL_PROGRAM_H
+#define TRANSPILE_CALL_PROGRAM_H
+
+#include "call_arguments.h"
+
+/* A new array for an output, or, with the number after the last one's, the workspace. A maker's
+   array goes where the others come from, and is checked: the program writes to it. */
+static PyObject *made_array(const Program *program, int output, npy_intp size)
+{
+    PyObject *made = PyObject_CallNoArgs(PyTuple_GET_ITEM(program->makers, output));
+    if (made != NULL &&
+        !(PyArray_CheckExact(made) && PyArray_ISCARRAY((PyArrayObject *)made) &&
+          PyArray_NBYTES((PyArrayObject *)made) == size)) {
+        PyErr_SetString(PyExc_TypeError, "the maker of an array makes something else");
+        Py_CLEAR(made);
+    }
+    return made;
+}
+
+static int has_maker(const Program *program, int output)
+{
+    return PyTuple_GET_ITEM(program->makers, output) != Py_None;
+}
+
+static npy_intp bytes_of(const Node *node)
+{
+    return PyDataType_ELSIZE((PyArray_Descr *)node->object) *
+           PyArray_MultiplyList(node->shape, node->count);
+}
+
+/* The leaf of an input; without `inputs` the leaves are the inputs. */
+static const Leaf *input_leaf(const Frame *frame, const int *inputs, int input)
+{
+    return &frame->leaves[inputs == NULL ? input : inputs[input]];
+}
+
+/* Whether another input of the program lies in the memory of one. All are contiguous. */
+static int is_shared(const Program *program, const Frame *frame, const int *inputs, int input)
+{
+    PyArrayObject *array = (PyArrayObject *)input_leaf(frame, inputs, input)->held;
+    const char *const start = PyArray_BYTES(array);
+    const char *const end = start + PyArray_NBYTES(array);
+    for (int n = 0; n < program->input_count; n++) {
+        PyArrayObject *other = (PyArrayObject *)input_leaf(frame, inputs, n)->held;
+        if (n != input && other != NULL) {
+            const char *const from = PyArray_BYTES(other);
+            if (from < end && start < from + PyArray_NBYTES(other)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The array for an output: a new one, or the input whose memory it takes. */
+static PyObject *output_array(const Program *program, const Frame *frame, const int *inputs,
+                              int output)
+{
+    const int alias = program->aliases[output];
+    PyObject *held = alias < 0 ? NULL : input_leaf(frame, inputs, alias)->held;
+    if (held != NULL && PyArray_ISWRITEABLE((PyArrayObject *)held) &&
+        !is_shared(program, frame, inputs, alias)) {
+        return Py_NewRef(held);
+    }
+    const Node *node = &program->outputs[output];
+    if (has_maker(program, output)) {
+        return made_array(program, output, bytes_of(node));
+    }
+    Py_INCREF(node->object); /* the array takes the reference */
+    return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)node->object, node->count,
+                                node->shape, NULL, NULL, 0, NULL);
+}
+
+/* After an error: whether it was about memory, and some that was kept for later arrays has been
+   given back to the system. Then there is no error any more, and it pays to try again. */
+static int may_try_again(void)
+{
+    if (!PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        return 0;
+    }
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *module = PyImport_ImportModule("transpile.runtime.memory_pool");
+    PyObject *reserve = module == NULL ? NULL : PyObject_GetAttrString(module, "RESERVE");
+    PyObject *had = reserve == NULL ? NULL : PyObject_CallMethod(reserve, "give_back", NULL);
+    const int again = had == Py_True;
+    Py_XDECREF(had);
+    Py_XDECREF(reserve);
+    Py_XDECREF(module);
+    if (again) {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+    else {
+        PyErr_Restore(type, error, traceback);
+    }
+    return again;
+}
+
+static PyObject *take_workspace(const Program *program)
+{
+    if (has_maker(program, program->output_count)) {
+        return made_array(program, program->output_count, program->workspace);
+    }
+    const Py_ssize_t count = PyList_GET_SIZE(program->spare);
+    if (count == 0) {
+        return PyArray_SimpleNew(1, &program->workspace, NPY_UINT8);
+    }
+    PyObject *found = Py_NewRef(PyList_GET_ITEM(program->spare, count - 1));
+    if (PyList_SetSlice(program->spare, count - 1, count, NULL) < 0) {
+        Py_CLEAR(found);
+    }
+    return found;
+}
+
+/* Begin a call of a program with callbacks: append whom it calls, with what context. The object that
+   is to be told of the end; NULL with an error set. */
+static PyObject *begin_callbacks(const Program *program, void **pointers)
+{
+    PyObject *running = PyObject_CallMethod(program->callbacks, "begin", NULL);
+    PyObject *address = running == NULL ? NULL : PyObject_GetAttrString(running, "address");
+    pointers[0] = program->called;
+    pointers[1] = address == NULL ? NULL : PyLong_AsVoidPtr(address);
+    Py_XDECREF(address);
+    if (PyErr_Occurred()) {
+        Py_CLEAR(running);
+    }
+    return running;
+}
+
+/* Raise the error for a code. */
+static void fail(const Program *program, int code)
+{
+    PyObject *never = PyObject_CallFunction(program->fail, "i", code);
+    if (never != NULL) {
+        Py_DECREF(never);
+        PyErr_Format(PyExc_SystemError, "the program failed with code %d", code);
+    }
+}
+
+/* Call the program with these pointers; 0 with an error set. */
+INLINED int enter_program(const Program *program, void **pointers, void **end)
+{
+    PyObject *running = NULL;
+    if (program->callbacks != NULL) {
+        running = begin_callbacks(program, end);
+        if (running == NULL) {
+            return 0;
+        }
+    }
+    int code;
+    if (program->is_brief) {
+        code = program->function(pointers);
+    }
+    else {
+        Py_BEGIN_ALLOW_THREADS
+        code = program->function(pointers);
+        Py_END_ALLOW_THREADS
+    }
+    if (code != 0) {
+        fail(program, code);
+    }
+    else if (running != NULL) { /* it raises what a callback has raised */
+        PyObject *nothing = PyObject_CallMethod(running, "finish", NULL);
+        Py_XDECREF(nothing);
+        code = nothing == NULL;
+    }
+    Py_XDECREF(running);
+    return code == 0;
+}
+
+/* Run the program on the leaves and the results of a frame; 0 with an error set. */
+INLINED int run_program(const Program *program, const Frame *frame, const int *inputs)
+{
+    void **next = frame->pointers;
+    for (int n = 0; n < program->input_count; n++) {
+        *next++ = input_leaf(frame, inputs, n)->data;
+    }
+    for (int n = 0; n < program->output_count; n++) {
+        *next++ = PyArray_DATA((PyArrayObject *)frame->results[n]);
+    }
+    if (program->workspace == 0) {
+        *next++ = NULL;
+        return enter_program(program, frame->pointers, next);
+    }
+    PyObject *workspace = take_workspace(program);
+    if (workspace == NULL && may_try_again()) {
+        workspace = take_workspace(program);
+    }
+    if (workspace == NULL) {
+        return 0;
+    }
+    *next++ = PyArray_DATA((PyArrayObject *)workspace);
+    int done = enter_program(program, frame->pointers, next);
+    if (!has_maker(program, program->output_count)) {
+        if (done) {
+            done = PyList_Append(program->spare, workspace) == 0;
+        }
+    }
+    Py_DECREF(workspace);
+    return done;
+}
+
+/* Make the results of a frame of its leaves: 1, and they are owned; 0 with an error set. */
+INLINED int compute(const Program *program, const Frame *frame, const int *inputs)
+{
+    PyObject **const results = frame->results;
+    int made = 0;
+    for (; made < program->output_count; made++) {
+        results[made] = output_array(program, frame, inputs, made);
+        if (results[made] == NULL && may_try_again()) {
+            results[made] = output_array(program, frame, inputs, made);
+        }
+        if (results[made] == NULL) {
+            break;
+        }
+    }
+    if (made == program->output_count && run_program(program, frame, inputs)) {
+        return 1;
+    }
+    while (made > 0) {
+        Py_DECREF(results[--made]);
+    }
+    return 0;
+}
+
+/* The results of a frame in a list, which takes them. */
+static PyObject *listed(const Program *program, PyObject **results)
+{
+    PyObject *arrays = PyList_New(program->output_count);
+    for (int n = 0; n < program->output_count; n++) {
+        if (arrays == NULL) {
+            Py_DECREF(results[n]);
+        }
+        else {
+            PyList_SET_ITEM(arrays, n, results[n]);
+        }
+    }
+    return arrays;
+}
+
+/* Take the inputs of a program from a list or tuple; 0 with an error set. */
+static int take_inputs(const Program *program, PyObject *items, Frame *frame)
+{
+    for (int n = 0;; n++) { /* to convert one may change the list */
+        if (PySequence_Fast_GET_SIZE(items) != program->input_count) {
+            PyErr_Format(PyExc_ValueError, "the program takes %d arrays, not %zd",
+                         program->input_count, PySequence_Fast_GET_SIZE(items));
+            return 0;
+        }
+        if (n == program->input_count) {
+            return 1;
+        }
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(items, n));
+        int is_taken = is_array(&program->inputs[n], item, frame);
+        if (!is_taken) {
+            PyObject *converted = PyObject_CallFunction(program->convert, "Oi", item, n);
+            if (converted == NULL && may_try_again()) {
+                converted = PyObject_CallFunction(program->convert, "Oi", item, n);
+            }
+            if (converted != NULL) {
+                is_taken = is_array(&program->inputs[n], converted, frame);
+                if (!is_taken) {
+                    PyErr_SetString(PyExc_TypeError, "an input is not what the program reads");
+                }
+                Py_DECREF(converted);
+            }
+        }
+        Py_DECREF(item);
+        if (!is_taken) {
+            return 0;
+        }
+    }
+}
+
+/* program(inputs) -> outputs */
+static PyObject *program_call(PyObject *callable, PyObject *const *args, size_t flags,
+                              PyObject *names)
+{
+    const Program *program = (const Program *)callable;
+    if (PyVectorcall_NARGS(flags) != 1 || names != NULL) {
+        PyErr_SetString(PyExc_TypeError, "a program takes a list of its inputs");
+        return NULL;
+    }
+    PyObject *items = PySequence_Fast(args[0], "a program takes a list of its inputs");
+    if (items == NULL) {
+        return NULL;
+    }
+    PyObject *outputs = NULL;
+    Frame frame;
+    open_frame(&frame);
+    if (!make_room(&frame, program, program->input_count, program->frame_size)) {
+        PyErr_NoMemory();
+    }
+    else if (take_inputs(program, items, &frame) && compute(program, &frame, NULL)) {
+        outputs = listed(program, frame.results);
+    }
+    close_frame(&frame);
+    Py_DECREF(items);
+    return outputs;
+}
+
+/* Program(inputs, outputs, aliases, convert, fail, address, workspace, makers, spare, is_brief,
+   callbacks, called); see the fields. A node is (kind, object, numbers): the dtype and the shape,
+   None and the count, or the names. */
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *words[] = {"inputs",  "outputs",   "aliases", "convert", "fail",
+                            "address", "workspace", "makers",  "spare",   "is_brief",
+                            "callbacks", "called", NULL};
+    PyObject *inputs, *outputs, *aliases, *convert, *on_failure, *address, *makers, *spare;
+    PyObject *callbacks, *called;
+    Py_ssize_t workspace;
+    int is_brief;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!OOO!nO!O!pOO!", words, &PyTuple_Type,
+                                     &inputs, &PyTuple_Type, &outputs, &PyTuple_Type, &aliases,
+                                     &convert, &on_failure, &PyLong_Type, &address, &workspace,
+                                     &PyTuple_Type, &makers, &PyList_Type, &spare, &is_brief,
+                                     &callbacks, &PyLong_Type, &called)) {
+        return NULL;
+    }
+    Program *program = (Program *)type->tp_alloc(type, 0);
+    if (program == NULL) {
+        return NULL;
+    }
+    program->vectorcall = program_call;
+    program->owned = PyTuple_Pack(7, inputs, outputs, convert, on_failure, makers, spare, callbacks);
+    program->convert = convert;
+    program->fail = on_failure;
+    /* ISO C has no conversion from `void *` to function pointers; POSIX has. */
+    program->function = (int (*)(void *const *))PyLong_AsVoidPtr(address);
+    program->called = PyLong_AsVoidPtr(called);
+    program->workspace = workspace;
+    program->makers = makers;
+    program->spare = spare;
+    program->is_brief = is_brief;
+    program->callbacks = callbacks == Py_None ? NULL : callbacks;
+    if (PyTuple_GET_SIZE(aliases) != PyTuple_GET_SIZE(outputs) ||
+        PyTuple_GET_SIZE(makers) != PyTuple_GET_SIZE(outputs) + 1) {
+        PyErr_SetString(PyExc_ValueError, "each output has an alias and a maker");
+    }
+    if (program->owned == NULL || PyErr_Occurred()) {
+        Py_DECREF(program);
+        return NULL;
+    }
+    program->inputs = read_arrays(inputs);
+    program->input_count = (int)PyTuple_GET_SIZE(inputs);
+    program->outputs = program->inputs == NULL ? NULL : read_arrays(outputs);
+    program->output_count = (int)PyTuple_GET_SIZE(outputs);
+    program->aliases =
+        program->outputs == NULL ? NULL : read_numbers(aliases, -1, program->input_count);
+    program->frame_size = frame_size(program, program->input_count);
+    if (program->aliases == NULL) {
+        Py_DECREF(program);
+        return NULL;
+    }
+    return (PyObject *)program;
+}
+
+static int program_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Program *)self)->owned);
+    return 0;
+}
+
+static void program_dealloc(PyObject *self)
+{
+    Program *program = (Program *)self;
+    PyObject_GC_UnTrack(self);
+    free_nodes(program->inputs, program->input_count);
+    free_nodes(program->outputs, program->output_count);
+    PyMem_Free(program->aliases);
+    Py_CLEAR(program->owned);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* No tp_clear, as for the type Entry. */
+static PyTypeObject ProgramType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "transpile.call.Program",
+    .tp_basicsize = sizeof(Program),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_doc = "A program, called with a list of its inputs.",
+    .tp_new = program_new,
+    .tp_dealloc = program_dealloc,
+    .tp_traverse = program_traverse,
+    .tp_vectorcall_offset = offsetof(Program, vectorcall),
+    .tp_call = PyVectorcall_Call,
+};
+
+#endif

@@ -1,0 +1,143 @@
+/* Transforms of real numbers by those of half as many complex ones, which take two neighbours for a
+   real and an imaginary part (fft.h): the steps between the two. */
+
+/* As many complex numbers as lanes, from one place on, and backwards from its end. */
+static inline fft_pair_F fft_take_F(const F *x)
+{
+    const fft_vector_F *in = (const fft_vector_F *)x;
+    return (fft_pair_F){fft_even_F(in[0], in[1]), fft_odd_F(in[0], in[1])};
+}
+
+static inline fft_vector_F fft_reversed_F(fft_vector_F a)
+{
+    return fft_shuffle_F(a, a, FFT_LANES_F - 1, -1, -2);
+}
+
+static inline fft_pair_F fft_take_back_F(const F *x)
+{
+    fft_pair_F found = fft_take_F(x - 2 * (FFT_LANES_F - 1));
+    return (fft_pair_F){fft_reversed_F(found.re), fft_reversed_F(found.im)};
+}
+
+static inline void fft_put_F(F *x, fft_pair_F value)
+{
+    ((fft_vector_F *)x)[0] = fft_low_F(value.re, value.im);
+    ((fft_vector_F *)x)[1] = fft_high_F(value.re, value.im);
+}
+
+static inline void fft_put_back_F(F *x, fft_pair_F value)
+{
+    fft_put_F(x - 2 * (FFT_LANES_F - 1),
+              (fft_pair_F){fft_reversed_F(value.re), fft_reversed_F(value.im)});
+}
+
+/* a and b are elements k and half - k of the transform of pairs, w the factor of k; they become
+   those of the transform of single numbers. */
+static inline void fft_single_out_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
+{
+    fft_pair_F even = {(F)0.5 * (a->re + b->re), (F)0.5 * (a->im - b->im)};
+    fft_pair_F odd = {(F)0.5 * (a->im + b->im), (F)0.5 * (b->re - a->re)};
+    odd = fft_times_all_F(odd, w);
+    *a = fft_add_F(even, odd);
+    *b = (fft_pair_F){even.re - odd.re, odd.im - even.im};
+}
+
+/* The other way round, twice as large. */
+static inline void fft_pair_up_F(fft_pair_F *a, fft_pair_F *b, fft_pair_F w)
+{
+    fft_pair_F even = {a->re + b->re, a->im - b->im}, odd = {a->re - b->re, a->im + b->im};
+    odd = fft_times_all_F(odd, (fft_pair_F){w.re, -w.im});
+    *a = fft_subtract_turned_F(even, odd);
+    *b = (fft_pair_F){even.re + odd.im, odd.re - even.im};
+}
+
+/* From the transform of n / 2 pairs of real numbers that of the n numbers, in place: elements
+   `step` apart, of which the result has one more. w: exp(-2 pi i k / n) for k <= n / 4. */
+__attribute__((noinline))
+static void fft_from_pairs_F(int64_t half, F *x, int64_t step, const F *w)
+{
+    F re = x[0], im = x[1];
+    x[0] = re + im;
+    x[1] = 0;
+    x[half * step] = re - im;
+    x[half * step + 1] = 0;
+    int64_t k = 1;
+    for (; step == 2 && 2 * (k + FFT_LANES_F) <= half; k += FFT_LANES_F) {
+        fft_pair_F a = fft_take_F(x + 2 * k), b = fft_take_back_F(x + 2 * (half - k));
+        fft_single_out_F(&a, &b, fft_take_F(w + 2 * k));
+        fft_put_F(x + 2 * k, a);
+        fft_put_back_F(x + 2 * (half - k), b);
+    }
+    for (; k <= half / 2; k++) {
+        F *a = x + k * step, *b = x + (half - k) * step;
+        F even_re = (F)0.5 * (a[0] + b[0]), even_im = (F)0.5 * (a[1] - b[1]);
+        F odd_re = (F)0.5 * (a[1] + b[1]), odd_im = (F)0.5 * (b[0] - a[0]);
+        F turned_re = odd_re * w[2 * k] - odd_im * w[2 * k + 1];
+        F turned_im = odd_re * w[2 * k + 1] + odd_im * w[2 * k];
+        a[0] = even_re + turned_re;
+        a[1] = even_im + turned_im;
+        b[0] = even_re - turned_re;
+        b[1] = turned_im - even_im;
+    }
+}
+
+/* The other way round, twice as large: out[half] of complex numbers, from half + 1. */
+__attribute__((noinline))
+static void fft_to_pairs_F(int64_t half, const F *x, int64_t step, const F *w, F *out)
+{
+    F first = x[0], last = x[half * step];
+    out[0] = first + last;
+    out[1] = first - last;
+    int64_t k = 1;
+    for (; step == 2 && 2 * (k + FFT_LANES_F) <= half; k += FFT_LANES_F) {
+        fft_pair_F a = fft_take_F(x + 2 * k), b = fft_take_back_F(x + 2 * (half - k));
+        fft_pair_up_F(&a, &b, fft_take_F(w + 2 * k));
+        fft_put_F(out + 2 * k, a);
+        fft_put_back_F(out + 2 * (half - k), b);
+    }
+    for (; k <= half / 2; k++) {
+        const F *a = x + k * step, *b = x + (half - k) * step;
+        F even_re = a[0] + b[0], even_im = a[1] - b[1];
+        F odd_re = a[0] - b[0], odd_im = a[1] + b[1];
+        F turned_re = odd_re * w[2 * k] + odd_im * w[2 * k + 1];
+        F turned_im = odd_im * w[2 * k] - odd_re * w[2 * k + 1];
+        F *c = out + 2 * k, *d = out + 2 * (half - k);
+        c[0] = even_re - turned_im;
+        c[1] = even_im + turned_re;
+        d[0] = even_re + turned_im;
+        d[1] = turned_re - even_im;
+    }
+}
+
+/* fft_from_pairs in lanes. */
+__attribute__((noinline))
+static void fft_lanes_from_pairs_F(int64_t half, fft_pair_F *x, const F *w)
+{
+    fft_vector_F re = x[0].re, im = x[0].im, zero = {0};
+    x[0] = (fft_pair_F){re + im, zero};
+    x[half] = (fft_pair_F){re - im, zero};
+    for (int64_t k = 1; k <= half / 2; k++) {
+        fft_pair_F a = x[k], b = x[half - k];
+        fft_pair_F even = {(F)0.5 * (a.re + b.re), (F)0.5 * (a.im - b.im)};
+        fft_pair_F odd = {(F)0.5 * (a.im + b.im), (F)0.5 * (b.re - a.re)};
+        odd = fft_times_F(odd, w + 2 * k);
+        x[k] = fft_add_F(even, odd);
+        x[half - k] = (fft_pair_F){even.re - odd.re, odd.im - even.im};
+    }
+}
+
+/* fft_to_pairs in lanes, in place. */
+__attribute__((noinline))
+static void fft_lanes_to_pairs_F(int64_t half, fft_pair_F *x, const F *w)
+{
+    fft_vector_F first = x[0].re, last = x[half].re;
+    x[0] = (fft_pair_F){first + last, first - last};
+    for (int64_t k = 1; k <= half / 2; k++) {
+        fft_pair_F a = x[k], b = x[half - k];
+        F back[2] = {w[2 * k], -w[2 * k + 1]};
+        fft_pair_F even = {a.re + b.re, a.im - b.im};
+        fft_pair_F odd = fft_times_F((fft_pair_F){a.re - b.re, a.im + b.im}, back);
+        x[k] = fft_subtract_turned_F(even, odd);
+        x[half - k] = (fft_pair_F){even.re + odd.im, odd.re - even.im};
+    }
+}

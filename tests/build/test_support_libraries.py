@@ -1,0 +1,18 @@
+"""The files of the libraries that are transpile's own."""
+
+from transpile.build.support_libraries import own_files
+from transpile.util.data_files import data_directory
+
+
+def test_a_library_has_each_of_its_files_once():
+    folder = data_directory("runtime_c") / "python"
+    calls = own_files(folder / "call.c")
+    threads = own_files(folder / "threads.c")
+    assert sorted(calls + threads) == sorted(folder.iterdir())
+    for files in calls, threads:
+        names = [file.name for file in files]
+        for position, file in enumerate(files):
+            inside = [n for n in names if f'#include "{n}"' in file.read_text(encoding="utf-8")]
+            assert set(inside) <= set(names[:position]), (
+                f"{file.name} comes before what it includes"
+            )
