@@ -25,7 +25,8 @@ import numpy as np
 
 from transpile.api import jit
 from transpile.build import toolchain
-from transpile.disk_cache.cache import Entry, Usage, default_cache
+from transpile.disk_cache.cache import Entry, default_cache
+from transpile.disk_cache.cache_listing import Usage
 from transpile.errors import CompilerNotFoundError, TranspileError, UnsupportedError
 from transpile.ir.types import PYTHON_SCALARS, ShapeDtypeStruct, type_of
 from transpile.options import Options

@@ -1,1 +1,1 @@
-"""Programs on disk: directories that are ours, entries, locks between processes."""
+"""The on-disk cache: private directories, entries with digests, locks between processes."""

@@ -1,31 +1,34 @@
-"""The on-disk cache of compiled programs: one private directory for each.
+"""The on-disk cache of compiled programs: one private directory for each program.
 
-`<cache>/<name>-<key>/` holds whatever the builder put there and `meta.json`, which says what the
-key was made of and what each file should look like. Beside the entries stand the marker of the
-directory (`transpile.disk_cache.cache_ownership`, which says what may be removed), `building/`
-(directories on their way in or out), `locks/`, and what is known of the compilers
-(`compiler-*.json`) and of transpile's own files (`transpile-*.json`).
+`<cache>/<name>-<key>/`, an entry, holds the files that the builder wrote and `meta.json`: the
+ingredients of the key, and the size and digest of each file. Beside the entries stand the marker of
+the directory (`cache_ownership.py`, which says what may be removed), `building/` (entries that are
+being written or removed), `locks/`, and small files with facts about compilers (`compiler-*.json`),
+templates (`template-*.json`) and the files of transpile (`transpile-*.json`).
 
-An entry is built in `building/` and renamed into place under a lock of its own, so a reader sees
-all of it or none. The kernel releases the lock of a process that dies; what such a process left in
-`building/` is recognised by its free locks and removed. Locks save work and protect what is being
-used; nothing depends on them: who has waited too long for one, for that of a stopped process say,
-builds the program too, and the first rename counts.
-
-What is found is not believed before it is checked, and may be removed by others at any time. So an
-entry is used, loaded say, by a function that `obtain` calls: with an entry that was found first,
-and where that is damaged or gone, with one that is held by its lock.
+Invariants:
+* Publication is atomic. An entry is written in `building/` and renamed into place under a lock of
+  its own, so that a reader sees all of it or none.
+* Nothing is used unverified. A file's digest is checked through the descriptor that is then read or
+  loaded.
+* Another process may remove an entry at any time. So callers get no path to use later: `obtain`
+  calls their `use` on the entry, first without a lock, and where the entry is damaged or gone, once
+  more on one that its lock protects.
+* Locks save work and protect entries that are in use; correctness does not depend on them. A
+  process that has waited for too long, or waits for a stopped process, builds the program as well,
+  and the first rename wins. The kernel releases the locks of a process that dies; its directories
+  in `building/` are recognised by their free locks and removed.
 """
 
 import contextlib
 import errno
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import TypeVar
 
+from transpile.disk_cache.cache_cleanup import remove_abandoned, remove_unlocked
 from transpile.disk_cache.cache_entry import (
     DamagedError,
     Entry,
@@ -37,63 +40,44 @@ from transpile.disk_cache.cache_entry import (
 )
 from transpile.disk_cache.cache_files import (
     cache_directory,
-    listed,
     opened_directory,
     remove_flat,
     temporary_name,
 )
-from transpile.disk_cache.cache_ownership import (
-    ENTRY,
-    LOCK,
-    UNFINISHED,
-    Owned,
-    check_own,
-    check_usable,
-    is_entry,
-    owned,
-)
+from transpile.disk_cache.cache_listing import Usage, entries_named, usages
+from transpile.disk_cache.cache_ownership import Owned, check_own, check_usable, owned
 from transpile.disk_cache.file_locks import locked
 from transpile.disk_cache.process_directory import temporary_directory
 from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
-from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_logging import Log
 
-__all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "Usage", "default_cache", "key"]
+__all__ = ["DEFAULT_MAX_BYTES", "Cache", "Entry", "default_cache", "key"]
 
 logger = Log("transpile.cache")
 
 DEFAULT_MAX_BYTES = 1 << 30
-# How long a process waits for another one that builds the same program, in seconds. The compiler
-# takes minutes for the longest ones; it is run twice rather than waited for without an end.
+# How long, in seconds, a process waits for another one that builds the same program. The compiler
+# takes minutes for the longest programs; running it twice is better than waiting without an end.
 _PATIENCE = 600.0
 _STORAGE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 _STORAGE_ERRORS |= {errno.EIO, errno.ESTALE, errno.ENAMETOOLONG}
-
-
-@dataclass(frozen=True)
-class Usage:
-    """A line of `cache list`: sizes in bytes, times in seconds since 1970."""
-
-    directory: Path
-    name: str
-    key: str
-    size: int
-    created: float
-    last_used: float
 
 
 _Used = TypeVar("_Used")
 
 
 class UnusableError(Exception):
-    """The reason why the cache's directory cannot be used."""
+    """The reason why no program can be kept in, or loaded from, the cache's directory."""
 
 
 class Cache:
-    """Compiled programs in `directory`, at most about `max_bytes` of them.
+    """Compiled programs in `directory`; eviction keeps their size below about `max_bytes`.
 
-    Safe for any number of threads and processes. Where the directory cannot be used, programs live
-    in a temporary directory until the process ends, and one CacheWarning says so.
+    Safe for any number of threads and processes. Where the directory cannot be used, programs are
+    kept in a temporary directory until the process ends, and one CacheWarning says so.
+
+    fall_back  False: errors of the directory are raised instead
+    patience   for how many seconds the lock of an entry is waited for
     """
 
     def __init__(
@@ -117,8 +101,8 @@ class Cache:
         return self._substitute.path if self._substitute is not None else self.directory
 
     def get(self, name: str, ingredients: Mapping[str, str]) -> Entry | None:
-        """The program's entry, or None where it has to be built; its files are checked when they
-        are opened."""
+        """The program's entry, or None where it has to be built. The contents of its files are
+        verified when they are opened."""
         directory = self.directory / f"{identifier(name)}-{key(ingredients)}"
         try:
             check_usable(self.directory)
@@ -131,7 +115,7 @@ class Cache:
     def get_or_build(
         self, name: str, ingredients: Mapping[str, str], build: Callable[[Path], None]
     ) -> Entry:
-        """The program's entry, all its files checked; see `obtain`."""
+        """The program's entry with all its files verified; see `obtain`."""
         return self.obtain(name, ingredients, build, Entry.verify)
 
     def obtain(
@@ -141,21 +125,20 @@ class Cache:
         build: Callable[[Path], None],
         use: Callable[[Entry], _Used],
     ) -> _Used:
-        """What `use` makes of the program's entry; where it is missing or damaged, `build` makes it
-        first.
+        """The result of `use` on the program's entry, which `build` writes first where it is
+        missing or damaged.
 
-        `build` is given an empty private directory and puts the program's files there, without
-        subdirectories; it may leave a `meta.json` with fields of its own. It runs once, however
-        many processes ask at the same time; what it raises goes to the caller, and nothing of the
-        program stays behind.
+        `build` gets an empty private directory and writes the program's files there, without
+        subdirectories; a `meta.json` among them adds fields to that of the entry. It runs once,
+        however many processes ask at the same time. Its exceptions reach the caller, and what it
+        wrote is removed.
 
         `use` raises DamagedError for an entry that must be built again, and UnusableError where
-        nothing in this directory can be used. What it raises for the second program goes to the
-        caller.
+        nothing in this directory can be used. Its errors for the second new entry reach the caller.
         """
         entry = self.get(name, ingredients)
         if entry is not None:
-            with contextlib.suppress(DamagedError, UnusableError):  # and say so under the lock
+            with contextlib.suppress(DamagedError, UnusableError):  # handled under the lock
                 return use(entry)
         if logger.hears_information():
             logger.info("%s", self.explain(name, ingredients))
@@ -165,7 +148,7 @@ class Cache:
             except UnusableError as problem:
                 self._fall_back_because(problem)
             except CompilationError:
-                # The disk may have been full for a moment; a mistake is found elsewhere, too.
+                # The disk may have been full for a moment. A mistake in the program shows again.
                 if not self._fall_back:
                     raise
         elsewhere = self._substitute or Cache(temporary_directory(), fall_back=False)
@@ -179,15 +162,16 @@ class Cache:
         use: Callable[[Entry], _Used],
         missing: CompilerNotFoundError,
     ) -> _Used:
-        """What `use` makes of an entry with these ingredients, and any for the `unknown` ones: what
-        serves where nothing can be built, because there is no compiler.
+        """The result of `use` on an entry with these ingredients, whatever its `unknown` ones are:
+        for processes without a compiler, which any compiler's program serves.
 
-        Of several it is the first by name. Where there is none, `missing` is raised, and says so.
+        The first by name that can be used. Where there is none, raises CompilerNotFoundError with
+        the text of `missing`.
         """
         wanted = abbreviated(ingredients)
         for entry in self.show(identifier(name)):
-            there = entry.meta["ingredients"]
-            if {**wanted, **{n: there.get(n) for n in unknown}} == there:
+            stored = entry.meta["ingredients"]
+            if {**wanted, **{n: stored.get(n) for n in unknown}} == stored:
                 with contextlib.suppress(DamagedError, UnusableError):
                     return use(entry)
         if self._substitute is not None:
@@ -198,12 +182,13 @@ class Cache:
         )
 
     def explain(self, name: str, ingredients: Mapping[str, str]) -> str:
-        """Why a program is not in the cache: how it differs from the nearest of the same name."""
+        """Why a program is not in the cache: the ingredients in which it differs from the nearest
+        entry of the same name."""
         wanted = abbreviated(ingredients)
         nearest: tuple[int, str, list[str]] | None = None
         for entry in self.show(identifier(name)):
-            there = entry.meta.get("ingredients", {})
-            differing = [n for n in sorted({*wanted, *there}) if wanted.get(n) != there.get(n)]
+            stored = entry.meta.get("ingredients", {})
+            differing = [n for n in sorted({*wanted, *stored}) if wanted.get(n) != stored.get(n)]
             if nearest is None or (len(differing), entry.directory.name) < nearest[:2]:
                 nearest = (len(differing), entry.directory.name, differing)
         title = f"miss: {identifier(name)}-{key(ingredients)}"
@@ -215,63 +200,39 @@ class Cache:
 
     def entries(self) -> list[Usage]:
         """Every entry, the most recently used first."""
-        found = []
-        for directory in self._directories():
-            with contextlib.suppress(OSError):
-                parts = re.fullmatch(ENTRY, directory.name)
-                assert parts is not None
-                used = directory.stat().st_mtime
-                with os.scandir(directory) as listing:
-                    files = [file.stat(follow_symlinks=False) for file in listing]
-                size = sum(file.st_size for file in files)
-                created = max((file.st_mtime for file in files), default=used)
-                found.append(Usage(directory, parts["name"], parts["key"], size, created, used))
-        return sorted(found, key=lambda usage: (-usage.last_used, usage.directory.name))
+        return usages(self.directory)
 
     def show(self, name: str) -> list[Entry]:
         """The undamaged entries called `name`, or whose `name-key` starts with it, by name."""
-        found = []
-        for directory in self._directories():
-            if directory.name.startswith(name) and ("-" in name or directory.name[:-21] == name):
-                with contextlib.suppress(OSError, DamagedError):
-                    found.append(read_entry(directory, touch=False))
-        return found
+        return entries_named(self.directory, name)
 
     def clear(self) -> tuple[int, int]:
-        """Remove every entry that is not being built; (how many, how many bytes) went.
+        """Remove every entry that is not being built; returns (entries, bytes) removed.
 
-        What is known of the compilers and of transpile's files goes too. Files that the cache did
-        not make stay. Raises OSError where the directory is not the cache's own.
+        The facts about compilers, templates and transpile's files are removed too. Files that the
+        cache did not write stay. Raises OSError where the directory is not the cache's own.
         """
         count = size = 0
         if not self.directory.exists():
             return 0, 0
         with owned(self.directory) as own:
             for usage in self.entries():
-                if _try_remove(own, usage.directory.name):
+                if remove_unlocked(own, usage.directory.name):
                     count, size = count + 1, size + usage.size
             self._bytes = None
-            _sweep(own)
+            remove_abandoned(own)
             own.forget()
         return count, size
 
     def problem(self) -> str:
-        """Why programs are not kept in the directory, or nothing."""
+        """The reason why programs are not kept in the directory, or an empty text."""
         try:
             check_own(self.directory)
         except OSError as error:
             return _reason(error)
         return ""
 
-    # -- the inside --------------------------------------------------------------------------------
-
-    def _directories(self) -> list[Path]:
-        try:
-            with opened_directory(self.directory) as root:
-                names = [name for name in listed(root) if re.fullmatch(ENTRY, name)]
-                return [self.directory / name for name in names if is_entry(name, root)]
-        except OSError:
-            return []
+    # -- building, publishing, evicting ------------------------------------------------------------
 
     def _publish(
         self,
@@ -280,8 +241,8 @@ class Cache:
         build: Callable[[Path], None],
         use: Callable[[Entry], _Used],
     ) -> _Used:
-        """Use an entry that nobody removes meanwhile: the one that somebody else has built since,
-        or a new one."""
+        """The result of `use` on an entry that its lock protects: the one that another process has
+        built since, or a new one."""
         directory = self.directory / f"{name}-{key(ingredients)}"
         with contextlib.ExitStack() as stack:
             with _storage_errors():
@@ -301,7 +262,7 @@ class Cache:
             else:
                 raise damage
             lock.close()
-            _sweep(own)
+            remove_abandoned(own)
         return used
 
     def _candidates(
@@ -311,7 +272,7 @@ class Cache:
         ingredients: Mapping[str, str],
         build: Callable[[Path], None],
     ) -> Iterator[Entry]:
-        """The entry that is there, if it is sound, then a new one, and then another one."""
+        """The stored entry, if it is sound; then, as each proves damaged, up to two new ones."""
         with _storage_errors():
             entry = _present(own, directory)
         if entry is not None:
@@ -326,12 +287,12 @@ class Cache:
         ingredients: Mapping[str, str],
         build: Callable[[Path], None],
     ) -> Entry:
-        """Build an entry aside and rename it into place."""
+        """Build an entry in `building/` and rename it into place."""
         unfinished = temporary_name(directory.name)
         temporary = self.directory / "building" / unfinished
         with contextlib.ExitStack() as stack:
             with _storage_errors():
-                # Its own lock, beside that of the entry: the latter may be somebody else's.
+                # A lock of its own: that of the entry may be another process's, see `_PATIENCE`.
                 stack.enter_context(locked(own.locks, unfinished, 0))
                 os.mkdir(unfinished, 0o700, dir_fd=own.building)
             try:
@@ -348,7 +309,7 @@ class Cache:
         return entry
 
     def _fill(self, temporary: Path, build: Callable[[Path], None]) -> None:
-        """Run the builder, and tell a full or broken disk from a fault of the program's."""
+        """Run the builder; raises UnusableError where the disk, not the program, is at fault."""
         try:
             build(temporary)
         except OSError as error:
@@ -356,7 +317,7 @@ class Cache:
                 raise UnusableError(_reason(error)) from error
             raise
         except CompilationError as error:
-            # A compiler that finds the disk full fails like one that finds a mistake.
+            # On a full disk the compiler fails as it does for a mistake: see whether one can write.
             try:
                 with open(temporary / "space", "wb") as file:
                     file.write(bytes(1 << 20))
@@ -367,7 +328,7 @@ class Cache:
     def _fall_back_because(self, problem: UnusableError) -> None:
         if not self._fall_back:
             raise problem.__cause__ or problem
-        if self._substitute is not None:  # since this build began: it has built a library first
+        if self._substitute is not None:  # made since: this build has built a library first
             return
         self._substitute = Cache(temporary_directory(), self.max_bytes, fall_back=False)
         _warn(f"the cache {self.directory}", problem)
@@ -375,7 +336,7 @@ class Cache:
     def _evict(self, own: Owned, kept: str, added: int) -> None:
         """Remove the least recently used entries, never `kept`, until the rest fits."""
         if self._bytes is not None and self._bytes + added <= self.max_bytes:
-            self._bytes += added  # other processes count what they add themselves
+            self._bytes += added  # what other processes add is counted at the next eviction
             return
         entries = self.entries()
         self._bytes = sum(usage.size for usage in entries)
@@ -383,7 +344,7 @@ class Cache:
             if self._bytes <= self.max_bytes:
                 break
             name = usage.directory.name
-            if name != kept and _try_remove(own, name):
+            if name != kept and remove_unlocked(own, name):
                 logger.info("evicted: %s", name)
                 self._bytes -= usage.size
 
@@ -392,10 +353,10 @@ _default: tuple[tuple[str, ...], Cache] | None = None
 
 
 def default_cache() -> Cache:
-    """The cache that the environment asks for; the variables are read again at every call.
+    """The cache that the environment names; the variables are read again at every call.
 
-    TRANSPILE_CACHE_DIR names the directory (see `directories.cache_directory`), and
-    TRANSPILE_CACHE_MAX_BYTES its size, 1 GiB unless given.
+    TRANSPILE_CACHE_DIR is the directory (see `cache_files.cache_directory`), and
+    TRANSPILE_CACHE_MAX_BYTES its size, 1 GiB by default.
     """
     global _default
     variables = ("TRANSPILE_CACHE_DIR", "TRANSPILE_CACHE_MAX_BYTES", "XDG_CACHE_HOME", "HOME")
@@ -418,11 +379,11 @@ def _max_bytes(text: str) -> int:
     return int(text)
 
 
-# -- names and files -------------------------------------------------------------------------------
+# -- entries and errors ----------------------------------------------------------------------------
 
 
 def _present(own: Owned, directory: Path) -> Entry | None:
-    """The entry that is there; a damaged one is removed. The caller holds its lock."""
+    """The stored entry, or None; a damaged one is removed. The caller holds its lock."""
     try:
         return read_entry(directory)
     except FileNotFoundError:
@@ -434,7 +395,7 @@ def _present(own: Owned, directory: Path) -> Entry | None:
 
 
 def _rename(own: Owned, unfinished: str, directory: Path) -> Entry:
-    """Publish a complete entry, or take the one that somebody else published first."""
+    """Publish a complete entry; returns it, or the one that another process published first."""
     try:
         os.rename(unfinished, directory.name, src_dir_fd=own.building, dst_dir_fd=own.root)
     except OSError as error:
@@ -443,39 +404,9 @@ def _rename(own: Owned, unfinished: str, directory: Path) -> Entry:
     return read_entry(directory, touch=False)
 
 
-def _try_remove(own: Owned, name: str) -> bool:
-    """Remove an entry unless it is being built or cannot be removed."""
-    try:
-        with locked(own.locks, name, 0) as ours:
-            if ours:
-                own.remove(name)
-            return ours
-    except OSError:
-        return False
-
-
-def _sweep(own: Owned) -> None:
-    """Remove what processes that died have left: their locks are free."""
-    for name in listed(own.building):
-        if parts := re.fullmatch(UNFINISHED, name):
-            with (
-                contextlib.suppress(OSError),
-                locked(own.locks, parts["entry"], 0) as entry,
-                locked(own.locks, name, 0) as directory,
-            ):
-                if entry and directory:
-                    remove_flat(name, own.building)
-    for name in listed(own.locks):
-        if parts := re.fullmatch(LOCK, name):
-            with contextlib.suppress(OSError), locked(own.locks, parts["locked"], 0):
-                pass  # taking it removes it
-    with contextlib.suppress(OSError):
-        own.sweep_files()
-
-
 @contextlib.contextmanager
 def _storage_errors() -> Iterator[None]:
-    """Whatever goes wrong inside goes wrong because of the directory, not of the program."""
+    """Errors inside are faults of the directory, not of the program: they become UnusableError."""
     try:
         yield
     except (OSError, DamagedError) as error:
@@ -483,7 +414,8 @@ def _storage_errors() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """`No space left on device`, without the number and the path; or a sentence of our own."""
+    """The text of an OSError without its number and path (`No space left on device`), or of
+    another error."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)

@@ -1,9 +1,8 @@
-"""One program in the cache: what its directory is called, what is in it, whether it is sound.
+"""An entry of the cache: its key and directory name, its meta.json, the verification of its files.
 
-`meta.json` begins with a digest of the rest of it (`transpile.disk_cache.sealed_json`), and holds
-the size and the digest of every other file. So all that is believed is checked first: meta.json
-when the entry is found, each other file when it is opened, by the descriptor that is then read or
-loaded.
+`meta.json` begins with a digest of its own contents (`sealed_json.py`) and holds the size and the
+digest of every other file. It is verified when the entry is read; each other file when it is
+opened, through the descriptor that is then read or loaded.
 """
 
 import contextlib
@@ -28,7 +27,7 @@ from transpile.errors import TranspileError
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
 
-# The compiled program, its threads where they are a file of their own, and cffi's tables.
+# The compiled program, the pool of threads of a program with parallel loops, and cffi's tables.
 PROGRAM = "program.so"
 THREADS = "threads.so"
 TABLES = "program.ffi"
@@ -50,25 +49,23 @@ class Entry:
         return self.directory / filename
 
     def has(self, filename: str) -> bool:
-        """Tell whether such a file belongs to the entry."""
+        """True if such a file belongs to the entry."""
         return filename in self.meta["files"]
 
     @contextlib.contextmanager
     def opened(self, filename: str) -> Iterator[int]:
-        """A descriptor of one of the entry's files, private and as it was when it was built.
-
-        Raises DamagedError where it is anything else.
-        """
+        """A descriptor of one of the entry's files, which is private and has its digest; else
+        raises DamagedError."""
         with self._checked(filename) as (handle, _):
             yield handle
 
     def read(self, filename: str) -> bytes:
-        """The contents of one of the entry's files; DamagedError where they are not as built."""
+        """The contents of one of the entry's files; DamagedError where its digest is another."""
         with self._checked(filename) as (_, data):
             return data
 
     def verify(self) -> "Entry":
-        """The entry, all of whose files have been checked; DamagedError where one is damaged."""
+        """The entry itself, after all its files; DamagedError where one is damaged."""
         for filename in self.meta["files"]:
             self.read(filename)
         return self
@@ -93,24 +90,24 @@ class DamagedError(TranspileError):
 
 
 def key(ingredients: Mapping[str, str]) -> str:
-    """The key of a program, 20 hexadecimal digits, from named texts in any order."""
+    """The key of a program, 20 hexadecimal digits: a hash of named texts, whatever their order."""
     digest = blake2b(digest_size=10)
     for name in sorted(ingredients):
         for text in (name, ingredients[name]):
             data = text.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "little"))  # so that no two lists read the same
+            digest.update(len(data).to_bytes(8, "little"))  # the concatenation is unambiguous
             digest.update(data)
     return digest.hexdigest()
 
 
 def identifier(name: str) -> str:
-    """A C identifier of at most 48 letters, as near to `name` as can be."""
+    """`name` as a C identifier of at most 48 characters: others than ASCII become underscores."""
     cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in name[:48])
     return cleaned if cleaned and not cleaned[0].isdigit() else f"_{cleaned}"[:48]
 
 
 def abbreviated(ingredients: Mapping[str, str]) -> dict[str, str]:
-    """The ingredients with a digest in the place of each long text, for meta.json."""
+    """The ingredients as in meta.json: a digest stands for each long text."""
     return {
         name: text if len(text) <= 400 else f"blake2b {key({name: text})}, {len(text)} characters"
         for name, text in ingredients.items()
@@ -118,10 +115,12 @@ def abbreviated(ingredients: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_entry(directory: Path, *, touch: bool = True) -> Entry:
-    """An entry whose meta.json is sound and whose files have the sizes in it; the contents of these
-    are checked when they are opened.
+    """The entry in a directory, with its meta.json verified, and the sizes of its files; their
+    contents are verified when they are opened.
 
-    Raises FileNotFoundError where there is none, and DamagedError where it is bad.
+    Raises FileNotFoundError where there is no entry, and DamagedError where it is damaged.
+
+    touch   note the time as that of its last use, which eviction goes by
     """
     status = os.lstat(directory)
     if not stat.S_ISDIR(status.st_mode) or not is_private(status):
@@ -146,9 +145,10 @@ def read_entry(directory: Path, *, touch: bool = True) -> Entry:
 
 
 def complete_entry(directory: int, name: str, key: str, ingredients: Mapping[str, str]) -> int:
-    """Make a built directory, by its descriptor, an entry: permissions and meta.json; its size.
+    """Set the permissions and write the meta.json of a directory that a builder has filled, given
+    by its descriptor; returns its size in bytes.
 
-    No time and no path enters meta.json: equal programs have equal files.
+    meta.json contains no time and no path, so that equal programs have equal files.
     """
     own: dict[str, Any] = {}
     files: dict[str, dict[str, Any]] = {}

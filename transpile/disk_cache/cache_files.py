@@ -1,10 +1,10 @@
-"""Private directories and files: where the cache is, and what may be trusted there.
+"""Private directories and files: where the cache is, and which of its files may be read.
 
-Programs from the cache are loaded into the process, so whatever somebody else could have written
-is never read: a directory or a file counts as private when it belongs to the effective user and
-neither its group nor the world can write to it. What is not private is refused as it is: nobody's
-permissions are changed. What is checked is what is read: a file is opened once, without following
-a link or waiting for a writer, and all questions are asked about the descriptor.
+Programs from the cache are loaded into the process, so a file that another user could have written
+is never read. A directory or a file is private if it belongs to the effective user and neither its
+group nor the world can write to it. What is not private is refused; permissions are never changed.
+Check and use cannot differ: a file is opened once, without following a link or waiting for a
+writer, and checked through its descriptor.
 """
 
 import contextlib
@@ -17,15 +17,15 @@ from transpile.util.data_files import checkout_cache, is_checkout
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# Neither follows a link in the last place nor waits for the other end of a FIFO.
+# Neither follows a link in the last component nor waits for the other end of a FIFO.
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def cache_directory() -> Path:
-    """The cache directory that the environment asks for, absolute; it need not exist.
+    """The absolute path of the cache directory, which need not exist.
 
-    In this order: TRANSPILE_CACHE_DIR; in a checkout of the user's own its `cache/`;
+    The first of: TRANSPILE_CACHE_DIR; `cache/` of a checkout that belongs to the user;
     `$XDG_CACHE_HOME/transpile` where that variable holds an absolute path; `~/.cache/transpile`.
     Raises OSError where the user has no home directory.
     """
@@ -49,11 +49,11 @@ def _expand(path: str) -> str:
     return expanded
 
 
-# -- what is private -------------------------------------------------------------------------------
+# -- checks of privacy -----------------------------------------------------------------------------
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Tell whether a file or directory belongs to this user and only this user can write to it."""
+    """True if a file or directory belongs to this user and only this user can write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & _WRITABLE_BY_OTHERS
 
 
@@ -75,10 +75,10 @@ def _check_directory(name: Path | str, status: os.stat_result) -> None:
 
 
 def others_can_replace(path: str) -> bool:
-    """Tell whether another user could put something else in the place of `path`, which is real.
+    """True if another user could replace what `path`, which contains no links, names.
 
-    That takes the right to rename one of the directories on the way: their parent is another
-    user's, or others can write to it and it is not sticky.
+    That takes the right to rename a component of it: the directory above belongs to another user,
+    or others can write to it and it is not sticky.
     """
     while path != (parent := os.path.dirname(path)):
         status = os.lstat(parent)
@@ -93,7 +93,7 @@ def others_can_replace(path: str) -> bool:
 
 
 def make_private(directory: Path) -> None:
-    """Make `directory`, parents included, with mode 0700 if it is missing; then check it."""
+    """Make `directory` and its parents with mode 0700 where they are missing, then check it."""
     with contextlib.suppress(FileExistsError):
         os.makedirs(directory, mode=0o700)
     check_private(directory)
@@ -101,9 +101,9 @@ def make_private(directory: Path) -> None:
 
 @contextlib.contextmanager
 def opened_directory(path: Path | str, within: int | None = None) -> Iterator[int]:
-    """A descriptor of a private directory; `within` another one, it must not be a link.
+    """A descriptor of a private directory; OSError, with the reason, where it is not private.
 
-    Raises OSError with the reason where it is not private.
+    within   the descriptor that `path` is relative to; then `path` must not be a link
     """
     flags = _DIRECTORY | (os.O_NOFOLLOW if within is not None else 0)
     try:
@@ -126,7 +126,7 @@ def listed(directory: Path | int) -> list[str]:
 
 
 def check_flat(name: str, within: int) -> None:
-    """Raise OSError unless `name` is a directory of this user without a directory in it."""
+    """Raise OSError unless `name` is a directory of this user without subdirectories."""
     with _flat(name, within):
         pass
 
@@ -150,8 +150,8 @@ def _flat(name: str, within: int) -> Iterator[tuple[int, list[str]]]:
     try:
         if os.fstat(handle).st_uid != os.geteuid():
             raise PermissionError(f"{name} belongs to another user")
-        with os.scandir(handle) as found:
-            files = list(found)
+        with os.scandir(handle) as listing:
+            files = list(listing)
         if any(file.is_dir(follow_symlinks=False) for file in files):
             raise IsADirectoryError(f"there is a directory in {name}, which the cache did not make")
         yield handle, [file.name for file in files]
@@ -182,12 +182,12 @@ def read_private(path: Path | str, within: int | None = None) -> bytes:
 
 
 def temporary_name(name: str) -> str:
-    """The name of a file, with digits that no other call gives it."""
+    """The name with random digits behind it, so that no other call returns the same."""
     return f"{name}.{os.urandom(4).hex()}"
 
 
 def write_atomically(name: str, data: bytes, within: int) -> None:
-    """Write a private file into a directory so that a reader sees either all of it or none.
+    """Write a private file into a directory by rename: a reader sees all of it or none.
 
     Raises OSError.
     """

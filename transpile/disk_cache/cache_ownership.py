@@ -1,19 +1,17 @@
-"""Which directory is the cache's own, and which names in it: it removes nothing that it did not
-write.
+"""Ownership: which directory is the cache's, and what in it may be removed.
 
-* A directory is the cache's own if it is private (`transpile.disk_cache.cache_files`) and holds the
-marker,
-  a file CACHEDIR.TAG with a line of transpile's. An empty directory, or one that is missing,
-  becomes its own by being marked. So does one without the marker in which every name is one that
-  the cache gives: it is the cache of a version before there were markers. Any other directory is
-  refused, as it is: the OSError names a file in it that is not the cache's.
-* In its own directory the cache removes and replaces only names that it gives: `<name>-<key>` with
-  a meta.json, whose key has 20 hexadecimal digits; in `building/` and `locks/` the same with an
-  ending; and the files of `remember`. A directory goes only if there is no directory in it.
-* Whatever is removed is named relative to a descriptor of the directory that was checked, and no
-  link is followed on the way (`dir_fd`, `O_NOFOLLOW`).
+The cache removes and replaces only what it wrote:
+* A directory is its own if it is private (`cache_files.py`) and contains its marker, a CACHEDIR.TAG
+  with a line of transpile's. A missing or empty directory is marked. So is one without a marker in
+  which every name has the form of the cache's names: earlier versions wrote no marker. Any other
+  directory is refused and left as it is; the OSError names a file in it that is not the cache's.
+* In its own directory only names of its own forms are removed or replaced: `<name>-<key>` with a
+  meta.json, where the key has 20 hexadecimal digits; in `building/` and `locks/` these with a
+  suffix; and the files of `remember`. A directory with a subdirectory is not removed.
+* Names are resolved relative to the descriptor of the directory that was checked, and links are not
+  followed (`dir_fd`, `O_NOFOLLOW`).
 
-CACHEDIR.TAG is the usual name for this: programs for backups leave out a directory with it.
+CACHEDIR.TAG follows the Cache Directory Tagging Specification, by which backups leave caches out.
 """
 
 import contextlib
@@ -41,7 +39,7 @@ from transpile.disk_cache.sealed_json import seal, unseal
 from transpile.util.frozen_records import dataclass
 
 META = "meta.json"
-# Patterns of names; they are compiled where something is removed, which a warm start does not do.
+# Patterns of names. They are compiled where something is removed, which a warm start does not do.
 ENTRY = r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)-(?P<key>[0-9a-f]{20})"
 UNFINISHED = rf"(?P<entry>{ENTRY})\.[a-z0-9_]{{8}}"
 LOCK = rf"(?P<locked>{ENTRY}(\.[a-z0-9_]{{8}})?)\.lock"
@@ -53,24 +51,24 @@ _EXPLAINED = (
 )
 _MEMORY = r"(compiler|template)-[0-9a-f]{16}\.json|transpile-[0-9a-f]{16}\.(json|txt)"
 _TEMPORARY = rf"\.({_MEMORY}|CACHEDIR\.TAG)\.[a-z0-9_]{{8}}"
-# What does not keep an otherwise empty directory from becoming a cache.
+# Names with which a directory still counts as empty.
 _PLACEHOLDERS = {".gitignore", ".gitkeep", "lost+found"}
-_ABANDONED = 3600.0  # seconds: nobody writes one of the small files for so long
+_ABANDONED = 3600.0  # seconds: no process takes so long to write a small file
 _NO_EXECUTION = getattr(os, "ST_NOEXEC", 0)
 
 
 @dataclass(frozen=True)
 class Owned:
-    """The cache's own directory, open to be written to: descriptors of it and of two in it."""
+    """Descriptors of the cache's own directory, of `building/` and of `locks/`, for changes."""
 
     root: int
     building: int
     locks: int
 
     def remove(self, name: str) -> None:
-        """Remove what is called `name`, of the form of an entry, out of sight at once.
+        """Remove an entry, or a file that has its name: a reader sees all of it or none.
 
-        Raises OSError, and leaves it, where it is another user's or has a directory in it.
+        Raises OSError, and leaves it, where it is another user's or has a subdirectory.
         """
         try:
             status = os.stat(name, dir_fd=self.root, follow_symlinks=False)
@@ -82,18 +80,18 @@ class Owned:
             os.unlink(name, dir_fd=self.root)
             return
         check_flat(name, self.root)
-        aside = temporary_name(name)
-        os.rename(name, aside, src_dir_fd=self.root, dst_dir_fd=self.building)
-        remove_flat(aside, self.building)
+        unpublished = temporary_name(name)
+        os.rename(name, unpublished, src_dir_fd=self.root, dst_dir_fd=self.building)
+        remove_flat(unpublished, self.building)
 
     def forget(self) -> None:
-        """Remove all that `remember` has written."""
+        """Remove the files of `remember`."""
         for name in listed(self.root):
             if re.fullmatch(_MEMORY, name) or re.fullmatch(_TEMPORARY, name):
                 self._unlink(name)
 
-    def sweep_files(self) -> None:
-        """Remove what processes that died have left of files of `remember`."""
+    def remove_abandoned_files(self) -> None:
+        """Remove the temporary files of processes that died in `remember`."""
         for name in listed(self.root):
             if re.fullmatch(_TEMPORARY, name):
                 with contextlib.suppress(FileNotFoundError):
@@ -108,7 +106,8 @@ class Owned:
 
 @contextlib.contextmanager
 def owned(directory: Path) -> Iterator[Owned]:
-    """The cache's own directory, made or marked first where it may be; else OSError says why."""
+    """The cache's own directory, which is made and marked first where that is allowed; OSError,
+    with the reason, where it cannot be the cache's own."""
     make_private(directory)
     with contextlib.ExitStack() as stack:
         root = stack.enter_context(opened_directory(directory))
@@ -124,7 +123,7 @@ def owned(directory: Path) -> Iterator[Owned]:
 
 
 def check_usable(directory: Path) -> None:
-    """Raise OSError, with the reason, unless programs can be read from there and be loaded."""
+    """Raise OSError, with the reason, unless programs can be read and loaded from there."""
     check_private(directory)
     check_execution(directory)
 
@@ -136,25 +135,23 @@ def check_execution(directory: Path | int) -> None:
 
 
 def check_own(directory: Path) -> None:
-    """Raise OSError, with the reason, for a directory that cannot become or be the cache's own.
-
-    A missing one can, as far as this looks.
-    """
+    """Raise OSError, with the reason, for a directory that cannot be the cache's own; nothing is
+    said of a missing one."""
     with contextlib.suppress(FileNotFoundError), opened_directory(directory) as root:
         check_execution(root)
         _is_marked(directory, root)
 
 
 def _is_marked(directory: Path, root: int) -> bool:
-    """Tell whether the directory is the cache's own already; OSError if it cannot become that."""
+    """True if the directory has the marker; OSError, with the reason, if it cannot be marked."""
     with contextlib.suppress(FileNotFoundError):
         tag = read_private(_TAG, root)
         if tag.startswith(_MARK):
             return True
-        if tag.strip(b"\0") and not _MARK.startswith(tag):  # not what a power cut leaves of ours
+        if tag.strip(b"\0") and not _MARK.startswith(tag):  # nor the remains of a marker
             raise FileExistsError(f"its {_TAG} is not transpile's: name another directory")
     for name in listed(root):
-        if foreign := _foreign(name, root):
+        if foreign := _foreign_file(name, root):
             raise FileExistsError(
                 f"it is not empty and not transpile's: there is {foreign!r}; name a directory that "
                 f"is empty or not there yet, such as {directory / 'transpile'}"
@@ -162,8 +159,8 @@ def _is_marked(directory: Path, root: int) -> bool:
     return False
 
 
-def _foreign(name: str, root: int) -> str:
-    """What under a name of an unmarked directory the cache did not write, or nothing."""
+def _foreign_file(name: str, root: int) -> str:
+    """The path under a name in an unmarked directory that is not of the cache's forms, or ""."""
     if name in _PLACEHOLDERS or re.fullmatch(_MEMORY, name) or re.fullmatch(_TEMPORARY, name):
         return ""
     if name in (_BUILDING, _LOCKS):
@@ -176,7 +173,7 @@ def _foreign(name: str, root: int) -> str:
 
 
 def is_entry(name: str, root: int) -> bool:
-    """Tell whether a name is that of a directory of this user with a meta.json in it."""
+    """True if a name is that of a directory of this user with a meta.json in it."""
     with contextlib.suppress(OSError):
         status = os.stat(name, dir_fd=root, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
@@ -189,17 +186,18 @@ def is_entry(name: str, root: int) -> bool:
 
 
 def recall(name: str) -> dict[str, Any]:
-    """What `remember` has kept under a name; OSError or ValueError where there is nothing."""
+    """The values that `remember` has kept under a name; OSError or ValueError where there are
+    none."""
     directory = cache_directory()
     check_private(directory)
     return unseal(read_private(directory / name))
 
 
 def remember(name: str, values: Mapping[str, Any]) -> None:
-    """Keep values in the cache directory, under a name of the form that `forget` knows.
+    """Keep values in a file of the cache directory, whose name matches `_MEMORY`.
 
-    Where that directory cannot be used, nothing is kept: the cache warns of it when it stores a
-    program, and once is enough.
+    Nothing is kept where the directory cannot be used; no warning, as the cache gives one when it
+    stores a program.
     """
     with contextlib.suppress(OSError), owned(cache_directory()) as own:
         write_atomically(name, seal(values), own.root)

@@ -1,10 +1,10 @@
-"""Which transpile this is: a digest of its files, for the keys of the programs that it makes.
+"""A digest of transpile's own files: an ingredient of the key of every program.
 
-Reading all of them takes longer than a first call should, so the digest is kept in the cache
-directory, beside the state of the files that it belongs to: their sizes, inodes and times, and
-among these the time of the last change of anything (ctime), which programs that copy and unpack
-files cannot set. Where both times are one, on a file system that cannot be written to, they may be
-what the maker of an image has chosen; there the files are read.
+Reading all files takes longer than a first call should. So the digest is kept in the cache
+directory together with a stamp of the files' metadata, and is computed again where the stamp
+differs. The stamp has sizes, inodes, and both times: mtime and ctime, which programs that copy or
+unpack files cannot set. The maker of a read-only image can; there, where both times are equal, the
+files are read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from transpile.disk_cache.cache_ownership import recall, remember
 from transpile.util.data_files import PACKAGE, data_directory
 from transpile.util.hashing import blake2b
 
-# Nanoseconds: a file may change again, to the same size, in the moment after it was looked at.
+# Nanoseconds that must have passed since the last change, before the digest is kept: a second
+# change within the clock's resolution, to the same size, would leave the stamp as it is.
 _SETTLED = 2_000_000_000
 
 _File = tuple[str, int, int, int, int]
@@ -26,40 +27,39 @@ _File = tuple[str, int, int, int, int]
 
 @cache
 def own_digest() -> str:
-    """A hash of transpile itself: whatever changes in it may change the programs it makes."""
+    """The digest of transpile's files, any of which may change the programs that it makes."""
     files = _files()
     paths = [path for path, *_ in files]
     if _is_image(files):
         return _digest(paths)
     stamp = blake2b(repr(files).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     try:
-        known = recall(_remembered())
-        if known["stamp"] == stamp:
-            return str(known["digest"])
+        stored = recall(_file_name())
+        if stored["stamp"] == stamp:
+            return str(stored["digest"])
     except (OSError, ValueError, KeyError):
         pass
     digest = _digest(paths)
     if abs(time.time_ns() - max(changed for *_, changed in files)) > _SETTLED:
-        remember(_remembered(), {"stamp": stamp, "digest": digest})
+        remember(_file_name(), {"stamp": stamp, "digest": digest})
     return digest
 
 
-def _remembered() -> str:
-    """The name of the file with the digest of the files in this place, and their state's stamp."""
-    place = blake2b(str(PACKAGE).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    return f"transpile-{place}.json"
+def _file_name() -> str:
+    """The name under which the digest and the stamp of the package at this path are kept."""
+    location = blake2b(str(PACKAGE).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    return f"transpile-{location}.json"
 
 
 def _is_image(files: list[_File]) -> bool:
-    """Tell whether the files may stand in an image, whose maker has chosen one time for each."""
-    written = any(contents != anything for *_, contents, anything in files)
-    return not written and bool(os.statvfs(PACKAGE).f_flag & os.ST_RDONLY)
+    """True if the files may be in a read-only image, whose maker chose one time for each file."""
+    changed = any(mtime != ctime for *_, mtime, ctime in files)
+    return not changed and bool(os.statvfs(PACKAGE).f_flag & os.ST_RDONLY)
 
 
 def _files() -> list[_File]:
-    """(path, size, inode, times of the last change of its contents and of anything) of each file
-    that programs may depend on, in order."""
-    found: set[_File] = set()
+    """(path, size, inode, mtime, ctime) of each file that programs may depend on, sorted."""
+    files: set[_File] = set()
     waiting = [str(PACKAGE), str(data_directory("templates")), str(data_directory("runtime_c"))]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
@@ -71,8 +71,8 @@ def _files() -> list[_File]:
                     waiting.append(entry.path)
                 else:
                     times = status.st_mtime_ns, status.st_ctime_ns
-                    found.add((entry.path, status.st_size, status.st_ino, *times))
-    return sorted(found)
+                    files.add((entry.path, status.st_size, status.st_ino, *times))
+    return sorted(files)
 
 
 def _digest(paths: list[str]) -> str:
@@ -87,7 +87,8 @@ def _digest(paths: list[str]) -> str:
 
 
 def _name(path: str) -> bytes:
-    """The path in the package; a checkout has `templates` and `runtime_c` beside it."""
+    """The path within an installed package; a checkout has `templates` and `runtime_c` beside the
+    package."""
     package = str(PACKAGE)
     root = package if path.startswith(package + os.sep) else str(PACKAGE.parent)
     return os.fsencode(os.path.relpath(path, root))

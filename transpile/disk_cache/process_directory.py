@@ -1,5 +1,4 @@
-"""Temporary directories: those of a moment, and the one of this process, for programs that no other
-place can hold."""
+"""Temporary directories: scratch ones, and the one that replaces a cache which cannot be used."""
 
 import atexit
 import contextlib
@@ -23,7 +22,8 @@ _temporary: Path | None = None
 
 
 def temporary_directory() -> Path:
-    """The private directory of this process, made at the first call and removed at its end."""
+    """The private directory of this process for programs, made at the first call and removed when
+    the process ends."""
     global _temporary
     if _temporary is None or not _is_own(_temporary):
         with undivided():  # as in `scratch_directory`
@@ -35,21 +35,20 @@ def temporary_directory() -> Path:
 def scratch_directory() -> "tempfile.TemporaryDirectory[str]":
     """A new temporary directory, which is removed at the end of a `with` block.
 
-    At its first one `tempfile` finds out where they can be, under a lock, for which a child that
-    was forked meanwhile would wait for ever.
+    At the first one `tempfile` looks for a usable directory, under a lock of its own. A child
+    forked at that moment would wait for the lock for ever, so forks wait.
     """
     with undivided():
         return tempfile.TemporaryDirectory(prefix="transpile-")
 
 
 def _executable_directory() -> Path:
-    """A new private directory: for temporary files, or where programs from there cannot be loaded,
-    in another usual place."""
+    """A new private directory from which programs can be loaded: /tmp may be mounted noexec."""
     others = ["/var/tmp", os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"]
-    for place in [tempfile.gettempdir(), *filter(os.path.isabs, others)]:
+    for parent in [tempfile.gettempdir(), *filter(os.path.isabs, others)]:
         with contextlib.suppress(OSError):
-            check_execution(Path(place))
-            return Path(tempfile.mkdtemp(prefix="transpile-", dir=place))
+            check_execution(Path(parent))
+            return Path(tempfile.mkdtemp(prefix="transpile-", dir=parent))
     return Path(tempfile.mkdtemp(prefix="transpile-"))
 
 
@@ -63,5 +62,5 @@ def _is_own(directory: Path) -> bool:
 
 
 def _remove_temporary_directory(directory: Path, owner: int) -> None:
-    if os.getpid() == owner:  # and not a forked child, whose parent still needs it
+    if os.getpid() == owner:  # a forked child leaves it to its parent
         shutil.rmtree(directory, ignore_errors=True)

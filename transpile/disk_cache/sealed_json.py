@@ -1,4 +1,4 @@
-"""JSON files that begin with a digest of all that follows, so that no changed bit is believed."""
+"""JSON files that begin with a digest of the rest, which is checked before they are parsed."""
 
 import json
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ _DIGITS = 64
 
 
 def seal(values: Mapping[str, Any]) -> bytes:
-    """The file for some values: equal values have equal bytes."""
+    """The bytes of a file with these values; equal values have equal bytes."""
     text = json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False)[1:]
     rest = f'"{"," if values else ""}{text}\n'.encode("utf-8", "surrogatepass")
     return _HEAD + _digest(rest) + rest
 
 
 def unseal(data: bytes) -> dict[str, Any]:
-    """The values in a file; ValueError where it is not as it was written."""
+    """The values in the bytes of a file; ValueError where its digest does not match."""
     end = len(_HEAD) + _DIGITS
-    # Before it is parsed: of a damaged text the parser may need any time and any depth of calls.
+    # First: a damaged text may take the parser any time and depth of recursion.
     if data[: len(_HEAD)] != _HEAD or _digest(data[end:]) != data[len(_HEAD) : end]:
-        raise ValueError("its checksum does not fit")
+        raise ValueError("its checksum does not match its contents")
     values: dict[str, Any] = json.loads(data)
     del values["checksum"]
     return values
