@@ -23,6 +23,7 @@ from transpile.primitives.control.callbacks import Callback, Message, Same, debu
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.pytree.treedef import TreeDef
 from transpile.trace.call_signature import function_name
+from transpile.trace.executed_code import codes_of, takes_callback
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
@@ -33,6 +34,7 @@ _logger = logging.getLogger("transpile.debug")
 _NOTHING: Any = object()
 
 
+@takes_callback
 def callback(
     callback: Callable[..., object] = _NOTHING,
     *args: Any,
@@ -68,7 +70,9 @@ def _call_back(callback: Callable[..., object], *args: Any, **kwargs: Any) -> No
     arguments = _Arguments.of(args, kwargs)
     name = function_name(callback)
     key = ("callback", Same(callback), arguments.key)
-    _effect(arguments, Callback(name, _Bound(callback, arguments), key))
+    functions = (callback, *filter(callable, arguments.leaves))
+    codes = [code for function in functions for code in codes_of(function)]
+    _effect(arguments, Callback(name, _Bound(callback, arguments), key, codes=codes))
 
 
 def print(  # the name is jax.debug's

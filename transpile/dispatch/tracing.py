@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import field
+from types import CodeType
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +30,7 @@ from transpile.trace.call_signature import (
     signature,
 )
 from transpile.trace.captured_arrays import retried
+from transpile.trace.executed_code import recorded
 from transpile.trace.guard_survey import survey
 from transpile.trace.guards import Watch
 from transpile.trace.trace import current_trace, trace_function
@@ -143,11 +145,20 @@ class Tracing:
                 else None,
             )
 
-        found = retried(attempt, self.function)
+        def run() -> tuple[Graph, Any]:
+            return retried(attempt, self.function)
+
+        executed = None
+        if surroundings is not None and surroundings.takes_callbacks:
+            outcome, executed = recorded(run)
+        else:
+            outcome = run()
+        graph, (out_tree, out_paths, positions, written, ordered) = outcome
+        if surroundings is not None and executed is not None:
+            self._drop_callbacks(surroundings, bound, graph, executed)
         watch_after = surroundings.settle() if surroundings else None
         if surroundings and surroundings.unseen and explains_misses():
             self._log_unseen(surroundings.unseen)
-        graph, (out_tree, out_paths, positions, written, ordered) = found
         known = dataclasses.replace(known, written=written, ordered=ordered, places=positions)
         return Traced(
             dataclasses.replace(graph, output_names=output_names(graph, out_paths)),
@@ -159,11 +170,19 @@ class Tracing:
             watch_after,
         )
 
-    def _survey(self, bound: Bound) -> Watch:
+    def _survey(self, bound: Bound, without: Set[CodeType] = frozenset()) -> Watch:
         """The guards of what the function may read besides its traced arguments."""
         classes = {type(value) for _, _, value, _ in bound.traced}
         named = dict(bound.statics.values())
-        return survey(self.function, inner(self.function), named, classes)
+        return survey(self.function, inner(self.function), named, classes, without)
+
+    def _drop_callbacks(
+        self, watch: Watch, bound: Bound, graph: Graph, executed: Set[CodeType]
+    ) -> None:
+        """Drop the guards to which only callbacks lead that the trace did not call itself."""
+        called_back = {code for site in graph.sites() for code in site.callback.codes}
+        if without := called_back - executed:
+            watch.restrict(self._survey(bound, without))
 
     def _log_unseen(self, what: list[str]) -> None:
         logger.warning(

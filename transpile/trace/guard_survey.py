@@ -16,11 +16,12 @@ from __future__ import annotations
 import collections
 import functools
 import sys
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Set
 from types import (
     CodeType,
     FunctionType,
     MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
     ModuleType,
     SimpleNamespace,
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from transpile.trace.bytecode_reads import Read, Step, reads
+from transpile.trace.executed_code import TAKE_CALLBACKS
 from transpile.trace.guards import (
     ARRAY,
     ATTRIBUTE,
@@ -69,6 +71,8 @@ _CONSTANT = frozenset(("numpy", "transpile", "scipy", "builtins"))
 _DYNAMIC = frozenset(
     ("getattr", "vars", "hasattr", "asdict", "astuple", "fields", "attrgetter", "__dict__")
 )
+# Methods in C of containers, which change them and tell nothing about them.
+_CHANGING = frozenset(("append", "appendleft", "add", "clear", "discard", "extend", "extendleft"))
 # Special methods that a trace does not usually call.
 _NOT_CALLED = frozenset(
     f"__{name}__"
@@ -80,11 +84,16 @@ _NOT_CALLED = frozenset(
 
 
 def survey(
-    function: Any, innermost: Any, named: Mapping[str, Any], classes: Iterable[type] = ()
+    function: Any,
+    innermost: Any,
+    named: Mapping[str, Any],
+    classes: Iterable[type] = (),
+    without: Set[CodeType] = frozenset(),
 ) -> Watch:
     """The guards of what a function may read. `named` are its arguments with known values, by the
-    parameter names of the innermost function; `classes` are the classes of the other arguments."""
-    analysis = _Survey(getattr(innermost, "__globals__", {}).get("__name__", ""))
+    parameter names of the innermost function; `classes` are the classes of the other arguments;
+    `without` is code that is not executed."""
+    analysis = _Survey(getattr(innermost, "__globals__", {}).get("__name__", ""), without)
     analysed: tuple[str, ...] = ()
     if type(innermost) is FunctionType:
         analysis.add_function(innermost, dict(named), "")
@@ -97,7 +106,7 @@ def survey(
     for cls in classes:
         analysis.add(cls, cls.__name__)
     analysis.finish()
-    return Watch(analysis.guards.values(), analysis.unseen, analysis.long)
+    return Watch(analysis.guards.values(), analysis.unseen, analysis.long, analysis.takes_callbacks)
 
 
 class _Survey:
@@ -106,15 +115,18 @@ class _Survey:
     guards      by (kind, id of holder, name)
     unseen      what has no guard, and why
     long        containers with too many items to compare
+    takes_callbacks  whether the code may hand over functions that the program will call
     _objects    instances, classes and modules, with the attribute names that were analysed
     _attributes every attribute name in the code; an object that escapes may be asked for any
     """
 
-    def __init__(self, home: str) -> None:
+    def __init__(self, home: str, without: Set[CodeType]) -> None:
         self.guards: dict[tuple[Any, ...], Guard] = {}
         self.unseen: dict[str, None] = {}
         self.long: list[Any] = []
+        self.takes_callbacks = False
         self._home = home.partition(".")[0]
+        self._without = without
         self._seen: dict[int, Any] = {}  # by id; the values stay, so that no id is given again
         self._codes: set[tuple[Any, ...]] = set()
         self._waiting: collections.deque[tuple[Any, str]] = collections.deque()
@@ -236,6 +248,8 @@ class _Survey:
 
     def add_function(self, function: FunctionType, known: dict[str, Any], label: str) -> None:
         """Analyse a function, some of whose arguments have known values."""
+        if function.__code__ in self._without:
+            return
         inner = getattr(function, "__wrapped__", None)
         if inner is not None:
             self.add(inner, label)
@@ -253,9 +267,10 @@ class _Survey:
         guard = function_guard(function, label or function.__name__)
         self.guards.setdefault((guard.kind, id(function), None), guard)
         local = defaults(function) | known
+        names = self._names_read(code)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             local[name] = value = content(cell)
-            if value is not MISSING and self._may_change(value):
+            if name in names and value is not MISSING and self._may_change(value):
                 self._guard(CELL, cell, None, value, name)
         self._add_code(code, function.__globals__, local)
 
@@ -276,9 +291,19 @@ class _Survey:
                 if behind is not None:
                     self._add_method(behind, bound, f"{label}.super().{name}")
 
+    def _names_read(self, code: CodeType) -> set[str]:
+        """The variables that a code object reads, or a function in it."""
+        known = reads(code)
+        names = {read.name for read in known.reads if not read.is_global}
+        for inside in known.nested:
+            if inside not in self._without:
+                names |= self._names_read(inside).intersection(inside.co_freevars)
+        return names
+
     def _add_code(self, code: CodeType, scope: dict[str, Any], local: dict[str, Any]) -> None:
         known = reads(code)
         self._attributes |= known.attributes
+        self.takes_callbacks |= not known.attributes.isdisjoint(_names_of_callbacks())
         for read in known.reads:
             if read.is_global:
                 if read.name in _DYNAMIC:
@@ -291,13 +316,16 @@ class _Survey:
             if value is not MISSING:
                 self._follow_read(value, read)
         for inside in known.nested:
-            taken = {name: local[name] for name in inside.co_freevars if name in local}
-            self._add_code(inside, scope, taken)
+            if inside not in self._without:
+                taken = {name: local[name] for name in inside.co_freevars if name in local}
+                self._add_code(inside, scope, taken)
 
     # -------------------------------------------------------------------------------- steps
 
     def _follow_read(self, value: Any, read: Read) -> None:
         label = read.name
+        if type(value) is FunctionType and value in TAKE_CALLBACKS:
+            self.takes_callbacks = True
         for step in read.steps:
             value = self._step(value, step, label)
             if value is MISSING:
@@ -378,7 +406,7 @@ class _Survey:
         is_plain = attribute is not MISSING or not hasattr(type(raw), "__get__")
         if not is_own or not (is_plain or type(raw) is MemberDescriptorType):
             # A method of a container or an array, `__getattr__`, or a descriptor.
-            if is_read:
+            if is_read and not (type(raw) is MethodDescriptorType and name in _CHANGING):
                 self.add(value, label)
             return MISSING
         if asks_python(kind):
@@ -412,6 +440,11 @@ class _Survey:
         """True if a name may be bound to another value later; not for one bound to a library's
         module."""
         return not issubclass(type(value), ModuleType) or self.is_users(module_of(value))
+
+
+def _names_of_callbacks() -> set[str]:
+    """The attributes by which a module has the functions that take callbacks."""
+    return {function.__name__ for function in TAKE_CALLBACKS}
 
 
 @functools.lru_cache(maxsize=1024)

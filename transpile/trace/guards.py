@@ -59,13 +59,20 @@ class Watch:
         "_guards",
         "_has_others",
         "_long",
+        "takes_callbacks",
         "unseen",
     )
 
     def __init__(
-        self, guards: Iterable[Guard], unseen: Iterable[str] = (), long: Iterable[Any] = ()
+        self,
+        guards: Iterable[Guard],
+        unseen: Iterable[str] = (),
+        long: Iterable[Any] = (),
+        takes_callbacks: bool = False,
     ) -> None:
-        """`long` are containers with too many items to compare."""
+        """`long` are containers with too many items to compare; `takes_callbacks`: the function may
+        name functions that the program will call."""
+        self.takes_callbacks = takes_callbacks
         self.unseen = list(unseen)
         self._long = {id(value): value for value in long}
         self._keep(tuple(guards))
@@ -81,6 +88,12 @@ class Watch:
         self._functions = tuple([(g.holder, *g.value) for g in guards if g.kind == FUNCTION])
         self._entries = tuple([g[1:4] for g in guards if _is_plain_entry(g)])
         self._has_others = len(self._functions) + len(self._entries) < len(guards)
+
+    def restrict(self, smaller: Watch) -> None:
+        """Drop guards of what another survey of the function has not reached."""
+        reached = {(g.kind, id(g.holder), g.name) for g in smaller._guards}
+        self._keep(tuple([g for g in self._guards if (g.kind, id(g.holder), g.name) in reached]))
+        self.unseen = [line for line in self.unseen if line in smaller.unseen]
 
     def settle(self) -> Watch | None:
         """Drop guards of what the traced function itself changed; None if no guard is left."""

@@ -7,7 +7,8 @@ and a batch calls once for each example.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,10 @@ class Callback:
     """What an effect calls, with the values of its operands.
 
     Two are the same if their keys are equal. `message` is what a program prints where there is no
-    Python to call; None: nothing.
+    Python to call; None: nothing. `codes` are those of the user's functions that a call enters.
     """
 
-    __slots__ = ("__name__", "function", "key", "message")
+    __slots__ = ("__name__", "codes", "function", "key", "message")
 
     def __init__(
         self,
@@ -40,11 +41,13 @@ class Callback:
         function: Callable[..., object],
         key: Hashable,
         message: Message | None = None,
+        codes: Iterable[CodeType] = (),
     ) -> None:
         self.__name__ = name
         self.function = function
         self.key = key
         self.message = message
+        self.codes = frozenset(codes)
 
     def __call__(self, *values: Any) -> None:
         """Call the function with copies of the values, scalars for arrays without axes."""
