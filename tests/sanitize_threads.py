@@ -28,7 +28,7 @@ import transpile
 from transpile.build import pool_linking as pool
 from transpile.build import support_libraries, toolchain
 from transpile.build.compiler_probe import Compiler
-from transpile.build.pool_linking import wrapping
+from transpile.build.pool_linking import wrap_flags
 from transpile.options import Options
 from transpile.runtime import fast_call
 
@@ -45,7 +45,7 @@ def built(compiler: Compiler, directory: Path, *words: str) -> Path:
     pool = directory / "libgomp.so"
     subprocess.run([*cc, "-fPIC", "-shared", "-pthread", POOL, "-o", pool], check=True)
     program = directory / "pool_under_load"
-    link = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-pthread", *wrapping()]
+    link = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-pthread", *wrap_flags()]
     subprocess.run([*cc, "-fopenmp", LOAD, "-o", program, *link], check=True)
     return program
 
@@ -108,8 +108,8 @@ def child(threads: int, seconds: float) -> int:
     gave anything else than the first one did."""
     os.environ.pop("LD_PRELOAD")  # the compiler itself need not run under the sanitizer
     os.environ["TRANSPILE_CALLS"] = "c"
-    sanitized = partial(_sanitized, support_libraries.own_library)
-    fast_call.own_library = pool.own_library = sanitized  # type: ignore[assignment]
+    sanitized = partial(_sanitized, support_libraries.support_library)
+    fast_call.support_library = pool.support_library = sanitized  # type: ignore[assignment]
     options = {"extra_cflags": (SANITIZER,), "num_threads": 3, "opt_level": 1}
     table = {
         name: (transpile.jit(function, compiler_options=options), arguments)

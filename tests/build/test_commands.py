@@ -1,4 +1,4 @@
-"""Running commands: forks, interrupts, signals and servers meanwhile; what a command inherits."""
+"""Child processes: forks, interrupts, signals and servers meanwhile; what a command inherits."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ import time
 import pytest
 
 from transpile.build import commands, toolchain
-from transpile.build.commands import Running, environment, output_of, run
+from transpile.build.commands import ChildProcess, environment, output_of, run
 from transpile.options import Options
 
 
@@ -121,7 +121,10 @@ def test_signals_that_are_handled_do_not_disturb_a_command(tmp_path):
 
 def test_what_goes_wrong_meanwhile_ends_the_command_and_its_children(tmp_path):
     path = script(tmp_path, f"sleep 60 & echo $$ $! > {tmp_path}/pids; wait")
-    with pytest.raises(RuntimeError), Running([path], tmp_path, environment(tmp_path)) as running:
+    with (
+        pytest.raises(RuntimeError),
+        ChildProcess([path], tmp_path, environment(tmp_path)) as running,
+    ):
         running.start()
         while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text().strip():
             time.sleep(0.01)
@@ -149,7 +152,7 @@ def test_an_interrupt_at_any_line_leaves_no_process(tmp_path):
         before = sys.gettrace()
         sys.settrace(trace)
         try:
-            with Running(["/bin/sleep", "60"], tmp_path, surroundings) as running:
+            with ChildProcess(["/bin/sleep", "60"], tmp_path, surroundings) as running:
                 running.start()
                 sys.settrace(before)
                 break
@@ -174,7 +177,7 @@ def test_interrupts_at_any_moment_leave_no_process(tmp_path):
     try:
         for moment in range(1, 200):
             try:
-                with Running(["/bin/sleep", "60"], tmp_path, surroundings) as running:
+                with ChildProcess(["/bin/sleep", "60"], tmp_path, surroundings) as running:
                     signal.setitimer(signal.ITIMER_REAL, moment * 2e-5)
                     running.start()
                     signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,13 +1,13 @@
 """The files of the libraries that are transpile's own."""
 
-from transpile.build.support_libraries import own_files
+from transpile.build.support_libraries import source_files
 from transpile.util.data_files import data_directory
 
 
 def test_a_library_has_each_of_its_files_once():
     folder = data_directory("runtime_c") / "python"
-    calls = own_files(folder / "call.c")
-    threads = own_files(folder / "threads.c")
+    calls = source_files(folder / "call.c")
+    threads = source_files(folder / "threads.c")
     assert sorted(calls + threads) == sorted(folder.iterdir())
     for files in calls, threads:
         names = [file.name for file in files]

@@ -18,8 +18,8 @@ from sanitize_threads import SANITIZER, built, has_sanitizer, under_load
 
 import transpile
 from transpile.build import toolchain
-from transpile.build.pool_linking import pool_for, wrapping
-from transpile.build.support_libraries import own_library
+from transpile.build.pool_linking import pool_for, wrap_flags
+from transpile.build.support_libraries import support_library
 from transpile.disk_cache.cache_entry import PROGRAM, THREADS
 from transpile.errors import InternalError
 from transpile.options import Options
@@ -47,7 +47,7 @@ def built_checks(directory, *words):
     library = directory / "libgomp.so"
     subprocess.run([*cc, "-fPIC", "-shared", "-pthread", SOURCE, "-o", library], check=True)
     program = directory / "checks"
-    link = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-pthread", *wrapping()]
+    link = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-pthread", *wrap_flags()]
     subprocess.run([*cc, "-fopenmp", CHECKS, "-o", program, *link], check=True)
     return program
 
@@ -371,7 +371,7 @@ print(f.lower(x).compile()._executable.entry.path("threads.so"))
 
 def own_library_size():
     words = ("-pthread", "-fvisibility=default", "-Wl,-soname,libtranspile-threads.so")
-    return own_library("threads", words, lambda entry: len(entry.read("threads.so")))
+    return support_library("threads", words, lambda entry: len(entry.read("threads.so")))
 
 
 # -- after a fork ----------------------------------------------------------------------------------

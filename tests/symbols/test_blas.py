@@ -7,7 +7,7 @@ import pytest
 
 import transpile
 from transpile.build import toolchain
-from transpile.build.driver import Steps
+from transpile.build.driver import Pipeline
 from transpile.options import Options
 from transpile.symbols.blas import Blas, find_blas
 
@@ -117,7 +117,7 @@ def test_a_batch_of_products_is_made_by_the_library(found):
 @pytest.mark.parametrize(("f", "count"), [(np.sort, 0), (lambda x: x @ x, 1)])
 def test_only_programs_with_products_are_linked_with_the_library(found, f, count):
     graph = transpile.jit(f).lower(np.ones((32, 32))).compiler_ir("graph")
-    libraries = Steps(graph, Options(blas="auto"), ()).libraries
+    libraries = Pipeline(graph, Options(blas="auto"), ()).libraries
     assert libraries == [found] * count
 
 

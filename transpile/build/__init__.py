@@ -1,1 +1,1 @@
-"""From C to a shared object: compilers, flags, support libraries."""
+"""From a graph to a shared object: the pipeline, C compilers and their flags, support libraries."""

@@ -1,7 +1,8 @@
-"""Find a C compiler and learn what it can do by running it once.
+"""Find a C compiler, and probe which flags it accepts by compiling tiny programs.
 
-The answers are kept in the cache directory, in a file named after the compiler's path, size and
-modification time, so that a later process neither runs the compiler nor trusts stale answers.
+The results are kept in the cache directory, in a file named by a hash of the compiler's path, size
+and modification time and of the probes. So a later process does not run the compiler, and uses no
+result of an earlier compiler.
 """
 
 import importlib.util
@@ -15,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from transpile.build.commands import Running, environment, output_of
+from transpile.build.commands import ChildProcess, environment, output_of
 from transpile.disk_cache.cache_ownership import recall, remember
 from transpile.disk_cache.process_directory import scratch_directory
 from transpile.errors import CompilerNotFoundError
@@ -25,14 +26,15 @@ from transpile.util.escapes import utf8
 from transpile.util.frozen_records import dataclass
 from transpile.util.hashing import blake2b
 
-# Else gcc leaves large helpers, and those of long expressions, as calls, and their loops scalar.
+# By default gcc does not inline large helpers, nor those of long expressions; then their loops are
+# not vectorised.
 INLINING_FLAGS = (
     "-finline-limit=20000",
     "--param=large-function-insns=20000",
     "--param=inline-unit-growth=1000",
 )
-# Kept only where the compiler accepts them. `semantic-interposition`: calls between a program's
-# own functions need not go through the table that lets LD_PRELOAD replace them.
+# Used only where the compiler accepts them. `no-semantic-interposition`: calls between a program's
+# own functions do not go through the table by which LD_PRELOAD can replace them.
 OPTIONAL_FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -60,20 +62,20 @@ int probe(int *x, int n) {
     return omp_get_max_threads();
 }
 """
-# Programs that run another compiler: the one behind them matters as much as they do.
+# Programs that run another compiler, whose files belong to the identity of the command too.
 _WRAPPERS = {"ccache", "sccache", "distcc", "icecc"}
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler that has been tried.
+    """A C compiler that has been probed.
 
     command    the start of its command line: `("/usr/bin/gcc",)`, `("/.../zig", "cc")`
-    kind       `gcc`, `clang` or `zig`: whose command line it understands
+    kind       `gcc`, `clang` or `zig`, whose command line it understands
     version    the first line of its --version
-    target     what it compiles for: `x86_64-linux-gnu`
-    openmp     whether a program with OpenMP compiles and links
-    accepted   those of the optional flags that it takes without a complaint
+    target     the machine that it compiles for: `x86_64-linux-gnu`
+    openmp     True if a program with OpenMP compiles and links
+    accepted   the optional flags that it accepts without a warning
     """
 
     command: tuple[str, ...]
@@ -88,14 +90,15 @@ _known: dict[str, Compiler] = {}
 
 
 def find_compiler(options: Options) -> Compiler:
-    """The C compiler to use: the one that is named, else the first that works.
+    """The C compiler to use: the one that the user names, else the first that works.
 
-    `options.cc`, then the environment variables TRANSPILE_CC and CC, each an absolute path, or a
-    command with arguments (`ccache gcc`) which no shell sees; then `cc`, `gcc` and `clang` on PATH;
-    then the package `ziglang`. The working directory is not searched, and a program that every
-    user of the machine could have replaced is not run.
-    Raises CompilerNotFoundError where there is none, or where the one that is named is missing,
-    writes elsewhere than it is told to, or does not compile C.
+    It is named by `options.cc`, or by the environment variables TRANSPILE_CC and CC: an absolute
+    path, or a command with arguments (`ccache gcc`), which is not run by a shell. Else `cc`, `gcc`
+    and `clang` on PATH are tried, then the package `ziglang`. The working directory is not
+    searched, and a program that every user of the machine could have replaced is not run.
+
+    Raises CompilerNotFoundError where there is none, or where the named one is missing, would write
+    files other than its output, or does not compile C.
     """
     named = _named(options)
     if named is not None:
@@ -108,36 +111,36 @@ def find_compiler(options: Options) -> Compiler:
             )
         if (word := writes_elsewhere(command[1:])) is not None:
             raise CompilerNotFoundError(
-                f"the C compiler {text!r}, named by {origin}, is not run: {word!r} makes it write "
-                "files that nobody asks for, or none"
+                f"the C compiler {text!r}, named by {origin}, is not run: with {word!r} it writes "
+                "other files than its output, or no output"
             )
-        if problem := _open_to_all(command[0]):
+        if problem := _writable_by_all(command[0]):
             raise CompilerNotFoundError(
                 f"the C compiler {text!r}, named by {origin}, is not run: {problem}"
             )
         try:
-            return _remembered(command)
+            return _facts(command)
         except _NotACompiler as error:
             raise CompilerNotFoundError(
                 f"{text!r}, named by {origin}, is not a working C compiler: {error}"
             ) from None
-    complaints = []
+    failures = []
     for command in _usual_commands():
         try:
-            if problem := _open_to_all(command[0]):
+            if problem := _writable_by_all(command[0]):
                 raise _NotACompiler(problem)
-            return _remembered(command)
+            return _facts(command)
         except _NotACompiler as error:
-            complaints.append(f"; {command[0]} does not work: {error}")
+            failures.append(f"; {command[0]} does not work: {error}")
     raise CompilerNotFoundError(
         "no C compiler was found (looked for cc, gcc and clang on PATH and for the Python package "
         "ziglang): install one, for instance with `apt-get install gcc` or `pip install ziglang`, "
-        "or name one in the environment variable TRANSPILE_CC" + "".join(complaints)
+        "or name one in the environment variable TRANSPILE_CC" + "".join(failures)
     )
 
 
 def command_identity(command: Sequence[str]) -> str:
-    """The command, and path, size and time of the files behind each word that is a program."""
+    """The command, with path, size and modification time of each word of it that is a program."""
     parts = [shlex.join(command)]
     words = command[:1] if command[1:] == ("cc",) else command
     for word in words:
@@ -155,15 +158,15 @@ def command_identity(command: Sequence[str]) -> str:
 
 
 def _all_on_path(name: str) -> list[str]:
-    """Every program of that name on PATH: ccache poses as `cc` and runs the next `cc` it finds."""
+    """Every program of that name on PATH: a `cc` that is ccache runs the next `cc` on PATH."""
     paths = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    # A relative directory, and the empty one, would be looked for in the working directory.
+    # A relative or empty directory would depend on the working directory.
     programs = (os.path.join(directory, name) for directory in paths if os.path.isabs(directory))
     return [program for program in programs if _is_program(program)]
 
 
 def _which(word: str) -> str | None:
-    """The program that a word of a command means: an absolute path, or a name on PATH."""
+    """The program that a word of a command names by an absolute path or a name on PATH, or None."""
     if os.path.dirname(word):
         return word if os.path.isabs(word) and _is_program(word) else None
     return next(iter(_all_on_path(word)), None)
@@ -173,7 +176,7 @@ def _is_program(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-# -- finding ---------------------------------------------------------------------------------------
+# -- search ----------------------------------------------------------------------------------------
 
 
 class _NotACompiler(Exception):
@@ -181,7 +184,7 @@ class _NotACompiler(Exception):
 
 
 def _named(options: Options) -> tuple[str, str] | None:
-    """(command, where the user named it), or None where the user named none."""
+    """(command, the option or variable that names it), or None where the user names none."""
     for text, origin in (
         (options.cc, "the compiler option 'cc'"),
         (os.environ.get("TRANSPILE_CC", ""), "the environment variable TRANSPILE_CC"),
@@ -209,9 +212,9 @@ def _resolve(text: str) -> tuple[str, ...] | None:
     return (os.path.abspath(program), *words[1:])
 
 
-def _open_to_all(program: str) -> str:
-    """How every user of the machine could have put something else in the place of a program;
-    nothing where they could not. Its owner, root and members of a group are trusted."""
+def _writable_by_all(program: str) -> str:
+    """How any user of the machine could have replaced a program, or ""; its owner, root and the
+    members of its group are trusted."""
     for path in dict.fromkeys((os.path.abspath(program), os.path.realpath(program))):
         status = os.stat(path)
         while True:
@@ -238,7 +241,7 @@ def _usual_commands() -> Iterator[tuple[str, ...]]:
 
 
 def _ziglang() -> tuple[str, ...] | None:
-    """The `zig cc` of the Python package ziglang, which needs not be imported for that."""
+    """The `zig cc` of the Python package ziglang, which is found without importing it."""
     spec = importlib.util.find_spec("ziglang")
     for directory in (spec.submodule_search_locations or ()) if spec is not None else ():
         program = os.path.join(directory, "zig")
@@ -247,17 +250,17 @@ def _ziglang() -> tuple[str, ...] | None:
     return None
 
 
-def _remembered(command: tuple[str, ...]) -> Compiler:
-    """What is known of a compiler: from this process, from the cache directory, or by trying."""
+def _facts(command: tuple[str, ...]) -> Compiler:
+    """The facts about a compiler: those of this process, of the cache directory, or of a probe."""
     identity = command_identity(command)
     if identity in _known:
         return _known[identity]
-    asked = "\n".join((identity, *_PROBED, _PROBE, _PROBE_OPENMP))  # other questions, other answers
-    name = blake2b(asked.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    probed = "\n".join((identity, *_PROBED, _PROBE, _PROBE_OPENMP))
+    name = blake2b(probed.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     try:
         compiler = _from_values(recall(f"compiler-{name}.json"), identity)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        compiler = _try(command)
+        compiler = _probe(command)
         remember(f"compiler-{name}.json", {"identity": identity, **asdict(compiler)})
     _known[identity] = compiler
     return compiler
@@ -270,24 +273,24 @@ def _from_values(values: dict[str, Any], identity: str) -> Compiler:
     return Compiler(command=command, accepted=accepted, **values)
 
 
-def _try(command: tuple[str, ...]) -> Compiler:
-    """Run a compiler on tiny programs; raises _NotACompiler with the reason."""
+def _probe(command: tuple[str, ...]) -> Compiler:
+    """Compile tiny programs; raises _NotACompiler, with the reason, where none compiles."""
     with ExitStack() as stack:
         directory = Path(stack.enter_context(scratch_directory()))
         (directory / "probe.c").write_text(_PROBE)
         (directory / "openmp.c").write_text(_PROBE_OPENMP)
-        # All at once: the answers take as long as the slowest of them.
-        every = _Attempt(stack, command, directory, "probe.c", "every", ("-Werror", *_PROBED))
-        openmp = _Attempt(stack, command, directory, "openmp.c", "openmp", ("-fopenmp",))
+        # Started together, they take as long as the slowest of them.
+        every = _Trial(stack, command, directory, "probe.c", "every", ("-Werror", *_PROBED))
+        openmp = _Trial(stack, command, directory, "openmp.c", "openmp", ("-fopenmp",))
         version = output_of([*command, "--version"])
         machine = output_of([*command, "-dumpmachine"]).strip()
         linked = openmp.succeeds()
         accepted = _PROBED
         if not every.succeeds():
-            plain = _Attempt(stack, command, directory, "probe.c", "plain", ())
+            plain = _Trial(stack, command, directory, "probe.c", "plain", ())
             if not plain.succeeds():
-                raise _NotACompiler(plain.complaint)
-            accepted = _accepted_alone(stack, command, directory)
+                raise _NotACompiler(plain.problem)
+            accepted = _accepted_one_by_one(stack, command, directory)
     kind = "clang" if "clang" in version.lower() else "gcc"
     if command[-1] == "cc" and os.path.basename(command[0]).startswith("zig"):
         kind = "zig"
@@ -296,17 +299,19 @@ def _try(command: tuple[str, ...]) -> Compiler:
     return Compiler(command, kind, first, stated[1] if stated else machine, linked, accepted)
 
 
-def _accepted_alone(stack: ExitStack, command: tuple[str, ...], directory: Path) -> tuple[str, ...]:
-    """Those optional flags that the compiler takes one by one."""
-    attempts = [
-        (flag, _Attempt(stack, command, directory, "probe.c", f"flag{n}", ("-Werror", flag)))
+def _accepted_one_by_one(
+    stack: ExitStack, command: tuple[str, ...], directory: Path
+) -> tuple[str, ...]:
+    """The optional flags that the compiler accepts, each tried by itself."""
+    trials = [
+        (flag, _Trial(stack, command, directory, "probe.c", f"flag{n}", ("-Werror", flag)))
         for n, flag in enumerate((*_PROBED, "-mcpu=native"))
     ]
-    return tuple(flag for flag, attempt in attempts if attempt.succeeds())
+    return tuple(flag for flag, trial in trials if trial.succeeds())
 
 
-class _Attempt:
-    """A compiler that has been started on a tiny program; it ends with `stack` at the latest."""
+class _Trial:
+    """A compilation of a tiny program, started; it is killed where it runs when `stack` ends."""
 
     def __init__(
         self,
@@ -317,25 +322,25 @@ class _Attempt:
         name: str,
         flags: Sequence[str],
     ) -> None:
-        self.complaint = ""
+        self.problem = ""
         self._output = directory / f"{name}.so"
         self._running = None
         words = [*command, "-std=c11", "-O2", "-fPIC", "-shared", *flags]
         words += ["-o", self._output.name, source]
         try:
-            running = stack.enter_context(Running(words, directory, environment(directory)))
+            running = stack.enter_context(ChildProcess(words, directory, environment(directory)))
             running.start()
             self._running = running
         except OSError as error:
-            self.complaint = str(error)
+            self.problem = str(error)
 
     def succeeds(self) -> bool:
-        """Whether it compiled, once it has ended; /bin/true succeeds, but writes no file."""
+        """Wait for the end; True if it wrote a library: /bin/true ends well and writes none."""
         if self._running is None:
             return False
-        status, said = self._running.wait()
+        status, output = self._running.wait()
         if status == 0 and self._output.is_file() and self._output.stat().st_size:
             return True
-        self.complaint = utf8(said.strip()).replace("\n", "; ")
-        self.complaint = self.complaint or "it compiled a one-line program into nothing"
+        self.problem = utf8(output.strip()).replace("\n", "; ")
+        self.problem = self.problem or "it wrote no library for a program of one line"
         return False

@@ -1,7 +1,7 @@
-"""The whole way from a graph to C, each step done when it is asked for.
+"""The pipeline from a graph to a shared object: passes, lowering, schedule, rendering, compilation.
 
-Only a program that is not in the cache needs any of this, so nothing imports this module before
-then.
+Each phase runs at the first use of its result. Only a program that is not in the cache needs them;
+so this module, which imports all of them, is imported then.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ from transpile.util.frozen_records import cached_property, replace
 from transpile.util.gc_pause import without_collector
 
 
-class Steps:
-    """The steps of one graph."""
+class Pipeline:
+    """The phases of one graph, compiled with some options.
+
+    donated   the inputs whose memory the program may write to, see `ir.graph.Donated`
+    """
 
     def __init__(self, graph: Graph, options: Options, donated: Donated) -> None:
         self.graph = graph
@@ -41,27 +44,27 @@ class Steps:
 
     @cached_property
     def optimised(self) -> Graph:
-        """The graph after the passes."""
+        """The graph after the passes of `passes/`."""
         return without_collector(lambda: optimise(self.graph, self.options.machine))
 
     @cached_property
     def lowered(self) -> Program:
-        """The fused loops before the schedule."""
+        """The fused loops, before the schedule."""
         program = without_collector(lambda: lower(self.optimised, self.donated))
         return replace(program, sites=tuple(dict.fromkeys(self.graph.sites())))
 
     @cached_property
     def program(self) -> Program:
-        """The scheduled loops."""
+        """The loops after the passes of `schedule/`."""
         return without_collector(lambda: schedule(self.lowered, self.options))
 
     @cached_property
     def text(self) -> Text:
-        """program.c and program.h."""
+        """The texts of program.c and program.h."""
         return self.rendered("program.h")
 
     def rendered(self, header: str) -> Text:
-        """The C text, with this name of the header file in it."""
+        """The texts of the C file and its header, which the C file includes by this name."""
         source = self.graph.source
         name = self.graph.name
         if self.program.name != name:
@@ -74,18 +77,18 @@ class Steps:
 
     @property
     def libraries(self) -> list[SharedLibrary]:
-        """Those that the program is linked with."""
+        """The BLAS and LAPACK that the program is linked with."""
         return [library for library in (self._blas, self._lapack) if library is not None]
 
     @cached_property
     def _blas(self) -> Blas | None:
-        """The library for matrix products, if there are any and the options ask for one."""
+        """The library for matrix products; None without products, or unless the options name it."""
         calls = any(call.has("blas") for call in self._calls())
         return toolchain.find_blas(self.options) if calls else None
 
     @cached_property
     def _lapack(self) -> Lapack | None:
-        """The library for decompositions, if there are any."""
+        """The library for decompositions; None for a program without them."""
         calls = any(call.has("lapack") for call in self._calls())
         return toolchain.find_lapack(self.options) if calls else None
 
@@ -93,7 +96,7 @@ class Steps:
         return [s for k in self.program.kernels for s in walk(k.body) if isinstance(s, Call)]
 
     def cost(self) -> dict[str, float]:
-        """The operations of the fused program and the memory that it touches."""
+        """Operations and bytes of memory traffic of the fused program."""
         cost = program_cost(split_index_sets(self.lowered, self.options))
         return {
             "flops": float(cost.flops),
@@ -102,25 +105,25 @@ class Steps:
         }
 
     def write(self, directory: Path) -> None:
-        """Write and compile the program's files for Python, with the one entry that it calls and
-        the pool of threads."""
+        """Write and compile the program for Python: with the entry that `program_call.py` calls,
+        and linked with the pool of threads."""
         self._write_sources(directory)
         entry = directory / "entry.c"
         text = python_entry(self.program, "program.c", "program.h")
         entry.write_text(text, encoding="utf-8")
         compiler, parallel = toolchain.find_compiler(self.options), self.text.runs_threads
-        with pool_for(compiler, self.options, directory, runs_threads=parallel) as words:
-            self._compile(entry, words)
+        with pool_for(compiler, self.options, directory, runs_threads=parallel) as link_flags:
+            self._compile(entry, link_flags)
         meta = json.dumps(self._meta(), sort_keys=True)
         (directory / "meta.json").write_text(meta, encoding="utf-8")
 
     def write_standalone(self, directory: Path) -> None:
-        """Write and compile the program's files for anyone, with the functions of the header alone
-        and the OpenMP of the system."""
+        """Write and compile the program for processes without Python: it exports the functions of
+        its header, and uses the system's OpenMP."""
         self._compile(self._write_sources(directory), ())
 
     def _write_sources(self, directory: Path) -> Path:
-        """Write what users read; the path of the C file."""
+        """Write program.c, program.h and program.bin; the path of the C file."""
         source = directory / "program.c"
         source.write_text(self.text.source, encoding="utf-8")
         (directory / "program.h").write_text(self.text.header, encoding="utf-8")
@@ -128,22 +131,22 @@ class Steps:
             (directory / "program.bin").write_bytes(self.text.constants)
         return source
 
-    def _compile(self, source: Path, words: tuple[str, ...]) -> None:
-        """Make the shared object of a C file; `words` are further arguments of the linker."""
+    def _compile(self, source: Path, link_flags: tuple[str, ...]) -> None:
+        """Compile a C file into the shared object PROGRAM beside it."""
         directory = source.parent
         compiler = toolchain.find_compiler(self.options)
-        linked = [library.link_flags for library in self.libraries]
-        libraries = [word for words in dict.fromkeys(linked) for word in words]
+        each = dict.fromkeys(library.link_flags for library in self.libraries)
+        libraries = [flag for flags in each for flag in flags]
         if sys.platform == "linux":  # so that `cc main.c lib/NAME.so` does not record the path
             libraries.append(f"-Wl,-soname,{self.program.name}.so")
         flags = toolchain.flags(compiler, self.options, self.text.effort, self.text.gcc_flags)
         log = toolchain.build_shared(
-            compiler, source, directory / PROGRAM, flags, [*libraries, *words]
+            compiler, source, directory / PROGRAM, flags, [*libraries, *link_flags]
         )
         (directory / "build.log").write_text(log, encoding="utf-8")
 
     def _meta(self) -> dict[str, object]:
-        """What calling the program takes."""
+        """The fields of meta.json from which `runtime.executable` calls the program."""
         program = self.program
         inputs = [b.name for b in program.inputs]
         outputs = [b.name for b in program.outputs]

@@ -1,4 +1,4 @@
-"""C files of transpile's own that are no programs: built once, and kept in the cache."""
+"""Build transpile's own C libraries, the pool of threads and the module of calls, for the cache."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ else:
 _Used = TypeVar("_Used")
 
 
-def own_files(path: Path) -> list[Path]:
-    """A C file and those of our own that it includes, each once, and after what it includes."""
+def source_files(path: Path) -> list[Path]:
+    """A C file and the files that it includes with quotes, each once, included first."""
     text = path.read_text(encoding="utf-8")
-    inside = [own_files(path.parent / name) for name in _INCLUDED.findall(text)]
-    return [*dict.fromkeys(part for parts in inside for part in parts), path]
+    included = [source_files(path.parent / name) for name in _INCLUDED.findall(text)]
+    return [*dict.fromkeys(file for files in included for file in files), path]
 
 
-def own_library(
+def support_library(
     source: str,
-    words: Sequence[str],
+    compiler_flags: Sequence[str],
     use: Callable[[Entry], _Used],
     further: Mapping[str, str] | None = None,
     cc: str = "",
 ) -> _Used:
-    """What `use` makes of the entry of the cache that holds `runtime_c/python/SOURCE.c` as the
-    library `SOURCE.so`; see `Cache.obtain`.
+    """The result of `use` on the cache entry with `runtime_c/python/SOURCE.c`, compiled to
+    `SOURCE.so`; see `Cache.obtain`.
 
-    words    more of the compiler's arguments
-    further  more parts of the cache key
-    cc       the compiler, as in `Options`
+    compiler_flags   in addition to those of programs
+    further          ingredients of the key in addition to compiler, target and text
+    cc               the compiler, as in `Options`
 
     Raises CompilerNotFoundError and CompilationError.
     """
     options = Options(opt_level=2, march="", openmp=False, cc=cc)
     path = data_directory("runtime_c") / "python" / f"{source}.c"
     name = f"transpile_{source}"
-    files = own_files(path)
+    files = source_files(path)
     parts = {
         "target": toolchain.target(options),
         "source": "".join(file.read_text(encoding="utf-8") for file in files),
@@ -61,10 +61,10 @@ def own_library(
     try:
         compiler = toolchain.find_compiler(options)
     except CompilerNotFoundError as missing:
-        return default_cache().find(name, parts, toolchain.OF_COMPILER, use, missing)
-    # It is no kernel: with everything inline gcc takes forty times as long.
+        return default_cache().find(name, parts, toolchain.COMPILER_INGREDIENTS, use, missing)
+    # With the inlining that kernels need gcc takes forty times as long.
     flags = [f for f in toolchain.flags(compiler, options) if f not in INLINING_FLAGS]
-    flags += words
+    flags += compiler_flags
     ingredients = {**toolchain.ingredients(compiler, options), **parts, "flags": " ".join(flags)}
 
     def build(directory: Path) -> None:

@@ -1,7 +1,7 @@
-"""The C compiler at work: choose its flags, run it, explain its errors, describe it.
+"""Choose the C compiler's flags, run it, quote its errors, describe it for the cache key.
 
-Nothing here goes through a shell, and nothing that a compiler makes depends on the directory or
-the time at which it runs.
+No command is run by a shell. Builds are reproducible: the output depends on the C text, the
+compiler and the flags, not on the directory or the time.
 """
 
 import os
@@ -51,25 +51,25 @@ __all__ = [
     "target",
 ]
 
-# Those of `ingredients` that follow from the compiler.
-OF_COMPILER = frozenset({"compiler", "flags"})
-# Flags that must not reach the link: see build_shared.
+# The `ingredients` that follow from the compiler.
+COMPILER_INGREDIENTS = frozenset({"compiler", "flags"})
+# Flags that are not passed to the linking command: see build_shared.
 _UNSAFE_LINK = {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"}
 
 
 def compiler_identity(options: Options) -> str:
-    """Which compiler would be used: its command and the path, size and time of its files.
+    """The compiler's command and the path, size and modification time of its files.
 
-    An ingredient of the cache key. The compiler is run only if it has never been tried before.
+    The compiler is run only if it has not been probed before.
     """
     return command_identity(find_compiler(options).command)
 
 
 def target(options: Options) -> str:
-    """What the program is compiled for: an ingredient of the cache key.
+    """The machine that programs are compiled for: an ingredient of the cache key.
 
-    With `native` code it contains the processor and its features, so that two machines that share
-    a cache never load each other's programs.
+    For `native` code it contains the processor's features, so that two machines that share a cache
+    do not load each other's programs.
     """
     words = [sys.platform, os.uname().machine, _c_library()]
     if options.march == "native" or any(flag.endswith("=native") for flag in options.extra_cflags):
@@ -78,7 +78,7 @@ def target(options: Options) -> str:
 
 
 def ingredients(compiler: Compiler, options: Options) -> dict[str, str]:
-    """The parts of the cache key that this module knows: compiler, target and flags."""
+    """Ingredients of the cache key: compiler, target and flags."""
     return {
         "compiler": f"{compiler.version}, {command_identity(compiler.command)}{_searched()}",
         "target": target(options),
@@ -86,7 +86,7 @@ def ingredients(compiler: Compiler, options: Options) -> dict[str, str]:
     }
 
 
-# By these compilers find headers, libraries and their own parts.
+# Variables by which compilers find headers, libraries and their own programs.
 _SEARCHED = (
     "CPATH",
     "C_INCLUDE_PATH",
@@ -108,20 +108,22 @@ def flags(
     effort: Effort = "usual",
     gcc_flags: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The compiler's flags, in order; the same options, compiler and effort give the same flags.
+    """The compiler's flags, in order: a function of compiler, options, effort and `gcc_flags`.
 
-    The effort and gcc's further flags follow from the program (`transpile.codegen.compile_budget`,
-    `gcc_faults`), so the cache key needs neither.
+    effort      how much optimization a program of this length gets (`codegen/compile_budget.py`)
+    gcc_flags   flags for faults of gcc that the program runs into
+
+    Both follow from the program, so the cache key needs neither.
     """
-    asked = options.opt_level
-    opt_level = level(effort, asked) if compiler.kind == "gcc" else asked
+    requested = options.opt_level
+    opt_level = level(effort, requested) if compiler.kind == "gcc" else requested
     chosen = ["-std=c11", f"-O{opt_level}", *_march(compiler, options.march)]
     chosen += ["-fPIC", "-shared"]
     chosen += [flag for flag in OPTIONAL_FLAGS if flag in compiler.accepted]
     if compiler.kind == "gcc":
-        chosen += [*effort_flags(effort, asked), *gcc_flags]
+        chosen += [*effort_flags(effort, requested), *gcc_flags]
     else:
-        # clang warns of each loop marked simd that it does not vectorise.
+        # clang warns about each loop with a simd pragma that it does not vectorise.
         chosen.append("-Wno-pass-failed")
     if options.threaded and compiler.openmp:
         chosen.append("-fopenmp")
@@ -146,12 +148,12 @@ def build_shared(
     flags: Sequence[str],
     libraries: Sequence[str] = (),
 ) -> str:
-    """Compile the C file `source` into the shared object `output`; the log is returned.
+    """Compile the C file `source` into the shared object `output`; returns the log.
 
     `libraries` are linker arguments (`Blas.link_flags`). The compiler runs in the directory of
-    `source`, keeps its own temporary files there too, and sees no other path, so that the same
-    text gives the same bytes everywhere. Raises CompilationError with the command, the compiler's
-    output and the C lines that it complains about.
+    `source`, with relative paths and its temporary files there, so that equal texts give equal
+    bytes in every directory. Raises CompilationError with the command, the compiler's output and
+    the C lines of its errors.
     """
     directory = source.parent.resolve()
     names = [
@@ -167,20 +169,21 @@ def build_shared(
     if not any(flag in _UNSAFE_LINK for flag in compiling):
         command = [*compiler.command, *compiling, "-o", *names, *libraries, *linking]
         return _run(command, directory, source)
-    # gcc links start-up code into a library built with -ffast-math that makes the whole process,
-    # NumPy included, flush denormal numbers to zero; so these flags stay away from the link.
-    middle = f"{names[0]}.o"
-    parts = [flag for flag in compiling if flag != "-shared"]
-    log = _run([*compiler.command, *parts, "-c", "-o", middle, names[1]], directory, source)
+    # When it links with -ffast-math, gcc adds start-up code that makes the whole process, NumPy
+    # included, flush denormal numbers to zero. So the linking command does not get these flags.
+    object_file = f"{names[0]}.o"
+    separate = [flag for flag in compiling if flag != "-shared"]
+    command = [*compiler.command, *separate, "-c", "-o", object_file, names[1]]
+    log = _run(command, directory, source)
     safe = [flag for flag in compiling if flag not in _UNSAFE_LINK]
-    command = [*compiler.command, *safe, "-o", names[0], middle, *libraries, *linking]
+    command = [*compiler.command, *safe, "-o", names[0], object_file, *libraries, *linking]
     log += _run(command, directory, source)
-    (directory / middle).unlink()
+    (directory / object_file).unlink()
     return log
 
 
 def assembly(compiler: Compiler, source: Path, flags: Sequence[str]) -> str:
-    """The assembly text of a C file, without the tables for unwinding; raises CompilationError."""
+    """The assembly text of a C file, without unwinding tables; raises CompilationError."""
     kept = [flag for flag in flags if flag != "-shared" and not _is_for_linker(flag)]
     command = [*compiler.command, *kept, "-fno-asynchronous-unwind-tables"]
     with scratch_directory() as temporary:
@@ -190,7 +193,7 @@ def assembly(compiler: Compiler, source: Path, flags: Sequence[str]) -> str:
 
 
 def describe(options: Options) -> dict[str, str]:
-    """What `python -m transpile doctor` prints about the toolchain: a title and its value each."""
+    """What `python -m transpile doctor` prints about the toolchain: values by their titles."""
     try:
         compiler = find_compiler(options)
     except CompilerNotFoundError as error:
@@ -219,30 +222,30 @@ def describe(options: Options) -> dict[str, str]:
 
 
 def sanitizer_environment(compiler: Compiler) -> dict[str, str]:
-    """Environment variables under which Python can load a program built with `sanitize`.
+    """Environment variables with which a Python process can load a program built with `sanitize`.
 
-    The address sanitizer has to be the first library of the process: LD_PRELOAD. Python's own
-    allocations that outlive it are not leaks of the program.
+    The address sanitizer must be the first library of the process, hence LD_PRELOAD. Leaks are not
+    reported: Python does not free all its memory when it ends.
     """
     name = "libasan.so"
     if compiler.kind != "gcc":
         name = f"libclang_rt.asan-{compiler.target.partition('-')[0]}.so"
-    found = output_of([*compiler.command, f"-print-file-name={name}"]).strip()
-    return {"LD_PRELOAD": found, "ASAN_OPTIONS": "detect_leaks=0"}
+    library = output_of([*compiler.command, f"-print-file-name={name}"]).strip()
+    return {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 # -- flags and the machine -------------------------------------------------------------------------
 
 
 def _march(compiler: Compiler, march: str) -> tuple[str, ...]:
-    """The flag that names the processor, in this compiler's words."""
+    """The flag that names the processor, as this compiler spells it."""
     if compiler.kind == "zig":
-        # Without a flag zig compiles for this very machine, and its names have no hyphens.
+        # Without a flag zig compiles for this machine's processor; its names have no hyphens.
         return (f"-mcpu={march.replace('-', '_') or 'baseline'}",)
     if not march:
         return ()
     if march == "native":
-        # On ARM -march=native leaves out the tuning; POWER has only -mcpu.
+        # On ARM -march=native does not tune for the processor; POWER has only -mcpu.
         arm = compiler.target.startswith(("aarch64", "arm"))
         order = ("-mcpu=native", "-march=native") if arm else ("-march=native", "-mcpu=native")
         if arm and "-march=native" in compiler.accepted:
@@ -286,35 +289,33 @@ def _c_library() -> str:
         return "unknown libc"
 
 
-# -- running and explaining ------------------------------------------------------------------------
+# -- running the compiler --------------------------------------------------------------------------
 
 
 def _run(command: Sequence[str], directory: Path, source: Path) -> str:
-    """Run the compiler in `directory`; its log, or CompilationError. Paths are shown relative."""
+    """Run the compiler in `directory`; the log, with relative paths, or CompilationError."""
     shown = utf8(shlex.join([word.replace(str(directory), ".") for word in command]))
     try:
-        status, said = run(command, directory)
+        status, output = run(command, directory)
     except OSError as error:
         raise CompilationError(f"the C compiler could not be run: {error}\n{shown}") from error
-    said = utf8(said.replace(str(directory), "."))
+    output = utf8(output.replace(str(directory), "."))
     if status == 0:
-        return f"{shown}\n{said}"
+        return f"{shown}\n{output}"
     reason = f"exit status {status}"
     if status < 0:
         reason = f"killed by signal {-status}; was there enough memory?"
-    lines = "".join(_quoted(said, source, directory))
-    raise CompilationError(f"the C compiler failed ({reason})\n{lines}{shown}\n{said}")
+    lines = "".join(_quoted_errors(output, source, directory))
+    raise CompilationError(f"the C compiler failed ({reason})\n{lines}{shown}\n{output}")
 
 
-_COMPLAINT = re.compile(r"^(.+?):(\d+)(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^(.+?):(\d+)(?::\d+)?: (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
-def _quoted(said: str, source: Path, directory: Path) -> Iterator[str]:
-    """Each line that the compiler calls an error, with its number and the error, the first ten.
-
-    With `#line` directives the compiler names lines of the Python file; those are quoted then.
-    """
-    for file, number, error in list(dict.fromkeys(_COMPLAINT.findall(said)))[:10]:
+def _quoted_errors(output: str, source: Path, directory: Path) -> Iterator[str]:
+    """The first ten errors of the compiler, each with its line of the C file; with `#line`
+    directives, of the Python file."""
+    for file, number, error in list(dict.fromkeys(_ERROR.findall(output)))[:10]:
         try:
             text = (directory / file).read_text(encoding="utf-8", errors="replace")
             line = text.splitlines()[int(number) - 1].strip()

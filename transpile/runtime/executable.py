@@ -30,7 +30,7 @@ from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
     from transpile.build import driver
-    from transpile.build.driver import Steps
+    from transpile.build.driver import Pipeline
     from transpile.codegen.render import Text
     from transpile.ir.loop_ir import Program
     from transpile.symbols import identifiers
@@ -66,24 +66,24 @@ class Lowering:
         self.donated = donated
 
     @cached_property
-    def _steps(self) -> Steps:
-        return driver.Steps(self.graph, self.options, self.donated)
+    def _pipeline(self) -> Pipeline:
+        return driver.Pipeline(self.graph, self.options, self.donated)
 
     def optimised(self) -> Graph:
         """The graph after the passes."""
-        return self._steps.optimised
+        return self._pipeline.optimised
 
     def program(self) -> Program:
         """The scheduled loops."""
-        return self._steps.program
+        return self._pipeline.program
 
     def rendered(self, header: str) -> Text:
         """The C text, with this name of the header file in it."""
-        return self._steps.rendered(header)
+        return self._pipeline.rendered(header)
 
     def c_text(self) -> str:
         """The text of program.c."""
-        return self._steps.text.source
+        return self._pipeline.text.source
 
     def cost_analysis(self) -> dict[str, float]:
         """The operations of the fused program and the memory that it touches.
@@ -91,7 +91,7 @@ class Lowering:
         `flops` and `transcendentals` are counts, `bytes accessed` is in bytes; see
         `transpile.analysis.cost_model`.
         """
-        return self._steps.cost()
+        return self._pipeline.cost()
 
     def ingredients(self) -> dict[str, str]:
         """The named parts of the cache key: everything that the program's bytes depend on."""
@@ -116,7 +116,7 @@ class Lowering:
         the threads of the system's OpenMP."""
 
         def build(directory: Path) -> None:
-            self._steps.write_standalone(directory)
+            self._pipeline.write_standalone(directory)
 
         return self._obtain(build, lambda entry: entry.read(PROGRAM), {"for": "anyone"})
 
@@ -125,7 +125,7 @@ class Lowering:
         return self._obtain(self._write, lambda entry: entry.read(name))
 
     def _write(self, directory: Path) -> None:
-        with_tables(self._steps.write)(directory)
+        with_tables(self._pipeline.write)(directory)
 
     def _obtain(
         self,
@@ -140,7 +140,7 @@ class Lowering:
         try:
             compiler = toolchain.find_compiler(self.options)
         except CompilerNotFoundError as missing:
-            return cache.find(name, parts, toolchain.OF_COMPILER, use, missing)
+            return cache.find(name, parts, toolchain.COMPILER_INGREDIENTS, use, missing)
         ingredients = {**toolchain.ingredients(compiler, self.options), **parts}
         return cache.obtain(name, ingredients, build, use)
 
@@ -167,7 +167,7 @@ class Lowering:
         installation of Python, as NumPy's own, is refused (LibraryNotFoundError), unless it was
         named by an option or an environment variable, or `private_libraries` is given.
         """
-        lowering, chosen = self, self._steps.program.name
+        lowering, chosen = self, self._pipeline.program.name
         if name is not None and identifiers.program_name(name) != chosen:
             chosen = identifiers.program_name(name)
             lowering = Lowering(replace(self.graph, name=name), self.options, self.donated)
@@ -187,7 +187,7 @@ class Lowering:
     def check_public(self) -> None:
         """Raise LibraryNotFoundError where the program is linked with a library that belongs to
         this installation of Python and that nobody has named."""
-        for library in self._steps.libraries:
+        for library in self._pipeline.libraries:
             if library.private:
                 first = next(_routines(self.graph), None)
                 calls = "multiplies matrices"

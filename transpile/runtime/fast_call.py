@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile import tree
-from transpile.build.support_libraries import own_library
+from transpile.build.support_libraries import support_library
 from transpile.disk_cache.cache import Entry
 from transpile.disk_cache.cache_entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
@@ -248,7 +248,7 @@ def _headers() -> list[tuple[Path, str]]:
 
 def _loaded() -> ModuleType:
     """The module from the cache, built first where it is missing or damaged."""
-    return own_library(
+    return support_library(
         "call",
         [word for path, _ in _headers() for word in ("-isystem", str(path))],
         _imported,
