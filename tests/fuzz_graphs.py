@@ -4,8 +4,8 @@
     python tests/fuzz_graphs.py --count 10000 --seed 0 --sanitize
 
 Each program is a random graph (`graphs.random_graph`), or in one of four a graph with loops and
-branches (`loop_graphs.random_loops`); every other one is made at thresholds so small that small
-arrays meet every step of the schedule. Its results, on three threads, are compared with those of
+branches (`loop_graphs.random_loops`); every other one is made for a machine for which small
+arrays meet every pass. Its results, on three threads, are compared with those of
 the graph. The programs run in child processes, which end at the first fault: the next child goes on
 after the program that was at fault. The seeds of those are the answer, on the last line; the exit
 status is 1 where there are any.
@@ -22,12 +22,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from graphs import assert_same_results, random_graph, small_machine, small_thresholds
+from graphs import assert_same_results, random_graph, small_machine
 from loop_graphs import random_loops
 
 from transpile.build import toolchain
@@ -46,10 +45,7 @@ def check(seed: int, options: Options) -> None:
     """Build and run the program of a seed; AssertionError where it is not what its graph means."""
     graph, values = random_loops(Random(seed)) if seed % 8 > 5 else random_graph(seed)
     machine = small_machine(seed) if seed % 2 else options.machine
-    with ExitStack() as stack:
-        for patch in small_thresholds(seed) if seed % 2 else ():
-            stack.enter_context(patch)
-        results = Lowering(graph, replace(options, machine=machine)).build()(values)
+    results = Lowering(graph, replace(options, machine=machine)).build()(values)
     assert_same_results(results, interpret(graph, values), f"C at -O{options.opt_level}")
 
 

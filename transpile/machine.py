@@ -1,8 +1,10 @@
 """The machine that programs are made for: caches, vectors, threads, and thresholds that follow.
 
-Passes ask their machine whether a transformation pays: no threshold stands in a pass. Nothing
-is measured: the usual machine is a processor of the last ten years with AVX2, AVX-512 or NEON, and
-the same everywhere, so that the text of a program is. A test in which small arrays are to meet a
+Passes, and the phases of lowering, ask their machine whether a transformation pays: no threshold
+stands in one of them. A constant that does stand there is a property of C, of a routine of
+`runtime_c/`, or of an algorithm that would take too long, and says so. Nothing is measured: the
+usual machine is a processor of the last ten years with AVX2, AVX-512 or NEON, and the same
+everywhere, so that the text of a program is. A test in which small arrays are to meet a
 transformation says so: `Options(machine=Machine(tile=4))`.
 """
 
@@ -69,6 +71,78 @@ class Machine:
     most_written_terms: int = 32
     few_features: int = 3
     least_convolution_products: int = 1 << 14
+
+    # ------------------------------------------------------------- values, and their loops (fusion)
+
+    # Expressions of more parts are cut, so that lines of C stay readable and compile fast.
+    largest_expression: int = 40
+    # Reductions, and contractions, of no more elements than this are written out.
+    longest_unrolled_reduction: int = 8
+    longest_unrolled_contraction: int = 4
+    # A slice is put into an array in memory, among others, when it is at most one of so many parts
+    # of it, or when more slices than this are put into one array; other updates are choices in each
+    # element. A slice is copied before its array changes when it is one of so many parts of it.
+    parts_of_updated: int = 4
+    most_chosen_updates: int = 4
+    parts_of_copied: int = 8
+    # A node tries to join so many of the latest loops; more nodes do not share one; unrelated nodes
+    # do only where a loop of their own costs more than its iterations; and what reads a running
+    # value and takes more operations has a loop of its own, in lanes.
+    most_candidates: int = 8
+    most_fused: int = 128
+    most_unrelated_iterations: int = 4096
+    cheap_scan_reader: int = 8
+    # Arrays of no more elements are copied when an iteration hands them on: they fit in registers.
+    most_copied_elements: int = 16
+
+    # ------------------------------------------------------------- calls of routines (library)
+
+    @derived
+    def slots(self) -> int:
+        """Parts that are made at a time, with scratch memory of their own: one for each core."""
+        return self.cores
+
+    # Products: the shortest side and the multiplications of one that is a call, rather than a loop;
+    # of the largest that shares a call with others of a stack, and of all in the smallest stack.
+    shortest_product_side: int = 4
+    least_product_terms: int = 2048
+    most_stacked_terms: int = 1 << 22
+    least_stack_terms: int = 1 << 19
+    # Cumulative sums of shorter rows are a loop like any other, which fuses with what is around it.
+    shortest_library_sum: int = 8192
+    # Scratch memory of the rows that are sorted at a time.
+    sort_bytes: int = 1 << 24
+
+    # Convolutions: what features in lanes cost beyond what is counted, relative to pixels; the
+    # numbers in all panels of weights, and the terms in one of them; the pixels that repay panels.
+    feature_lanes_cost: int = 1
+    most_panel_numbers: int = 1 << 21
+    longest_panel: int = 1 << 15
+    repaying_pixels: int = 4096
+
+    @derived
+    def images_bytes(self) -> int:
+        """Images that are copied at a time, between which threads wait for each other."""
+        return self.l3_bytes // 2
+
+    # Fourier transforms that lie side by side in memory, and those that lie one after the other,
+    # are made in lanes together up to these lengths; the latter longer ones too where there are so
+    # many elements that they come from memory, which then has several rows to fetch at a time.
+    longest_across: int = 4096
+    longest_along: int = 256
+    longest_streamed: int = 2048
+    least_streamed: int = 1 << 17
+    # From this length on the threads share one transform, rather than have one each; up to these
+    # lengths its factors are one table, and its rows and columns stay in the cache.
+    shortest_shared_transform: int = 1 << 15
+    longest_factor_table: int = 1 << 14
+    longest_cached_transform: int = 1024
+
+    # ------------------------------------------------------------- calls of programs (runtime)
+
+    # Programs of less work take microseconds, or tens of them where nothing is in lanes: other
+    # threads of Python may wait for them.
+    least_lengthy_work: int = 30_000
 
     # ------------------------------------------------------------- threads (schedule/parallelize)
 

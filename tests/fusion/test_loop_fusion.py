@@ -2,19 +2,21 @@
 
 import numpy as np
 import pytest
-from graphs import loops_of, lowered, module_of, statements_of
+from graphs import loops_of, lowered, statements_of
 from helpers import assert_equal_values, ordinary, trace_to_graph
 
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.fusion.loop_fusion import explain, fuse
+from transpile.fusion.loop_fusion import explain
 from transpile.fusion.nodes import InMemory, InRow, InScalar
 from transpile.fusion.rematerialize import loops_of_graph
 from transpile.ir.loop_ir import Alloc, For
+from transpile.machine import Machine
+from transpile.options import Options
 from transpile.passes import optimise
 
 
-def check_against_numpy(f, *args):
-    program = lowered(f, *args)
+def check_against_numpy(f, *args, options=Options()):
+    program = lowered(f, *args, options=options)
     for found, expected in zip(run(program, args), np.atleast_1d(f(*args))[None], strict=True):
         assert_equal_values(found, np.reshape(expected, found.shape), 1e-12)
     return program
@@ -55,10 +57,11 @@ def test_the_exponentials_of_a_softmax_live_in_a_row():
     ]
 
 
-def test_a_row_too_large_for_the_cache_is_stored(monkeypatch):
-    monkeypatch.setattr(module_of(fuse), "LARGEST_ROW", 100)
-    program = check_against_numpy(softmax, ordinary("f8", (5, 20)))
-    assert [b.shape for b in program.temporaries] == [(5, 20)]
+@pytest.mark.parametrize(("row_bytes", "stored"), [(159, [(5, 20)]), (160, [])])
+def test_a_row_too_large_for_the_cache_is_stored(row_bytes, stored):
+    options = Options(machine=Machine(row_bytes=row_bytes))
+    program = check_against_numpy(softmax, ordinary("f8", (5, 20)), options=options)
+    assert [b.shape for b in program.temporaries] == stored
 
 
 def forces(p):

@@ -22,6 +22,7 @@ from transpile.fusion.nodes import (
 )
 from transpile.fusion.scopes import scope_of
 from transpile.ir.primitive import TABLE
+from transpile.machine import USUAL
 from transpile.passes import optimise
 from transpile.primitives.dot import dot_general
 
@@ -32,7 +33,8 @@ LONG = ordinary("f8", (6, 40))
 def block_of(f, *args):
     """The materialised graph of f, before anything is fused."""
     graph = optimise(trace_to_graph(f, *args))
-    return materialise(scope_of(graph), {}, Choices(), Survey(graph))
+    scope = scope_of(graph)
+    return materialise(scope, {}, Choices(), Survey(scope))
 
 
 def nodes(f, *args):
@@ -131,17 +133,17 @@ def product_of(m, k, n, dtype="f8"):
 
 
 def test_large_products_of_floats_go_to_the_library():
-    assert is_library_product(product_of(16, 16, 16))
-    assert is_library_product(product_of(4, 128, 4))
-    assert not is_library_product(product_of(2, 4000, 2))  # too thin
-    assert not is_library_product(product_of(8, 8, 8))  # too small
-    assert not is_library_product(product_of(64, 64, 64, "i8"))
+    assert is_library_product(product_of(16, 16, 16), USUAL)
+    assert is_library_product(product_of(4, 128, 4), USUAL)
+    assert not is_library_product(product_of(2, 4000, 2), USUAL)  # too thin
+    assert not is_library_product(product_of(8, 8, 8), USUAL)  # too small
+    assert not is_library_product(product_of(64, 64, 64, "i8"), USUAL)
 
 
 def test_tiny_products_are_written_out():
-    assert is_unrolled(product_of(8, 4, 8))
-    assert not is_unrolled(product_of(8, 5, 8))
-    assert not is_unrolled(product_of(8, 0, 8))
+    assert is_unrolled(product_of(8, 4, 8), USUAL)
+    assert not is_unrolled(product_of(8, 5, 8), USUAL)
+    assert not is_unrolled(product_of(8, 0, 8), USUAL)
 
 
 def kinds(f, *args):
@@ -157,7 +159,8 @@ def test_each_kind_of_computation_is_a_type_of_node():
 
 def test_a_library_call_names_its_operands_by_the_values_in_memory():
     graph = optimise(trace_to_graph(lambda x: np.sort(np.sin(x).reshape(-1)), X))
-    sine, sort = materialise(scope_of(graph), {}, Choices(), Survey(graph)).nodes
+    scope = scope_of(graph)
+    sine, sort = materialise(scope, {}, Choices(), Survey(scope)).nodes
     assert isinstance(sort, LibraryCall) and isinstance(sort.call, Sorting)
     assert sort.operands == (sine.var,)  # the reshape has its elements in their order
     (total,) = block_of(lambda x: np.cumsum(x), ordinary("f8", (100_000,))).nodes
@@ -187,7 +190,8 @@ def test_choices_overrule_what_a_value_deserves():
     sine = next(e.output for e in graph.equations if e.primitive.name == "sin")
     plus = next(e.output for e in graph.equations if e.primitive.name == "add")
     choices = Choices(inlined=frozenset([sine]), kept=frozenset([plus]))
-    block = materialise(scope_of(graph), {}, choices, Survey(graph))
+    scope = scope_of(graph)
+    block = materialise(scope, {}, choices, Survey(scope))
     assert block.is_inlined(sine) and not block.is_inlined(plus)
     assert [n.equation.primitive.name for n in block.nodes] == ["multiply", "add", "reduce_sum"]
 

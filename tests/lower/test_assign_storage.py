@@ -1,13 +1,15 @@
 """Storage: which values share a buffer, and where the carry of a loop is."""
 
 import numpy as np
+import pytest
 from helpers import ordinary, trace_to_graph
 
 from transpile import lax
 from transpile.fusion.nodes import Branch, Loop, Scatter
 from transpile.fusion.rematerialize import loops_of_graph
-from transpile.lower.assign_storage import SMALL, assign_storage
+from transpile.lower.assign_storage import assign_storage
 from transpile.lower.storage import Place, Variable
+from transpile.machine import USUAL
 from transpile.passes import optimise
 
 X = ordinary("f8", (40,))
@@ -92,10 +94,12 @@ def test_an_array_that_changes_while_it_is_read_is_exchanged_with_a_second_one()
         assert (carried.current == result) == (turns % 2 == 0)
 
 
-def test_a_small_array_is_copied_and_not_exchanged():
-    small = ordinary("f8", (SMALL,))
-    (carried,) = loop_of(looped(lambda i, c: (np.roll(c[0], 1) * 2,), small)).carried
-    assert carried.copied and carried.following not in (None, carried.final)
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_small_array_is_copied_and_not_exchanged(more):
+    x = ordinary("f8", (USUAL.most_copied_elements + more,))
+    (carried,) = loop_of(looped(lambda i, c: (np.roll(c[0], 1) * 2,), x)).carried
+    assert carried.following is not None
+    assert carried.copied == (carried.following != carried.final) == (not more)
 
 
 def test_numbers_of_a_carry_are_variables_with_names_unlike_the_counter_s():

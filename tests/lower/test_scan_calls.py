@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transpile
-from transpile.library.scan import SHORTEST
+from transpile.machine import USUAL
 
 pytestmark = pytest.mark.full_level
 
 RUN = 1008
+SHORTEST = USUAL.shortest_library_sum
 
 
 def by_runs(x):

@@ -7,9 +7,9 @@ import subprocess
 
 import numpy as np
 import pytest
+from intrinsic_cases import machine_of_convolutions
 
 from transpile.intrinsics.convolutions import FEATURES, PLANES, Axis, Sizes, convolved
-from transpile.library import convolution
 from transpile.library.convolution import make_plan
 from transpile.symbols import c_helpers
 
@@ -165,11 +165,10 @@ class Case:
             (out[0], features * out[1], out[1], *[0] * none, *out[2:]),
         )
 
-    def plan(self, monkeypatch, form):
+    def plan(self, form):
         """The plan in one of the forms, and the bytes of scratch memory."""
-        with monkeypatch.context() as patched:
-            patched.setattr(convolution, "_form", lambda *_: form)
-            plan = make_plan(self.sizes(), self.x.itemsize)
+        plan = make_plan(self.sizes(), self.x.itemsize, machine_of_convolutions(form))
+        assert plan.form == form
         return plan.numbers, plan.scratch_bytes(self.x.itemsize)
 
 
@@ -207,11 +206,11 @@ def run(library, case, plan, workspace, threads):
 
 @pytest.mark.parametrize("form", [PLANES, FEATURES])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_forms_equal_numpy_whatever_the_layout(library, monkeypatch, dtype, form):
+def test_forms_equal_numpy_whatever_the_layout(library, dtype, form):
     random = np.random.default_rng(form)
     for _ in range(40):
         case = Case(random, dtype)
-        plan, workspace = case.plan(monkeypatch, form)
+        plan, workspace = case.plan(form)
         wanted = case.wanted()
         out = run(library, case, plan, workspace, 1)
         limit = {"float32": 1e-5, "float64": 1e-14}[dtype] * max(1, np.abs(wanted).max())
@@ -240,12 +239,12 @@ def laid_as(x, other):
     return found
 
 
-def test_steps_stay_inside_of_every_array(monkeypatch, tmp_path):
+def test_steps_stay_inside_of_every_array(tmp_path):
     random = np.random.default_rng(3)
     parts = []
     for form, _ in itertools.product((PLANES, FEATURES), range(25)):
         case = Case(random, "float32")
-        plan, workspace = case.plan(monkeypatch, form)
+        plan, workspace = case.plan(form)
         wanted = laid_as(case.wanted().astype(np.float32), case.out)
         for values in (plan, flat(case.x), flat(case.w), flat(wanted)):
             parts += [np.int64(values.size).tobytes(), values.tobytes()]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transpile import grad, jit, lax
 from transpile import numpy as tnp
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.intrinsics.convolutions import PLANES, Axis, Images, Sizes
+from transpile.intrinsics.convolutions import Axis, Images, Sizes
 from transpile.ir.calls import Call
 from transpile.ir.loop_ir import Alloc, For
 from transpile.library import convolution
@@ -25,12 +25,13 @@ pytestmark = pytest.mark.full_level
 NHWC = ("NHWC", "HWIO", "NHWC")
 
 
-# Few operations and images are worth it.
+# Few operations and images are worth it, and lanes are pixels.
 IMAGES = {
     "least_product_flops": 1,
     "fewest_images": 2,
     "least_convolution_products": 1,
     "few_features": 0,
+    "feature_lanes_cost": 1 << 30,
 }
 MACHINE = Machine(**IMAGES)
 SMALL = Options(machine=MACHINE)
@@ -39,11 +40,6 @@ SMALL = Options(machine=MACHINE)
 def in_c(f):
     """A function compiled at these thresholds."""
     return jit(f, compiler_options={"machine": MACHINE})
-
-
-@pytest.fixture(autouse=True)
-def lanes_are_pixels(monkeypatch):
-    monkeypatch.setattr(convolution, "_form", lambda *_: PLANES)
 
 
 def integers(*shape, dtype="f8"):

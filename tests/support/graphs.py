@@ -7,16 +7,13 @@ give the same bits; what is not exact (a sine) is rounded to an exact number at 
 from __future__ import annotations
 
 import math
-from importlib import import_module
 from random import Random
-from unittest import mock
 
 import numpy as np
 from helpers import trace_to_graph
 
 from transpile.analysis.oracle.loop_interpreter import run
-from transpile.fusion import materialize
-from transpile.ir.graph import Const, Graph, Source, Var
+from transpile.ir.graph import Const, Equation, Graph, Source, Var
 from transpile.ir.graph_rewrite import Builder
 from transpile.ir.loop_ir import For
 from transpile.ir.loop_rewrite import walk
@@ -42,7 +39,7 @@ NUMBERS = {"f": [0.0, 1.0, -1.0, 0.25, 2.0, -3.0, 7.5], "i": [0, 1, -1, 2, 5], "
 COMPARISONS = [e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_equal]
 
 
-# Values of a machine at which small arrays meet every pass of the schedule.
+# Values of a machine at which small arrays meet every pass, and every rule of lowering.
 SMALL_MACHINES = {
     "cheap_weight": [0, 2, 5],
     "largest_folded": [0, 64],
@@ -51,7 +48,7 @@ SMALL_MACHINES = {
     "fewest_sum_blocks": [2],
     "strip": [2, 4, 128],
     "fewest_columns": [2],
-    "row_bytes": [256, 65536],
+    "row_bytes": [0, 16, 64, 256, 65536],
     "least_elements": [1, 5, 1024],
     "shortest_innermost": [1, 2],
     "element_tile": [1, 2, 64],
@@ -77,23 +74,23 @@ SMALL_MACHINES = {
     "stack_array_bytes": [0, 64, 24 << 10],
     "shortest_simd": [1, 4],
     "most_pieces": [2, 6],
-}
-
-THRESHOLDS = {
-    "fusion.loop_fusion:LARGEST_ROW": [0, 16, 64, 65536],
-    "fusion.loop_fusion:CANDIDATE_LOOPS": [1, 3, 8],
-    "fusion.loop_fusion:LARGEST_CLUSTER": [2, 4, 128],
-    "fusion.loop_fusion:SMALL_LOOP": [0, 20, 4096],
-    "fusion.rematerialize:CHEAP": [0, 2, 5],
-    "fusion.materialize:CHEAP": [0, 2, 5],
-    "fusion.materialize:LARGEST_EXPRESSION": [2, 5, 40],
-    "fusion.index_lambda:UNROLLED_REDUCTION": [1, 3, 8],
-    "fusion.index_lambda:UNROLLED_CONTRACTION": [1, 2, 4],
-    "lower.assign_storage:SMALL": [0, 4, 16],
-    "library.matmul:FEWEST_OF_STACK": [1, 1 << 19],
-    "library.matmul:LARGEST_OF_STACK": [50, 1 << 22],
-    "fusion.inline_cost:LARGEST_EXPRESSION": [2, 5, 40],
-    "fusion.inline_cost:CHEAP": [0, 2, 5],
+    "most_candidates": [1, 3, 8],
+    "most_fused": [2, 4, 128],
+    "most_unrelated_iterations": [0, 20, 4096],
+    "cheap_scan_reader": [0, 8],
+    "largest_expression": [2, 5, 40],
+    "longest_unrolled_reduction": [1, 3, 8],
+    "longest_unrolled_contraction": [1, 2, 4],
+    "parts_of_updated": [1, 4],
+    "most_chosen_updates": [0, 4],
+    "parts_of_copied": [1, 8],
+    "most_copied_elements": [0, 4, 16],
+    "shortest_product_side": [1, 4],
+    "least_product_terms": [1],
+    "least_stack_terms": [1, 1 << 19],
+    "most_stacked_terms": [50, 1 << 22],
+    "shortest_library_sum": [2, 8192],
+    "slots": [1, 3, 16],
 }
 
 
@@ -202,7 +199,7 @@ class GraphMaker:
         var = Var(type_)
         given = [x.value if isinstance(x, Const) else self.values[x] for x in inputs]
         self.builder.source = Source("random.py", len(self.builder.equations) + 1, "f")
-        (value,) = evaluate(materialize.Equation(primitive, tuple(inputs), params, (var,)), given)
+        (value,) = evaluate(Equation(primitive, tuple(inputs), params, (var,)), given)
         if type_.dtype.kind == "f" and value.size:
             finite = np.abs(value[np.isfinite(value)])
             if finite.size < value.size and not self.special:
@@ -639,17 +636,13 @@ def random_graph(seed: int, equations: int | None = None):
 
 def lowered(f, *args, options=Options()):
     """The loops of a function before the schedule."""
-    return lower(optimise(trace_to_graph(f, *args), options.machine))
+    machine = options.machine
+    return lower(optimise(trace_to_graph(f, *args), machine), machine=machine)
 
 
 def scheduled(f, *args, options=Options()):
     """The loops of a function after the schedule."""
     return schedule(lowered(f, *args, options=options), options)
-
-
-def module_of(step):
-    """The module of a step, whose name its package gives to the step itself."""
-    return import_module(step.__module__)
 
 
 def loops_of(program):
@@ -680,28 +673,6 @@ def assert_same_results(found, expected, what=""):
 
 
 def small_machine(seed: int) -> Machine:
-    """A machine for which small arrays meet every pass of the schedule."""
+    """A machine for which small arrays meet every pass, and every rule of lowering."""
     random = Random(seed)
     return Machine(**{name: random.choice(values) for name, values in SMALL_MACHINES.items()})
-
-
-def small_thresholds(seed: int):
-    """Thresholds at which small arrays meet every step of fusion, as patches to enter."""
-    random = Random(seed)
-    patches = []
-    for place, values in THRESHOLDS.items():
-        module, name = place.split(":")  # modules by name: packages export functions of that name
-        found = import_module(f"transpile.{module}")
-        patches.append(mock.patch.object(found, name, random.choice(values)))
-    if random.random() < 0.5:
-        patches.append(mock.patch.object(materialize, "is_library_product", _any_product))
-    return patches
-
-
-def _any_product(equation):
-    return (
-        equation.primitive is dot.dot_general
-        and equation.output.type.dtype.kind == "f"
-        and equation.inputs[0].type.size != 0
-        and equation.output.type.size != 0
-    )

@@ -28,6 +28,7 @@ from transpile.ir.loop_ir import UNALLOCATED, Load
 from transpile.ir.operand_signature import parse
 from transpile.library import convolution
 from transpile.library.fft import make_plan
+from transpile.machine import Machine
 from transpile.util.frozen_records import replace
 
 I64 = np.dtype("i8")
@@ -162,12 +163,14 @@ def convolution_sizes(draw):
     return Sizes(batch, groups, features, channels, tuple(axes), *strides), x, w, out
 
 
+def machine_of_convolutions(form):
+    """A machine for which they have this form."""
+    return Machine(feature_lanes_cost=1 << 30 if form == PLANES else 0)
+
+
 def plan_of(draw, sizes, form):
-    choose, convolution._form = convolution._form, lambda *_: form
-    try:
-        layout = convolution.make_plan(sizes, draw.dtype.itemsize)
-    finally:
-        convolution._form = choose
+    machine = machine_of_convolutions(form)
+    layout = convolution.make_plan(sizes, draw.dtype.itemsize, machine)
     return draw.constant(layout.numbers), layout
 
 

@@ -34,16 +34,16 @@ from transpile.ir.loop_rewrite import (
     written,
 )
 from transpile.ir.primitive import TABLE
+from transpile.machine import Machine
 from transpile.util.frozen_records import dataclass, once
 
 # A trip count of this size comes from a bound that is known at run time only.
 UNBOUNDED = 1 << 62
-# The assumed trip count of a while loop.
+# The assumed trip count of a while loop: with the weights, it makes the unit of work, in which the
+# thresholds of a machine are.
 TURNS = 10
 # The time of a memory access, relative to a vector addition (`Primitive.weight`).
 _ACCESS_WEIGHT = 2
-# Programs with less work take microseconds, or tens of them where nothing is vectorised.
-_BRIEF = 30_000
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def work(statement: Statement) -> int:
     return own + times * sum(map(work, children(statement)))
 
 
-def is_brief(program: Program) -> bool:
+def is_brief(program: Program, machine: Machine) -> bool:
     """True if a program takes so little time, whatever its values are, that other threads may wait
     for it."""
     every = [s for kernel in program.kernels for s in walk(kernel.body)]
@@ -191,4 +191,6 @@ def is_brief(program: Program) -> bool:
     extents = [bounds(s.extent)[1] for s in every if isinstance(s, For)]
     if any(high is None or high >= UNBOUNDED // 2 for high in extents):
         return False
-    return sum(work(s) for kernel in program.kernels for s in kernel.body) < _BRIEF
+    return (
+        sum(work(s) for kernel in program.kernels for s in kernel.body) < machine.least_lengthy_work
+    )

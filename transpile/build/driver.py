@@ -50,7 +50,9 @@ class Pipeline:
     @cached_property
     def lowered(self) -> Program:
         """The fused loops, before the schedule."""
-        program = without_collector(lambda: lower(self.optimised, self.donated))
+        program = without_collector(
+            lambda: lower(self.optimised, self.donated, self.options.machine)
+        )
         return replace(program, sites=tuple(dict.fromkeys(self.graph.sites())))
 
     @cached_property
@@ -157,7 +159,7 @@ class Pipeline:
             ),
             "function": program.name,
             "workspace": program.workspace,
-            "is_brief": is_brief(program),
+            "is_brief": is_brief(program, self.options.machine),
             "effort": self.text.effort,
             "gcc_flags": self.text.gcc_flags,
             "aliases": [[outputs.index(o), inputs.index(i)] for o, i in program.aliases],

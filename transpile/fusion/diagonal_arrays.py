@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.fusion.inline_cost import LARGEST_EXPRESSION
 from transpile.fusion.nodes import Block, Map
 from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Atom, Var
@@ -27,7 +26,7 @@ def diagonals(block: Block, fixed: set[Atom]) -> frozenset[Var]:
     for node in block.nodes:
         if isinstance(node, Map) and node.var not in fixed and _is_read_as_it_is(block, node):
             size = _size(node, sizes)
-            if 0 < size <= LARGEST_EXPRESSION:
+            if 0 < size <= block.scope.machine.largest_expression:
                 sizes[block.key(node.var)] = size
                 arrays |= {node.var} | _inlined_parts(block, node.var)
     return frozenset(arrays)

@@ -18,15 +18,14 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
 from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
 from transpile.ir.primitive import Primitive
 from transpile.ir.types import BOOL, INT64, kind_letter
+from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general, free_axes
 from transpile.primitives.elementwise import copy, select
 
-# Reductions of no more elements than this are written out.
-UNROLLED_REDUCTION = 8
-UNROLLED_CONTRACTION = 4
-# Choices between more joined arrays than this are made by halves.
+# Choices between more joined arrays than this are made by halves: C compilers need not take more
+# parentheses in one another than 63.
 MOST_CHOICES = 64
 
 
@@ -368,7 +367,7 @@ def _as_value(index: Index) -> Expr:
     return Literal(index, INT64) if isinstance(index, int) else IndexValue(index)
 
 
-# Arithmetic on indices of loops stays below this in size, whatever their ranges.
+# Arithmetic on indices of loops stays below this in size, whatever their ranges: it has 64 bits.
 LARGEST_INDEX = 1 << 62
 
 
@@ -472,13 +471,14 @@ def _is_never_minus_zero(term: Expr) -> bool:
             return False
 
 
-def is_unrolled(equation: Equation) -> bool:
+def is_unrolled(equation: Equation, machine: Machine) -> bool:
     """Tell whether a reduction or contraction is small enough to be written out."""
     if equation.primitive.kind == "reduce":
-        over, largest = equation.params["axes"], UNROLLED_REDUCTION
+        over, longest = equation.params["axes"], machine.longest_unrolled_reduction
     elif equation.primitive is dot_general:
-        over, largest = equation.params["dimension_numbers"][0][0], UNROLLED_CONTRACTION
+        over = equation.params["dimension_numbers"][0][0]
+        longest = machine.longest_unrolled_contraction
     else:
         return False
     count = product(equation.inputs[0].type.shape[a] for a in over)
-    return isinstance(count, int) and 0 < count <= largest
+    return isinstance(count, int) and 0 < count <= longest

@@ -6,20 +6,13 @@ from collections.abc import Mapping
 
 from transpile.fusion.index_lambda import is_unrolled
 from transpile.fusion.reshape_cuts import tangled
+from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Index, bounds, product
-from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.graph import Atom, Const, Equation, Var
+from transpile.machine import Machine
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general, free_axes
-
-# A value that costs no more than this is computed again rather than kept.
-CHEAP = 2
-# Expressions with more parts than this are cut, so that C lines stay readable and compile fast.
-LARGEST_EXPRESSION = 40
-# A slice is put into an array in memory, among others, when it has at most a fourth of its size; or
-# when more than this many slices are put into one array.
-SMALL_UPDATE = 4
-LONGEST_CHAIN = 4
 
 # Kinds whose values are not computed element by element.
 _WHOLE = frozenset(
@@ -37,19 +30,21 @@ class Survey:
     tangled     the reshaped values that are put into memory
     """
 
-    def __init__(self, graph: Graph, is_body: bool = False) -> None:
+    def __init__(self, scope: Scope) -> None:
+        graph = scope.graph
         self.producers = {v: e for e in graph.equations for v in e.outputs}
-        self.updates = updates_in_place(graph, self.producers, is_body)
+        self.updates = updates_in_place(scope, self.producers)
         self.uses = graph.uses()
-        self.costs = inline_costs(graph, self.producers, self.updates, self.uses)
+        self.costs = inline_costs(scope, self.producers, self.updates, self.uses)
         self.tangled = tangled(graph)
 
 
-def updates_in_place(graph: Graph, producers: dict[Var, Equation], is_body: bool) -> set[Var]:
+def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var]:
     """The slices that are put into arrays in memory: those whose place is a value, those that
     follow each other in one array if they are small, and whatever comes in long rows; and those put
     into what an iteration was handed. Others are chosen element by element, in loops that are cut
     at their ends."""
+    graph, machine = scope.graph, scope.machine
     lengths: dict[Var, int] = {}  # how many updates an array has seen
     followed: set[Var] = set()  # what is updated again
     for equation in graph.equations:
@@ -60,17 +55,18 @@ def updates_in_place(graph: Graph, producers: dict[Var, Equation], is_body: bool
             if before and isinstance(x, Var):
                 followed.add(x)
     found: set[Var] = set()
-    handed = set(graph.inputs) if is_body else set()
+    handed = set(graph.inputs) if scope.is_body else set()
     for var, length in lengths.items():
         equation = producers[var]
         if equation.primitive is not indexing.dynamic_update_slice:
             continue
         x, update, *starts = equation.inputs
-        is_small = _at_most(update.type.size * SMALL_UPDATE, x.type.size)
+        is_small = _at_most(update.type.size * machine.parts_of_updated, x.type.size)
         is_known = all(isinstance(s, Const) for s in starts)
         is_link = var in followed or length > 1
         is_handed_on = x in handed and is_small
-        if not is_known or (is_link and (is_small or length > LONGEST_CHAIN)) or is_handed_on:
+        is_long = length > machine.most_chosen_updates
+        if not is_known or (is_link and (is_small or is_long)) or is_handed_on:
             found.add(var)
     return found
 
@@ -81,7 +77,7 @@ def _at_most(a: Index, b: Index) -> bool:
     return slack is not None and slack >= 0
 
 
-def is_library_product(equation: Equation) -> bool:
+def is_library_product(equation: Equation, machine: Machine) -> bool:
     """Tell whether a contraction is large enough for the matrix product routine."""
     if equation.primitive is not dot_general or equation.output.type.dtype.kind != "f":
         return False
@@ -92,7 +88,8 @@ def is_library_product(equation: Equation) -> bool:
     n = product(y.type.shape[a] for a in free_axes(y.type.ndim, cy, by))
     if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
         return False
-    return min(m, n, k) >= 4 and m * n * k >= 2048
+    is_wide = min(m, n, k) >= machine.shortest_product_side
+    return is_wide and m * n * k >= machine.least_product_terms
 
 
 def spreads(equation: Equation, atom: Atom) -> bool:
@@ -109,17 +106,18 @@ def spreads(equation: Equation, atom: Atom) -> bool:
 
 
 def inline_costs(
-    graph: Graph,
+    scope: Scope,
     producers: Mapping[Var, Equation],
     updates: set[Var],
     uses: Mapping[Var, int],
 ) -> dict[Var, tuple[int, int]]:
     """For each value the cost and the number of parts of its expression, single uses inlined."""
+    machine = scope.machine
     costs: dict[Var, tuple[int, int]] = {}
-    for equation in graph.equations:
+    for equation in scope.graph.equations:
         cost, size = equation.primitive.weight, 0 if equation.primitive.kind == "view" else 1
         repeat = 1
-        if is_unrolled(equation):
+        if is_unrolled(equation, machine):
             shape = equation.inputs[0].type.shape
             over = equation.params.get("axes") or equation.params["dimension_numbers"][0][0]
             count = product(shape[a] for a in over)
@@ -127,12 +125,13 @@ def inline_costs(
         for atom in equation.inputs:
             if isinstance(atom, Var) and atom in costs:
                 kind = producers[atom].primitive.kind
-                shared = uses[atom] > 1 and kind == "elementwise" and costs[atom][0] > CHEAP
+                is_cheap = costs[atom][0] <= machine.cheap_weight
+                shared = uses[atom] > 1 and kind == "elementwise" and not is_cheap
                 if (
-                    costs[atom][1] <= LARGEST_EXPRESSION
+                    costs[atom][1] <= machine.largest_expression
                     and not shared
                     and atom not in updates
-                    and (kind not in _WHOLE or is_unrolled(producers[atom]))
+                    and (kind not in _WHOLE or is_unrolled(producers[atom], machine))
                 ):
                     cost += costs[atom][0] * repeat
                     size += costs[atom][1] * repeat

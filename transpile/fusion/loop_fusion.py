@@ -35,16 +35,6 @@ from transpile.ir.loop_ir import Apply
 from transpile.ir.loop_rewrite import loads_of, subexpressions
 from transpile.primitives.indexing import gather
 
-# The largest local array, in bytes: it lives on a thread's stack and should stay in its cache.
-LARGEST_ROW = 65536
-# How many of the latest loops a node tries to join, and how many nodes may share one.
-CANDIDATE_LOOPS = 8
-LARGEST_CLUSTER = 128
-# Unrelated nodes share a loop only when it is so short that a loop of its own costs more.
-SMALL_LOOP = 4096
-# What reads a running value has a loop of its own when it costs more than this.
-SCAN_READER = 8
-
 
 def fuse(block: Block) -> Loops:
     """The loops of a block."""
@@ -98,6 +88,7 @@ class _Level:
 
     def __init__(self, block: Block, depth: int) -> None:
         self.block = block
+        self.machine = block.scope.machine
         self.depth = depth
         self.items: list[Node | list[LoopNode]] = []
         self.place: dict[Node, int] = {}
@@ -112,7 +103,8 @@ class _Level:
         producers = [p for k in node.reads if (p := by_key.get(k)) is not None and p in self.place]
         self._bring_together(node, producers)
         earliest = max((self.place[p] for p in producers), default=0)
-        for position in range(max(earliest, len(self.items) - CANDIDATE_LOOPS), len(self.items)):
+        first = max(earliest, len(self.items) - self.machine.most_candidates)
+        for position in range(first, len(self.items)):
             group = self.items[position]
             if isinstance(group, Node) or not group:
                 continue
@@ -147,7 +139,7 @@ class _Level:
             if (
                 isinstance(group, Node)
                 or self._extent(group) != self._extent(last)
-                or len(group) + len(last) > LARGEST_CLUSTER
+                or len(group) + len(last) > self.machine.most_fused
             ):
                 continue
             if not self._is_read(group, range(position + 1, end + 1)):
@@ -175,7 +167,8 @@ class _Level:
 
     def _may_join(self, group: Sequence[LoopNode], node: LoopNode, inside: Sequence[Node]) -> bool:
         """Tell whether a node may stand in a loop, in which these of its producers are."""
-        if node.order[self.depth].extent != self._extent(group) or len(group) >= LARGEST_CLUSTER:
+        is_full = len(group) >= self.machine.most_fused
+        if is_full or node.order[self.depth].extent != self._extent(group):
             return False
         if not all(_is_aligned(self.block, p, node, self.depth) for p in inside):
             return False
@@ -184,7 +177,12 @@ class _Level:
         sharing = [n for n in group if not node.reads.keys().isdisjoint(n.reads)]
         if sharing:
             return any(_same_walk(n, node) for n in (*sharing, group[-1]))
-        return _is_small(node) and all(map(_is_small, group))
+        return all(self._is_short(n) for n in (node, *group))
+
+    def _is_short(self, node: LoopNode) -> bool:
+        """Tell whether a node's loops are over before what another one costs is made up for."""
+        count = product(s.extent for s in node.order if s.extent is not None)
+        return isinstance(count, int) and count <= self.machine.most_unrelated_iterations
 
 
 def _is_aligned(block: Block, producer: Node, reader: LoopNode, depth: int) -> bool:
@@ -192,7 +190,8 @@ def _is_aligned(block: Block, producer: Node, reader: LoopNode, depth: int) -> b
     if not isinstance(producer, LoopNode) or depth >= producer.rank:
         return False
     is_last = depth == producer.rank - 1
-    if isinstance(producer, Scan) and is_last and own_cost(reader) > SCAN_READER:
+    is_running = isinstance(producer, Scan) and is_last
+    if is_running and own_cost(reader) > block.scope.machine.cheap_scan_reader:
         return False  # the running value keeps its loop out of vector lanes; the reader need not be
     loop = Dim.of(producer.order[depth])
     if loop not in producer.index:
@@ -216,11 +215,6 @@ def _same_walk(a: LoopNode, b: LoopNode) -> bool:
     """Tell whether two nodes that share an operand walk it in the same order: all their loops have
     the same extents, so that the shared loop makes one stream of it."""
     return [s.extent for s in a.order] == [s.extent for s in b.order]
-
-
-def _is_small(node: LoopNode) -> bool:
-    count = product(s.extent for s in node.order if s.extent is not None)
-    return isinstance(count, int) and count <= SMALL_LOOP
 
 
 # -------------------------------------------------------------------------------------- homes
@@ -247,7 +241,7 @@ def _home(
     kept = tuple(a for a, i in enumerate(node.index) if i not in bound and i != 0)
     shape = tuple(node.var.type.shape[a] for a in kept)
     size: Index = product(shape) * node.var.type.dtype.itemsize
-    if isinstance(size, int) and size <= LARGEST_ROW:
+    if isinstance(size, int) and size <= block.scope.machine.row_bytes:
         return InRow(shared, path[shared - 1], kept, shape)
     return InMemory(shared)
 

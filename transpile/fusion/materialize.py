@@ -15,13 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeGuard
 
 from transpile.fusion.index_lambda import Elements, as_index, is_unrolled, merged_index
-from transpile.fusion.inline_cost import (
-    CHEAP,
-    LARGEST_EXPRESSION,
-    Survey,
-    is_library_product,
-    spreads,
-)
+from transpile.fusion.inline_cost import Survey, is_library_product, spreads
 from transpile.fusion.nodes import (
     Block,
     Branch,
@@ -97,6 +91,7 @@ class _Materialiser(Elements):
     def __init__(self, scope: Scope, parts: Parts, choices: Choices, survey: Survey) -> None:
         super().__init__(scope.graph, scope.given, scope.prefix, survey.producers)
         self.scope = scope
+        self.machine = scope.machine
         self.parts = parts
         self.choices = choices
         self.survey = survey
@@ -143,11 +138,11 @@ class _Materialiser(Elements):
             var = equation.output
             if var not in chosen and self._deserves_memory(var, equation, uses, var in spread):
                 chosen.add(var)
-            if kind == "convolve" or is_library_product(equation):
+            if kind == "convolve" or is_library_product(equation, self.machine):
                 chosen |= self._operands_of_product(equation)
             if kind == "fft":
                 chosen |= self._operand_of_transform(equation)
-            if kind == "sort" or is_library_sum(equation):
+            if kind == "sort" or is_library_sum(equation, self.machine):
                 chosen |= self._produced(map(self._in_memory, equation.inputs))
             inline = var not in chosen
             for atom in equation.inputs:
@@ -176,21 +171,24 @@ class _Materialiser(Elements):
         if (
             kind in ("scan", "composite", "scatter", "sort", "fft", "convolve")
             or var in self.survey.updates
-        ) or (kind in ("reduce", "contract") and not is_unrolled(equation)):
+        ) or (kind in ("reduce", "contract") and not is_unrolled(equation, self.machine)):
             return True
         if var in self.choices.inlined:
             return False
         cost, size = self.survey.costs[var]
-        if spread and cost > CHEAP:
+        if spread and cost > self.machine.cheap_weight:
             return True
-        return uses.get(var, 0) > 1 or size > LARGEST_EXPRESSION
+        return uses.get(var, 0) > 1 or size > self.machine.largest_expression
 
     def _operands_of_product(self, equation: Equation) -> set[Var]:
         """A library product, or a convolution, reads its operands from memory: the views of them
         that it can step through with strides stay views, anything else is materialised."""
         accesses = [self._views(atom) for atom in equation.inputs]
-        as_call = as_convolution if equation.primitive.kind == "convolve" else as_product
-        product = as_call(equation, accesses)
+        product: Product | Convolution
+        if equation.primitive.kind == "convolve":
+            product = as_convolution(equation, accesses, self.machine)
+        else:
+            product = as_product(equation, accesses)
         self.products[equation.output] = product
         bases = (operand.base for operand in product.operands)
         pairs = zip(bases, accesses, equation.inputs, strict=True)
@@ -234,7 +232,7 @@ class _Materialiser(Elements):
             atom in xs
             and equation is not None
             and equation.primitive.kind == "elementwise"
-            and equation.primitive.weight <= CHEAP
+            and equation.primitive.weight <= self.machine.cheap_weight
             and self.survey.uses[atom] == 1
         )
 
@@ -291,7 +289,7 @@ class _Materialiser(Elements):
         if transform is not None:
             return transform, (transform.base,)
         is_sort = equation.primitive.kind == "sort"
-        if is_sort or is_library_sum(equation):
+        if is_sort or is_library_sum(equation, self.machine):
             operands = tuple(map(self._in_memory, equation.inputs))
             return Sorting() if is_sort else RunningSum(), operands
         return None
@@ -335,7 +333,9 @@ class _Materialiser(Elements):
         loops, index = self._loops(var.type.shape)
         if primitive.kind == "scan":
             return self._scan(equation, loops, index)
-        if is_unrolled(equation) or (primitive.kind != "reduce" and primitive is not dot_general):
+        if is_unrolled(equation, self.machine) or (
+            primitive.kind != "reduce" and primitive is not dot_general
+        ):
             return self._map(equation, loops, index, self.compute(equation, index))
         x = equation.inputs[0]
         if primitive.kind == "reduce":

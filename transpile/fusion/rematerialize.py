@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from transpile.fusion.diagonal_arrays import diagonals
 from transpile.fusion.in_place_updates import updates_in_time
-from transpile.fusion.inline_cost import CHEAP, Survey
+from transpile.fusion.inline_cost import Survey
 from transpile.fusion.loop_fusion import fuse, own_cost
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import (
@@ -26,21 +26,20 @@ from transpile.fusion.nodes import (
 from transpile.fusion.scopes import Scope, scope_of
 from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Atom, Graph, Var
+from transpile.machine import USUAL, Machine
 
-# How often a graph is materialised at most.
+# How often a graph is materialised at most: choices are only added, and seldom after the second.
 ROUNDS = 3
-# A slice of an array is copied before the array changes when it has at most this part of its size.
-SMALL_SLICE = 8
 
 
-def loops_of_graph(graph: Graph) -> Loops:
+def loops_of_graph(graph: Graph, machine: Machine = USUAL) -> Loops:
     """The fused loops of a program's graph."""
-    return _loops_of(scope_of(graph))
+    return _loops_of(scope_of(graph, machine))
 
 
 def _loops_of(scope: Scope) -> Loops:
     parts = {e: tuple(map(_loops_of, bodies.parts)) for e, bodies in scope.inner.items()}
-    survey = Survey(scope.graph, scope.is_body)
+    survey = Survey(scope)
     choices = Choices()
     for _ in range(ROUNDS):
         loops = fuse(materialise(scope, parts, choices, survey))
@@ -86,7 +85,7 @@ def _cheap_again(loops: Loops, fixed: set[Atom]) -> frozenset[Var]:
             continue
         cost = own_cost(node)
         cost += sum(costs[k] * len(loads) for k, loads in node.reads.items() if k in costs)
-        if cost <= CHEAP:
+        if cost <= block.scope.machine.cheap_weight:
             costs[block.key(node.var)] = cost
             cheap.add(node.var)
     return frozenset(cheap)
@@ -113,7 +112,7 @@ def _slices_before(block: Block) -> frozenset[Var]:
         node = block.node_of(after)
         if not isinstance(node, Map) or len(node.order) < 2:
             continue
-        parts = _slices_of(block.graph, before)
+        parts = _slices_of(block.graph, before, block.scope.machine)
         key, own = block.key(before), set(node.order)
         readers = [n for n in block.nodes if key in n.reads]
         loads = [load for load in node.reads.get(key, ()) if load.index != node.index]
@@ -123,19 +122,21 @@ def _slices_before(block: Block) -> frozenset[Var]:
     return frozenset(slices - block.materialised)
 
 
-def _slices_of(graph: Graph, x: Var) -> set[Var]:
+def _slices_of(graph: Graph, x: Var, machine: Machine) -> set[Var]:
     """The small parts of an array that are computed from, and no more views of them."""
     views: set[Atom] = {x}
     slices: set[Var] = set()
     for equation in graph.equations:
         is_view = equation.primitive.picks
-        if is_view and equation.inputs[0] in views and _is_slice(equation.output, x):
+        if is_view and equation.inputs[0] in views and _is_slice(equation.output, x, machine):
             views.add(equation.output)
             slices.add(equation.output)
             slices -= {a for a in equation.inputs[:1] if isinstance(a, Var)}
     return slices
 
 
-def _is_slice(part: Var, whole: Var) -> bool:
+def _is_slice(part: Var, whole: Var, machine: Machine) -> bool:
     size, limit = part.type.size, whole.type.size
-    return isinstance(size, int) and isinstance(limit, int) and size * SMALL_SLICE <= limit
+    if not (isinstance(size, int) and isinstance(limit, int)):
+        return False
+    return size * machine.parts_of_copied <= limit

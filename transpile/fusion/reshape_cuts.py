@@ -9,7 +9,7 @@ from __future__ import annotations
 from transpile.ir.graph import Graph, Var
 from transpile.primitives.axes import reshape
 
-# A chain of more reshapes than this is cut.
+# A chain of more reshapes than this is cut: 64 times the text is as much as it may grow.
 MOST_RESHAPES = 6
 
 

@@ -3,6 +3,9 @@
 A body is a graph of its own, with loop nests of its own. What it shares with the graph around it is
 its operands. Of these, integers that are arithmetic on the indices of loops are *given* to it as
 such: then `x[i + 1]` inside a loop over `i` is that subscript, and no number read from memory.
+
+Every phase of lowering has the scope of the graph at hand, so it is the scope that carries the
+machine, whose thresholds they ask.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from transpile.fusion.index_lambda import Elements, convert
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.loop_ir import Expr, IndexValue, Literal
+from transpile.machine import USUAL, Machine
 from transpile.primitives.control import primitives
 from transpile.primitives.control.operands import Operands, graphs_of, inputs_of, operands_of
 from transpile.util.frozen_records import dataclass
@@ -25,6 +29,7 @@ Given = Mapping[Var, Expr]
 class Scope:
     """A program's graph, or a body in one.
 
+    machine  what it is lowered for
     given    its inputs that are arithmetic on counters
     prefix   begins the names of its symbols
     carry    what an iteration is handed, and what it hands on instead
@@ -32,6 +37,7 @@ class Scope:
     """
 
     graph: Graph
+    machine: Machine
     given: Given
     prefix: str
     is_body: bool
@@ -56,13 +62,14 @@ class Bodies:
     where: Index
 
 
-def scope_of(graph: Graph) -> Scope:
+def scope_of(graph: Graph, machine: Machine = USUAL) -> Scope:
     """The scope of a whole program."""
-    return _scope(graph, {}, "")
+    return _scope(graph, machine, {}, "")
 
 
 def _scope(
     graph: Graph,
+    machine: Machine,
     given: Given,
     prefix: str,
     is_body: bool = False,
@@ -73,11 +80,11 @@ def _scope(
     control = [(k, e) for k, e in enumerate(graph.equations) if e.primitive.kind == "control"]
     if control:
         around = Elements(graph, given, prefix)
-        inner = {e: _bodies(around, e, f"{prefix}{k}.") for k, e in control}
-    return Scope(graph, given, prefix, is_body, is_condition, carry, inner)
+        inner = {e: _bodies(around, machine, e, f"{prefix}{k}.") for k, e in control}
+    return Scope(graph, machine, given, prefix, is_body, is_condition, carry, inner)
 
 
-def _bodies(around: Elements, equation: Equation, prefix: str) -> Bodies:
+def _bodies(around: Elements, machine: Machine, equation: Equation, prefix: str) -> Bodies:
     operands = operands_of(equation)
     symbol, where = _counter(around, equation, operands, f"{prefix}i")
     parts = []
@@ -85,7 +92,8 @@ def _bodies(around: Elements, equation: Equation, prefix: str) -> Bodies:
         is_condition = equation.primitive is primitives.while_ and number == 0
         carry = () if is_condition else _carried(equation, graph)
         given = _given(around, equation, graph, symbol, where)
-        parts.append(_scope(graph, given, f"{prefix}{number}.", True, is_condition, carry))
+        inner = f"{prefix}{number}."
+        parts.append(_scope(graph, machine, given, inner, True, is_condition, carry))
     return Bodies(operands, tuple(parts), symbol, where)
 
 

@@ -23,15 +23,12 @@ from transpile.intrinsics.convolutions import (
 )
 from transpile.ir.graph import Atom, Equation
 from transpile.library.matmul import Access, strides_in
+from transpile.machine import USUAL, Machine
 from transpile.util.frozen_records import dataclass
 
+# As in conv.h: the terms of a block, and the features of which each has lanes of its own.
 DEPTH, FEW = 512, 2
-# As many bytes of images are copied at a time, between which threads wait for each other; and as
-# many pixels repay new panels.
-_CACHED, _REPAYING = 1 << 22, 4096
-# The most numbers in panels of weights, and terms in one of them.
-_PANELS, _LONGEST = 1 << 21, 1 << 15
-# What it costs to move a number, in steps of a vector: among neighbours, or from anywhere.
+# What it costs conv.h to move a number, in steps of a vector: among neighbours, or from anywhere.
 _NEAR, _FAR = 0.15, 1.5
 
 
@@ -52,14 +49,15 @@ class Convolution:
     plan: Plan
 
 
-def as_convolution(equation: Equation, accesses: Sequence[Access]) -> Convolution:
+def as_convolution(equation: Equation, accesses: Sequence[Access], machine: Machine) -> Convolution:
     """The call that a convolution is; `accesses` gives each operand's base and the views on it,
     the last view first. An operand whose views no strides describe becomes its own base."""
     first, second = (
         _piece(a, *access) for a, access in zip(equation.inputs, accesses, strict=True)
     )
     sizes = _sizes(equation, first.steps, second.steps)
-    return Convolution((first, second), make_plan(sizes, equation.output.type.dtype.itemsize))
+    plan = make_plan(sizes, equation.output.type.dtype.itemsize, machine)
+    return Convolution((first, second), plan)
 
 
 def _piece(atom: Atom, base: Atom, path: Sequence[Equation]) -> Piece:
@@ -115,20 +113,20 @@ def _sizes(equation: Equation, x: Sequence[int], w: Sequence[int]) -> Sizes:
 # ------------------------------------------------------------------------------------------ plans
 
 
-def make_plan(sizes: Sizes, itemsize: int) -> Plan:
+def make_plan(sizes: Sizes, itemsize: int, machine: Machine = USUAL) -> Plan:
     """The plan for these sizes."""
-    form = _form(sizes, itemsize)
-    copy = _planes(sizes, itemsize) if form == PLANES else _rows(sizes, itemsize)
-    return Plan(form, sizes, copy, _terms(sizes, form))
+    form = _form(sizes, itemsize, machine)
+    copied = _planes if form == PLANES else _rows
+    return Plan(form, sizes, copied(sizes, itemsize, machine), _terms(sizes, form, machine))
 
 
-def _terms(sizes: Sizes, form: int) -> int:
+def _terms(sizes: Sizes, form: int, machine: Machine) -> int:
     """How many terms of the sum there are panels for: all, or as many as memory is spent on, in
     whole blocks."""
     if form == PLANES:
         return sizes.terms
-    most = max(1, min(_LONGEST, _PANELS // sizes.features) // DEPTH) * DEPTH
-    return min(sizes.terms, most)
+    most = min(machine.longest_panel, machine.most_panel_numbers // sizes.features)
+    return min(sizes.terms, max(1, most // DEPTH) * DEPTH)
 
 
 def _lanes(count: int, lanes: int) -> int:
@@ -136,7 +134,7 @@ def _lanes(count: int, lanes: int) -> int:
     return -(-count // lanes) * lanes
 
 
-def _form(sizes: Sizes, itemsize: int) -> int:
+def _form(sizes: Sizes, itemsize: int, machine: Machine) -> int:
     """Whether pixels or features are lanes, by what each would cost."""
     lanes = VECTOR // itemsize
     result = sizes.batch * sizes.groups * sizes.features * sizes.pixels
@@ -156,10 +154,10 @@ def _form(sizes: Sizes, itemsize: int) -> int:
     features += sizes.groups * wide * sizes.terms * (_NEAR if sizes.w[1] == 1 else _FAR)
     if not all(a.is_inside for a in sizes.axes):
         features += operand * _NEAR
-    return PLANES if planes <= features else FEATURES
+    return PLANES if planes <= features * machine.feature_lanes_cost else FEATURES
 
 
-def _planes(sizes: Sizes, itemsize: int) -> Copy:
+def _planes(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     """The copy for lanes of pixels: for each image, group and channel, and for each phase of the
     strides, the pixels that are a stride apart."""
     lengths = [a.out + (a.window - 1) * a.dilation // a.stride for a in sizes.axes]
@@ -184,7 +182,7 @@ def _planes(sizes: Sizes, itemsize: int) -> Copy:
         parts.append(pieces)
     channel = volume * math.prod(len(p) for p in phases)
     image = channel * sizes.channels * sizes.groups
-    together = min(sizes.batch, max(1, _CACHED // (image * itemsize)))
+    together = min(sizes.batch, max(1, machine.images_bytes // (image * itemsize)))
     own = (image, channel * sizes.channels, channel, *steps)
     return Copy(
         together, image, padded, own, (0, lengths[1], lengths[2]), tuple(taps), tuple(parts)
@@ -199,12 +197,13 @@ def _in_place(sizes: Sizes) -> Copy:
     return Copy(0, 0, False, sizes.x, walk, tuple(taps), ([], [], []))
 
 
-def _rows(sizes: Sizes, itemsize: int) -> Copy:
+def _rows(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     """The copy for lanes of features, in the order of the operand; or the operand itself."""
     if all(a.is_inside for a in sizes.axes):
         return _in_place(sizes)
     image = sizes.groups * sizes.channels * math.prod(a.reach for a in sizes.axes)
-    together = max(_CACHED // (image * itemsize), -(-_REPAYING // sizes.pixels), 1)
+    repaying = -(-machine.repaying_pixels // sizes.pixels)
+    together = max(machine.images_bytes // (image * itemsize), repaying, 1)
     together = min(sizes.batch, together)
     extents = (together, sizes.groups, sizes.channels, *(a.reach for a in sizes.axes))
     steps, size = [0] * 6, 1

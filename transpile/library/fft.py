@@ -18,6 +18,7 @@ from transpile.ir.dims import Dim, Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation
 from transpile.ir.types import real_dtype
 from transpile.library.matmul import strides_in
+from transpile.machine import USUAL, Machine
 from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]
@@ -27,27 +28,16 @@ KINDS = ("fft", "ifft", "rfft", "irfft")
 TOGETHER, SPLIT, CHIRP = range(3)
 # The fields in front of a plan, and the largest prime radix of a pass.
 FIELDS, LARGEST_RADIX = 18, 101
-# Lanes of the widest registers, and the bytes of a pair of them.
+# What fft.h is compiled for, whatever the machine: lanes of the widest registers, the bytes of a
+# pair of them, and FFT_SHARED: fewer elements than that are one thread's.
 _LANES = {4: 16, 8: 8}
 _PAIR = 128
-# Fewer elements than FFT_SHARED of runtime_c/transforms/fft.h are one thread's.
 _WORTH_SHARING = 32768
-# Threads that have scratch memory of their own, at most.
-SLOTS = 16
-# From this length on the threads share one transform, rather than have one each.
-_SHARED = 1 << 15
-# Up to this length transforms that lie side by side in memory, and those that lie one after the
-# other, are made in lanes together; the latter longer ones too where there are so many elements
-# that they come from memory, which then has several rows to fetch at a time.
-_LONGEST_ACROSS, _LONGEST_ALONG, _LONGEST_STREAM, _STREAM = 4096, 256, 2048, 1 << 17
-# Up to this length the factors between the steps of a split transform are one table; columns of a
-# block of it otherwise.
-_FULL_TABLE, _BLOCK = 1 << 14, 32
-# Rows and columns up to this length stay in the cache.
-_CACHED = 1024
+# Columns of a block of factors, whole registers of them, and the factors read past the end.
+_BLOCK = 32
 _PADDING = 16
 
-# About what a pass costs an element, one of radix 2 being 1.
+# About what a pass of fft.h costs an element, one of radix 2 being 1.
 _PASS_COST = {2: 1.0, 3: 1.3, 4: 1.2, 5: 1.7, 8: 1.6}
 
 
@@ -117,30 +107,31 @@ def radices_of(n: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _cost(n: int) -> float:
+def _cost(n: int, machine: Machine) -> float:
     """About what the passes of a length cost an element."""
     passes = sum(_PASS_COST.get(r, 0.8 + r / 3) for r in radices_of(n))
-    return passes * math.sqrt(max(1.0, n / _CACHED))
+    return passes * math.sqrt(max(1.0, n / machine.longest_cached_transform))
 
 
-def _split_cost(sizes: tuple[int, int], lanes: int) -> float:
-    rows, columns = sizes
+def _split_cost(sizes: tuple[int, int], lanes: int, machine: Machine) -> float:
+    (rows, columns), costs = sizes, [_cost(n, machine) for n in sizes]
     wide, tall = -(-columns // lanes) * lanes, -(-rows // lanes) * lanes
-    return wide * rows * (_cost(rows) + 3) + tall * columns * (_cost(columns) + 1.5)
+    return wide * rows * (costs[0] + 3) + tall * columns * (costs[1] + 1.5)
 
 
 @lru_cache(maxsize=1024)
-def split(n: int, lanes: int) -> tuple[int, int]:
+def split(n: int, lanes: int, machine: Machine) -> tuple[int, int]:
     """The numbers of rows and columns that make the cheapest transform of n elements."""
     divisors = [1]
     for p in set(prime_factors(n)):
         powers = [p**k for k in range(prime_factors(n).count(p) + 1)]
         divisors = [d * q for d in divisors for q in powers]
-    return min(((d, n // d) for d in sorted(divisors)), key=lambda pair: _split_cost(pair, lanes))
+    pairs = ((d, n // d) for d in sorted(divisors))
+    return min(pairs, key=lambda pair: _split_cost(pair, lanes, machine))
 
 
 @lru_cache(maxsize=1024)
-def padded_length(n: int, lanes: int) -> int:
+def padded_length(n: int, lanes: int, machine: Machine = USUAL) -> int:
     """A length for convolutions with a chirp of n elements: at least 2n - 1, and cheap."""
     least = 2 * n - 1
     candidates = []
@@ -157,20 +148,20 @@ def padded_length(n: int, lanes: int) -> int:
     smallest = min(candidates)
     return min(
         sorted(c for c in candidates if c <= 1.3 * smallest),
-        key=lambda c: _split_cost(split(c, lanes), lanes),
+        key=lambda c: _split_cost(split(c, lanes, machine), lanes, machine),
     )
 
 
-def _method(core: int, outer: int | None, inner: int | None, lanes: int) -> int:
+def _method(core: int, outer: int | None, inner: int | None, lanes: int, machine: Machine) -> int:
     """How to transform: None is a number that is not known, and large."""
     if core > 1 and prime_factors(core)[-1] > LARGEST_RADIX:
         return CHIRP
     total = None if outer is None or inner is None else outer * inner
     many = total is None or 2 * total >= lanes
     across = inner is None or 2 * inner >= lanes
-    streams = total is None or total * core >= _STREAM
-    longest = _LONGEST_STREAM if streams else _LONGEST_ALONG
-    longest = _LONGEST_ACROSS if across else longest
+    streams = total is None or total * core >= machine.least_streamed
+    longest = machine.longest_streamed if streams else machine.longest_along
+    longest = machine.longest_across if across else longest
     alone = len(prime_factors(core)) < 2 or core < 16
     return TOGETHER if alone or (many and core <= longest) else SPLIT
 
@@ -180,7 +171,13 @@ def _method(core: int, outer: int | None, inner: int | None, lanes: int) -> int:
 
 @lru_cache(maxsize=64)
 def make_plan(
-    kind: str, n: int, scale: float, dtype: DType, outer: int | None, inner: int | None
+    kind: str,
+    n: int,
+    scale: float,
+    dtype: DType,
+    outer: int | None,
+    inner: int | None,
+    machine: Machine = USUAL,
 ) -> Plan:
     """The plan for outer x inner transforms of n elements, the result being scaled.
 
@@ -188,17 +185,18 @@ def make_plan(
     """
     lanes = _LANES[dtype.itemsize]
     core = n // 2 if kind in ("rfft", "irfft") and n % 2 == 0 else n
-    method = _method(core, outer, inner, lanes)
+    method = _method(core, outer, inner, lanes, machine)
     rows, columns = core, 1
     if method != TOGETHER:
-        rows, columns = split(core if method == SPLIT else padded_length(core, lanes), lanes)
-    block = columns if rows * columns <= _FULL_TABLE else _BLOCK
+        length = core if method == SPLIT else padded_length(core, lanes, machine)
+        rows, columns = split(length, lanes, machine)
+    block = columns if rows * columns <= machine.longest_factor_table else _BLOCK
     header = [KINDS.index(kind), method, n, core, rows, columns, block]
-    inside = method != TOGETHER and rows * columns >= _SHARED
+    inside = method != TOGETHER and rows * columns >= machine.shortest_shared_transform
     radices, width = [*radices_of(rows), 0], [*radices_of(columns), 0]
-    slots = SLOTS
+    slots = machine.slots
     if outer is not None and inner is not None and not inside:
-        slots = 1 if outer * inner * n < _WORTH_SHARING else min(SLOTS, outer * inner)
+        slots = 1 if outer * inner * n < _WORTH_SHARING else min(slots, outer * inner)
     header += [int(inside), slots, FIELDS, FIELDS + len(radices)]
     parts: list[Any] = [np.array([1.0 if method == CHIRP else scale, scale])]
 
@@ -303,7 +301,7 @@ class AxisTransform:
 
 
 def axis_transforms(
-    equation: Equation, operand: Transform, loop_name: Callable[[int], str]
+    equation: Equation, operand: Transform, machine: Machine, loop_name: Callable[[int], str]
 ) -> Iterator[AxisTransform]:
     """The transforms, one for each axis, of which the first reads the operand and the others the
     result."""
@@ -316,7 +314,7 @@ def axis_transforms(
         batch = _batch(out.shape, strides, own, axis)
         (outer, x_outer, out_outer), (inner, x_inner, out_inner) = batch[-2:]
         sizes = [d if isinstance(d, int) else None for d in (outer, inner)]
-        plan = make_plan(params["fft_type"], n, scale, real_dtype(out.dtype), *sizes)
+        plan = make_plan(params["fft_type"], n, scale, real_dtype(out.dtype), *sizes, machine)
         loops = tuple(Symbol(loop_name(k), 0, d) for k, (d, _, _) in enumerate(batch[:-2]))
         start: Index = offset
         to: Index = 0

@@ -13,6 +13,7 @@ from itertools import pairwise
 from transpile.errors import InternalError
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, recombine, row_major
 from transpile.ir.graph import Atom, Equation
+from transpile.machine import Machine
 from transpile.primitives.dot import free_axes
 from transpile.util.frozen_records import dataclass
 
@@ -120,34 +121,23 @@ def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index 
     return strides[wide[-1]]
 
 
-# Products with more multiplications than this have threads of their own; fewer than this in all of
-# a stack are not worth threads.
-LARGEST_OF_STACK = 1 << 22
-FEWEST_OF_STACK = 1 << 19
-MOST_PLACES = 16
-
-
 @dataclass(frozen=True)
 class Stack:
     """Small products that one call makes: the last `axes` of the batch, `count` products whose
-    operands are `steps` apart."""
+    operands are `steps` apart, of which `places` are made at a time."""
 
     axes: int
     count: int
     steps: tuple[Index, ...]
-
-    @property
-    def places(self) -> int:
-        """How many are made at a time."""
-        return min(self.count, MOST_PLACES)
+    places: int
 
 
-def stacked(contraction: Product) -> Stack:
+def stacked(contraction: Product, machine: Machine) -> Stack:
     """The products of a batch that one call can make, where they are small: those along its last
     axes, as far as one step describes them."""
     size = contraction.m * contraction.n * contraction.k
-    alone = Stack(0, 1, (0, 0))
-    if size > LARGEST_OF_STACK:
+    alone = Stack(0, 1, (0, 0), 1)
+    if size > machine.most_stacked_terms:
         return alone
     axes, count, steps = 0, 1, alone.steps
     for axis in range(len(contraction.batch) - 1, -1, -1):
@@ -160,4 +150,6 @@ def stacked(contraction: Product) -> Stack:
         if extent > 1 and count == 1:
             steps = strides
         axes, count = axes + 1, count * extent
-    return Stack(axes, count, steps) if count * size >= FEWEST_OF_STACK and count > 1 else alone
+    if count == 1 or count * size < machine.least_stack_terms:
+        return alone
+    return Stack(axes, count, steps, min(count, machine.slots))

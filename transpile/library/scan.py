@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from transpile.ir.dims import product
 from transpile.ir.graph import Equation
+from transpile.machine import Machine
 from transpile.primitives.reductions import cumsum
 
-# Rows of fewer elements are a loop like any other, which fuses with what is around it.
-SHORTEST = 8192
 
-
-def is_library_sum(equation: Equation) -> bool:
+def is_library_sum(equation: Equation, machine: Machine) -> bool:
     """Tell whether an equation is a cumulative sum of floats along long rows."""
     if equation.primitive is not cumsum:
         return False
@@ -20,4 +18,5 @@ def is_library_sum(equation: Equation) -> bool:
     if not all(isinstance(length, int) for length in kind.shape):
         return False
     length, after = kind.shape[axis], kind.shape[axis + 1 :]
-    return isinstance(length, int) and length >= SHORTEST and product(after) == 1
+    is_long = isinstance(length, int) and length >= machine.shortest_library_sum
+    return is_long and product(after) == 1

@@ -36,9 +36,6 @@ from transpile.symbols.identifiers import LOOP_NAMES, names_at_file_scope
 
 Places = dict[Atom, Place | Variable]
 
-# Arrays of no more elements than this are copied when an iteration hands them on.
-SMALL = 16
-
 
 def assign_storage(loops: Loops, program: str) -> Storage:
     """Where the values of a program of this name are."""
@@ -83,6 +80,7 @@ class _Assignment:
     ) -> None:
         self.aliases = allowed
         self.block = allowed.loops.block
+        self.machine = self.block.scope.machine
         self.memory = memory
         self.places = dict(places)
         self.views = dict(views or {})
@@ -252,6 +250,12 @@ class _Assignment:
 
     # ----------------------------------------------------------------------------- the carry
 
+    def _is_small(self, var: Var) -> bool:
+        """Tell whether an array is so small that it is copied rather than exchanged by pointers:
+        its elements can then live in registers."""
+        size = var.type.size
+        return isinstance(size, int) and size <= self.machine.most_copied_elements
+
     def _carry(
         self, node: Loop, part: Loops, counter: Symbol | None, new: list[Variable]
     ) -> Iterator[Carried]:
@@ -276,7 +280,7 @@ class _Assignment:
                 current,
                 following,
                 final,
-                _is_small(result),
+                self._is_small(result),
             )
 
     def _places_of_array(
@@ -291,7 +295,7 @@ class _Assignment:
         if settled:
             return final, None, final
         spare = self.memory.temporary(result)
-        if length is None or final.prefix or _is_small(result):
+        if length is None or final.prefix or self._is_small(result):
             return spare, self.memory.temporary(result), final
         return (spare, final, final) if length % 2 else (final, spare, final)
 
@@ -318,10 +322,3 @@ def _is_counter(scope: Scope, var: Var, symbol: Symbol) -> bool:
     """Tell whether an input of a body is the number of the iteration."""
     given = scope.given.get(var)
     return given is not None and as_index(given) == Dim.of(symbol)
-
-
-def _is_small(var: Var) -> bool:
-    """Tell whether an array is so small that it is copied rather than exchanged by pointers: its
-    elements can then live in registers."""
-    size = var.type.size
-    return isinstance(size, int) and size <= SMALL

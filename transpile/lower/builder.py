@@ -56,7 +56,9 @@ def _statements(writer: Writer, items: Items) -> Iterator[Statement]:
             case Branch():
                 yield from _branch(writer, item)
             case LibraryCall():
-                yield from Calls(writer.memory, writer.stored, writer.loop_name).statements(item)
+                machine = writer.block.scope.machine
+                calls = Calls(machine, writer.memory, writer.stored, writer.loop_name)
+                yield from calls.statements(item)
             case Effect():
                 yield from effect(writer, item)
             case Scatter():

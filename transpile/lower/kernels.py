@@ -20,6 +20,7 @@ from transpile.ir.types import MOST, size_of
 from transpile.lower.assign_storage import assign_storage
 from transpile.lower.builder import kernel_body, loop_depth
 from transpile.lower.storage import Memory, Storage
+from transpile.machine import USUAL, Machine
 from transpile.symbols.identifiers import program_name
 from transpile.util.fp_environment import in_usual_modes
 
@@ -30,11 +31,11 @@ Items = Sequence[Nest | Node]
 
 
 @in_usual_modes
-def lower(graph: Graph, donated: Donated = ()) -> Program:
+def lower(graph: Graph, donated: Donated = (), machine: Machine = USUAL) -> Program:
     """The program that computes an optimised graph; `donated` are positions of its inputs, with
     that of the only output that may take its memory where an input is assigned to."""
     name = program_name(graph.name)
-    loops = loops_of_graph(graph)
+    loops = loops_of_graph(graph, machine)
     storage = assign_storage(loops, name)
     program = _program(name, graph, storage, donated)
     _check_sizes(program)

@@ -19,6 +19,7 @@ from transpile.library.routines import RoutineLoop
 from transpile.lower.scan_calls import sum_call
 from transpile.lower.sort_calls import sort_calls
 from transpile.lower.storage import Memory, Place
+from transpile.machine import Machine
 from transpile.util.frozen_records import replace
 
 LoopName = Callable[[int], str]
@@ -28,8 +29,13 @@ class Calls:
     """Writes calls; `stored` finds the place of a value, `loop_name` the name of a loop."""
 
     def __init__(
-        self, memory: Memory, stored: Callable[[Atom], Place], loop_name: LoopName
+        self,
+        machine: Machine,
+        memory: Memory,
+        stored: Callable[[Atom], Place],
+        loop_name: LoopName,
     ) -> None:
+        self.machine = machine
         self.memory = memory
         self.stored = stored
         self.loop_name = loop_name
@@ -59,7 +65,9 @@ class Calls:
 
     def _sort(self, node: LibraryCall) -> Iterator[Statement]:
         keys = [self.stored(atom) for atom in node.operands]
-        yield from self._with_scratch(*sort_calls(node.equation, keys, self.stored(node.var)))
+        yield from self._with_scratch(
+            *sort_calls(node.equation, keys, self.stored(node.var), self.machine)
+        )
 
     def _cumulative_sum(self, node: LibraryCall) -> Iterator[Statement]:
         (operand,) = map(self.stored, node.operands)
@@ -68,7 +76,7 @@ class Calls:
     def _product(self, node: LibraryCall, product: Product) -> Iterator[Statement]:
         """Loops over the leading axes around a product, or around a batch of small ones."""
         out = self.stored(node.var)
-        stack = stacked(product)
+        stack = stacked(product, self.machine)
         loops = product.batch[: len(product.batch) - stack.axes]
         batch = [Symbol(self.loop_name(d), 0, extent) for d, extent in enumerate(loops)]
         where: list[Index] = [0 if s.extent == 1 else Dim.of(s) for s in batch]
@@ -102,7 +110,7 @@ class Calls:
     def _transform(self, node: LibraryCall, transform: Transform) -> Iterator[Statement]:
         """A call for each axis; all but the first work in the memory of the result."""
         out, source = self.stored(node.var), self.stored(transform.base)
-        axes = list(axis_transforms(node.equation, transform, self.loop_name))
+        axes = list(axis_transforms(node.equation, transform, self.machine, self.loop_name))
         calls = []
         for part in axes:
             plan = self.memory.constant(Const(part.plan.numbers, name="plan"))

@@ -10,21 +10,22 @@ from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import product
 from transpile.ir.graph import Equation
 from transpile.lower.storage import Place
+from transpile.machine import Machine
 from transpile.primitives.sorting import sort
 
-# As many rows are sorted at a time as there may be threads, if their scratch memory is this small.
-_MOST_ROWS, _MOST_SCRATCH = 16, 1 << 24
 # Positions have 32 bits while they are sorted.
 _LONGEST_ROW = (1 << 32) - 1
 
 
-def sort_calls(equation: Equation, keys: Sequence[Place], out: Place) -> Iterator[Call]:
+def sort_calls(
+    equation: Equation, keys: Sequence[Place], out: Place, machine: Machine
+) -> Iterator[Call]:
     """The calls that sort the keys, the least significant one first: each call is stable.
 
     Raises UnsupportedError for rows whose length is not known, or more than memory will hold.
     """
     sizes = _sizes(equation)
-    places = _places(*sizes)
+    places = _places(*sizes, machine)
     to = Strided(out.first)
     for number, key in enumerate(reversed(keys)):
         row = Sort if equation.primitive is sort else ArgsortFurther if number else Argsort
@@ -42,6 +43,7 @@ def _sizes(equation: Equation) -> tuple[int, int, int]:
     return outer, n, inner
 
 
-def _places(outer: int, n: int, inner: int) -> int:
-    """How many rows are sorted at a time."""
-    return max(1, min(outer * inner, _MOST_ROWS, _MOST_SCRATCH // (16 * max(1, n))))
+def _places(outer: int, n: int, inner: int, machine: Machine) -> int:
+    """How many rows are sorted at a time: as many as there may be threads, if the scratch memory of
+    16 bytes an element that they take is small enough."""
+    return max(1, min(outer * inner, machine.slots, machine.sort_bytes // (16 * max(1, n))))

@@ -28,6 +28,7 @@ from transpile.primitives.control.operands import (
 )
 from transpile.util.frozen_records import replace
 
+# What C compilers make of it: a multiplication and a shift, on every machine.
 _CONSTANT_DIVISOR_WEIGHT = 2
 _EXPRESSION = ("elementwise", "view", "generate", "piecewise")
 

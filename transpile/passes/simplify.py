@@ -21,7 +21,8 @@ from transpile.primitives.reductions import identity
 from transpile.trace.trace import evaluate
 from transpile.util.frozen_records import once
 
-# An array may have thousands of updates; a slice is forwarded through so many at most.
+# An array may have thousands of updates, and as many slices: the search for what a slice reads ends
+# after so many, so that its time is not their product.
 MOST_UPDATES = 128
 
 SimplifyRule = Callable[[Builder, Equation], "Atom | None"]

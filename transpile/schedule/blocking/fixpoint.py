@@ -17,7 +17,7 @@ from transpile.ir.loop_ir import Apply, Declare, Expr, Literal, Load, Ref, State
 from transpile.ir.loop_rewrite import expressions, subexpressions
 from transpile.ir.types import BOOL
 
-# The proof gives up on larger expressions.
+# The proof gives up on larger expressions: substituted into each other they grow without bounds.
 LARGEST = 400
 
 Facts = dict[Expr, Expr]
