@@ -160,7 +160,7 @@ WRONG = [
         r"the body takes a carry of \(f64\[\]\), gives \(bool\[\]\)",
     ),
     ("cond", [F, F], {"branches": (MULTIPLY_ADD,)}, "a bool or an integer, not f64"),
-    ("cond", [I], {"branches": ()}, "there is no branch"),
+    ("cond", [I], {"branches": ()}, "a cond needs at least one branch"),
     (
         "cond",
         [I, F],

@@ -15,7 +15,7 @@ from transpile.functional.custom import bind_function, finished, traced_call
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import user_source
 from transpile.primitives.control.checkpoint import Policy
-from transpile.primitives.control.checkpoint import checkpoint as checkpoint_row
+from transpile.primitives.control.checkpoint import checkpoint as checkpoint_primitive
 from transpile.primitives.rules import apply
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_arguments import parameters
@@ -201,7 +201,7 @@ def checkpoint(
         closed, operands, parts = traced_call(fun, args, kwargs, function_name(fun))
         results = bind_function(
             fun,
-            checkpoint_row,
+            checkpoint_primitive,
             operands,
             graph=closed.graph,
             policy=policy,

@@ -20,7 +20,7 @@ from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import function_source, user_source
 from transpile.primitives.control.calls import bind_call, custom_jvp_call, custom_vjp_call
-from transpile.primitives.control.calls import named_call as named_call_row
+from transpile.primitives.control.calls import named_call as named_call_primitive
 from transpile.primitives.rules import apply
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_arguments import parameters
@@ -418,7 +418,7 @@ def named_call(fun: Function, *, name: str | None = None) -> Function:
         if current_trace() is None:
             return fun(*args, **kwargs)
         closed, operands, out_parts = traced_call(fun, args, kwargs, label)
-        results = bind_function(fun, named_call_row, operands, graph=closed.graph, name=label)
+        results = bind_function(fun, named_call_primitive, operands, graph=closed.graph, name=label)
         return finished(fun, out_parts.join(results))
 
     return call

@@ -12,7 +12,7 @@ import numpy as np
 from transpile import tree
 from transpile.functional.flatten_fun import is_inexact, value_type, zero
 from transpile.ir.types import FLOAT0, ArrayType
-from transpile.primitives.rules import spread
+from transpile.primitives.rules import broadcast
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import constant
 from transpile.trace.tracer import Tracer
@@ -115,7 +115,9 @@ def traced(value: Any, kind: ArrayType) -> Tracer:
     """
     if isinstance(value, Tracer):
         return Tracer(value.owner, value.variable)
-    filled: Tracer = spread(constant(np.asarray(value, kind.dtype)), kind.shape, range(kind.ndim))
+    filled: Tracer = broadcast(
+        constant(np.asarray(value, kind.dtype)), kind.shape, range(kind.ndim)
+    )
     filled.variable.type = kind
     return filled
 

@@ -17,7 +17,7 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.primitive import Axis
 from transpile.ir.types import INT64
 from transpile.primitives.dot import free_axes
-from transpile.primitives.rules import apply, reshaped, spread, transposed
+from transpile.primitives.rules import apply, broadcast, reshaped, transposed
 from transpile.trace.trace import the_trace
 from transpile.transforms.batch import spread as batched_results
 from transpile.transforms.closed import Environment, name_after
@@ -124,13 +124,13 @@ def _picked(shape: Shape, y: Any, numbers: Numbers, is_first: bool) -> Any:
     place_of = {a: bx[k] for k, a in enumerate(by)} | {a: cx[k] for k, a in enumerate(cy)}
     place_of |= {a: first_other + k for k, a in enumerate(fy)}
     order = sorted(place_of, key=place_of.__getitem__)
-    picked = spread(transposed(y, order), full, [place_of[a] for a in order])
+    picked = broadcast(transposed(y, order), full, [place_of[a] for a in order])
     if batch or free:
         again = [*range(len(shape), after), *range(first_free, first_free + len(free))]
         axes = [*bx, *fx, *again]
         order = sorted(range(len(axes)), key=axes.__getitem__)
         same = transposed(_equal_counts((*batch, *free)), order)
-        is_there = spread(same, full, [axes[k] for k in order])
+        is_there = broadcast(same, full, [axes[k] for k in order])
         picked = np.where(is_there, picked, np.zeros((), y.type.dtype))
     return reshaped(picked, (product(shape), *tail))
 

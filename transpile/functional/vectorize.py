@@ -26,7 +26,7 @@ from transpile.ir.dims import Index
 from transpile.ir.primitive import Axis
 from transpile.ir.source_info import user_source
 from transpile.ir.types import FLOAT0
-from transpile.primitives.rules import spread
+from transpile.primitives.rules import broadcast
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import describe, type_text
 from transpile.trace.trace import current_trace
@@ -232,7 +232,7 @@ def with_mapped_axis(value: Any, is_batched: bool, position: int | None, size: I
         return moved if current_trace() is not None else np.ascontiguousarray(moved)
     shape = (*value.shape[:position], size, *value.shape[position:])
     if current_trace() is not None and value.dtype != FLOAT0:
-        return spread(value, shape, [k for k in range(len(shape)) if k != position])
+        return broadcast(value, shape, [k for k in range(len(shape)) if k != position])
     return np.array(np.broadcast_to(np.expand_dims(value, position), shape), order="C")
 
 

@@ -355,9 +355,9 @@ def live_equations(
     kept: list[Equation] = []
     for equation in reversed(equations):
         if not live.isdisjoint(equation.outputs) or (effects and has_effect(equation)):
-            narrow = equation.primitive.narrow
-            if narrow is not None:
-                equation = narrow(equation, [v in live for v in equation.outputs])
+            dce = equation.primitive.dce
+            if dce is not None:
+                equation = dce(equation, [v in live for v in equation.outputs])
             kept.append(equation)
             live.update(a for a in equation.inputs if isinstance(a, Var))
     return tuple(reversed(kept))

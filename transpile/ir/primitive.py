@@ -1,8 +1,10 @@
-"""Primitives: each is one record of name, kind, NumPy meaning, C, facts and rules, kept in `TABLE`.
+"""Primitives, the operations of the graph: one record each, in `TABLE`, of name, kind, NumPy
+meaning, C, facts and transformation rules.
 
-The kinds (in `transpile.primitives.kinds`) fill most columns, so that a usual row has four or five.
-The NumPy column is the reference semantics, the oracle of the tests, and the key by which a call
-such as `np.sin(tracer)` finds its row.
+A primitive is defined by its record alone: passes and transformations read its columns, and name no
+primitive. The kinds (`transpile.primitives.kinds`) fill most columns, so that a usual definition
+gives four or five. The NumPy meaning is the reference semantics, the oracle of the tests, and the
+key by which a call such as `np.sin(tracer)` finds its primitive.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ Element = Callable[[np.dtype[Any]], Any]
 
 
 def no_element(_: np.dtype[Any]) -> None:
-    """The element that a primitive has not, whatever the dtype."""
+    """The column of a primitive without such an element, whatever the dtype."""
 
 
 if TYPE_CHECKING:
     from typing import TypedDict
 
     class Facts(TypedDict, total=False):
-        """The columns of `Primitive` that say what is true of it, for passes to ask."""
+        """The columns of `Primitive` that are facts about it, which passes ask for."""
 
         commutative: bool
         associative: bool
@@ -65,7 +67,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Linear:
-    """An operand in which an equation is linear: for the rule of a transpose it has no value."""
+    """An operand in which an equation is linear: a transpose rule is given its type, no value."""
 
     type: ArrayType
 
@@ -80,86 +82,95 @@ class Axis:
 
 @dataclass(frozen=True)
 class NoRule:
-    """In the place of a rule that a row has not, by its nature: raises, and says why."""
+    """The rule of a primitive that cannot have one: raises, with the reason."""
 
     reason: str
 
     def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse."""
+        """Raise a NotImplementedError."""
         raise NotImplementedError(f"{user_source()}: {self.reason}")
 
 
 @dataclass(frozen=True, eq=False)
 class Primitive:
-    """One row of the table.
+    """An operation of the graph: one record of `TABLE`.
 
-    name       what the graph's text calls it
-    kind       elementwise, view, generate, piecewise, reduce, scan or contract: how it is lowered;
-               routine: by calls of the intrinsic that names it, in a loop over leading axes; it
-               may have several results;
-               fft: by a Fourier transform of whole axes;
-               convolve: by runtime_c/products/conv.h, or as the products that a pass makes of it;
-               window: over the windows of an array; a pass makes views and simpler rows of it;
-               sort: by runtime_c/arrays/sort.h, all rows along an axis;
-               composite, call: a pass replaces it by simpler rows, or by the graph in its params;
-               control: loops and branches, whose graphs stand in its params;
-               effect: it has no results, and calls the function in its params
-    numpy      its meaning: (*arrays, **params) -> an array
-    type_rule  (*types, **params) -> the result's type; raises TypeError or ValueError as NumPy does
-    c          elementwise: the C expression over x, y, z, by dtype kind; `""` is every other kind
-    index      view: (index, input type, **params) -> the index into the input
-    cost       flops an element; transcendentals count apart
-    dtypes     the dtype kinds that it accepts
-    ufunc      the NumPy ufunc whose loop it is, if any
-    library    that programs with it are linked with: "lapack", or none
-    jvp        (tangents, result, *operands, **params) -> the result's tangent. A tangent is None
-               where it is zero. A call or a control row: (tangents, *operands, **params) ->
-               (results, tangents)
-    transpose  (cotangent, *operands, **params) -> a cotangent for each operand: those in which the
-               row is linear are given as Linear; None is zero. A call or a control row has a
-               list of cotangents
-    batch      (axis, batched, *operands, **params) -> (result, whether it is batched). Batched
-               operands have the new axis in front. A call or a control row gives two lists
-    added      (total, *operands, **params) -> the sum of a total and the row's result, where that
-               is few elements among zeros; None where it is not
-    split      control: (equation, unknown, eager) -> the equations that it becomes, for what does
-               not depend on the unknown operands and for what does; None leaves it to the latter.
-               Not eager: only what is a result need be split off
-    narrow     control: (equation, read) -> the equation without the results that are not read
-    domain     (low, high) of arguments for tests, where not every value is one
+    name          its name in the graph's text
+    kind          how it is lowered:
+                  elementwise  a scalar expression at each index
+                  view         arithmetic on subscripts
+                  generate     a scalar expression of the index, without operands
+                  piecewise    selected by the range in which the index lies, or by index operands
+                  reduce       the elements along axes combined
+                  scan         prefixes along an axis combined
+                  contract     a contraction, by matrix products
+                  routine      a call of the intrinsic of its name for each matrix of a batch; there
+                               may be several results
+                  fft          Fourier transforms along whole axes
+                  convolve     runtime_c/products/conv.h, or matrix products that a pass makes of it
+                  window       expanded by a pass into views and simpler primitives
+                  sort         runtime_c/arrays/sort.h, along an axis
+                  composite    expanded by a pass into simpler primitives
+                  call         inlined by a pass: the graph in its params
+                  control      a loop or branch, whose regions are graphs in its params
+                  effect       no results; a callback, in its params
+    numpy         reference semantics: (*arrays, **params) -> an array
+    type_rule     type inference: (*types, **params) -> the result's type; raises TypeError or
+                  ValueError as NumPy does
+    c             elementwise: the C expression over x, y, z by dtype kind; `""` for all other kinds
+    index         view: (index, input type, **params) -> the index into the input
+    combine       reduce, scan, window: the name of the binary primitive that combines elements
+    cost          flops per element; transcendental functions are counted apart
+    transcendental  it is counted as a transcendental function
+    dtypes        the dtype kinds of its operands
+    ufunc         the NumPy ufunc that it is, if any
+    library       a library that programs with it are linked with: "lapack"; "" for none
+    jvp           (tangents, result, *operands, **params) -> the result's tangent; a zero tangent is
+                  None. Of a call or control primitive: (tangents, *operands, **params) ->
+                  (results, tangents)
+    transpose     (cotangent, *operands, **params) -> a cotangent for each operand; operands in
+                  which the primitive is linear are given as Linear, a zero cotangent is None. Of a
+                  call or control primitive the first argument is a list, one for each result
+    batch         (axis, batched, *operands, **params) -> (result, is it batched). The batch axis of
+                  a batched operand is its first. A call or control primitive gives two lists
+    accumulate    (total, *operands, **params) -> total + result, where the result is few elements
+                  among zeros and only these are added; None where it is not
+    partial_eval  control: (equation, unknown, eager) -> the equations of what does not depend on
+                  the unknown operands, and those of the rest; None: all of it is the rest. Unless
+                  eager, parts are split off only where they give a result of the equation
+    dce           control: (equation, read) -> the equation without the results that are not read
+    domain        (low, high) of operands for tests, where not all values are in the domain
 
-    Facts, which passes ask for. "To the bit" leaves out which NaN it is.
+    Facts. "To the bit" excepts the payloads of NaNs.
 
-    commutative  f(x, y) is f(y, x) to the bit; but of equal numbers, as 0.0 and -0.0, an extreme is
-                 the first one
-    associative  f(f(x, y), z) is f(x, f(y, z)) for real numbers
-    exact        floats that it gives are never rounded: they are numbers of the operands' format,
-                 and the same ones in a wider format
-    involution   f(f(x)) is x to the bit, where both have one dtype
-    own_format   floats of each format are taken as they are, never computed in a wider format: it
-                 moves them, or goes by their bits
-    neutral      dtype -> n such that f(x, n) is x to the bit, and f(n, x) where f is commutative;
-                 None where there is none
-    absorbing    dtype -> a such that f(x, a) and f(a, x) are a, for all x; None where there is none
-    signs        a comparison: those of x - y for which it holds
-    chooses      an extreme, which is x where x - y has this sign, and a NaN if there is one
-    bitwise      of bools: the primitive that does the same to each bit of a number
-    of_bools     of numbers: the logical primitive that it is of bools
-    identity     the result is the operand; it means something only to what has read it by now
-    picks        elements of the result are elements of the first operand
-    puts         the result is the first operand with some elements changed
-    c_library    what C's library calls it, by dtype kind: `f`, and `c` for complex numbers
-    weight       the time of an element in vector lanes, that of an addition being 1
-    speculatable a few instructions without a branch or a call, whatever the operands: it may as
-                 well be computed where its result is not wanted
-    fills_registers  it needs all vector registers: other code is better off in another loop
-    magnitude    how large float results are at most, NaN apart: a number, or a function of the
-                 operands' magnitudes. No sign is known, so that nothing cancels: roundings stay
-                 small beside a magnitude
-    near         there is a faster version, called NAME_near in C, with the same bits for operands
-                 of up to this magnitude; 0 where there is none
-    nonnegative  dtype kinds of which no result is below zero, nor -0.0
-    on_indices   what it is on subscripts: integer polynomials in, one out; None if that is none
+    commutative   f(x, y) is f(y, x) to the bit; an extreme of equal numbers (0.0 and -0.0) is the
+                  first
+    associative   f(f(x, y), z) is f(x, f(y, z)) in real arithmetic
+    exact         float results are never rounded: they are numbers of the operands' format, and
+                  the same numbers if it is computed in a wider format
+    involution    f(f(x)) is x to the bit, where both have one dtype
+    own_format    it moves floats or reads their bits: it is never computed in a wider format
+    neutral       dtype -> n such that f(x, n) is x to the bit, and f(n, x) where f is commutative;
+                  None where there is none
+    absorbing     dtype -> a such that f(x, a) and f(a, x) are a for all x; None where there is none
+    signs         comparison: the signs of x - y for which it is true
+    chooses       extreme: the sign of x - y for which it is x; NaN propagates
+    bitwise       logical: the primitive that does the same to each bit of integers
+    of_bools      arithmetic: the logical primitive that it is on bools
+    identity      the result is the operand: only transformations, not lowering, tell them apart
+    picks         the elements of the result are elements of the first operand
+    puts          the result is the first operand with some elements replaced
+    c_library     its name in C's library by dtype kind: `f`, and `c` for complex numbers
+    weight        throughput cost per element in vector code, relative to an addition
+    speculatable  cheap and without branches, calls and traps for any operands: it may be computed
+                  under a false predicate
+    fills_registers  its vector code needs all registers: fusing it with other code spills
+    magnitude     an upper bound of |result| for floats, NaN excepted: a number, or a function of
+                  the operands' bounds. Signs are unknown, so that cancellation cannot be assumed
+    near          there is a faster version, NAME_near in C, with the same bits for operands of up
+                  to this magnitude; 0 where there is none
+    nonnegative   the dtype kinds for which no result is negative or -0.0
+    on_indices    on subscripts: polynomials -> a polynomial, or None where the result is none
     """
 
     name: str
@@ -177,9 +188,9 @@ class Primitive:
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
-    added: Callable[..., Any] | None = None
-    split: Callable[..., Any] | None = None
-    narrow: Callable[..., Any] | None = None
+    accumulate: Callable[..., Any] | None = None
+    partial_eval: Callable[..., Any] | None = None
+    dce: Callable[..., Any] | None = None
     domain: tuple[float, float] | None = None
     commutative: bool = False
     associative: bool = False
@@ -205,13 +216,13 @@ class Primitive:
     on_indices: Callable[..., Index | None] | None = None
 
     def may_reorder(self, dtype: np.dtype[Any]) -> bool:
-        """True if a reduction of a dtype gives the same bits in any order."""
+        """True if a reduction of this dtype gives the same bits in any order."""
         is_rounded = dtype.kind not in "biu" and not self.exact
         return self.commutative and self.associative and not is_rounded
 
     def may_combine(self, dtype: np.dtype[Any]) -> bool:
-        """True if a reduction of a dtype may be reassociated, up to rounding, and begin with a
-        neutral element."""
+        """True if a reduction of this dtype may be reassociated, up to rounding, with partial
+        results that start from the neutral element."""
         return self.commutative and self.associative and self.neutral(dtype) is not None
 
     @property
@@ -230,29 +241,31 @@ class Primitive:
         return self.name
 
 
-# The families of rows that few programs need; `transpile.primitives` says which.
-RARE_ROWS = Rest()
-TABLE: Table[str, Primitive] = Table(RARE_ROWS)
-BY_UFUNC: Table[Any, Primitive] = Table(RARE_ROWS)
+# The modules of primitives that few programs need, imported at the first lookup of one of theirs;
+# `transpile.primitives` says how.
+RARE_FAMILIES = Rest()
+TABLE: Table[str, Primitive] = Table(RARE_FAMILIES)
+BY_UFUNC: Table[Any, Primitive] = Table(RARE_FAMILIES)
 
 
-# The module that registered each row, by the row's name.
+# The module that registered each primitive, by name.
 _modules: dict[str, ModuleType | None] = {}
 
 
-def register(row: Primitive) -> Primitive:
-    """Add a row to the table. Raises ValueError where there is one of that name.
+def register(primitive: Primitive) -> Primitive:
+    """Add a primitive to the table. Raises ValueError if the name is taken.
 
-    A row of a module that is not there any more gives way: its import was interrupted, and has
-    begun again.
+    A primitive of a module that is no longer in `sys.modules` is replaced: the module's import was
+    interrupted, and runs again.
     """
-    if TABLE.has(row.name) and not _is_gone(_modules[row.name]):
-        raise ValueError(f"there is a primitive {row.name!r} already")
-    _modules[row.name] = _module_being_run()
-    TABLE[row.name] = row
-    if row.ufunc is not None and BY_UFUNC.setdefault(row.ufunc, row).name == row.name:
-        BY_UFUNC[row.ufunc] = row
-    return row
+    name, ufunc = primitive.name, primitive.ufunc
+    if TABLE.has(name) and not _is_gone(_modules[name]):
+        raise ValueError(f"there is a primitive {name!r} already")
+    _modules[name] = _module_being_run()
+    TABLE[name] = primitive
+    if ufunc is not None and BY_UFUNC.setdefault(ufunc, primitive).name == name:
+        BY_UFUNC[ufunc] = primitive
+    return primitive
 
 
 def _module_being_run() -> ModuleType | None:

@@ -1,10 +1,11 @@
-"""The rows, by family, in `transpile.ir.primitive.TABLE`.
+"""Definitions of the primitives by family: meaning, C, facts and transformation rules.
 
-Those that any trace uses are imported with the functions that use them. The others are imported by
-what makes such rows, or when the table is asked for one, or for all.
+Importing a module registers its primitives in `transpile.ir.primitive.TABLE`. Modules that every
+trace needs are imported with the functions that bind their primitives. The others are imported at
+the first use, or when a name is looked up in the table that is not there yet.
 """
 
-from transpile.ir.primitive import RARE_ROWS
+from transpile.ir.primitive import RARE_FAMILIES
 from transpile.util.lazy_imports import imported
 
 _FAMILIES = (
@@ -35,4 +36,4 @@ def _import_all() -> None:
         imported(f"{__name__}.{family}")
 
 
-RARE_ROWS.comes_from(_import_all)
+RARE_FAMILIES.comes_from(_import_all)

@@ -1,6 +1,8 @@
-"""Rows that move elements: views, which are index arithmetic, and those that join or make arrays.
+"""Primitives of array structure: views (broadcast, reshape, transpose, slice, rev), concatenate,
+pad and iota.
 
-A view's `index` column maps an index of the result to the index of the operand; nothing is copied.
+A view's `index` column maps an index of the result to an index of the operand, so that a view
+becomes arithmetic on subscripts and copies nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from transpile.ir.graph import Const
 from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.ir.types import ArrayType
 from transpile.primitives.kinds import view
-from transpile.primitives.rules import apply, in_front, linear, reshaped, spread
+from transpile.primitives.rules import apply, broadcast, linear, reshaped, with_batch_axis
 
 # ----------------------------------------------------------------------------------- broadcasts
 
@@ -48,7 +50,7 @@ def _broadcast_index(
 def _broadcast_transpose(
     ct: Any, x: Linear, *, shape: Shape, broadcast_dimensions: tuple[int, ...]
 ) -> list[Any]:
-    """What was repeated is summed."""
+    """The sum over the broadcast axes."""
     kept = {
         axis
         for axis, dim in zip(broadcast_dimensions, x.type.shape, strict=True)
@@ -139,7 +141,7 @@ def _slice_index(
 def _slice_transpose(
     ct: Any, x: Linear, *, start: Shape, limit: Shape, strides: tuple[int, ...]
 ) -> list[Any]:
-    """Zeros where the slice took nothing."""
+    """The cotangent padded with zeros where the slice read nothing."""
     padding = tuple(
         (low, size - low - (0 if taken == 0 else (taken - 1) * step + 1), step - 1)
         for size, low, taken, step in zip(x.type.shape, start, ct.shape, strides, strict=True)
@@ -192,7 +194,7 @@ def _concatenate_type(*types: ArrayType, dimension: int) -> ArrayType:
 
 
 def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]:
-    """Each operand gets its piece."""
+    """The cotangent's slice for each operand."""
     cotangents: list[Any] = []
     first: Any = 0
     for x in operands:
@@ -208,7 +210,7 @@ def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]
 def _concatenate_batch(
     axis: Axis, batched: Sequence[bool], *operands: Any, dimension: int
 ) -> tuple[Any, bool]:
-    parts = [in_front(x, axis, b) for x, b in zip(operands, batched, strict=True)]
+    parts = [with_batch_axis(x, axis, b) for x, b in zip(operands, batched, strict=True)]
     return apply("concatenate", *parts, dimension=dimension + 1), True
 
 
@@ -266,7 +268,7 @@ Padding = tuple[tuple[int, int, int], ...]
 
 
 def _pad_transpose(ct: Any, x: Any, value: Any, *, padding: Padding) -> list[Any]:
-    """The operand's cotangent is cut out of the result's; the value's is the sum of the rest."""
+    """The operand's cotangent is a slice of the result's; the value's is the sum of the rest."""
     inner = _unpadded(ct, padding) if isinstance(x, Linear) or isinstance(value, Linear) else None
     everything = tuple(range(ct.ndim))
     rest = None
@@ -277,7 +279,8 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding: Padding) -> list[Any
 
 
 def _unpadded(ct: Any, padding: Padding) -> Any:
-    """The elements of a padded array that come from its operand, zero where it was cut off."""
+    """The elements of a padded array that come from its operand, zero where the padding, being
+    negative, dropped them."""
     zero = Const(np.zeros((), ct.dtype))
     grown = tuple((max(0, -low), max(0, -high), 0) for low, high, _ in padding)
     wide = apply("pad", ct, zero, padding=grown) if any(map(any, grown)) else ct
@@ -291,14 +294,14 @@ def _unpadded(ct: Any, padding: Padding) -> Any:
 def _pad_batch(
     axis: Axis, batched: Sequence[bool], x: Any, value: Any, *, padding: Padding
 ) -> tuple[Any, bool]:
-    x = in_front(x, axis, batched[0])
+    x = with_batch_axis(x, axis, batched[0])
     wider = ((0, 0, 0), *padding)
     if not batched[1]:
         return apply("pad", x, value, padding=wider), True
-    # A padding value for each example: put in afterwards, where a mask says so.
+    # A padding value for each example is selected where a mask says so.
     padded = apply("pad", x, Const(np.zeros((), x.dtype)), padding=wider)
-    inside = apply("pad", spread(Const(True), x.shape, ()), Const(False), padding=wider)
-    return np.where(inside, padded, spread(value, padded.shape, (0,))), True
+    inside = apply("pad", broadcast(Const(True), x.shape, ()), Const(False), padding=wider)
+    return np.where(inside, padded, broadcast(value, padded.shape, (0,))), True
 
 
 pad = register(

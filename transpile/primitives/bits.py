@@ -1,4 +1,5 @@
-"""Rows of bits and whole numbers: bitwise logic, the bits of a float and back, quotients."""
+"""Primitives of bits and integers: bitwise logic, shifts, counts of bits, bitcasts of floats, and
+the quotient that truncates."""
 
 from __future__ import annotations
 
@@ -56,11 +57,11 @@ bitwise_count = elementwise(
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The unsigned integers that are as wide as a dtype."""
+    """The unsigned integer dtype of a dtype's size."""
     return np.dtype(f"u{dtype.itemsize}")
 
 
-# The bits of a float as an unsigned integer.
+# Bitcast a float to an unsigned integer.
 bits = elementwise(
     "bits",
     lambda x: np.ascontiguousarray(x).view(unsigned(x.dtype)).reshape(x.shape),
@@ -82,7 +83,7 @@ def _float_batch(_: Axis, __: Any, x: Any, *, dtype: np.dtype[Any]) -> tuple[Any
     return apply("float_from_bits", x, dtype=dtype), True
 
 
-# The float that has these bits; of the two halves that 16 bits can be, `dtype` says which.
+# Bitcast an unsigned integer to a float; 16 bits are a float16 or a bfloat16, which `dtype` says.
 float_from_bits = register(
     Primitive(
         "float_from_bits",
@@ -101,14 +102,14 @@ float_from_bits = register(
 
 
 def _leading_zeros(x: Any) -> Any:
-    """Halving: whatever is left of the upper half decides where the highest bit is."""
+    """By bisection for the highest bit."""
     width = 8 * x.dtype.itemsize
     rest = np.asarray(x).astype(np.int64).astype(np.uint64) & np.uint64(2**width - 1)
     highest = np.zeros(rest.shape, np.int64)
-    for step in (32, 16, 8, 4, 2, 1):
-        above = rest >> np.uint64(step)
-        highest = np.where(above > 0, highest + step, highest)
-        rest = np.where(above > 0, above, rest)
+    for width_of_half in (32, 16, 8, 4, 2, 1):
+        upper = rest >> np.uint64(width_of_half)
+        highest = np.where(upper > 0, highest + width_of_half, highest)
+        rest = np.where(upper > 0, upper, rest)
     return np.where(rest > 0, width - 1 - highest, width).astype(x.dtype)
 
 
@@ -120,10 +121,10 @@ count_leading_zeros = elementwise(
 def _quotient(x: Any, y: Any) -> Any:
     safe = np.where(y == 0, np.ones_like(y), y)
     whole = np.floor_divide(x, safe)
-    # What is rounded down is one too low where it is negative and not whole.
-    low = (np.remainder(x, safe) != 0) & ((x < 0) != (y < 0))
-    return np.where(y == 0, np.asarray(-1).astype(x.dtype), whole + low.astype(x.dtype))
+    # Rounding down is one below truncation for negative quotients that are not integers.
+    is_below = (np.remainder(x, safe) != 0) & ((x < 0) != (y < 0))
+    return np.where(y == 0, np.asarray(-1).astype(x.dtype), whole + is_below.astype(x.dtype))
 
 
-# As C divides: rounded towards zero. By zero it is -1, all bits set, as XLA has it.
+# Integer division truncated towards zero, as in C; by zero it is -1 (all bits set), as in XLA.
 quotient = elementwise("quotient", _quotient, "quotient(x, y)", dtypes="iu")

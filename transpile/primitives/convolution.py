@@ -1,7 +1,8 @@
-"""The general convolution: strides, padding, dilations of both operands, groups, any layout.
+"""`conv_general_dilated`: convolution with strides, padding, dilations of both operands, groups and
+any layout.
 
-Its derivatives are convolutions again, with strides and dilations in each other's places and with
-batch and features exchanged. Batches of operands become features, or groups.
+Its transposes are convolutions with strides and dilations exchanged, and for the weights with batch
+and features exchanged. Under vmap, batch axes become features or groups.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from transpile.primitives.windows import (
     windowed_shape,
 )
 
-# The axes of the operand: batch, features, space; of the weights: features of the result, of the
-# operand, space; of the result: batch, features, space.
+# The axes of the operand: batch, features, space...; of the weights: output features, input
+# features, space...; of the result: batch, features, space...
 Numbers = tuple[Ints, Ints, Ints]
 
 
@@ -50,7 +51,9 @@ def _conv_type(
     if x.dtype != w.dtype:
         raise TypeError(f"a convolution takes equal dtypes, not {x} and {w}")
     if x.shape[lhs[1]] != w.shape[rhs[1]] * feature_group_count:
-        raise TypeError(f"{x} has not the features of {w} in {feature_group_count} groups")
+        raise TypeError(
+            f"the features of {x} are not those of weights {w} in {feature_group_count} groups"
+        )
     space = windowed_shape(
         _in_space(x.shape, lhs),
         _in_space(w.shape, rhs),
@@ -67,12 +70,12 @@ def _conv_type(
 
 
 def _conv(x: Any, w: Any, **params: Any) -> Any:
-    """Tap by tap: a product of matrices for each group."""
+    """A matrix product for each tap and group."""
     lhs, rhs, to = params["dimension_numbers"]
     groups, batches = params["feature_group_count"], params["batch_group_count"]
     dtype = computed_dtype(x.dtype)
     left, weights = (np.transpose(v, spec).astype(dtype) for v, spec in ((x, lhs), (w, rhs)))
-    if batches > 1:  # batch groups are groups of features
+    if batches > 1:  # batch groups become feature groups
         n, c, *space = left.shape
         left = np.moveaxis(left.reshape(batches, n // batches, c, *space), 0, 1)
         left = left.reshape(n // batches, batches * c, *space)
@@ -91,11 +94,11 @@ def _conv(x: Any, w: Any, **params: Any) -> Any:
     o, i = weights.shape[:2]
     flat = taps.reshape(n, count, c // count, math.prod(space), taps.shape[-1])
     grouped = weights.reshape(count, o // count, i, taps.shape[-1])
-    found = np.zeros((n, count, o // count, math.prod(space)), dtype)
+    total = np.zeros((n, count, o // count, math.prod(space)), dtype)
     for g in range(count):
         for k in range(taps.shape[-1]):
-            found[:, g] += np.matmul(grouped[g, :, :, k], flat[:, g, :, :, k])
-    result = found.reshape(n, o, *space).astype(x.dtype)
+            total[:, g] += np.matmul(grouped[g, :, :, k], flat[:, g, :, :, k])
+    result = total.reshape(n, o, *space).astype(x.dtype)
     return np.transpose(result, tuple(map(to.index, range(rank))))
 
 
@@ -113,11 +116,11 @@ def _conv_jvp(tangents: Sequence[Any], _: Any, x: Any, w: Any, **params: Any) ->
 
 def _conv_transpose(ct: Any, x: Any, w: Any, **params: Any) -> list[Any]:
     if isinstance(x, Linear):
-        return [_into_operand(ct, x, w, **params), None]
-    return [None, _into_weights(ct, x, w, **params)]
+        return [_transpose_operand(ct, x, w, **params), None]
+    return [None, _transpose_weights(ct, x, w, **params)]
 
 
-def _into_operand(
+def _transpose_operand(
     ct: Any,
     x: Linear,
     w: Any,
@@ -130,13 +133,13 @@ def _into_operand(
     feature_group_count: int,
     batch_group_count: int,
 ) -> Any:
-    """The convolution of the cotangent with the reversed weights, whose features change places."""
+    """The convolution of the cotangent with the reversed weights, their features exchanged."""
     lhs, rhs, to = dimension_numbers
     if 0 in ct.shape:
         return zeros_like(x)
     count = feature_group_count * batch_group_count
     if count > 1:
-        w = _into(_out_of(w, rhs[0], count), rhs[0], rhs[1] + (rhs[1] > rhs[0]))
+        w = _merged(_split(w, rhs[0], count), rhs[0], rhs[1] + (rhs[1] > rhs[0]))
     back = [
         padding_back(*of_axis)
         for of_axis in zip(
@@ -150,7 +153,7 @@ def _into_operand(
             strict=True,
         )
     ]
-    found = apply(
+    cotangent = apply(
         "conv_general_dilated",
         ct,
         apply("rev", w, dimensions=tuple(rhs[2:])),
@@ -163,11 +166,12 @@ def _into_operand(
         batch_group_count=1,
     )
     if batch_group_count > 1:
-        found = _into(_out_of(found, lhs[1], batch_group_count), lhs[1], lhs[0] + (lhs[0] > lhs[1]))
-    return found
+        cotangent = _split(cotangent, lhs[1], batch_group_count)
+        cotangent = _merged(cotangent, lhs[1], lhs[0] + (lhs[0] > lhs[1]))
+    return cotangent
 
 
-def _into_weights(
+def _transpose_weights(
     ct: Any,
     x: Any,
     w: Linear,
@@ -180,8 +184,8 @@ def _into_weights(
     feature_group_count: int,
     batch_group_count: int,
 ) -> Any:
-    """The convolution of the operand with the cotangent, batch and features of both exchanged:
-    groups of features become groups of the batch, and the other way round."""
+    """The convolution of the operand with the cotangent, batch and features of both exchanged, and
+    feature groups and batch groups."""
     lhs, rhs, to = dimension_numbers
     if 0 in ct.shape or 0 in x.shape:
         return zeros_like(w)
@@ -216,21 +220,21 @@ def _into_weights(
     )
 
 
-# --------------------------------------------------------------------------------------- batches
+# -------------------------------------------------------------------------------------- batching
 
 
-def _into(x: Any, source: int, axis: int) -> Any:
-    """The array with an axis moved in front of another one and made one with it; both are numbered
-    with all axes there, and the other ones keep their order."""
+def _merged(x: Any, source: int, axis: int) -> Any:
+    """The array with the axis `source` merged into `axis`, of which it becomes the major part; the
+    other axes keep their order."""
     rest = [a for a in range(x.ndim) if a != source]
-    place = rest.index(axis)
-    x = transposed(x, (*rest[:place], source, *rest[place:]))
+    at = rest.index(axis)
+    x = transposed(x, (*rest[:at], source, *rest[at:]))
     shape = tuple(x.shape)
-    return reshaped(x, (*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :]))
+    return reshaped(x, (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]))
 
 
-def _out_of(x: Any, axis: int, count: Any) -> Any:
-    """The array with an axis made two, of which the first has `count` elements."""
+def _split(x: Any, axis: int, count: Any) -> Any:
+    """The array with an axis split in two, the major one of `count` elements."""
     shape = tuple(x.shape)
     return reshaped(x, (*shape[:axis], count, shape[axis] // count, *shape[axis + 1 :]))
 
@@ -242,31 +246,31 @@ def _to_front(x: Any, axis: int) -> Any:
 def _conv_batch(
     axis: Axis, batched: Sequence[bool], x: Any, w: Any, **params: Any
 ) -> tuple[Any, bool]:
-    """Examples of both operands: groups. Of the operand: a larger batch. Of the weights: more
-    features."""
+    """Examples become groups if both operands are batched, part of the batch if x is, and output
+    features if the weights are."""
     lhs, rhs, to = params["dimension_numbers"]
     groups, batches = params["feature_group_count"], params["batch_group_count"]
     if all(batched):
         name = "batch_group_count" if batches > 1 else "feature_group_count"
-        x = _into(x, 0, 1 + (lhs[0] if batches > 1 else lhs[1]))
-        w = _into(w, 0, 1 + rhs[0])
-        found = apply("conv_general_dilated", x, w, **(params | {name: params[name] * axis.size}))
-        return _to_front(_out_of(found, to[1], axis.size), to[1]), True
+        x = _merged(x, 0, 1 + (lhs[0] if batches > 1 else lhs[1]))
+        w = _merged(w, 0, 1 + rhs[0])
+        result = apply("conv_general_dilated", x, w, **(params | {name: params[name] * axis.size}))
+        return _to_front(_split(result, to[1], axis.size), to[1]), True
     spec, to_axis = (lhs[0], to[0]) if batched[0] else (rhs[0], to[1])
     inner = batches if batched[0] else groups * batches
     operand = x if batched[0] else w
-    if inner > 1:  # the examples stand inside the groups
-        operand = _out_of(operand, 1 + spec, inner)
-        operand = _into(operand, 0, 2 + spec)
-        operand = _into(operand, spec, spec + 1)
+    if inner > 1:  # groups are major, examples minor
+        operand = _split(operand, 1 + spec, inner)
+        operand = _merged(operand, 0, 2 + spec)
+        operand = _merged(operand, spec, spec + 1)
     else:
-        operand = _into(operand, 0, 1 + spec)
+        operand = _merged(operand, 0, 1 + spec)
     operands = (operand, w) if batched[0] else (x, operand)
-    found = apply("conv_general_dilated", *operands, **params)
+    result = apply("conv_general_dilated", *operands, **params)
     if batched[0] or inner == 1:
-        return _to_front(_out_of(found, to_axis, axis.size), to_axis), True
-    found = _out_of(_out_of(found, to_axis, inner), to_axis + 1, axis.size)
-    return _into(_to_front(found, to_axis + 1), 1 + to_axis, 2 + to_axis), True
+        return _to_front(_split(result, to_axis, axis.size), to_axis), True
+    result = _split(_split(result, to_axis, inner), to_axis + 1, axis.size)
+    return _merged(_to_front(result, to_axis + 1), 1 + to_axis, 2 + to_axis), True
 
 
 conv_general_dilated = register(

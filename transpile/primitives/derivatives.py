@@ -1,8 +1,8 @@
-"""Derivatives of elementwise rows that take more than one line.
+"""JVP and transpose rules of elementwise primitives that take more than one line.
 
-A rule is (tangent, result, *operands) -> its operand's share of the result's tangent. Where the
-derivative does not exist, or is not finite, the numbers are JAX's. Constants have the tangent's
-dtype, or are Python's, which take that of what stands beside them.
+A JVP rule is (tangent, result, *operands) -> the operand's term of the result's tangent. Where the
+derivative does not exist, or is not finite, the values are JAX's. Constants have the tangent's
+dtype, or are Python scalars, which are weakly typed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Comparison = Callable[[Any, Any], Any]
 
 
 def zero(t: Any) -> Any:
-    """The scalar 0 of a tracer's dtype."""
+    """The scalar 0 of a value's dtype."""
     return np.zeros((), t.dtype)
 
 
 def nonzero(x: Any) -> Any:
-    """The value, or 1 where it is 0: to divide by, and to take the logarithm of."""
+    """The value, or 1 where it is 0: a safe divisor, and a safe argument of a logarithm."""
     return np.where(np.equal(x, 0), 1, x)
 
 
@@ -38,7 +38,8 @@ def _plus_where(condition: Any, t: Any) -> Any:
 
 
 def absolute(t: Any, out: Any, x: Any) -> Any:
-    """Of a real number its sign, which is 1 at 0; of a complex one the direction, 0 at 0."""
+    """sign(x) t for real numbers, with the sign 1 at 0; Re(conj(x) t) / |x| for complex ones, and 0
+    at 0."""
     if kind_letter(x.dtype) == "f":
         return _plus_where(x >= 0, t)
     size = nonzero(out)
@@ -46,7 +47,7 @@ def absolute(t: Any, out: Any, x: Any) -> Any:
 
 
 def sign(t: Any, out: Any, x: Any) -> Any:
-    """Flat for real numbers; a complex sign turns with the share of t that is across it."""
+    """Zero for real numbers; a complex sign rotates with the component of t perpendicular to it."""
     if kind_letter(x.dtype) == "f":
         return None
     return np.imag(np.conjugate(out) * t) * (1j * out / nonzero(np.absolute(x)))
@@ -57,11 +58,11 @@ def copysign(t: Any, out: Any, x: Any, y: Any) -> Any:
     return _plus_where(np.not_equal(x >= 0, np.signbit(y)), t)
 
 
-# ------------------------------------------------------------------------------------- choices
+# ------------------------------------------------------------------------------------ selection
 
 
 def chosen_where(is_better: Comparison) -> Rule:
-    """Of the greater or lesser of two, one operand's share: half of it between equals, and none
+    """The rule of maximum and minimum for one operand: half of the tangent for equal operands, none
     where one is a NaN."""
 
     def rule(t: Any, out: Any, x: Any, y: Any) -> Any:
@@ -73,8 +74,7 @@ def chosen_where(is_better: Comparison) -> Rule:
 
 
 def chosen_unless_nan(is_better: Comparison) -> tuple[Rule, Rule]:
-    """Of the greater or lesser of two that is no NaN, the shares; all is the second's between
-    equals."""
+    """The rules of fmax and fmin; for equal operands the second one has the tangent."""
 
     def is_first(x: Any, y: Any) -> Any:
         return np.logical_or(is_better(x, y), np.isnan(y))
@@ -86,12 +86,12 @@ def chosen_unless_nan(is_better: Comparison) -> tuple[Rule, Rule]:
 
 
 def select(tangents: Sequence[Any], out: Any, test: Any, *_: Any) -> Any:
-    """A choice between the tangents."""
+    """The selection of the tangents."""
     return apply("select", test, *[zero(out) if t is None else t for t in tangents[1:]])
 
 
 def select_transpose(ct: Any, test: Any, x: Any, y: Any) -> list[Any]:
-    """The cotangent where the operand was chosen."""
+    """The cotangent where the operand was selected, zero elsewhere."""
     return [
         None,
         apply("select", test, ct, zero(ct)) if isinstance(x, Linear) else None,
@@ -99,17 +99,17 @@ def select_transpose(ct: Any, test: Any, x: Any, y: Any) -> list[Any]:
     ]
 
 
-# ------------------------------------------------------------------------- complex and converted
+# ----------------------------------------------------------------------- complex numbers and casts
 
 
 def complex_(tangents: Sequence[Any], out: Any, *_: Any) -> Any:
-    """Its parts are the tangents."""
+    """The complex number of the tangents."""
     part = out.dtype.type(0).real
     return apply("complex", *[part if t is None else t for t in tangents])
 
 
 def complex_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
-    """The real part, and minus the imaginary one: as Re(ct t), not its conjugate, is kept."""
+    """The real part, and minus the imaginary part: the pairing is Re(ct t), not Re(conj(ct) t)."""
     return [
         np.real(ct) if isinstance(x, Linear) else None,
         -np.imag(ct) if isinstance(y, Linear) else None,
@@ -117,6 +117,6 @@ def complex_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
 
 
 def convert(t: Any, dtype: np.dtype[Any]) -> Any:
-    """A tangent or cotangent in another dtype; a real one has the real part."""
+    """A tangent or cotangent converted to a dtype; to a real one, its real part."""
     part = np.real(t) if t.dtype.kind == "c" and kind_letter(dtype) == "f" else t
     return apply("convert_element_type", part, dtype=dtype)

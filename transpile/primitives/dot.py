@@ -1,4 +1,8 @@
-"""The general contraction, from which matmul, dot, tensordot and einsum are made."""
+"""`dot_general`, the contraction of two operands over axes with batch axes: what matmul, dot,
+tensordot and einsum become.
+
+The result's axes are the batch, the free axes of x, the free axes of y.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ def _dot_general_type(
 
 
 def _dot_general(x: Any, y: Any, *, dimension_numbers: DimensionNumbers) -> Any:
-    """As a stack of matrix products, which NumPy leaves to its BLAS."""
+    """As a batch of matrix products, for which NumPy calls its BLAS."""
     (cx, cy), (bx, by) = dimension_numbers
     fx, fy = free_axes(x.ndim, cx, bx), free_axes(y.ndim, cy, by)
     batch = [x.shape[a] for a in bx]
@@ -63,10 +67,7 @@ def _dot_jvp(tangents: Sequence[Any], _: Any, x: Any, y: Any, **params: Any) -> 
 
 
 def _dot_transpose(ct: Any, x: Any, y: Any, *, dimension_numbers: DimensionNumbers) -> list[Any]:
-    """A product again: of the cotangent with the other operand, over that one's free axes.
-
-    The cotangent's axes are the batch, the free ones of x, the free ones of y.
-    """
+    """The contraction of the cotangent with the other operand, over that one's free axes."""
     (cx, cy), (bx, by) = dimension_numbers
     batch = tuple(range(len(bx)))
     middle = ct.ndim - len(free_axes(_rank(y), cy, by))
@@ -88,31 +89,34 @@ def _product_into(
     contracted: Axes,
     numbers: tuple[Axes, Axes, Axes],
 ) -> Any:
-    """The product of the cotangent (with its axes to contract and to batch) and the other operand.
+    """The contraction of the cotangent (with its axes to contract and to batch) and the other
+    operand, transposed to an operand's type.
 
-    In one of its two orders it often has the axes of the operand as they stand, and needs no
-    transposition.
+    With its operands in one of the two orders it often needs no transposition.
     """
     ct, over, batch = cotangent
     other_contracted, own_batch, other_batch = numbers
     free = free_axes(other.ndim, other_contracted, other_batch)
     kept = free_axes(kind.ndim, contracted, own_batch)
-    # What is left of the other operand are its contracted axes, in the order that they stand in.
+    # The free axes of the other operand are its contracted axes, in its order.
     order = sorted(range(len(contracted)), key=other_contracted.__getitem__)
     rest = tuple(contracted[k] for k in order)
     if (*own_batch, *rest, *kept) == tuple(range(kind.ndim)):
         return apply(
             "dot_general", other, ct, dimension_numbers=((free, over), (other_batch, batch))
         )
-    found = apply("dot_general", ct, other, dimension_numbers=((over, free), (batch, other_batch)))
+    product = apply(
+        "dot_general", ct, other, dimension_numbers=((over, free), (batch, other_batch))
+    )
     axes = (*own_batch, *kept, *rest)
-    return transposed(found, tuple(map(axes.index, range(len(axes)))))
+    return transposed(product, tuple(map(axes.index, range(len(axes)))))
 
 
 def _dot_batch(
     axis: Axis, batched: Sequence[bool], x: Any, y: Any, *, dimension_numbers: DimensionNumbers
 ) -> tuple[Any, bool]:
-    """Both batched: a further batch axis. One: a further free axis, and it stays one product."""
+    """If both are batched: one more batch axis. If one is: one more free axis of a single
+    product."""
     (cx, cy), (bx, by) = (
         tuple(tuple(a + b for a in axes) for axes, b in zip(pair, batched, strict=True))
         for pair in dimension_numbers
@@ -120,10 +124,10 @@ def _dot_batch(
     if all(batched):
         numbers = ((cx, cy), ((0, *bx), (0, *by)))
         return apply("dot_general", x, y, dimension_numbers=numbers), True
-    found = apply("dot_general", x, y, dimension_numbers=((cx, cy), (bx, by)))
-    place = len(bx) if batched[0] else len(bx) + len(free_axes(x.ndim, cx, bx))
-    rest = [a for a in range(found.ndim) if a != place]
-    return transposed(found, (place, *rest)), True
+    product = apply("dot_general", x, y, dimension_numbers=((cx, cy), (bx, by)))
+    axis_of_batch = len(bx) if batched[0] else len(bx) + len(free_axes(x.ndim, cx, bx))
+    rest = [a for a in range(product.ndim) if a != axis_of_batch]
+    return transposed(product, (axis_of_batch, *rest)), True
 
 
 dot_general = register(

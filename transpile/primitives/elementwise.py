@@ -1,8 +1,8 @@
-"""Elementwise rows: arithmetic, rounding, comparisons, logic, selection and casts.
+"""Elementwise primitives: arithmetic, rounding, comparisons, logic, selection, casts, identities.
 
-The C column is the whole of the lowering. Integer arithmetic that may overflow goes through helpers
-(`add(x, y)`), which wrap as NumPy does and are never undefined in C. Derivatives that need more
-than a line stand in `derivatives.py`.
+The C column is their whole lowering. Integer arithmetic that may overflow calls helpers
+(`add(x, y)`), which wrap as NumPy does and have no undefined behaviour. JVP rules of more than a
+line are in `derivatives.py`.
 """
 
 from __future__ import annotations
@@ -460,7 +460,7 @@ copy = elementwise(
     on_indices=unchanged,
     identity=True,
 )
-# What a policy of `checkpoint` knows a value by.
+# A label, by which policies of `checkpoint` select values.
 name = register(
     Primitive(
         "name",
@@ -486,8 +486,8 @@ stop_gradient = elementwise(
     own_format=True,
     identity=True,
 )
-# The value again, but for the passes another one: what is computed from it in order to save memory
-# is not found to be there already.
+# An identity that common-subexpression elimination does not see through: a rematerialised value is
+# not merged with the value that it recomputes.
 optimization_barrier = elementwise(
     "optimization_barrier",
     np.copy,

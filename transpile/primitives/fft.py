@@ -1,4 +1,7 @@
-"""The row of Fourier transforms, as `jax.lax.fft`, along any axes and with any factor."""
+"""Discrete Fourier transforms, complex and real, as `jax.lax.fft` but along any axes, with a scale.
+
+`rfft` gives the half of a spectrum that determines a real signal's, `irfft` reads it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def _fft_type(
 
 
 def _fft(x: Any, *, fft_type: str, fft_lengths: tuple[int, ...], axes: Axes, scale: float) -> Any:
-    """The sums without a factor, times `scale`."""
+    """The unnormalised transform times `scale`."""
     dtype = _fft_type(
         ArrayType(np.shape(x), x.dtype),
         fft_type=fft_type,
@@ -49,10 +52,10 @@ def _fft(x: Any, *, fft_type: str, fft_lengths: tuple[int, ...], axes: Axes, sca
     return x if scale == 1 else x * real_dtype(dtype).type(scale)
 
 
-def _ends(n: int, axis: int, ndim: int, between: float, dtype: np.dtype[Any]) -> Any:
-    """For the half of a spectrum: 1 for what stands in it once (the constant, and at an even length
-    the highest frequency), `between` for the others."""
-    weights = np.full(n // 2 + 1, between, real_dtype(dtype))
+def _half_weights(n: int, axis: int, ndim: int, inner: float, dtype: np.dtype[Any]) -> Any:
+    """Weights of a half spectrum: 1 for frequencies that are their own conjugates (zero, and the
+    Nyquist frequency of an even length), `inner` for the others."""
+    weights = np.full(n // 2 + 1, inner, real_dtype(dtype))
     weights[0] = 1
     if n % 2 == 0:
         weights[-1] = 1
@@ -62,17 +65,18 @@ def _ends(n: int, axis: int, ndim: int, between: float, dtype: np.dtype[Any]) ->
 def _fft_transpose(
     ct: Any, x: Linear, *, fft_type: str, fft_lengths: tuple[int, ...], axes: Axes, scale: float
 ) -> list[Any]:
-    """The matrix of a transform is symmetric; those of half a spectrum count it from both sides."""
+    """The matrix of a complex transform is symmetric. `rfft` and `irfft` are each other's
+    transposes but for the weights of frequencies that a half spectrum leaves out."""
     params: dict[str, Any] = {"fft_lengths": fft_lengths, "axes": axes, "scale": scale}
     if fft_type == "rfft":
-        weights = _ends(fft_lengths[0], axes[0], ct.ndim, 0.5, ct.dtype)
+        weights = _half_weights(fft_lengths[0], axes[0], ct.ndim, 0.5, ct.dtype)
         return [apply("fft", np.conjugate(ct) * weights, fft_type="irfft", **params)]
     if fft_type == "irfft":
-        found = apply("fft", ct, fft_type="rfft", **params)
-        weights = _ends(fft_lengths[0], axes[0], ct.ndim, 2, found.dtype)
-        return [np.conjugate(found) * weights]
-    found = apply("fft", ct, fft_type=fft_type, **params)
-    return [found if x.type.dtype.kind == "c" else np.real(found)]
+        transformed = apply("fft", ct, fft_type="rfft", **params)
+        weights = _half_weights(fft_lengths[0], axes[0], ct.ndim, 2, transformed.dtype)
+        return [np.conjugate(transformed) * weights]
+    transformed = apply("fft", ct, fft_type=fft_type, **params)
+    return [transformed if x.type.dtype.kind == "c" else np.real(transformed)]
 
 
 def _fft_batch(_: Axis, __: Sequence[bool], x: Any, *, axes: Axes, **params: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Rows that index by values: gather, scatter, and slices whose start is a value.
+"""Gather, scatter, dynamic_slice and dynamic_update_slice: subscripts that are values.
 
-Index operands are int64 arrays of one shape, one for each axis that they index. `mode` says what an
-index out of range does: `clip` takes the nearest element, `fill` gives a fill value (and changes
-nothing, in a scatter), `promise` is the caller's word that there is none.
+Index operands are int64 arrays of one shape, one for each indexed axis. `mode` says what happens to
+an index out of range: `clip` clamps it, `fill` reads a fill value (and drops the update of a
+scatter), `promise` asserts that there is none.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from transpile.ir.primitive import Axis, Linear, NoRule, Primitive, register
 from transpile.ir.types import INT64, ArrayType, kind_letter
 from transpile.primitives.rules import (
     apply,
-    in_front,
+    broadcast,
     is_scalar_constant,
     is_zero,
-    spread,
     transposed,
+    with_batch_axis,
     zeros_like,
 )
 
@@ -33,7 +33,8 @@ Axes = tuple[int, ...]
 
 
 def fill_value(dtype: np.dtype[Any]) -> Any:
-    """What `fill` gives for an element that is not there: NaN, True, or the extreme integer."""
+    """What mode `fill` reads out of range: NaN, True, the least int or the greatest unsigned
+    one."""
     if kind_letter(dtype) in "fc":
         return dtype.type(np.nan)
     if dtype.kind == "b":
@@ -43,13 +44,13 @@ def fill_value(dtype: np.dtype[Any]) -> Any:
 
 
 def index_operands(equation: Equation) -> tuple[Atom, ...]:
-    """The operands of an equation that are arrays of indices."""
+    """The index operands of a gather or scatter; none for other equations."""
     first = _FIRST_INDEX.get(equation.primitive)
     return () if first is None else equation.inputs[first:]
 
 
 def _check_indices(x: ArrayType, indices: Sequence[ArrayType], axes: Axes) -> Shape:
-    """The shape of the index arrays, which leave the other axes of the operand."""
+    """The shape of the indexed elements: that of the index arrays, then the axes not indexed."""
     shapes = {t.shape for t in indices}
     if any(t.dtype != INT64 for t in indices) or len(shapes) != 1 or len(indices) != len(axes):
         raise TypeError(f"{x} cannot be indexed by {', '.join(map(str, indices))} along {axes}")
@@ -61,7 +62,7 @@ def _in_front(x: Any, axes: Axes) -> Any:
 
 
 def _valid(x: Any, indices: Sequence[Any], axes: Axes) -> Any:
-    """Where all indices are in range."""
+    """The mask of where all indices are in range."""
     inside = [(i >= 0) & (i < x.shape[a]) for a, i in zip(axes, indices, strict=True)]
     return reduce(np.logical_and, inside)
 
@@ -81,26 +82,28 @@ def _gather(x: Any, *indices: Any, axes: Axes, mode: str) -> Any:
     shape = indices[0].shape + tuple(d for a, d in enumerate(x.shape) if a not in axes)
     if not np.prod(shape, dtype=int) or any(x.shape[a] == 0 for a in axes):
         return np.full(shape, fill_value(x.dtype), x.dtype)
-    found = _in_front(x, axes)[_clipped(x, indices, axes)]
+    elements = _in_front(x, axes)[_clipped(x, indices, axes)]
     if mode == FILL:
         valid = _valid(x, indices, axes)
         valid = valid.reshape(valid.shape + (1,) * (len(shape) - valid.ndim))
-        found = np.where(valid, found, fill_value(x.dtype))
-    return found
+        elements = np.where(valid, elements, fill_value(x.dtype))
+    return elements
 
 
 def _gather_jvp(tangents: Sequence[Any], _: Any, x: Any, *indices: Any, **params: Any) -> Any:
-    moved = apply("gather", tangents[0], *indices, **params)
+    t = apply("gather", tangents[0], *indices, **params)
     if params["mode"] != FILL:
-        return moved
-    return _zero_outside(moved, x, indices, params["axes"])  # a fill value does not move
+        return t
+    return _zero_outside(t, x, indices, params["axes"])  # a fill value is a constant
 
 
-def _zero_outside(found: Any, x: Any, indices: Sequence[Any], axes: Axes) -> Any:
-    """What was found at indices, zero where one is out of range."""
+def _zero_outside(elements: Any, x: Any, indices: Sequence[Any], axes: Axes) -> Any:
+    """The gathered elements, zero where an index is out of range."""
     inside = [(i >= 0) & (i < x.shape[a]) for a, i in zip(axes, indices, strict=True)]
     valid = reduce(np.logical_and, inside)
-    return np.where(spread(valid, found.shape, range(valid.ndim)), found, zeros_like(found))
+    return np.where(
+        broadcast(valid, elements.shape, range(valid.ndim)), elements, zeros_like(elements)
+    )
 
 
 def _gather_transpose(ct: Any, x: Linear, *indices: Any, axes: Axes, mode: str) -> list[Any]:
@@ -111,24 +114,26 @@ def _gather_transpose(ct: Any, x: Linear, *indices: Any, axes: Axes, mode: str) 
 def _gather_batch(
     axis: Axis, batched: Sequence[bool], x: Any, *indices: Any, axes: Axes, mode: str
 ) -> tuple[Any, bool]:
-    if not any(batched[1:]):  # the new axis comes after those of the indices
-        found = apply("gather", x, *indices, axes=tuple(a + 1 for a in axes), mode=mode)
-        place = np.ndim(indices[0])
-        return transposed(found, (place, *(a for a in range(found.ndim) if a != place))), True
-    of_all = _batched_indices(axis, batched[1:], indices)
+    if not any(batched[1:]):  # the batch axis of the result comes after those of the indices
+        elements = apply("gather", x, *indices, axes=tuple(a + 1 for a in axes), mode=mode)
+        at = np.ndim(indices[0])
+        return transposed(elements, (at, *(a for a in range(elements.ndim) if a != at))), True
+    indices = _batched_indices(axis, batched[1:], indices)
     if not batched[0]:
-        return apply("gather", x, *of_all, axes=axes, mode=mode), True
-    example = _example_numbers(axis, of_all[0].shape)
+        return apply("gather", x, *indices, axes=axes, mode=mode), True
+    example = _example_index(axis, indices[0].shape)
     axes = (0, *(a + 1 for a in axes))
-    return apply("gather", x, example, *of_all, axes=axes, mode=mode), True
+    return apply("gather", x, example, *indices, axes=axes, mode=mode), True
 
 
-def _batched_indices(axis: Axis, batched: Sequence[bool], indices: Sequence[Any]) -> list[Any]:
-    return [in_front(i, axis, b) for i, b in zip(indices, batched, strict=True)]
+def _batched_indices(
+    axis: Axis, batched: Sequence[bool], indices: Sequence[Any]
+) -> tuple[Any, ...]:
+    return tuple(with_batch_axis(i, axis, b) for i, b in zip(indices, batched, strict=True))
 
 
-def _example_numbers(axis: Axis, shape: Shape) -> Any:
-    """For each index the number of its example."""
+def _example_index(axis: Axis, shape: Shape) -> Any:
+    """The index along the batch axis for index operands of a shape."""
     return apply("iota", shape=tuple(shape), dimension=0, dtype=INT64)
 
 
@@ -169,9 +174,9 @@ def _scatter_type(
     unique: bool,
 ) -> ArrayType:
     if combine != "set" and combine not in COMBINES:
-        raise TypeError(f"a scatter does not know how to {combine}")
+        raise TypeError(f"a scatter does not combine by {combine}")
     if updates.shape != _check_indices(x, indices, axes) or updates.dtype != x.dtype:
-        raise TypeError(f"{updates} does not fit into the places of {x} along {axes}")
+        raise TypeError(f"updates of type {updates} do not fit the indexed axes {axes} of {x}")
     return x.strong
 
 
@@ -202,18 +207,17 @@ def _scatter_jvp(
     combine = params["combine"]
     if combine in ("set", "add"):  # linear in both together
         return apply("scatter", t, tu, *indices, **params)
-    places = {"axes": params["axes"], "mode": params["mode"]}
+    gathered, added = {"axes": params["axes"], "mode": CLIP}, {**params, "combine": "add"}
     if combine == "multiply":
         if not params["unique"]:
             _repeated_products()
         scaled = apply("scatter", t, updates, *indices, **params)
-        before = apply("gather", x, *indices, **{**places, "mode": CLIP})
-        return apply("scatter", scaled, tu * before, *indices, **{**params, "combine": "add"})
-    # The extreme's derivative is shared by all that equal it.
-    added = {**params, "combine": "add"}
+        before = apply("gather", x, *indices, **gathered)
+        return apply("scatter", scaled, tu * before, *indices, **added)
+    # The mean of the tangents of all that are equal to the extreme.
     from_x = (x == result).astype(t.dtype)
-    chosen = apply("gather", result, *indices, **{**places, "mode": CLIP})
-    from_updates = (updates == chosen).astype(t.dtype)
+    extreme = apply("gather", result, *indices, **gathered)
+    from_updates = (updates == extreme).astype(t.dtype)
     total = apply("scatter", from_x * t, from_updates * tu, *indices, **added)
     return total / apply("scatter", from_x, from_updates, *indices, **added)
 
@@ -234,63 +238,63 @@ def _scatter_transpose(
     combine: str,
     unique: bool,
 ) -> list[Any]:
-    places: dict[str, Any] = {"axes": axes, "mode": mode}
+    subscript: dict[str, Any] = {"axes": axes, "mode": mode}
     rest = [None] * len(indices)
     to_x = to_updates = None
     if combine == "multiply":  # by known updates
-        params = {**places, "combine": combine, "unique": unique}
+        params = {**subscript, "combine": combine, "unique": unique}
         return [apply("scatter", ct, updates, *indices, **params), None, *rest]
-    unique = unique or prod(np.shape(indices[0])) == 1  # one update is the last one
-    taken = {**places, "combine": "set", "unique": unique}
-    # First what reads the cotangent, then what changes it: that may happen in its place.
+    unique = unique or prod(np.shape(indices[0])) == 1
+    stored = {**subscript, "combine": "set", "unique": unique}
+    # The read of the cotangent comes before its update, which may then be in place.
     if isinstance(updates, Linear):
-        to_updates = _gathered_or_zero(ct, indices, places)
+        to_updates = _gathered_or_zero(ct, indices, subscript)
         if combine == "set" and not unique:
             to_updates = np.where(
-                _is_last(ct, to_updates.shape, indices, taken), to_updates, zeros_like(updates)
+                _is_last(ct, to_updates.shape, indices, stored), to_updates, zeros_like(updates)
             )
     if isinstance(x, Linear):
-        nothing = zeros_like(updates)
-        to_x = ct if combine == "add" else apply("scatter", ct, nothing, *indices, **taken)
+        zero = zeros_like(updates)
+        to_x = ct if combine == "add" else apply("scatter", ct, zero, *indices, **stored)
     return [to_x, to_updates, *rest]
 
 
-def _gathered_or_zero(ct: Any, indices: Sequence[Any], places: dict[str, Any]) -> Any:
+def _gathered_or_zero(ct: Any, indices: Sequence[Any], subscript: dict[str, Any]) -> Any:
     """The elements at the indices, zero where an index is out of range."""
-    found = apply("gather", ct, *indices, **places)
-    return _zero_outside(found, ct, indices, places["axes"]) if places["mode"] == FILL else found
+    elements = apply("gather", ct, *indices, **subscript)
+    is_filled = subscript["mode"] == FILL
+    return _zero_outside(elements, ct, indices, subscript["axes"]) if is_filled else elements
 
 
-def _is_last(ct: Any, shape: Shape, indices: Sequence[Any], taken: dict[str, Any]) -> Any:
-    """Which updates were written last to their place, and so are the ones that count."""
+def _is_last(ct: Any, shape: Shape, indices: Sequence[Any], stored: dict[str, Any]) -> Any:
+    """The mask of the updates that no later one overwrites: those whose number, scattered like the
+    updates, is still there."""
     size = int(np.prod(np.shape(indices[0]), dtype=int))
     flat = apply("iota", shape=(size,), dimension=0, dtype=INT64)
     numbers = apply("reshape", flat, shape=tuple(np.shape(indices[0])))
-    numbers = spread(numbers, shape, range(np.ndim(indices[0])))
-    nobody = spread(Const(np.int64(-1)), tuple(ct.shape), ())
-    owners = apply("scatter", nobody, numbers, *indices, **taken)
-    places = {"axes": taken["axes"], "mode": CLIP if taken["mode"] == FILL else taken["mode"]}
-    return apply("gather", owners, *indices, **places) == numbers
+    numbers = broadcast(numbers, shape, range(np.ndim(indices[0])))
+    nobody = broadcast(Const(np.int64(-1)), tuple(ct.shape), ())
+    owners = apply("scatter", nobody, numbers, *indices, **stored)
+    mode = CLIP if stored["mode"] == FILL else stored["mode"]
+    return apply("gather", owners, *indices, axes=stored["axes"], mode=mode) == numbers
 
 
 def _scatter_batch(
     axis: Axis, batched: Sequence[bool], x: Any, updates: Any, *indices: Any, **params: Any
 ) -> tuple[Any, bool]:
-    x, updates = in_front(x, axis, batched[0]), in_front(updates, axis, batched[1])
+    x, updates = with_batch_axis(x, axis, batched[0]), with_batch_axis(updates, axis, batched[1])
     axes = tuple(a + 1 for a in params["axes"])
-    if not any(batched[2:]):  # the examples' axis stands after those of the indices
-        place = np.ndim(indices[0])
-        order = (*range(1, place + 1), 0, *range(place + 1, updates.ndim))
-        return apply(
-            "scatter", x, transposed(updates, order), *indices, **{**params, "axes": axes}
-        ), True
-    indices_of_all = _batched_indices(axis, batched[2:], indices)
-    example = _example_numbers(axis, indices_of_all[0].shape)
+    if not any(batched[2:]):  # the batch axis of the updates comes after those of the indices
+        at = np.ndim(indices[0])
+        updates = transposed(updates, (*range(1, at + 1), 0, *range(at + 1, updates.ndim)))
+        return apply("scatter", x, updates, *indices, **{**params, "axes": axes}), True
+    indices = _batched_indices(axis, batched[2:], indices)
+    example = _example_index(axis, indices[0].shape)
     params = {**params, "axes": (0, *axes)}
-    return apply("scatter", x, updates, example, *indices_of_all, **params), True
+    return apply("scatter", x, updates, example, *indices, **params), True
 
 
-def _scatter_added(total: Any, x: Any, *operands: Any, **params: Any) -> Any:
+def _scatter_accumulate(total: Any, x: Any, *operands: Any, **params: Any) -> Any:
     if params["combine"] != "add" or not is_zero(x):
         return None
     return apply("scatter", total, *operands, **params)
@@ -306,17 +310,17 @@ scatter = register(
         jvp=_scatter_jvp,
         transpose=_scatter_transpose,
         batch=_scatter_batch,
-        added=_scatter_added,
+        accumulate=_scatter_accumulate,
         weight=0,
         puts=True,
     )
 )
 
-# --------------------------------------------------------------------------- slices with a start
+# -------------------------------------------------------------------------------- dynamic slices
 
 
 def clamped_starts(shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Any]) -> list[int]:
-    """Where a slice of known sizes begins in an array of known shape: moved until it is inside."""
+    """The starts of a dynamic slice of static sizes, clamped so that it lies inside the array."""
     return [int(np.clip(s, 0, d - n)) for s, d, n in zip(starts, shape, sizes, strict=True)]
 
 
@@ -345,17 +349,17 @@ def _dynamic_slice(x: Any, *starts: Any, sizes: tuple[int, ...]) -> Any:
 def _slice_indices(
     axis: Axis, batched: Sequence[bool], starts: Sequence[Any], shape: Shape, sizes: Shape
 ) -> list[Any]:
-    """Index arrays that take the slices of all examples, each where it begins."""
+    """Index arrays of the slices of all examples, whose starts differ."""
     whole = (axis.size, *sizes)
-    found = []
-    for place, (start, b, extent, size) in enumerate(
+    indices = []
+    for number, (start, b, extent, size) in enumerate(
         zip(starts, batched, shape, sizes, strict=True)
     ):
         highest: Any = extent - size
-        begin = np.clip(start, 0, highest)
-        begin = spread(begin, whole, (0,) if b else ())
-        found.append(begin + apply("iota", shape=whole, dimension=place + 1, dtype=INT64))
-    return found
+        first = np.clip(start, 0, highest)
+        first = broadcast(first, whole, (0,) if b else ())
+        indices.append(first + apply("iota", shape=whole, dimension=number + 1, dtype=INT64))
+    return indices
 
 
 def _dynamic_slice_batch(
@@ -368,7 +372,7 @@ def _dynamic_slice_batch(
     indices = _slice_indices(axis, batched[1:], starts, tuple(shape), sizes)
     axes = tuple(range(x.ndim))
     if batched[0]:
-        indices = [_example_numbers(axis, indices[0].shape), *indices]
+        indices = [_example_index(axis, indices[0].shape), *indices]
     return apply("gather", x, *indices, axes=axes, mode=PROMISED), True
 
 
@@ -408,7 +412,7 @@ def _dynamic_update_slice(x: Any, update: Any, *starts: Any) -> Any:
 
 
 def sliced(x: Any, starts: Sequence[Any], sizes: Shape) -> Any:
-    """The slice of a value, a view of it where the starts are known."""
+    """A dynamic slice, or a view where the starts and sizes are constants."""
     shape = [d for d in x.shape if isinstance(d, int)]
     known = [d for d in sizes if isinstance(d, int)]
     if not all(is_scalar_constant(s) for s in starts) or (
@@ -430,31 +434,31 @@ def _dynamic_update_jvp(tangents: Sequence[Any], _: Any, x: Any, update: Any, *s
 def _dynamic_update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
     to_x = to_update = None
     sizes = tuple((update.type if isinstance(update, Linear) else update).shape)
-    if isinstance(update, Linear):  # before the cotangent changes: that may happen in its place
+    # The read of the cotangent comes before its update, which may then be in place.
+    if isinstance(update, Linear):
         to_update = sliced(ct, starts, sizes)
     if isinstance(x, Linear):
-        nothing = zeros_like(update)
-        to_x = apply("dynamic_update_slice", ct, nothing, *starts)
+        to_x = apply("dynamic_update_slice", ct, zeros_like(update), *starts)
     return [to_x, to_update, *[None] * len(starts)]
 
 
 def _dynamic_update_batch(
     axis: Axis, batched: Sequence[bool], x: Any, update: Any, *starts: Any
 ) -> tuple[Any, bool]:
-    x, update = in_front(x, axis, batched[0]), in_front(update, axis, batched[1])
+    x, update = with_batch_axis(x, axis, batched[0]), with_batch_axis(update, axis, batched[1])
     if not any(batched[2:]):
         return apply("dynamic_update_slice", x, update, np.int64(0), *starts), True
     shape, sizes = tuple(x.shape[1:]), tuple(update.shape[1:])
     indices = _slice_indices(axis, batched[2:], starts, shape, sizes)
-    indices = [_example_numbers(axis, indices[0].shape), *indices]
+    indices = [_example_index(axis, indices[0].shape), *indices]
     params = {"axes": tuple(range(x.ndim)), "mode": PROMISED, "combine": "set", "unique": True}
     return apply("scatter", x, update, *indices, **params), True
 
 
-FEW = 4  # a slice is few elements where the array has so many times more
+FEW = 4  # an update is sparse if the array has at least so many times its elements
 
 
-def _dynamic_update_added(total: Any, x: Any, update: Any, *starts: Any) -> Any:
+def _dynamic_update_accumulate(total: Any, x: Any, update: Any, *starts: Any) -> Any:
     if not is_zero(x) or not all(isinstance(d, int) for d in (*update.shape, *total.shape)):
         return None
     if prod(update.shape) * FEW > prod(total.shape):
@@ -473,7 +477,7 @@ dynamic_update_slice = register(
         jvp=_dynamic_update_jvp,
         transpose=_dynamic_update_transpose,
         batch=_dynamic_update_batch,
-        added=_dynamic_update_added,
+        accumulate=_dynamic_update_accumulate,
         weight=0,
         puts=True,
     )

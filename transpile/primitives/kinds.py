@@ -1,4 +1,9 @@
-"""The kinds of primitives: each fills the columns that all its rows share."""
+"""Constructors of primitives by kind: each fills the columns that all primitives of a kind share.
+
+    exp = transcendental("exp", np.exp, domain=(-20, 20), jvp=lambda t, out, x: t * out)
+
+gives `exp` its type rule, C, cost, dtypes and batching rule, and registers it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def common_shape(types: tuple[ArrayType, ...]) -> Shape:
-    """The one shape of the operands; scalars (constants) may stand beside arrays."""
+    """The shape of the operands, which is one but for scalars. Raises TypeError otherwise."""
     shapes = {t.shape for t in types if t.shape}
     if len(shapes) > 1:
         raise TypeError(f"the operands have different shapes: {', '.join(map(str, types))}")
@@ -34,30 +39,30 @@ def _check_equal_dtypes(types: tuple[ArrayType, ...]) -> None:
 
 
 def same_type(*types: ArrayType) -> ArrayType:
-    """Elementwise, and the result has the operands' dtype."""
+    """Type rule of elementwise primitives whose result has the operands' dtype."""
     _check_equal_dtypes(types)
     return ArrayType(common_shape(types), types[0].dtype)
 
 
 def bool_type(*types: ArrayType) -> ArrayType:
-    """Elementwise, and the result is a bool."""
+    """Type rule of elementwise primitives whose result is a bool."""
     _check_equal_dtypes(types)
     return ArrayType(common_shape(types), BOOL)
 
 
 def real_type(*types: ArrayType) -> ArrayType:
-    """Elementwise, and the result is real."""
+    """Type rule of elementwise primitives whose result is the real dtype of the operands'."""
     _check_equal_dtypes(types)
     return ArrayType(common_shape(types), real_dtype(types[0].dtype))
 
 
 def first_type(*types: ArrayType) -> ArrayType:
-    """Elementwise, operands of different dtypes, and the result has the first one's."""
+    """Type rule of elementwise primitives of mixed dtypes, whose result has the first one's."""
     return ArrayType(common_shape(types), types[0].dtype)
 
 
 def number(**by_kinds: complex) -> Element:
-    """The same number for all dtypes of some kinds: `number(iu=0, f=-0.0)`."""
+    """The column of an element that depends on the dtype's kind: `number(iu=0, f=-0.0)`."""
 
     @cache
     def element(dtype: np.dtype[Any]) -> Any:
@@ -71,38 +76,36 @@ def number(**by_kinds: complex) -> Element:
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """The number of a dtype that is below all others; complex ones are ordered by their real part,
-    then by their imaginary one."""
+    """The smallest element of a dtype; complex numbers are ordered lexicographically."""
     if dtype.kind in "iu":
         return dtype.type(np.iinfo(dtype).min)
     return number(b=False, f=-np.inf, c=complex(-np.inf, -np.inf))(dtype)
 
 
 def highest(dtype: np.dtype[Any]) -> Any:
-    """The number of a dtype that is above all others."""
+    """The largest element of a dtype; complex numbers are ordered lexicographically."""
     if dtype.kind in "iu":
         return dtype.type(np.iinfo(dtype).max)
     return number(b=True, f=np.inf, c=complex(np.inf, np.inf))(dtype)
 
 
 def unchanged(x: Index) -> Index:
-    """The subscript itself."""
+    """The identity on subscripts."""
     return x
 
 
 def scaled(x: Index, y: Index) -> Index | None:
-    """The product of two subscripts, of which one is a number: of two symbols it has no bounds."""
+    """The product of subscripts if one is a number; that of two symbols is not bounded: None."""
     return x * y if isinstance(x, int) or isinstance(y, int) else None
 
 
 def all_bits(dtype: np.dtype[Any]) -> Any:
-    """The bool or integer of which all bits are set."""
+    """The bool or integer whose bits are all set; None for other dtypes."""
     return np.invert(np.zeros((), dtype))[()] if dtype.kind in "biu" else None
 
 
-# The time of an elementary function in vector lanes, that of an addition being 1.
-TRANSCENDENTAL_WEIGHT = 10
-# Calls, and operators that are undefined for some integers.
+TRANSCENDENTAL_WEIGHT = 10  # the throughput cost in vector code, relative to an addition
+# Calls, and operators that are undefined behaviour for some integers.
 _CALL_OR_TRAP = re.compile(r"\w\(|[/%]|<<|>>")
 _TYPE_RULES = {"same": same_type, "bool": bool_type, "real": real_type, "first": first_type}
 
@@ -125,14 +128,14 @@ def elementwise(
     z: str = "",
     **facts: Unpack[Facts],
 ) -> Primitive:
-    """A row whose result at an index depends on the operands at that index alone.
+    """Register a primitive whose result at an index depends on the operands at that index alone.
 
-    `c` is an expression over x, y, z in Python's syntax; `b`, `i`, `u` and `z` are others for
+    `c` is an expression over x, y, z in Python's syntax; `b`, `i`, `u` and `z` replace it for
     bools, signed and unsigned integers, and complex numbers. A function in it is the helper of that
-    name for the operand's dtype, or the C library's. Unsigned integers narrower than int use the
-    `i` column, where C's promotion to int needs the same care as signed overflow. `jvp` has a rule
-    for each operand, (tangent, result, *operands) -> its share of the result's tangent. `facts` are
-    those columns of `Primitive`, where they are unusual.
+    name for the operand's dtype, or the C library's. Unsigned integers narrower than int use `i`:
+    C promotes them to int, which may overflow. `jvp` is a rule, or one for each operand: (tangent,
+    result, *operands) -> its term of the result's tangent. `facts` are further columns of
+    `Primitive`.
     """
     facts.setdefault("weight", TRANSCENDENTAL_WEIGHT if transcendental else min(cost, 1))
     facts.setdefault("speculatable", facts["weight"] <= 1 and not _CALL_OR_TRAP.search(c))
@@ -158,7 +161,7 @@ def elementwise(
 
 
 def combining(name: str, numpy: np.ufunc, c: str, **columns: Any) -> Primitive:
-    """An elementwise row of two operands by which many elements become one, in any order."""
+    """Register an elementwise primitive that is commutative and associative, as reductions need."""
     return elementwise(name, numpy, c, commutative=True, associative=True, **columns)
 
 
@@ -168,19 +171,19 @@ _COMPARISONS: dict[frozenset[int], Primitive] = {}
 def comparison(
     name: str, numpy: np.ufunc, c: str, *, signs: tuple[int, ...], **columns: Any
 ) -> Primitive:
-    """A comparison of two numbers, which holds where x - y has one of these signs."""
-    row = elementwise(name, numpy, c, result="bool", signs=signs, **columns)
-    _COMPARISONS[frozenset(signs)] = row
-    return row
+    """Register a comparison, which is true where x - y has one of these signs."""
+    primitive = elementwise(name, numpy, c, result="bool", signs=signs, **columns)
+    _COMPARISONS[frozenset(signs)] = primitive
+    return primitive
 
 
 def comparison_of(*signs: int) -> Primitive:
-    """The comparison of x and y that holds where x - y has one of these signs."""
+    """The comparison that is true where x - y has one of these signs."""
     return _COMPARISONS[frozenset(signs)]
 
 
 def rounding(name: str, numpy: np.ufunc, *, dtypes: str = "f") -> Primitive:
-    """A whole number next to the operand."""
+    """Register a rounding to an integer that is within 1 of the operand."""
     return elementwise(
         name,
         numpy,
@@ -209,7 +212,7 @@ def transcendental(
     jvp: Rule | tuple[Rule, ...] | None = None,
     **facts: Unpack[Facts],
 ) -> Primitive:
-    """An elementary function, called by its NumPy name; C has `asin` for `arcsin`."""
+    """Register an elementary function under NumPy's name; C has `asin` for `arcsin`."""
     own = name.replace("arc", "a")
     facts.setdefault("c_library", {"f": own, "c": f"c{own}"} if "c" in dtypes else {"f": own})
     arguments = "x" if arity == 1 else "x, y"
@@ -234,9 +237,9 @@ def view(
     transpose: Rule,
     shift: Callable[..., dict[str, Any]],
 ) -> Primitive:
-    """A row that only renames elements: the result at an index is the operand at another one.
+    """Register a view: the result at an index is the operand at `index(...)`; nothing is computed.
 
-    `shift(axis, **params)` gives the params with a new axis in front.
+    `shift(axis, **params)` gives the params of the view of a batch, whose axis is the first.
     """
     return register(
         Primitive(
@@ -256,7 +259,7 @@ def view(
 
 
 def next_axes(_: Axis, *, axes: tuple[int, ...]) -> dict[str, Any]:
-    """The params of a reduction with a new axis in front."""
+    """The params of a reduction of each example of a batch, whose axis is the first."""
     return {"axes": tuple(a + 1 for a in axes)}
 
 
@@ -272,12 +275,12 @@ def reduction(
     jvp: Rule | None = None,
     transpose: Rule | None = None,
 ) -> Primitive:
-    """A row that combines all elements along `axes` with the binary primitive `combine`."""
+    """Register a reduction along `axes` by the binary primitive `combine`."""
 
     def type_rule(operand: ArrayType, *, axes: tuple[int, ...]) -> ArrayType:
         return operand.with_shape(tuple(d for i, d in enumerate(operand.shape) if i not in axes))
 
-    row = register(
+    primitive = register(
         Primitive(
             name,
             "reduce",
@@ -290,12 +293,13 @@ def reduction(
             batch=batch_first(name, next_axes),
         )
     )
-    _REDUCTIONS[combine] = row
-    return row
+    _REDUCTIONS[combine] = primitive
+    return primitive
 
 
 def reduction_by(combine: Primitive, dtype: np.dtype[Any]) -> Primitive | None:
-    """The row that reduces by a binary primitive: of bools, by what it is of them."""
+    """The reduction by a binary primitive, or by the logical one that it is on bools; None where
+    there is none."""
     is_logic = dtype == BOOL and combine.of_bools != ""
     return _REDUCTIONS.get(combine.of_bools if is_logic else combine.name)
 
@@ -309,7 +313,7 @@ def scan(
     jvp: Rule | None = None,
     transpose: Rule | None = None,
 ) -> Primitive:
-    """A row that combines each element with all that stand before it along `axis`."""
+    """Register an inclusive scan along `axis` by the binary primitive `combine`."""
 
     def type_rule(operand: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
         return operand.strong

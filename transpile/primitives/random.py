@@ -1,7 +1,8 @@
-"""Rows of `transpile.random`: random bits, and samples that are drawn until one is accepted.
+"""Primitives of `transpile.random`: the counter-based generator Threefry-2x32, and gamma samples by
+rejection.
 
-A key is a number of 64 bits, so that arrays of keys are arrays of numbers; what stands for two
-words of 32 bits in the literature are its halves, the first word the upper one.
+A key is a uint64, so that arrays of keys are arrays of numbers. The two 32-bit words of the
+literature are its halves, the first word the upper half.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _gamma_type(alpha: ArrayType, key: ArrayType) -> ArrayType:
 
 
 def _of_loggamma(t: Any, out: Any, alpha: Any, key: Any) -> Any:
-    """The derivative of the sample, over the sample, which is not zero however small it is."""
+    """The derivative of the sample divided by the sample, which underflow may not make zero."""
     sample = np.exp(out)
     tiny = sample.dtype.type(finfo(sample.dtype).tiny)
     sample = np.where(np.equal(sample, 0), tiny, sample)
@@ -71,8 +72,8 @@ def _of_loggamma(t: Any, out: Any, alpha: Any, key: Any) -> Any:
 
 
 def _sample(name: str, meaning: Any, derivative: Rule) -> Primitive:
-    """A sample of a parameter and a key: the loop that ends when one is accepted runs for each
-    element by itself."""
+    """Register an elementwise sampler of a parameter and a key, whose rejection loop runs for each
+    element."""
     return elementwise(
         name,
         meaning,

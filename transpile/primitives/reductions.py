@@ -1,4 +1,8 @@
-"""Reductions and scans along axes."""
+"""Reductions and scans: folds of a binary primitive along axes, argmax and argmin.
+
+Derivatives of scans go through the odd-even tree by which `jax.lax.associative_scan` takes them, so
+that ties share a tangent as in JAX.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from transpile.ir.primitive import TABLE, Linear, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import INT64, ArrayType, computed_dtype
 from transpile.primitives.kinds import reduction, scan
-from transpile.primitives.rules import Rule, apply, batch_first, reshaped, spread, transposed
+from transpile.primitives.rules import Rule, apply, batch_first, broadcast, reshaped, transposed
 from transpile.util.frozen_records import dataclass
 
 # ----------------------------------------------------------------------------------- reductions
@@ -26,12 +30,12 @@ def _kept(ndim: int, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _sum_transpose(ct: Any, x: Linear, *, axes: tuple[int, ...]) -> list[Any]:
-    return [spread(ct, x.type.shape, _kept(x.type.ndim, axes))]
+    return [broadcast(ct, x.type.shape, _kept(x.type.ndim, axes))]
 
 
 def _product_jvp(t: Any, _: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
-    """Each tangent times the product of all other elements, which takes no division by zeros: it
-    is the product of those before the element and of those after it."""
+    """Each tangent times the product of all other elements, computed without a division, which
+    would fail for zeros: an exclusive scan from the front times one from the back."""
     kept = _kept(x.ndim, axes)
     shape = (*(x.shape[a] for a in kept), product(tuple(x.shape[a] for a in axes)))
     x, t = (reshaped(transposed(v, (*kept, *axes)), shape) for v in (x, t))
@@ -45,11 +49,12 @@ def _product_jvp(t: Any, _: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
 
 
 def _extreme_jvp(t: Any, out: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
-    """The tangent of the element that was chosen, or the mean of those that are equal to it."""
-    chosen = np.equal(x, spread(out, x.shape, _kept(x.ndim, axes)))
-    share = apply("convert_element_type", chosen, dtype=t.dtype)
-    count = apply("reduce_sum", share, axes=axes)
-    return apply("reduce_sum", t * share, axes=axes) / count
+    """The tangent of the extreme element; the mean of the tangents of those that are equal to
+    it."""
+    chosen = np.equal(x, broadcast(out, x.shape, _kept(x.ndim, axes)))
+    mask = apply("convert_element_type", chosen, dtype=t.dtype)
+    count = apply("reduce_sum", mask, axes=axes)
+    return apply("reduce_sum", t * mask, axes=axes) / count
 
 
 reduce_sum = reduction(
@@ -99,26 +104,26 @@ reduce_xor = reduction(
 )
 
 
-def _position_type(x: ArrayType, *, axis: int) -> ArrayType:
+def _arg_type(x: ArrayType, *, axis: int) -> ArrayType:
     return ArrayType(x.shape[:axis] + x.shape[axis + 1 :], INT64)
 
 
-def _position(name: str, numpy: Any) -> Primitive:
-    """The first position of an extreme value, or of a NaN; a pass decomposes it."""
+def _arg_reduction(name: str, numpy: Any) -> Primitive:
+    """The index of the first extreme element, or of the first NaN; a pass expands it."""
     return register(
         Primitive(
             name,
             "composite",
             lambda x, *, axis: numpy(x, axis=axis),
-            _position_type,
+            _arg_type,
             batch=batch_first(name, lambda _, *, axis: {"axis": axis + 1}),
             nonnegative="i",
         )
     )
 
 
-argmax = _position("argmax", np.argmax)
-argmin = _position("argmin", np.argmin)
+argmax = _arg_reduction("argmax", np.argmax)
+argmin = _arg_reduction("argmin", np.argmin)
 
 # ---------------------------------------------------------------------------------------- scans
 
@@ -126,8 +131,8 @@ Pair = tuple[Any, Any]
 
 
 def _scan_jvp(combine: str) -> Rule:
-    """The derivative of a scan, through the tree of steps by which JAX takes it: the shares of
-    equal elements depend on the order in which they meet."""
+    """The JVP of a scan, along JAX's tree of combinations: how ties share a tangent depends on the
+    order in which elements are combined."""
 
     def jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         if not isinstance(x.shape[axis], int):
@@ -143,52 +148,54 @@ def _scan_jvp(combine: str) -> Rule:
     return jvp
 
 
-def _scan_tangent(row: Primitive, t: Any, out: Any, x: Any, axis: int) -> Any:
-    """The tangent of `out`, the scan of x: the scan of neighbours combined gives each second
-    element, and a further step each other one."""
+def _scan_tangent(combine: Primitive, t: Any, out: Any, x: Any, axis: int) -> Any:
+    """The tangent of `out`, the scan of x (Blelloch's odd-even recursion): the scan of combined
+    pairs of neighbours gives the odd elements; one more combination each gives the even ones."""
     size = x.shape[axis]
     if size < 2:
         return t
-    left, right = _Every(axis, 0, size - 1, 2), _Every(axis, 1, size, 2)
-    pairs = apply(row.name, left(x), right(x))
-    moved = _combined(row, (left(t), right(t)), pairs, (left(x), right(x)))
-    ends = right(out)  # at the ends of the pairs, where the scan is the scan of the pairs
-    odd = _scan_tangent(row, moved, ends, pairs, axis)
-    parts = [_placed(_Every(axis, 0, 1, 1)(t), axis, 0, size), _placed(odd, axis, 1, size)]
+    left, right = _Slice(axis, 0, size - 1, 2), _Slice(axis, 1, size, 2)
+    pairs = apply(combine.name, left(x), right(x))
+    pair_tangents = _jvp_of(combine, (left(t), right(t)), pairs, (left(x), right(x)))
+    odd_out = right(out)  # the scan of the pairs
+    odd = _scan_tangent(combine, pair_tangents, odd_out, pairs, axis)
+    parts = [_interleaved(_Slice(axis, 0, 1, 1)(t), axis, 0, size)]
+    parts.append(_interleaved(odd, axis, 1, size))
     if size > 2:
-        before, after = _Every(axis, 0, (size - 1) // 2, 1), _Every(axis, 2, size, 2)
-        even = _combined(row, (before(odd), after(t)), after(out), (before(ends), after(x)))
-        parts.append(_placed(even, axis, 2, size))
+        before, after = _Slice(axis, 0, (size - 1) // 2, 1), _Slice(axis, 2, size, 2)
+        even = _jvp_of(combine, (before(odd), after(t)), after(out), (before(odd_out), after(x)))
+        parts.append(_interleaved(even, axis, 2, size))
     return functools.reduce(operator.add, parts)
 
 
-def _combined(row: Primitive, tangents: Pair, out: Any, operands: Pair) -> Any:
-    assert row.jvp is not None
-    return row.jvp(tangents, out, *operands)
+def _jvp_of(combine: Primitive, tangents: Pair, out: Any, operands: Pair) -> Any:
+    assert combine.jvp is not None
+    return combine.jvp(tangents, out, *operands)
 
 
 @dataclass(frozen=True)
-class _Every:
-    """Every `step`-th element along an axis."""
+class _Slice:
+    """A strided slice along one axis."""
 
     axis: int
     start: int
     limit: int
-    step: int
+    stride: int
 
     def __call__(self, x: Any) -> Any:
-        def only(here: int, elsewhere: Sequence[int]) -> tuple[int, ...]:
+        def at_axis(here: int, elsewhere: Sequence[int]) -> tuple[int, ...]:
             return tuple(here if a == self.axis else e for a, e in enumerate(elsewhere))
 
-        start, limit = only(self.start, (0,) * x.ndim), only(self.limit, x.shape)
-        return apply("slice", x, start=start, limit=limit, strides=only(self.step, (1,) * x.ndim))
+        start, limit = at_axis(self.start, (0,) * x.ndim), at_axis(self.limit, x.shape)
+        strides = at_axis(self.stride, (1,) * x.ndim)
+        return apply("slice", x, start=start, limit=limit, strides=strides)
 
 
-def _placed(x: Any, axis: int, first: int, size: int) -> Any:
-    """The elements at every second place from `first` on (or at that one), among zeros."""
+def _interleaved(x: Any, axis: int, first: int, size: int) -> Any:
+    """The elements at every second index from `first` on of an axis of zeros of this size."""
     count = x.shape[axis]
-    place = (first, size - first - 2 * count + 1, 1)
-    padding = tuple(place if a == axis else (0, 0, 0) for a in range(x.ndim))
+    along_axis = (first, size - first - 2 * count + 1, 1)
+    padding = tuple(along_axis if a == axis else (0, 0, 0) for a in range(x.ndim))
     return apply("pad", x, Const(np.zeros((), x.dtype)), padding=padding)
 
 
@@ -212,15 +219,17 @@ cumlogsumexp = scan(
 
 
 def identity(combine: str, dtype: np.dtype[Any]) -> Const:
-    """The value that a reduction by the binary primitive `combine` starts from: NumPy's identity,
-    where it has one. A sum starts from 0.0, which changes -0.0."""
-    row = TABLE[combine]
-    start = row.neutral(dtype) if row.ufunc.identity is None else row.ufunc.identity
+    """The initial value of a reduction by the binary primitive `combine`: the identity of NumPy's
+    ufunc if it has one, else the neutral element. A sum starts from 0.0, so that it is never
+    -0.0."""
+    primitive = TABLE[combine]
+    start = primitive.ufunc.identity
+    start = primitive.neutral(dtype) if start is None else start
     return Const(np.asarray(start).astype(dtype))
 
 
 def scan_start(combine: str, dtype: np.dtype[Any]) -> Const:
-    """The value that a scan starts from: what it does not change is the first element, and a sum
-    that starts at 0.0 would make 0.0 of -0.0."""
+    """The initial value of a scan: the neutral element, so that the first result is the first
+    element to the bit, also a -0.0."""
     start = TABLE[combine].neutral(dtype)
     return identity(combine, dtype) if start is None else Const(start)

@@ -1,7 +1,8 @@
-"""What the rules of many rows share: derivatives by operand, linear rows, batching by kind.
+"""Transformation rules that many primitives share, and the functions that rules are written with.
 
-Rules are written with NumPy's functions and operators on tracers, like any traced function:
-`sin` has the derivative `lambda t, out, x: t * np.cos(x)`. Operands that are constants are NumPy's.
+A rule is traced like any function: it is written with NumPy's functions and operators on tracers,
+as in `lambda t, out, x: t * np.cos(x)`, the JVP of `sin`. Operands that are constants are NumPy
+arrays and scalars.
 """
 
 from __future__ import annotations
@@ -18,37 +19,37 @@ from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
 from transpile.util.frozen_records import dataclass
 
-Rule = Callable[..., Any]  # (tangent, result, *operands, **params) -> its share of the tangent
+Rule = Callable[..., Any]  # (tangent, result, *operands, **params) -> a term of the tangent
 
 
 def flat(*_: Any, **__: Any) -> None:
-    """The derivative of what does not change when this operand moves a little."""
+    """The JVP of an operand by which the derivative is zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class ByOperand:
-    """The derivative as the sum of the shares of the operands: a rule for each."""
+    """A JVP as the sum of a term for each operand, by a rule each."""
 
     rules: tuple[Rule, ...]
 
     def __call__(
         self, tangents: Sequence[Any], result: Any, /, *operands: Any, **params: Any
     ) -> Any:
-        """The result's tangent."""
+        """The result's tangent; None for zero."""
         total = None
         for rule, tangent in zip(self.rules, tangents, strict=True):
-            share = None if tangent is None else rule(tangent, result, *operands, **params)
-            if share is not None:
-                total = share if total is None else total + share
+            term = None if tangent is None else rule(tangent, result, *operands, **params)
+            if term is not None:
+                total = term if total is None else total + term
         return total
 
 
 def linear(name: str) -> Rule:
-    """The derivative of a row that is linear in all its operands together: itself."""
+    """The JVP of a primitive that is jointly linear in its operands: itself, of the tangents."""
 
     def jvp(tangents: Sequence[Any], _: Any, /, *operands: Any, **params: Any) -> Any:
-        moved = [zeros_like(x) if t is None else t for t, x in zip(tangents, operands, strict=True)]
-        return apply(name, *moved, **params)
+        dense = [zeros_like(x) if t is None else t for t, x in zip(tangents, operands, strict=True)]
+        return apply(name, *dense, **params)
 
     return jvp
 
@@ -57,12 +58,13 @@ def linear(name: str) -> Rule:
 
 
 def batch_elementwise(name: str) -> Rule:
-    """The batching of an elementwise row: operands that are not batched are repeated."""
+    """The batching rule of an elementwise primitive: operands that are not batched are
+    broadcast."""
 
     def rule(axis: Axis, batched: Sequence[bool], /, *operands: Any, **params: Any) -> Any:
         shape = next(tuple(x.shape) for x, b in zip(operands, batched, strict=True) if b)
         aligned = [
-            x if b or is_scalar_constant(x) else spread(x, shape, range(1, len(shape)))
+            x if b or is_scalar_constant(x) else broadcast(x, shape, range(1, len(shape)))
             for x, b in zip(operands, batched, strict=True)
         ]
         return apply(name, *aligned, **params), True
@@ -71,8 +73,8 @@ def batch_elementwise(name: str) -> Rule:
 
 
 def batch_first(name: str, shift: Callable[..., dict[str, Any]]) -> Rule:
-    """The batching of a row of one operand by params: `shift(axis, **params)` makes room for the
-    axis in front."""
+    """The batching rule of a primitive of one operand that changes only its params:
+    `shift(axis, **params)` gives those for an operand with the batch axis in front."""
 
     def rule(axis: Axis, _: Sequence[bool], x: Any, /, **params: Any) -> Any:
         return apply(name, x, **shift(axis, **params)), True
@@ -84,27 +86,27 @@ def batch_first(name: str, shift: Callable[..., dict[str, Any]]) -> Rule:
 
 
 def apply(name: str, /, *operands: Any, **params: Any) -> Any:
-    """Apply the row of that name."""
+    """Bind the primitive of that name."""
     return bind(TABLE[name], *operands, **params)
 
 
 def is_scalar_constant(x: Any) -> bool:
-    """Tell whether an operand is a constant without axes, which may stand beside arrays."""
+    """True if an operand is a constant without axes, which elementwise primitives take as it is."""
     return isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim == 0)
 
 
-def spread(x: Any, shape: Sequence[Any], axes: Sequence[int]) -> Any:
-    """The value in a larger shape, its axis k standing at axes[k]."""
+def broadcast(x: Any, shape: Sequence[Any], axes: Sequence[int]) -> Any:
+    """The value broadcast to a shape, in which its axis k is axes[k]."""
     return bind(TABLE["broadcast_in_dim"], x, shape=tuple(shape), broadcast_dimensions=tuple(axes))
 
 
-def in_front(x: Any, axis: Axis, batched: bool = False) -> Any:
-    """The value repeated along a new axis in front, unless it has that axis already."""
-    return x if batched else spread(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
+def with_batch_axis(x: Any, axis: Axis, batched: bool = False) -> Any:
+    """The value with the batch axis in front: broadcast along it unless it is batched already."""
+    return x if batched else broadcast(x, (axis.size, *x.shape), range(1, 1 + x.ndim))
 
 
 def is_zero(x: Any) -> bool:
-    """Tell whether an operand is an array of zeros, by how it is made."""
+    """True if an operand is known to be zeros: a constant, or a broadcast constant."""
     if not isinstance(x, Tracer):
         return not np.any(x)
     equation = x.owner.producers.get(x.variable)
@@ -121,19 +123,19 @@ def reshaped(x: Any, shape: Sequence[Any]) -> Any:
 
 
 def transposed(x: Any, permutation: Sequence[int]) -> Any:
-    """The array with its axes in another order."""
+    """The array with its axes permuted; the array itself for the identity."""
     if tuple(permutation) == tuple(range(len(permutation))):
         return x
     return apply("transpose", x, permutation=tuple(permutation))
 
 
 def zeros(kind: ArrayType) -> Any:
-    """A traced array of zeros."""
-    return spread(Const(np.zeros((), kind.dtype)), kind.shape, ())
+    """A traced array of zeros of a type."""
+    return broadcast(Const(np.zeros((), kind.dtype)), kind.shape, ())
 
 
 def zeros_like(x: Any) -> Any:
-    """A traced array of zeros of the type of an operand, which may be Linear."""
+    """A traced array of zeros of an operand's type; the operand may be Linear."""
     if isinstance(x, Linear):
         return zeros(x.type)
     return zeros(ArrayType(tuple(x.shape), x.dtype))

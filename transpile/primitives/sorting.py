@@ -1,8 +1,7 @@
-"""Rows that bring elements into order: sort, and argsort by one or several keys.
+"""Sort and argsort along an axis, argsort by one or several keys.
 
-Both are stable. NaN comes last, -0.0 and 0.0 are equal, and complex numbers go by their real part,
-then by the imaginary one: NumPy's order. What is to be sorted by another array is a gather at that
-one's argsort.
+Both are stable and use NumPy's order: NaN last, -0.0 equal to 0.0, complex numbers lexicographic.
+Sorting by another array is a gather with that array's argsort.
 """
 
 from __future__ import annotations
@@ -15,22 +14,21 @@ import numpy as np
 from transpile.ir.primitive import Axis, Primitive, register
 from transpile.ir.types import INT64, ArrayType, is_bfloat16
 from transpile.primitives.indexing import PROMISED
-from transpile.primitives.rules import apply, batch_first, in_front
+from transpile.primitives.rules import apply, batch_first, with_batch_axis
 
 
 def along_axis(x: Any, indices: Any, axis: int) -> Any:
-    """The elements of x at indices along an axis, which are in range; both have one shape but for
-    that axis."""
+    """Gather along an axis, as `np.take_along_axis`, with indices that are in range."""
     shape = tuple(indices.shape)
-    places = [
+    subscripts = [
         indices if a == axis else apply("iota", shape=shape, dimension=a, dtype=INT64)
         for a in range(len(shape))
     ]
-    return apply("gather", x, *places, axes=tuple(range(len(shape))), mode=PROMISED)
+    return apply("gather", x, *subscripts, axes=tuple(range(len(shape))), mode=PROMISED)
 
 
-def _ordered(x: Any) -> Any:
-    """An array that NumPy sorts in our order: of bfloat16, NaN would come first there."""
+def _sort_key(x: Any) -> Any:
+    """An array that NumPy sorts with NaN last: it does not so for bfloat16."""
     return x.astype(np.float32) if is_bfloat16(x.dtype) else x
 
 
@@ -42,7 +40,7 @@ sort = register(
     Primitive(
         "sort",
         "sort",
-        lambda x, *, axis: np.sort(_ordered(x), axis, kind="stable").astype(x.dtype),
+        lambda x, *, axis: np.sort(_sort_key(x), axis, kind="stable").astype(x.dtype),
         lambda x, *, axis: x.strong,
         exact=True,
         jvp=_sort_jvp,
@@ -58,18 +56,18 @@ def _argsort_type(*keys: ArrayType, axis: int) -> ArrayType:
 
 
 def _argsort_batch(
-    axis_in_front: Axis, batched: Sequence[bool], *keys: Any, axis: int
+    batch_axis: Axis, batched: Sequence[bool], *keys: Any, axis: int
 ) -> tuple[Any, bool]:
-    keys = tuple(in_front(key, axis_in_front, b) for key, b in zip(keys, batched, strict=True))
+    keys = tuple(with_batch_axis(key, batch_axis, b) for key, b in zip(keys, batched, strict=True))
     return apply("argsort", *keys, axis=axis + 1), True
 
 
-# The first key is the most significant one, where there are several.
+# The first of several keys is the most significant one.
 argsort = register(
     Primitive(
         "argsort",
         "sort",
-        lambda *keys, axis: np.lexsort([*map(_ordered, reversed(keys))], axis),
+        lambda *keys, axis: np.lexsort([*map(_sort_key, reversed(keys))], axis),
         _argsort_type,
         batch=_argsort_batch,
         nonnegative="i",

@@ -1,8 +1,8 @@
-"""Rows over windows: the view of an array's windows, sums and extremes of windows, and the two rows
-by which an extreme's derivatives go: what stands beside the chosen element, and the way back.
+"""Window primitives: the view of an array's windows, reductions of windows (pooling), and the
+gather and scatter at the extreme of each window that are the derivatives of extremes.
 
-A window has one tap for each of its places. Padding is never an element: it is as if it were not
-there. All but the view are taken apart by a pass, `transpile.passes.expand.windows`.
+A tap is one of the positions of a window. Padding is not an element: reductions leave it out, and
+it is never the extreme. All but the view are expanded by a pass, `transpile.passes.expand.windows`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE, Axis, Linear, Primitive, register
 from transpile.ir.types import ArrayType, computed_dtype
 from transpile.primitives.reductions import identity
-from transpile.primitives.rules import apply, in_front, linear, zeros_like
+from transpile.primitives.rules import apply, linear, with_batch_axis, zeros_like
 
 Pairs = tuple[tuple[int, int], ...]
 Ints = tuple[int, ...]
@@ -27,14 +27,14 @@ Ints = tuple[int, ...]
 
 
 def dilated(size: Index, dilation: int) -> Index:
-    """The extent of an axis whose elements are `dilation` apart."""
+    """The extent of an axis after dilation: `dilation - 1` gaps between its elements."""
     if isinstance(size, int):
         return max(0, (size - 1) * dilation + 1)
     return size if dilation == 1 else (size - 1) * dilation + 1
 
 
 def window_count(size: Index, window: Index, stride: int) -> Index:
-    """How many windows of an extent, `stride` apart, lie in an axis."""
+    """The number of windows of an extent, `stride` apart, that lie in an axis."""
     if isinstance(size, int) and isinstance(window, int):
         return 0 if size < window else (size - window) // stride + 1
     return (size - window) // stride + 1
@@ -48,7 +48,7 @@ def windowed_shape(
     base_dilation: Ints,
     window_dilation: Ints,
 ) -> Shape:
-    """How many windows there are along each axis."""
+    """The number of windows along each axis."""
     return tuple(
         window_count(dilated(n, b) + low + high, dilated(w, d), s)
         for n, w, s, (low, high), b, d in zip(
@@ -72,8 +72,8 @@ def padding_back(
     base: int,
     apart: int,
 ) -> tuple[Index, Index]:
-    """The padding with which windows over the results find the elements: the way back. A result is
-    `stride` apart from the next, an element `base`, a tap `apart`."""
+    """The padding of the transposed windows, which slide over the results (dilated by `stride`) and
+    give the elements (at the stride `base`), with taps `apart` from each other."""
     reach = dilated(window, apart)
     before = reach - pads[0] - 1
     after = dilated(size, base) + reach - 1 - dilated(out, stride) - before
@@ -96,14 +96,14 @@ def _windows_type(
 def _windows(
     x: Any, *, window_dimensions: Ints, window_strides: Ints, window_dilation: Ints
 ) -> Any:
-    found = _windows_type(
+    result_type = _windows_type(
         ArrayType(x.shape, x.dtype),
         window_dimensions=window_dimensions,
         window_strides=window_strides,
         window_dilation=window_dilation,
     )
-    if found.size == 0:
-        return np.empty(found.shape, x.dtype)
+    if result_type.size == 0:
+        return np.empty(result_type.shape, x.dtype)
     reach = tuple((w - 1) * d + 1 for w, d in zip(window_dimensions, window_dilation, strict=True))
     every = np.lib.stride_tricks.sliding_window_view(x, reach) if reach else x
     steps = (*window_strides, *window_dilation)
@@ -111,7 +111,7 @@ def _windows(
 
 
 def _windows_transpose(ct: Any, x: Linear, *, window_dimensions: Ints, **steps: Ints) -> list[Any]:
-    """Every tap's elements, back at their places, summed."""
+    """The sum over taps of the cotangents, each at the elements that the tap reads."""
     rank, total = x.type.ndim, None
     zero = Const(np.zeros((), ct.dtype))
     for tap in np.ndindex(*window_dimensions):
@@ -131,10 +131,10 @@ def _windows_transpose(ct: Any, x: Linear, *, window_dimensions: Ints, **steps: 
 
 
 def _windows_batch(axis: Axis, _: Sequence[bool], x: Any, /, **params: Any) -> tuple[Any, bool]:
-    """The examples' axis has windows of one element, whose axis in the result goes away."""
-    found = apply("windows", x, **{key: (1, *value) for key, value in params.items()})
-    shape = (*found.shape[: x.ndim], *found.shape[x.ndim + 1 :])
-    return apply("reshape", found, shape=tuple(shape)), True
+    """Windows of one element along the batch axis; the axis of their taps is dropped."""
+    views = apply("windows", x, **{key: (1, *value) for key, value in params.items()})
+    shape = (*views.shape[: x.ndim], *views.shape[x.ndim + 1 :])
+    return apply("reshape", views, shape=tuple(shape)), True
 
 
 windows = register(
@@ -176,21 +176,21 @@ def taps_of(
     base_dilation: Ints,
     window_dilation: Ints,
 ) -> Any:
-    """The windows of a NumPy array with their taps along the last axis; padding is `fill`."""
-    found = _windows(
+    """The windows of a NumPy array with the taps as the last axis; padding reads `fill`."""
+    views = _windows(
         _padded(x, np.asarray(fill, x.dtype), padding, base_dilation),
         window_dimensions=window_dimensions,
         window_strides=window_strides,
         window_dilation=window_dilation,
     )
-    return found.reshape(*found.shape[: x.ndim], math.prod(window_dimensions))
+    return views.reshape(*views.shape[: x.ndim], math.prod(window_dimensions))
 
 
 def _reduced_type(x: ArrayType, **params: Any) -> ArrayType:
     return x.with_shape(windowed_shape(x.shape, **params))
 
 
-def _in_front(
+def _with_batch_windows(
     axis: Axis,
     *,
     window_dimensions: Ints,
@@ -199,7 +199,7 @@ def _in_front(
     base_dilation: Ints,
     window_dilation: Ints,
 ) -> dict[str, Any]:
-    """The params with windows of one element along an axis in front."""
+    """The params with windows of one element along the batch axis, which is the first."""
     return {
         "window_dimensions": (1, *window_dimensions),
         "window_strides": (1, *window_strides),
@@ -213,9 +213,9 @@ def _batch(name: str) -> Callable[..., Any]:
     def rule(
         axis: Axis, batched: Sequence[bool], /, *operands: Any, select: str = "", **params: Any
     ) -> tuple[Any, bool]:
-        aligned = [in_front(x, axis, b) for x, b in zip(operands, batched, strict=True)]
-        chosen = {"select": select} if select else {}
-        return apply(name, *aligned, **chosen, **_in_front(axis, **params)), True
+        aligned = [with_batch_axis(x, axis, b) for x, b in zip(operands, batched, strict=True)]
+        own = {"select": select} if select else {}
+        return apply(name, *aligned, **own, **_with_batch_windows(axis, **params)), True
 
     return rule
 
@@ -230,17 +230,17 @@ def _window_reduction(
         fill = identity(combine, x.dtype).value[()]
         return reduce(taps_of(x, fill, **params), axis=-1).astype(x.dtype)
 
-    row = register(
+    primitive = register(
         Primitive(
             name, "window", meaning, _reduced_type, combine=combine, batch=_batch(name), **rules
         )
     )
-    _REDUCTIONS[combine] = row
-    return row
+    _REDUCTIONS[combine] = primitive
+    return primitive
 
 
 def reduction_of_windows_by(combine: Primitive) -> Primitive | None:
-    """The row that reduces windows by a binary primitive."""
+    """The reduction of windows by a binary primitive; None where there is none."""
     return _REDUCTIONS.get(combine.name)
 
 
@@ -254,7 +254,8 @@ def _sum_transpose(
     base_dilation: Ints,
     window_dilation: Ints,
 ) -> list[Any]:
-    """What each element has been summed into, summed: strides and dilations change places."""
+    """A sum of windows again, over the results that read an element: strides and base dilations are
+    exchanged."""
     back = tuple(
         padding_back(*of_axis)
         for of_axis in zip(
@@ -302,39 +303,40 @@ reduce_window_min = _window_reduction(
     "reduce_window_min", "minimum", np.min, dtypes="biuf", jvp=_extreme_jvp("le")
 )
 
-# ------------------------------------------------------------------------- beside chosen elements
+# ------------------------------------------------------------- gather and scatter at the extremes
 
 COMBINES = {"ge": "maximum", "le": "minimum"}
 
 
-def _chosen(x: Any, select: str, params: dict[str, Any]) -> Any:
-    """Which tap of each window is chosen: the first that no later one is ahead of."""
+def _selected_tap(x: Any, select: str, params: dict[str, Any]) -> Any:
+    """The tap of each window's extreme: the first one of equal ones."""
     taps = taps_of(x, identity(COMBINES[select], x.dtype).value[()], **params)
-    best, place = taps[..., 0], np.zeros(taps.shape[:-1], np.int64)
-    is_ahead = np.greater_equal if select == "ge" else np.less_equal
+    best, tap = taps[..., 0], np.zeros(taps.shape[:-1], np.int64)
+    compare = np.greater_equal if select == "ge" else np.less_equal
     for k in range(1, taps.shape[-1]):
-        stays = is_ahead(best, taps[..., k])
-        best, place = np.where(stays, best, taps[..., k]), np.where(stays, place, k)
-    return place
+        stays = compare(best, taps[..., k])
+        best, tap = np.where(stays, best, taps[..., k]), np.where(stays, tap, k)
+    return tap
 
 
 def _gather_add(t: Any, x: Any, *, select: str, **params: Any) -> Any:
-    place = _chosen(x, select, params)[..., None]
-    return np.take_along_axis(taps_of(t, 0, **params), place, -1)[..., 0]
+    tap = _selected_tap(x, select, params)[..., None]
+    return np.take_along_axis(taps_of(t, 0, **params), tap, -1)[..., 0]
 
 
 def _scatter_add(ct: Any, x: Any, *, select: str, **params: Any) -> Any:
-    inside = np.arange(1, x.size + 1).reshape(x.shape)
-    places = taps_of(inside, 0, **params)
-    chosen = np.take_along_axis(places, _chosen(x, select, params)[..., None], -1).ravel()
+    numbers = np.arange(1, x.size + 1).reshape(x.shape)  # 0 is the padding
+    elements = taps_of(numbers, 0, **params)
+    tap = _selected_tap(x, select, params)[..., None]
+    selected = np.take_along_axis(elements, tap, -1).ravel()
     wide = np.zeros(x.size + 1, computed_dtype(ct.dtype))
-    np.add.at(wide, chosen, ct.ravel().astype(wide.dtype))
+    np.add.at(wide, selected, ct.ravel().astype(wide.dtype))
     return wide[1:].reshape(x.shape).astype(ct.dtype)
 
 
 def _gather_type(t: ArrayType, x: ArrayType, *, select: str, **params: Any) -> ArrayType:
     if t.shape != x.shape:
-        raise TypeError(f"what stands beside {x} has its shape, not that of {t}")
+        raise TypeError(f"the operands of select_and_gather_add have different shapes: {t}, {x}")
     return t.with_shape(windowed_shape(x.shape, **params))
 
 
@@ -344,9 +346,8 @@ def _scatter_type(ct: ArrayType, x: ArrayType, *, select: str, **params: Any) ->
     return ct.with_shape(x.shape)
 
 
-def _first_moves(name: str) -> Callable[..., Any]:
-    """The derivative of a row that is linear in its first operand; by the other one it only
-    chooses."""
+def _linear_in_first(name: str) -> Callable[..., Any]:
+    """The JVP of a primitive that is linear in its first operand and selects by the second."""
 
     def jvp(tangents: Sequence[Any], _: Any, t: Any, x: Any, **params: Any) -> Any:
         return None if tangents[0] is None else apply(name, tangents[0], x, **params)
@@ -361,7 +362,7 @@ select_and_gather_add = register(
         _gather_add,
         _gather_type,
         dtypes="f",
-        jvp=_first_moves("select_and_gather_add"),
+        jvp=_linear_in_first("select_and_gather_add"),
         transpose=lambda ct, t, x, **params: [
             apply("select_and_scatter_add", ct, x, **params),
             None,
@@ -376,7 +377,7 @@ select_and_scatter_add = register(
         _scatter_add,
         _scatter_type,
         dtypes="f",
-        jvp=_first_moves("select_and_scatter_add"),
+        jvp=_linear_in_first("select_and_scatter_add"),
         transpose=lambda ct, t, x, **params: [
             apply("select_and_gather_add", ct, x, **params),
             None,

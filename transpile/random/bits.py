@@ -18,7 +18,7 @@ from transpile.ir.types import finfo
 from transpile.numpy.core.promotion import convert, reshape_to
 from transpile.primitives.random import threefry_2x32, threefry_2x32_folded
 from transpile.primitives.reference.threefry import PARITY, ROTATIONS, UINT64
-from transpile.primitives.rules import apply, spread
+from transpile.primitives.rules import apply, broadcast
 from transpile.random.evaluation import sampled
 from transpile.trace.trace import bind, current_trace
 from transpile.trace.tracer import Tracer
@@ -53,7 +53,7 @@ def _of_each(generator: Primitive, key: Any, shape: Shape) -> Any:
     if not shape:
         return bind(generator, key, np.zeros((), UINT64))
     scalar = key if isinstance(key, Tracer) else Const(np.asarray(key))
-    return bind(generator, spread(scalar, shape, ()), counters(shape))
+    return bind(generator, broadcast(scalar, shape, ()), counters(shape))
 
 
 def unit_floats(key: Any, shape: Shape, dtype: DType) -> Any:

@@ -19,7 +19,7 @@ from transpile.numpy.core.promotion import EXPORTS, NumpyErrors, as_array, conve
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.subscripts.at import at as updates_of
 from transpile.primitives.reference.threefry import UINT32, UINT64
-from transpile.primitives.rules import spread
+from transpile.primitives.rules import broadcast
 from transpile.pytree.extended_dtypes import moved, opened, register_extended
 from transpile.random.arguments import canonical_shape
 from transpile.random.bits import derived, split_keys
@@ -97,7 +97,7 @@ class KeyArray(np.lib.mixins.NDArrayOperatorsMixin):
         data = self._data
         parts = index if isinstance(index, tuple) else (index,)
         if isinstance(data, np.ndarray) and has_tracer(parts):
-            data = spread(data, data.shape, range(data.ndim))
+            data = broadcast(data, data.shape, range(data.ndim))
         return KeyArray(_whole(data[index]))
 
     def reshape(self, *shape: Any, order: str = "C") -> KeyArray:

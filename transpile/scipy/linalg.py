@@ -35,7 +35,7 @@ from transpile.numpy.linalg.common import (
 )
 from transpile.numpy.linalg.solving import triangular
 from transpile.primitives.linalg import decompositions as primitives
-from transpile.primitives.rules import apply, spread
+from transpile.primitives.rules import apply, broadcast
 from transpile.scipy.exponential import exponential
 from transpile.scipy.factorizations import (
     eigh_tridiagonal,
@@ -156,7 +156,7 @@ def _exchange(permutation: Any) -> Any:
     *head, m = permutation.shape
     shape = (*head, m, m)
     row = apply("iota", shape=shape, dimension=len(shape) - 2, dtype=INT64)
-    return np.equal(row, spread(permutation, shape, (*range(len(head)), len(shape) - 1)))
+    return np.equal(row, broadcast(permutation, shape, (*range(len(head)), len(shape) - 1)))
 
 
 @_public
@@ -329,7 +329,7 @@ def det(a: Array, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 def _traced(a: Array) -> Any:
     """The array as a value of the trace, so that all that is made of it is one."""
     x = as_array(a)
-    return x if isinstance(x, Tracer) else spread(x, x.shape, range(x.ndim))
+    return x if isinstance(x, Tracer) else broadcast(x, x.shape, range(x.ndim))
 
 
 # ------------------------------------------------------------- QR, eigenvalues, singular values

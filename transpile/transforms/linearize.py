@@ -102,9 +102,9 @@ def partition(
         if depending.isdisjoint(equation.inputs):
             known.append(equation)
             continue
-        split = equation.primitive.split
+        rule = equation.primitive.partial_eval
         flags = [a in depending for a in equation.inputs]
-        parts = None if split is None else split(equation, flags, eager)
+        parts = None if rule is None else rule(equation, flags, eager)
         first, second = ([], [equation]) if parts is None else parts
         known += first
         rest += second

@@ -117,12 +117,12 @@ def added(x: Any, y: Any) -> Any:
     are added to the other one."""
     for total, part in ((x, y), (y, x)):
         equation = part.owner.producers.get(part.variable) if isinstance(part, Tracer) else None
-        if equation is not None and equation.primitive.added is not None:
+        if equation is not None and equation.primitive.accumulate is not None:
             operands = [
                 operand(a) if isinstance(a, Const) else Tracer(part.owner, a)
                 for a in equation.inputs
             ]
-            result = equation.primitive.added(total, *operands, **equation.params)
+            result = equation.primitive.accumulate(total, *operands, **equation.params)
             if result is not None:
                 return result
     return x + y

@@ -1,1 +1,2 @@
-"""Loops, branches and calls: primitives that hold graphs, and their transformations."""
+"""Loops, branches and calls: primitives with regions (graphs in their params), and a module for
+each of their transformations."""

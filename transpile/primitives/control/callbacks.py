@@ -1,8 +1,8 @@
-"""Callbacks: the row that hands values to a Python function when the program runs.
+"""`debug_callback`: an effect that calls a Python function with values at run time.
 
-It has no results, and is there for what the function does: no transformation drops it, merges it
-with another one, or takes it out of a loop or branch. Derivatives leave it with the values alone,
-and a batch calls once for each example.
+It has no results. As an effect it is never eliminated, merged with another one, or moved out of a
+loop or branch. Its JVP calls with the primal values only; under vmap it is called for each example,
+in a scan.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from transpile.ir.primitive import Axis, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
 from transpile.primitives.control.calls import bind_call
+from transpile.primitives.control.graphs import chosen, others
 from transpile.primitives.control.primitives import scan
 from transpile.trace.trace import the_trace
 
@@ -27,10 +28,10 @@ Message = tuple[str | int, ...]
 
 
 class Callback:
-    """What an effect calls, with the values of its operands.
+    """The function that an effect calls with the values of its operands.
 
-    Two are the same if their keys are equal. `message` is what a program prints where there is no
-    Python to call; None: nothing. `codes` are those of the user's functions that a call enters.
+    Callbacks with equal keys are equal. `message` is what a program without Python prints; None is
+    nothing. `codes` are the code objects of the user's functions that a call enters.
     """
 
     __slots__ = ("__name__", "codes", "function", "key", "message")
@@ -50,7 +51,7 @@ class Callback:
         self.codes = frozenset(codes)
 
     def __call__(self, *values: Any) -> None:
-        """Call the function with copies of the values, scalars for arrays without axes."""
+        """Call the function with copies of the values; arrays without axes become scalars."""
         self.function(*[np.array(x)[()] for x in values])
 
     def __repr__(self) -> str:
@@ -64,7 +65,7 @@ class Callback:
 
 
 class Same:
-    """A key of a value that is compared by identity."""
+    """A key that compares a value by identity."""
 
     __slots__ = ("value",)
 
@@ -90,7 +91,7 @@ def _no_types(*_: ArrayType, callback: Callback) -> tuple[ArrayType, ...]:
 def _batch(
     axis: Axis, batched: Sequence[bool], *operands: Any, callback: Callback
 ) -> tuple[list[Any], list[bool]]:
-    """A loop over the examples."""
+    """A scan over the examples."""
     if not isinstance(axis.size, int):
         raise UnsupportedError(
             f"{user_source()}: a callback for each of {axis.size} examples is not supported: their "
@@ -102,10 +103,10 @@ def _batch(
         for kind, is_batched in zip(kinds, batched, strict=True)
     ]
     source = the_trace().origin or user_source()
-    fixed, moving = _parted(inner, batched)
     equation = Equation(debug_callback, tuple(inner), {"callback": callback}, (), source)
-    body = Graph((*fixed, *moving), (equation,), (), callback.__name__, source=source)
-    consts, xs = _parted(operands, batched)
+    inputs = (*others(inner, batched), *chosen(inner, batched))
+    body = Graph(inputs, (equation,), (), callback.__name__, source=source)
+    consts, xs = others(operands, batched), chosen(operands, batched)
     bind_call(
         scan,
         *consts,
@@ -119,13 +120,7 @@ def _batch(
     return [], []
 
 
-def _parted(values: Sequence[Any], flags: Sequence[bool]) -> tuple[list[Any], list[Any]]:
-    """The values that are not marked, and those that are."""
-    pairs = list(zip(values, flags, strict=True))
-    return [x for x, flag in pairs if not flag], [x for x, flag in pairs if flag]
-
-
-def _nothing(_: Any, *operands: Any, callback: Callback) -> list[None]:
+def _no_cotangents(_: Any, *operands: Any, callback: Callback) -> list[None]:
     return [None] * len(operands)
 
 
@@ -136,7 +131,7 @@ debug_callback = register(
         _call,
         _no_types,
         jvp=lambda tangents, results, *operands, callback: [],
-        transpose=_nothing,
+        transpose=_no_cotangents,
         batch=_batch,
     )
 )

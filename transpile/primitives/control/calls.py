@@ -1,14 +1,14 @@
-"""Calls: rows that apply a sub-graph, or a rule that a user wrote; the pass `inline_calls` puts the
-sub-graphs in their places.
+"""Calls of a graph: `named_call`, `custom_jvp_call` and `custom_vjp_call`; the pass `inline_calls`
+inlines the graphs.
 
-The rules of a user are objects that the equation carries in its params. They run when a derivative
-is taken, on the values of the trace that is under way then:
+A user's derivative rule is an object in the equation's params. It runs when the derivative is
+taken, on the tracers of the current trace:
 
     JvpRule   (operands, tangents) -> (results, tangents)
     VjpRule   .forward(operands, active) -> (results, residuals, backward), where
               backward(residuals, cotangents of the results) -> cotangents of the operands
 
-In all of these a zero is None.
+Zero tangents and cotangents are None. Under vmap, a rule is wrapped in one that batches it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from transpile.ir.graph import Graph, Source, Var
 from transpile.ir.primitive import TABLE, Axis, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
-from transpile.primitives.rules import apply, in_front
+from transpile.primitives.rules import apply, with_batch_axis
 from transpile.trace.trace import bind, the_trace
 from transpile.trace.tracer import Tracer
 from transpile.transforms.batch import spread
@@ -37,20 +37,21 @@ JvpRule = Callable[[Values, Values], tuple[list[Any], list[Any]]]
 
 
 class VjpRule(Protocol):
-    """A derivative in reverse mode that a user wrote."""
+    """A user's reverse-mode derivative."""
 
     def forward(self, operands: Values, active: Flags) -> tuple[list[Any], list[Any], Backward]:
-        """The results, the residuals, and what makes cotangents of the operands from them."""
+        """The results, the residuals, and the backward pass."""
 
 
-def bind_call(row: Primitive, *operands: Any, **params: Any) -> list[Any]:
-    """Apply a row; its results are a list, however many they are."""
-    found = bind(row, *operands, **params)
-    return found if isinstance(found, list) else [found]
+def bind_call(primitive: Primitive, *operands: Any, **params: Any) -> list[Any]:
+    """Bind a primitive; its results are a list also if there is one."""
+    results = bind(primitive, *operands, **params)
+    return results if isinstance(results, list) else [results]
 
 
 def call_type(*types: ArrayType, graph: Graph, **_: Any) -> tuple[ArrayType, ...]:
-    """The types of a graph's results, or a TypeError for operands that are not its inputs."""
+    """The types of a graph's results. Raises TypeError for operands of other types than its
+    inputs."""
     expected = [v.type.strong for v in graph.inputs]
     if [t.strong for t in types] != expected:
         raise TypeError(
@@ -61,13 +62,13 @@ def call_type(*types: ArrayType, graph: Graph, **_: Any) -> tuple[ArrayType, ...
 
 
 def call_value(*values: Any, graph: Graph, **_: Any) -> list[Any]:
-    """The meaning of a call: its graph, interpreted."""
+    """The reference semantics of a call: its graph, interpreted."""
     return interpret(graph, values)
 
 
 def _push(tangents: Values, *operands: Any, graph: Graph, **_: Any) -> tuple[list[Any], list[Any]]:
-    results, moved = push(graph, operands, tangents)
-    return [operand(x) for x in results], moved
+    results, tangents_out = push(graph, operands, tangents)
+    return [operand(x) for x in results], tangents_out
 
 
 def _pull(cotangents: Values, *operands: Any, graph: Graph, **_: Any) -> list[Any]:
@@ -88,17 +89,17 @@ named_call = register(
 )
 
 
-# ------------------------------------------------------------------------------- batches of rules
+# ------------------------------------------------------------------------------- batching of rules
 
 
 def _batched_graph(graph: Graph, axis: Axis, batched: Flags) -> Graph:
-    """The graph on batches, with all its results batched: so a rule of it knows what it gives."""
+    """The batched graph with all results batched, so that a rule's results have their types."""
 
     def on_arrays(*values: Any) -> list[Any]:
-        found, flags = spread(graph, axis, values, batched)
+        results, flags = spread(graph, axis, values, batched)
         return [
-            in_front(operand(x), axis, is_batched)
-            for x, is_batched in zip(found, flags, strict=True)
+            with_batch_axis(operand(x), axis, is_batched)
+            for x, is_batched in zip(results, flags, strict=True)
         ]
 
     inputs = [
@@ -111,9 +112,10 @@ def _batched_graph(graph: Graph, axis: Axis, batched: Flags) -> Graph:
 def _spread_function(
     function: Callable[..., list[Any]], axis: Axis, values: Values, batched: Flags
 ) -> list[tuple[Any, bool]]:
-    """The results of a function of one example on batches, with a flag each.
+    """The results of a function of one example, applied to batches; each with a flag, is it
+    batched.
 
-    A None (zero), and a constant that is no batch, reaches the function as it is.
+    None (zero) and constants that are not batched are passed to the function as they are.
     """
     is_input = [isinstance(x, Tracer) or b for x, b in zip(values, batched, strict=True)]
     is_input = [i and x is not None for i, x in zip(is_input, values, strict=True)]
@@ -131,31 +133,32 @@ def _spread_function(
 
     source = the_trace().origin or user_source()
     closed = close(on_example, inputs, name="rule", source=source)
-    found, flags = spread(
+    batches, flags = spread(
         closed.graph,
         axis,
         (*closed.captured, *[x for x, _ in traced]),
         [False] * len(closed.captured) + [is_batched for _, is_batched in traced],
     )
-    given = iter(zip(map(operand, found), flags, strict=True))
+    given = iter(zip(map(operand, batches), flags, strict=True))
     return [(None, False) if z else next(given) for z in is_zero]
 
 
 def _example(x: Any, is_batched: bool) -> Var:
-    """What stands for one example of a batch, or for a value that is none."""
+    """A variable of the type of one example of a value."""
     kind = type_of(x)
     name = x.variable.name if isinstance(x, Tracer) else ""
     return Var(kind.with_shape(kind.shape[1:]) if is_batched else kind, name)
 
 
-def _all_batched(found: Sequence[tuple[Any, bool]], axis: Axis) -> list[Any]:
-    return [x if x is None else in_front(x, axis, is_batched) for x, is_batched in found]
+def _all_batched(pairs: Sequence[tuple[Any, bool]], axis: Axis) -> list[Any]:
+    return [x if x is None else with_batch_axis(x, axis, is_batched) for x, is_batched in pairs]
 
 
 def _batch_rule(
     name: str, param: str, batched_rule: Callable[[Any, Axis, tuple[bool, ...]], Any]
 ) -> Callable[..., tuple[list[Any], list[bool]]]:
-    """The batching of a call: of its graph, and of the rule of a user that is this param of it."""
+    """The batching rule of a call: batch its graph, and the user's rule in the param of this
+    name."""
 
     def rule(
         axis: Axis, batched: Flags, *operands: Any, graph: Graph, **params: Any
@@ -173,22 +176,22 @@ def _batch_rule(
 
 @dataclass(frozen=True, eq=False)
 class BatchedJvp:
-    """A rule in forward mode, on batches of the operands marked."""
+    """A user's JVP rule, applied to batches of the operands whose flag is set."""
 
     rule: JvpRule
     axis: Axis
     batched: tuple[bool, ...]
 
     def __call__(self, operands: Values, tangents: Values) -> tuple[list[Any], list[Any]]:
-        """All results and tangents are batched."""
+        """The results and tangents, all of them batched."""
         count = len(operands)
 
         def both(*values: Any) -> list[Any]:
-            results, moved = self.rule(values[:count], values[count:])
-            return [*results, *moved]
+            results, tangents_out = self.rule(values[:count], values[count:])
+            return [*results, *tangents_out]
 
-        found = _spread_function(both, self.axis, (*operands, *tangents), self.batched * 2)
-        everything = _all_batched(found, self.axis)
+        pairs = _spread_function(both, self.axis, (*operands, *tangents), self.batched * 2)
+        everything = _all_batched(pairs, self.axis)
         half = len(everything) // 2
         return everything[:half], everything[half:]
 
@@ -225,14 +228,15 @@ custom_jvp_call = register(
 
 @dataclass(frozen=True, eq=False)
 class BatchedVjp:
-    """A rule in reverse mode, on batches of the operands marked."""
+    """A user's VJP rule, applied to batches of the operands whose flag is set."""
 
     rule: VjpRule
     axis: Axis
     batched: tuple[bool, ...]
 
     def forward(self, operands: Values, active: Flags) -> tuple[list[Any], list[Any], Backward]:
-        """All results are batched, residuals where they depend on what is."""
+        """The results, all of them batched, residuals as they come, and the batched backward
+        pass."""
         count = 0
         backward: Backward | None = None
 
@@ -242,12 +246,12 @@ class BatchedVjp:
             count = len(results)
             return [*results, *residuals]
 
-        found = _spread_function(results_and_residuals, self.axis, operands, self.batched)
+        pairs = _spread_function(results_and_residuals, self.axis, operands, self.batched)
         assert backward is not None
-        residuals = found[count:]
+        residuals = pairs[count:]
         flags = tuple(is_batched for _, is_batched in residuals)
         return (
-            _all_batched(found[:count], self.axis),
+            _all_batched(pairs[:count], self.axis),
             [x for x, _ in residuals],
             BatchedBackward(backward, self.axis, flags, self.batched),
         )
@@ -259,7 +263,8 @@ class BatchedVjp:
 
 @dataclass(frozen=True, eq=False)
 class BatchedBackward:
-    """The way back on batches of cotangents and of the residuals marked, to the operands marked."""
+    """A user's backward pass, applied to batches of cotangents and of the flagged residuals; the
+    flagged operands get batches of cotangents."""
 
     backward: Backward
     axis: Axis
@@ -267,15 +272,15 @@ class BatchedBackward:
     operands: tuple[bool, ...]
 
     def __call__(self, residuals: Values, cotangents: Values) -> list[Any]:
-        """An operand that all examples share gets the sum of their cotangents."""
+        """The cotangents; that of an operand which is not batched is the sum over examples."""
         count = len(residuals)
-        found = _spread_function(
+        pairs = _spread_function(
             lambda *values: self.backward(values[:count], values[count:]),
             self.axis,
             (*residuals, *cotangents),
             (*self.residuals, *[True] * len(cotangents)),
         )
-        everything = _all_batched(found, self.axis)
+        everything = _all_batched(pairs, self.axis)
         return [
             x if x is None or is_batched else apply("reduce_sum", x, axes=(0,))
             for x, is_batched in zip(everything, self.operands, strict=True)
@@ -291,7 +296,7 @@ def _custom_vjp(
 ) -> tuple[list[Any], list[Any]]:
     active = tuple(t is not None for t in tangents)
     results, residuals, backward = vjp.forward(operands, active)
-    moved = bind_call(
+    moving = bind_call(
         custom_vjp_linear,
         *residuals,
         *[t for t in tangents if t is not None],
@@ -299,7 +304,7 @@ def _custom_vjp(
         backward=backward,
         results=tuple(a.type.strong for a in graph.outputs),
     )
-    given = iter(moved)
+    given = iter(moving)
     return results, [next(given) if tangent_type(a.type) else None for a in graph.outputs]
 
 
@@ -317,7 +322,7 @@ custom_vjp_call = register(
 
 
 def refuse_forward_mode(where: Source) -> NoReturn:
-    """Raise the error for whatever wants the values of tangents that only a transpose can use."""
+    """Raise the TypeError for a use of tangents of a custom_vjp function, which have no values."""
     raise TypeError(f"{where}: can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
 
 
@@ -338,13 +343,13 @@ def _linear_transpose(
 ) -> list[Any]:
     count = len(operands) - sum(active)
     given = iter(cotangents)
-    arrived = [next(given) if tangent_type(kind) else None for kind in results]
-    found = backward(operands[:count], arrived)
-    return [None] * count + [c for c, a in zip(found, active, strict=True) if a]
+    of_results = [next(given) if tangent_type(kind) else None for kind in results]
+    of_operands = backward(operands[:count], of_results)
+    return [None] * count + [c for c, a in zip(of_operands, active, strict=True) if a]
 
 
-# The tangents of a custom_vjp_call's results, by its residuals and the tangents of its active
-# operands: no more than a place for the transpose to find `backward` in.
+# The tangents of a custom_vjp_call's results as a linear function of those of its active operands,
+# given the residuals. It has no values: it exists to be transposed, by `backward`.
 custom_vjp_linear = register(
     Primitive(
         "custom_vjp_linear",

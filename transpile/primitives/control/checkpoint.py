@@ -1,17 +1,20 @@
-"""Checkpoint: the row of a sub-graph whose derivative recomputes the values that it needs.
+"""`checkpoint`: a call whose derivative rematerialises the residuals of its graph.
 
-It does not keep them from the forward pass, but for those that a policy names.
+Only the operands, and values that a policy selects, are kept from the forward pass. Recomputed
+equations read their operands through an optimization barrier, so that common-subexpression
+elimination does not merge them with the forward pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import Any
 
 from transpile.ir.graph import Equation, Graph, Var, live_equations
 from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.primitives.control.calls import Flags, Values, bind_call, call_type, call_value
+from transpile.primitives.control.graphs import filled
 from transpile.primitives.control.primitives import scan
 from transpile.primitives.rules import apply
 from transpile.trace.tracer import Tracer
@@ -21,7 +24,7 @@ from transpile.transforms.jvp import jvp
 from transpile.transforms.linearize import partition
 from transpile.transforms.transpose import transpose
 
-# (row, *types of the operands, **params) -> whether the results of such an equation are kept
+# (primitive, *types of the operands, **params) -> are the results of such an equation kept
 Policy = Callable[..., bool]
 
 
@@ -32,8 +35,8 @@ def _checkpoint_jvp(
     policy: Policy | None,
     prevent_cse: tuple[bool, ...],
 ) -> tuple[list[Any], list[Any]]:
-    """Two calls: of what is known, which gives the results and what the policy saves of it; and of
-    the tangents, which recomputes from the operands and the saved values what it needs."""
+    """Two calls: of the primals, which gives the results and the values that the policy keeps; and
+    of the tangents, which recomputes its residuals from the operands and the kept values."""
     both, flags = jvp(Closed(graph), [t is not None for t in tangents])
     derivative, count = both.graph, len(graph.outputs)
     moving = derivative.inputs[len(derivative.inputs) - sum(t is not None for t in tangents) :]
@@ -48,14 +51,14 @@ def _checkpoint_jvp(
 
     results = (*derivative.outputs[:count], *saved)
     forwards = _part(derivative, fixed, live_equations(kept.first, results), results)
-    found = bind_call(
+    primal_out = bind_call(
         checkpoint,
         *values.values(),
         graph=forwards,
         policy=policy,
         prevent_cse=tuple(guards.values()),
     )
-    values.update(zip(saved, found[count:], strict=True))
+    values.update(zip(saved, primal_out[count:], strict=True))
     needed = [v for v in fixed if v in read] + saved
     changes = bind_call(
         checkpoint,
@@ -66,7 +69,7 @@ def _checkpoint_jvp(
         prevent_cse=(*[guards.get(v, True) for v in needed], *[True] * len(moving)),
     )
     given = iter(changes)
-    return found[:count], [next(given) if f else None for f in flags]
+    return primal_out[:count], [next(given) if f else None for f in flags]
 
 
 def _part(
@@ -76,11 +79,11 @@ def _part(
 
 
 class _Kept:
-    """What a policy keeps of some equations.
+    """What a policy keeps of the results of some equations.
 
-    first    the equations as they are at first; a scan also stacks what is kept in its body
-    again    the equations that compute the other values again; a scan reads these stacks
-    values   the values that are kept
+    first    the equations of the forward pass; a scan also stacks what is kept in its body
+    again    the equations that recompute; a scan reads these stacks
+    values   the kept values
     """
 
     def __init__(self, policy: Policy | None, equations: Sequence[Equation]) -> None:
@@ -103,7 +106,8 @@ class _Kept:
 
 
 def _scan_keeping(policy: Policy, equation: Equation) -> tuple[Equation, Equation, list[Var]]:
-    """The scan that stacks what is kept in its body, the scan that reads it, and the stacks."""
+    """The scan that stacks the values kept in its body, the scan that reads them, and the
+    stacks."""
     body: Graph = equation.params["graph"]
     kept = _Kept(policy, body.equations)
     if not kept.values:
@@ -131,15 +135,15 @@ def _scan_keeping(policy: Policy, equation: Equation) -> tuple[Equation, Equatio
 def _equations_from(
     equations: Sequence[Equation], outputs: Sequence[Any], saved: Container[Var]
 ) -> tuple[tuple[Equation, ...], set[Any]]:
-    """The equations that make the outputs out of the inputs and the saved values, and all that they
-    and the outputs read."""
+    """The equations that compute the outputs from the inputs and the saved values, and all that
+    these equations and the outputs read."""
     read = set(outputs)
     kept: list[Equation] = []
     for equation in reversed(equations):
         flags = [v in read and v not in saved for v in equation.outputs]
         if any(flags):
-            narrow = equation.primitive.narrow
-            equation = equation if narrow is None else narrow(equation, flags)
+            dce = equation.primitive.dce
+            equation = equation if dce is None else dce(equation, flags)
             kept.append(equation)
             read.update(equation.inputs)
     return tuple(reversed(kept)), read
@@ -152,10 +156,9 @@ def _checkpoint_transpose(
     policy: Policy | None,
     prevent_cse: tuple[bool, ...],
 ) -> list[Any]:
-    """A call again. What it recomputes, if anything, starts from values behind a barrier: equal
-    computations of the forward pass stay apart from it."""
+    """A call of the transpose, which reads its operands through barriers if it recomputes."""
     linear = [isinstance(x, Linear) for x in operands]
-    found, flags = transpose(Closed(graph), linear, [c is not None for c in cotangents])
+    backward, flags = transpose(Closed(graph), linear, [c is not None for c in cotangents])
     tangents = [v for v, is_linear in zip(graph.inputs, linear, strict=True) if is_linear]
     recomputed, _ = partition(graph, tangents)
     known = [
@@ -163,24 +166,18 @@ def _checkpoint_transpose(
         for x, is_guarded in zip(operands, prevent_cse, strict=True)
         if not isinstance(x, Linear)
     ]
-    given = [*found.captured, *known, *[c for c in cotangents if c is not None]]
+    given = [*backward.captured, *known, *[c for c in cotangents if c is not None]]
     results = iter(
         bind_call(
             checkpoint,
             *given,
-            graph=found.graph,
+            graph=backward.graph,
             policy=policy,
             prevent_cse=(any(prevent_cse),) * len(given),
         )
     )
-    moved = _places(linear, flags)
-    return [next(results) if is_moved else None for is_moved in moved]
-
-
-def _places(linear: Flags, flags: Flags) -> Iterator[bool]:
-    """For each operand whether it has a cotangent; `flags` says so of the linear ones."""
-    given = iter(flags)
-    return (is_linear and next(given) for is_linear in linear)
+    has_cotangent = filled(flags, linear, False)
+    return [next(results) if flag else None for flag in has_cotangent]
 
 
 def _guarded(x: Any) -> Any:
@@ -195,10 +192,12 @@ def _checkpoint_batch(
     policy: Policy | None,
     prevent_cse: tuple[bool, ...],
 ) -> tuple[list[Any], list[bool]]:
-    found, flags = batch(Closed(graph), axis, batched)
-    given = [*found.captured, *operands]
-    guards = (*[True] * len(found.captured), *prevent_cse)
-    results = bind_call(checkpoint, *given, graph=found.graph, policy=policy, prevent_cse=guards)
+    batched_graph, flags = batch(Closed(graph), axis, batched)
+    given = [*batched_graph.captured, *operands]
+    guards = (*[True] * len(batched_graph.captured), *prevent_cse)
+    results = bind_call(
+        checkpoint, *given, graph=batched_graph.graph, policy=policy, prevent_cse=guards
+    )
     return results, flags
 
 

@@ -1,4 +1,9 @@
-"""Loops and branches without the results that nothing reads, and without what only these need."""
+"""Dead-code elimination rules of loops and branches: `dce(equation, read)` is the equation without
+the results that are not read, and without the operands, carries and equations that only these need.
+
+A carry is live if it is read, or if a live carry, a live result or the condition depends on it in
+some iteration: the least fixpoint of dependence in the body.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from transpile.ir.graph import Atom, Equation, Graph, Var, live_equations
-from transpile.primitives.control.graphs import Flags, chosen, either, fixpoint, split
+from transpile.primitives.control.graphs import Flags, chosen, either, fixpoint, split_list
 
 
-def smaller(graph: Graph, inputs: Sequence[Var], outputs: Sequence[Atom]) -> Graph:
-    """The part of a graph that gives these outputs, with these inputs."""
+def restricted(graph: Graph, inputs: Sequence[Var], outputs: Sequence[Atom]) -> Graph:
+    """The graph from these inputs to these outputs, with only the equations that they need."""
     return replace(
         graph,
         inputs=tuple(inputs),
@@ -20,32 +25,32 @@ def smaller(graph: Graph, inputs: Sequence[Var], outputs: Sequence[Atom]) -> Gra
     )
 
 
-def _read(graph: Graph, outputs: Sequence[Atom]) -> list[bool]:
-    """Which inputs of a graph some of its outputs depend on."""
+def _live_inputs(graph: Graph, outputs: Sequence[Atom]) -> list[bool]:
+    """Flags of the inputs of a graph that some of these outputs depend on."""
     equations = live_equations(graph.equations, outputs)
     read: set[Atom] = {a for e in equations for a in e.inputs} | set(outputs)
     return [v in read for v in graph.inputs]
 
 
-def scan_narrow(equation: Equation, read: Flags) -> Equation:
-    """The scan that gives the results marked alone."""
+def scan_dce(equation: Equation, read: Flags) -> Equation:
+    """The scan without dead carries, stacked results, consts and xs."""
     graph: Graph = equation.params["graph"]
     consts, carry = equation.params["consts"], equation.params["carry"]
-    kept, ys = split(read, carry)
+    live, ys = split_list(read, carry)
 
-    def step(kept: list[bool]) -> Flags:
-        needed = _read(graph, chosen(graph.outputs, [*kept, *ys]))
+    def step(live: list[bool]) -> Flags:
+        needed = _live_inputs(graph, chosen(graph.outputs, [*live, *ys]))
         return needed[consts : consts + carry]
 
-    kept = fixpoint(step, kept)
-    outputs = [*kept, *ys]
-    needed = _read(graph, chosen(graph.outputs, outputs))
-    flags = [*needed[:consts], *kept, *needed[consts + carry :]]
+    live = fixpoint(step, live)
+    outputs = [*live, *ys]
+    needed = _live_inputs(graph, chosen(graph.outputs, outputs))
+    flags = [*needed[:consts], *live, *needed[consts + carry :]]
     params = {
         **equation.params,
-        "graph": smaller(graph, chosen(graph.inputs, flags), chosen(graph.outputs, outputs)),
+        "graph": restricted(graph, chosen(graph.inputs, flags), chosen(graph.outputs, outputs)),
         "consts": sum(flags[:consts]),
-        "carry": sum(kept),
+        "carry": sum(live),
     }
     return replace(
         equation,
@@ -55,62 +60,62 @@ def scan_narrow(equation: Equation, read: Flags) -> Equation:
     )
 
 
-def while_narrow(equation: Equation, read: Flags) -> Equation:
-    """The loop of the carries that are read, and of those that they and the condition need."""
+def while_dce(equation: Equation, read: Flags) -> Equation:
+    """The loop without dead carries and consts; what the condition reads is live."""
     body: Graph = equation.params["body"]
     condition: Graph = equation.params["condition"]
     consts = equation.params["consts"]
-    tested = _read(condition, condition.outputs)
+    tested = _live_inputs(condition, condition.outputs)
 
-    def step(kept: list[bool]) -> Flags:
-        return _read(body, chosen(body.outputs, kept))[consts:]
+    def step(live: list[bool]) -> Flags:
+        return _live_inputs(body, chosen(body.outputs, live))[consts:]
 
-    kept = fixpoint(step, either(read, tested[consts:]))
-    needed = either(_read(body, chosen(body.outputs, kept))[:consts], tested[:consts])
-    flags = [*needed, *kept]
+    live = fixpoint(step, either(read, tested[consts:]))
+    needed = either(_live_inputs(body, chosen(body.outputs, live))[:consts], tested[:consts])
+    flags = [*needed, *live]
     params = {
-        "condition": smaller(condition, chosen(condition.inputs, flags), condition.outputs),
-        "body": smaller(body, chosen(body.inputs, flags), chosen(body.outputs, kept)),
+        "condition": restricted(condition, chosen(condition.inputs, flags), condition.outputs),
+        "body": restricted(body, chosen(body.inputs, flags), chosen(body.outputs, live)),
         "consts": sum(needed),
     }
     return replace(
         equation,
         inputs=tuple(chosen(equation.inputs, flags)),
         params=params,
-        outputs=tuple(chosen(equation.outputs, kept)),
+        outputs=tuple(chosen(equation.outputs, live)),
     )
 
 
-def fori_narrow(equation: Equation, read: Flags) -> Equation:
-    """The loop of the carries that are read, and of those that they need."""
+def fori_dce(equation: Equation, read: Flags) -> Equation:
+    """The loop without dead carries and consts."""
     graph, consts = equation.params["graph"], equation.params["consts"]
 
-    def step(kept: list[bool]) -> Flags:
-        return _read(graph, chosen(graph.outputs, kept))[1 + consts :]
+    def step(live: list[bool]) -> Flags:
+        return _live_inputs(graph, chosen(graph.outputs, live))[1 + consts :]
 
-    kept = fixpoint(step, read)
-    needed = _read(graph, chosen(graph.outputs, kept))[1 : 1 + consts]
-    flags = [True, *needed, *kept]
+    live = fixpoint(step, read)
+    needed = _live_inputs(graph, chosen(graph.outputs, live))[1 : 1 + consts]
+    flags = [True, *needed, *live]
     params = {
-        "graph": smaller(graph, chosen(graph.inputs, flags), chosen(graph.outputs, kept)),
+        "graph": restricted(graph, chosen(graph.inputs, flags), chosen(graph.outputs, live)),
         "consts": sum(needed),
     }
     return replace(
         equation,
         inputs=tuple(chosen(equation.inputs, [True, *flags])),
         params=params,
-        outputs=tuple(chosen(equation.outputs, kept)),
+        outputs=tuple(chosen(equation.outputs, live)),
     )
 
 
-def cond_narrow(equation: Equation, read: Flags) -> Equation:
-    """The choice that gives the results marked alone."""
+def cond_dce(equation: Equation, read: Flags) -> Equation:
+    """The branches without dead results, and without the operands that no branch then reads."""
     branches: tuple[Graph, ...] = equation.params["branches"]
-    columns = zip(*[_read(b, chosen(b.outputs, read)) for b in branches], strict=True)
+    columns = zip(*[_live_inputs(b, chosen(b.outputs, read)) for b in branches], strict=True)
     flags = [any(column) for column in columns]
     params = {
         "branches": tuple(
-            smaller(b, chosen(b.inputs, flags), chosen(b.outputs, read)) for b in branches
+            restricted(b, chosen(b.inputs, flags), chosen(b.outputs, read)) for b in branches
         )
     }
     return replace(

@@ -1,6 +1,8 @@
-"""The derivatives of loops and branches in forward mode.
+"""JVP rules of loops and branches: one loop carries primals and tangents.
 
-A carry has a tangent when the initial value has one, or an iteration gives it one.
+A carry is active (has a tangent) if its initial value is, or if the body makes it so from active
+values: the least fixpoint of activity in the body. An active carry without an initial tangent
+starts from zeros.
 """
 
 from __future__ import annotations
@@ -15,61 +17,65 @@ from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
     Values,
+    cached_jvp,
     chosen,
     filled,
     fixpoint,
-    pushed,
-    row,
-    split,
-    unused,
+    named_primitive,
+    split_list,
     with_captures,
+    with_unused_inputs,
     with_zeros,
 )
 from transpile.primitives.rules import zeros
-
-# --------------------------------------------------------------------------------- forward mode
 
 
 def _flags(tangents: Values) -> list[bool]:
     return [t is not None for t in tangents]
 
 
-def _moving(graph: Graph, flags: list[bool], start: int, count: int, fixed: int) -> list[bool]:
-    """The flags of a body's inputs, of which those of the carry (from `start`) are as many as are
-    needed; the first `fixed` outputs of the body are its carry."""
-    before, carry, after = split(flags, start, count)
+def _active_inputs(
+    graph: Graph, flags: list[bool], start: int, count: int, fixed: int
+) -> list[bool]:
+    """Flags of the active inputs of a body, given those of its consts and xs and the initial ones
+    of the carry, `count` inputs from `start`; the first `fixed` outputs of the body are its
+    carry."""
+    before, carry, after = split_list(flags, start, count)
 
     def step(carry: list[bool]) -> Flags:
-        return pushed(graph, [*before, *carry, *after])[1][:fixed]
+        return cached_jvp(graph, [*before, *carry, *after])[1][:fixed]
 
     return [*before, *fixpoint(step, carry), *after]
 
 
-class _Moved:
-    """A body with tangents: its inputs and outputs, in parts."""
+class _JvpBody:
+    """The JVP of a body, its inputs and outputs split into primals and tangents."""
 
     def __init__(self, graph: Graph, active: Flags) -> None:
-        closed, self.flags = pushed(graph, active)
-        (found,), self.captured = with_captures([closed])
+        closed, self.flags = cached_jvp(graph, active)
+        (body,), self.captured = with_captures([closed])
         count = len(self.captured)
-        self.leading = list(found.inputs[:count])
-        self.primals = list(found.inputs[count : count + len(graph.inputs)])
-        self.tangents = filled(found.inputs[count + len(graph.inputs) :], active)
-        self.results = list(found.outputs[: len(graph.outputs)])
-        self.moved = filled(found.outputs[len(graph.outputs) :], self.flags)
-        self.outputs = Outputs(found)
+        self.leading = list(body.inputs[:count])
+        self.primals = list(body.inputs[count : count + len(graph.inputs)])
+        self.tangents = filled(body.inputs[count + len(graph.inputs) :], active)
+        self.results = list(body.outputs[: len(graph.outputs)])
+        self.moved = filled(body.outputs[len(graph.outputs) :], self.flags)
+        self.outputs = Outputs(body)
 
     def inputs(self, *counts: int) -> list[Var]:
-        """The inputs, in each part values and then tangents."""
-        parts = zip(split(self.primals, *counts), split(self.tangents, *counts), strict=True)
+        """The inputs split by counts: in each part primals, then tangents."""
+        parts = zip(
+            split_list(self.primals, *counts), split_list(self.tangents, *counts), strict=True
+        )
         return [v for x, t in parts for v in (*x, *_present(t))]
 
     def finish(self, inputs: Sequence[Var], carry: Flags, fixed: int) -> Graph:
-        """The body, which gives each carry that is marked a tangent, zeros where it has none."""
+        """The body that returns primals and tangents of the carry (zeros for flagged carries that
+        it gives no tangent), then the other results and their tangents."""
         kinds = [a.type.strong for a in self.results[:fixed]]
-        moved = with_zeros(self.moved[:fixed], kinds, carry, self.outputs.zeros)
+        carry_tangents = with_zeros(self.moved[:fixed], kinds, carry, self.outputs.zeros)
         ys = [*self.results[fixed:], *_present(self.moved[fixed:])]
-        return self.outputs.finish(inputs, [*self.results[:fixed], *moved, *ys])
+        return self.outputs.finish(inputs, [*self.results[:fixed], *carry_tangents, *ys])
 
 
 def _present(values: Values) -> list[Any]:
@@ -77,7 +83,7 @@ def _present(values: Values) -> list[Any]:
 
 
 def _tangents_for(carry: Values, tangents: Values, flags: Flags) -> list[Any]:
-    """The tangents of the carries that are marked, zeros where the initial value has none."""
+    """The initial tangents of active carries, with zeros for None."""
     pairs = chosen(zip(carry, tangents, strict=True), flags)
     return [zeros(type_of(x).strong) if t is None else t for x, t in pairs]
 
@@ -91,113 +97,113 @@ def scan_jvp(
     length: int,
     reverse: bool,
 ) -> tuple[list[Any], list[Any]]:
-    """One scan of values and tangents."""
-    active = _moving(graph, _flags(tangents), consts, carry, carry)
-    fixed, moving, xs = split(operands, consts, carry)
-    fixed_moved, carry_moved, xs_moved = split(tangents, consts, carry)
+    """One scan of primals and tangents."""
+    active = _active_inputs(graph, _flags(tangents), consts, carry, carry)
+    fixed, moving, xs = split_list(operands, consts, carry)
+    const_tangents, carry_tangents, xs_tangents = split_list(tangents, consts, carry)
     marks = active[consts : consts + carry]
-    body = _Moved(graph, active)
-    found = bind_call(
-        row("scan"),
+    body = _JvpBody(graph, active)
+    results = bind_call(
+        named_primitive("scan"),
         *body.captured,
         *fixed,
-        *_present(fixed_moved),
+        *_present(const_tangents),
         *moving,
-        *_tangents_for(moving, carry_moved, marks),
+        *_tangents_for(moving, carry_tangents, marks),
         *xs,
-        *_present(xs_moved),
+        *_present(xs_tangents),
         graph=body.finish([*body.leading, *body.inputs(consts, carry)], marks, carry),
-        consts=len(body.captured) + consts + sum(_flags(fixed_moved)),
+        consts=len(body.captured) + consts + sum(_flags(const_tangents)),
         carry=carry + sum(marks),
         length=length,
         reverse=reverse,
     )
     ys = len(graph.outputs) - carry
-    last, last_moved, stacked, stacked_moved = split(found, carry, sum(marks), ys)
+    last, last_tangents, ys_out, ys_tangents = split_list(results, carry, sum(marks), ys)
     flags = [*marks, *body.flags[carry:]]
-    return [*last, *stacked], filled([*last_moved, *stacked_moved], flags)
+    return [*last, *ys_out], filled([*last_tangents, *ys_tangents], flags)
 
 
 def while_jvp(
     tangents: Values, *operands: Any, condition: Graph, body: Graph, consts: int
 ) -> tuple[list[Any], list[Any]]:
-    """One loop of values and tangents; the condition reads values alone."""
+    """One loop of primals and tangents; the condition reads only primals."""
     carry = len(operands) - consts
-    active = _moving(body, _flags(tangents), consts, carry, carry)
-    fixed, moving = split(operands, consts)
-    fixed_moved, carry_moved = split(tangents, consts)
+    active = _active_inputs(body, _flags(tangents), consts, carry, carry)
+    fixed, moving = split_list(operands, consts)
+    const_tangents, carry_tangents = split_list(tangents, consts)
     marks = active[consts:]
-    moved = _Moved(body, active)
-    leading = [v.type for v in moved.leading]
+    jvp_body = _JvpBody(body, active)
+    leading = [v.type for v in jvp_body.leading]
     kinds = [v.type.strong for v in body.inputs]
     further = [
         (0, leading),
         (consts, chosen(kinds[:consts], active[:consts])),
         (consts + carry, chosen(kinds[consts:], marks)),
     ]
-    found = bind_call(
-        row("while"),
-        *moved.captured,
+    results = bind_call(
+        named_primitive("while"),
+        *jvp_body.captured,
         *fixed,
-        *_present(fixed_moved),
+        *_present(const_tangents),
         *moving,
-        *_tangents_for(moving, carry_moved, marks),
-        condition=unused(condition, further),
-        body=moved.finish([*moved.leading, *moved.inputs(consts)], marks, carry),
-        consts=len(moved.captured) + consts + sum(_flags(fixed_moved)),
+        *_tangents_for(moving, carry_tangents, marks),
+        condition=with_unused_inputs(condition, further),
+        body=jvp_body.finish([*jvp_body.leading, *jvp_body.inputs(consts)], marks, carry),
+        consts=len(jvp_body.captured) + consts + sum(_flags(const_tangents)),
     )
-    return found[:carry], filled(found[carry:], marks)
+    return results[:carry], filled(results[carry:], marks)
 
 
 def fori_jvp(
     tangents: Values, lower: Any, upper: Any, *operands: Any, graph: Graph, consts: int
 ) -> tuple[list[Any], list[Any]]:
-    """One loop of values and tangents."""
+    """One loop of primals and tangents."""
     carry = len(operands) - consts
-    active = _moving(graph, [False, *_flags(tangents[2:])], 1 + consts, carry, carry)
-    fixed, moving = split(operands, consts)
-    fixed_moved, carry_moved = split(tangents[2:], consts)
+    active = _active_inputs(graph, [False, *_flags(tangents[2:])], 1 + consts, carry, carry)
+    fixed, moving = split_list(operands, consts)
+    const_tangents, carry_tangents = split_list(tangents[2:], consts)
     marks = active[1 + consts :]
-    body = _Moved(graph, active)
-    number, *rest = body.inputs(1, consts)
-    found = bind_call(
-        row("fori_loop"),
+    body = _JvpBody(graph, active)
+    counter, *rest = body.inputs(1, consts)
+    results = bind_call(
+        named_primitive("fori_loop"),
         lower,
         upper,
         *body.captured,
         *fixed,
-        *_present(fixed_moved),
+        *_present(const_tangents),
         *moving,
-        *_tangents_for(moving, carry_moved, marks),
-        graph=body.finish([number, *body.leading, *rest], marks, carry),
-        consts=len(body.captured) + consts + sum(_flags(fixed_moved)),
+        *_tangents_for(moving, carry_tangents, marks),
+        graph=body.finish([counter, *body.leading, *rest], marks, carry),
+        consts=len(body.captured) + consts + sum(_flags(const_tangents)),
     )
-    return found[:carry], filled(found[carry:], marks)
+    return results[:carry], filled(results[carry:], marks)
 
 
 def cond_jvp(
     tangents: Values, index: Any, *operands: Any, branches: tuple[Graph, ...]
 ) -> tuple[list[Any], list[Any]]:
-    """A choice between branches with tangents; where only some branches give a result one, the
-    others give zeros."""
+    """A branch to the JVPs of the branches; a result that has a tangent in only some of them has
+    zeros in the others."""
     active = _flags(tangents[1:])
-    found = [pushed(branch, active) for branch in branches]
-    marks = [any(column) for column in zip(*[flags for _, flags in found], strict=True)]
-    graphs, captured = with_captures([closed for closed, _ in found])
-    moved = [
+    transformed = [cached_jvp(branch, active) for branch in branches]
+    marks = [any(column) for column in zip(*[flags for _, flags in transformed], strict=True)]
+    graphs, captured = with_captures([closed for closed, _ in transformed])
+    padded = [
         _padded(graph, len(branch.outputs), flags, marks)
-        for graph, branch, (_, flags) in zip(graphs, branches, found, strict=True)
+        for graph, branch, (_, flags) in zip(graphs, branches, transformed, strict=True)
     ]
     given = [*captured, *operands, *_present(tangents[1:])]
-    results = bind_call(row("cond"), index, *given, branches=tuple(moved))
+    results = bind_call(named_primitive("cond"), index, *given, branches=tuple(padded))
     count = len(branches[0].outputs)
     return results[:count], filled(results[count:], marks)
 
 
 def _padded(graph: Graph, count: int, flags: Flags, marks: Flags) -> Graph:
-    """The graph whose outputs after the first `count` are given for the places in `flags`, with
-    zeros for the others that are marked."""
+    """The JVP of a branch with `count` results, which has the tangents in `flags`, completed by
+    zeros to those in `marks`."""
     outputs = Outputs(graph)
     kinds = [a.type.strong for a in graph.outputs[:count]]
-    wanted = with_zeros(filled(graph.outputs[count:], flags), kinds, marks, outputs.zeros)
-    return outputs.finish(graph.inputs, [*graph.outputs[:count], *wanted])
+    tangents = with_zeros(filled(graph.outputs[count:], flags), kinds, marks, outputs.zeros)
+    return outputs.finish(graph.inputs, [*graph.outputs[:count], *tangents])

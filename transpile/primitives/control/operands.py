@@ -1,4 +1,4 @@
-"""The operands of loops and branches, and the inputs of their graphs, by what they are for."""
+"""Accessors of loop and branch equations: operands and region inputs by role, equations rebuilt."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True)
 class Operands:
-    """Of an equation.
+    """The operands of an equation by role.
 
-    bounds   read once: the bounds of a fori_loop, the index of a cond
-    consts   what all iterations read, or the branches
-    carry    what the first iteration is handed
-    xs       of which each iteration reads its part
+    bounds   the bounds of a fori_loop, or the index of a cond
+    consts   loop-invariant operands, or the operands of branches
+    carry    the initial values of the carry
+    xs       the arrays of which each iteration reads a slice
     """
 
     bounds: tuple[Atom, ...]
@@ -29,7 +29,7 @@ class Operands:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Of a graph; `counter` is the number of the iteration, in a fori_loop."""
+    """The inputs of a region by role; `counter` is the induction variable of a fori_loop."""
 
     counter: tuple[Var, ...]
     consts: tuple[Var, ...]
@@ -42,17 +42,17 @@ class Inputs:
 
 def operands_of(equation: Equation) -> Operands:
     """The operands of a loop or branch."""
-    atoms, params, row = equation.inputs, equation.params, equation.primitive
-    if row is primitives.cond:
+    atoms, params, primitive = equation.inputs, equation.params, equation.primitive
+    if primitive is primitives.cond:
         return Operands(atoms[:1], atoms[1:])
-    first = 2 if row is primitives.fori_loop else 0
-    fixed = first + params["consts"]
-    handed = fixed + params["carry"] if row is primitives.scan else len(atoms)
-    return Operands(atoms[:first], atoms[first:fixed], atoms[fixed:handed], atoms[handed:])
+    consts = 2 if primitive is primitives.fori_loop else 0
+    carry = consts + params["consts"]
+    xs = carry + params["carry"] if primitive is primitives.scan else len(atoms)
+    return Operands(atoms[:consts], atoms[consts:carry], atoms[carry:xs], atoms[xs:])
 
 
 def graphs_of(equation: Equation) -> tuple[Graph, ...]:
-    """The graphs: the branches, the condition and the body, or the body."""
+    """The regions: the branches, the condition and the body, or the body."""
     params = equation.params
     if equation.primitive is primitives.cond:
         return tuple(params["branches"])
@@ -62,7 +62,7 @@ def graphs_of(equation: Equation) -> tuple[Graph, ...]:
 
 
 def inputs_of(equation: Equation, graph: Graph) -> Inputs:
-    """The inputs of one of the graphs."""
+    """The inputs of one of the regions."""
     given = operands_of(equation)
     counter = 1 if equation.primitive is primitives.fori_loop else 0
     left = iter(graph.inputs)
@@ -73,7 +73,7 @@ def inputs_of(equation: Equation, graph: Graph) -> Inputs:
 def rebuilt(
     equation: Equation, given: Operands, graphs: Sequence[Graph], outputs: Sequence[Var]
 ) -> Equation:
-    """The equation with other operands, graphs and results."""
+    """The equation with other operands, regions and results."""
     params = dict(equation.params)
     if equation.primitive is primitives.cond:
         params["branches"] = tuple(graphs)

@@ -1,12 +1,14 @@
-"""Loops and branches taken apart into what is known and what is not.
+"""Partial evaluation rules of loops and branches: an equation becomes a known one, of what does not
+depend on the unknown operands, and an unknown one, of the rest.
 
-This serves the derivative: an equation of values and tangents becomes one of values alone, which
-also gives the residuals, and one of the tangents that reads them. Residuals of a scan are stacked,
-one for each iteration, but for those that the second scan can have otherwise:
+Linearization uses them: the JVP of a scan is split into a scan of primals, which also gives the
+residuals, and a linear scan of tangents, which reads them. Residuals are stacked, one for each
+iteration, but for those that the second scan has without a stack:
 
-    a const, or a value computed from consts alone    as a const: the latter is computed before
-    an element of xs                                  read again from xs
-    what few and cheap equations make of these        computed again
+    consts                                  consts of the second scan
+    values computed from consts alone       hoisted before both scans, consts of both
+    elements of xs                          read again from xs
+    cheap functions of these                rematerialised
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ from transpile.ir.graph import (
 )
 from transpile.ir.types import ArrayType
 from transpile.primitives.control.dead_results import (
-    cond_narrow,
-    fori_narrow,
-    scan_narrow,
-    smaller,
-    while_narrow,
+    cond_dce,
+    fori_dce,
+    restricted,
+    scan_dce,
+    while_dce,
 )
 from transpile.primitives.control.graphs import (
     Flags,
@@ -39,13 +41,13 @@ from transpile.primitives.control.graphs import (
     chosen,
     fixpoint,
     others,
-    split,
+    split_list,
     unknown_outputs,
 )
 from transpile.transforms.linearize import free_variables, partition
 from transpile.transforms.residuals import residuals
 
-Parts = tuple[list[Equation], list[Equation]]  # the known equations, and the others
+Parts = tuple[list[Equation], list[Equation]]  # the known equations, and the unknown ones
 
 
 def _fresh(atoms: Sequence[Atom]) -> tuple[Var, ...]:
@@ -55,12 +57,12 @@ def _fresh(atoms: Sequence[Atom]) -> tuple[Var, ...]:
 # ----------------------------------------------------------------------------------------- scan
 
 
-def scan_split(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
-    """Two scans: of what is known, which also gives residuals; and of what depends on the unknown
-    operands. None: the whole is left to the latter, where only known results need not be."""
+def scan_partial_eval(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
+    """A scan of what is known, with the residuals, and one of the rest. None if no result is known,
+    unless eager."""
     graph: Graph = equation.params["graph"]
     consts, carry = equation.params["consts"], equation.params["carry"]
-    before, of_carry, after = split(unknown, consts, carry)
+    before, of_carry, after = split_list(unknown, consts, carry)
     marks = fixpoint(
         lambda marks: unknown_outputs(graph, [*before, *marks, *after])[:carry], of_carry
     )
@@ -68,11 +70,11 @@ def scan_split(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
     results = [*marks, *unknown_outputs(graph, flags)[carry:]]
     if not eager and all(results):
         return None
-    return _ScanParts(equation, flags, results, eager).parts()
+    return _ScanFission(equation, flags, results, eager).parts()
 
 
-class _ScanParts:
-    """A scan on its way to become two: `flags` marks the inputs that are unknown, `results` the
+class _ScanFission:
+    """A scan that becomes two: `flags` marks the unknown inputs of the body, `results` its unknown
     outputs."""
 
     def __init__(self, equation: Equation, flags: Flags, results: Flags, eager: bool) -> None:
@@ -83,74 +85,76 @@ class _ScanParts:
         self.fixed, self.moving, self.xs = self._inputs(False)
         unknown = chosen(self.graph.inputs, flags)
         self.known, self.rest = partition(self.graph, unknown, eager)
-        self.outer: list[Equation] = []  # what is computed before both scans
+        self.hoisted: list[Equation] = []  # loop-invariant equations before both scans
 
     def _inputs(self, unknown: bool) -> list[list[Var]]:
-        """The inputs that are unknown, or those that are known: consts, carry and xs."""
-        parts = split(range(len(self.flags)), self.consts, self.carry)
+        """The unknown inputs of the body, or the known ones: consts, carry and xs."""
+        parts = split_list(range(len(self.flags)), self.consts, self.carry)
         return [[self.graph.inputs[k] for k in p if self.flags[k] is unknown] for p in parts]
 
     def parts(self) -> Parts:
         """The known equations, and the scan of the rest."""
         unknown = chosen(self.graph.inputs, self.flags)
-        moved = chosen(self.graph.outputs, self.results)
-        wanted = free_variables(self.rest, moved, unknown)
+        outputs = chosen(self.graph.outputs, self.results)
+        wanted = free_variables(self.rest, outputs, unknown)
         invariant = self._invariant()
-        found = residuals(self.known, wanted, {*self.xs, *self.fixed}, invariant)
-        self._hoist([v for v in found.kept if v in invariant])
-        consts = [v for v in found.kept if v in self.fixed]
-        xs = [v for v in found.kept if v in self.xs]
-        stacked = [v for v in found.kept if v not in consts and v not in xs]
-        known, places = self._known(stacked)
-        rest = self._rest(found.repeated, consts, xs, dict(zip(stacked, places, strict=True)))
-        return [*self.outer, *known], [rest]
+        residual = residuals(self.known, wanted, {*self.xs, *self.fixed}, invariant)
+        self._hoist([v for v in residual.kept if v in invariant])
+        consts = [v for v in residual.kept if v in self.fixed]
+        xs = [v for v in residual.kept if v in self.xs]
+        stacked = [v for v in residual.kept if v not in consts and v not in xs]
+        known, stacks = self._known(stacked)
+        rest = self._rest(residual.repeated, consts, xs, dict(zip(stacked, stacks, strict=True)))
+        return [*self.hoisted, *known], [rest]
 
     def _invariant(self) -> set[Var]:
-        """The values that the known equations make of consts alone."""
-        same: set[Atom] = set(self.fixed)
+        """The values that known equations compute from consts alone."""
+        invariant: set[Atom] = set(self.fixed)
         for equation in self.known:
-            if all(isinstance(a, Const) or a in same for a in equation.inputs):
-                same.update(equation.outputs)
-        return {v for v in same if isinstance(v, Var)} - set(self.fixed)
+            if all(isinstance(a, Const) or a in invariant for a in equation.inputs):
+                invariant.update(equation.outputs)
+        return {v for v in invariant if isinstance(v, Var)} - set(self.fixed)
 
     def _hoist(self, values: list[Var]) -> None:
-        """Compute values before the scans: they become consts of both."""
+        """Loop-invariant code motion: compute values before the scans, as consts of both."""
         if not values:
             return
         atoms: dict[Atom, Atom] = dict(self.atoms)
         for equation in live_equations(self.known, values, effects=False):
             inputs = tuple(atoms.get(a, a) for a in equation.inputs)
             outputs = _fresh(equation.outputs)
-            self.outer.append(replace(silenced(equation), inputs=inputs, outputs=outputs))
+            self.hoisted.append(replace(silenced(equation), inputs=inputs, outputs=outputs))
             atoms.update(zip(equation.outputs, outputs, strict=True))
         for var in values:
             self.atoms[var] = atoms[var]
         self.fixed += values
-        hoisted = set(values)
+        moved = set(values)
         self.known = tuple(
-            _without(e, hoisted)
+            _without(e, moved)
             for e in self.known
-            if has_effect(e) or not hoisted.issuperset(e.outputs)
+            if has_effect(e) or not moved.issuperset(e.outputs)
         )
 
     def _known(self, stacked: Sequence[Var]) -> tuple[list[Equation], list[Atom]]:
-        """The scan of what is known, if it gives anything, and the stacks of residuals."""
-        carried, ys = split(self.graph.outputs, self.carry)
-        of_carry, of_ys = split(self.results, self.carry)
+        """The scan of what is known, if it has results or effects, and the stacks of residuals."""
+        carried, ys = split_list(self.graph.outputs, self.carry)
+        of_carry, of_ys = split_list(self.results, self.carry)
         last, given = others(carried, of_carry), others(ys, of_ys)
         further = [v for v in stacked if v not in given]
         if not last and not given and not further and not any(map(has_effect, self.known)):
             return [], []
-        old_last, old_ys = split(self.equation.outputs, self.carry)
+        old_last, old_ys = split_list(self.equation.outputs, self.carry)
         length = self.equation.params["length"]
         stacks = [Var(v.type.strong.with_shape((length, *v.type.shape)), v.name) for v in further]
         outputs = [*others(old_last, of_carry), *others(old_ys, of_ys), *stacks]
         body = replace(self.graph, equations=tuple(self.known))
         inputs = [*self.fixed, *self.moving, *self.xs]
-        body = smaller(body, inputs, [*last, *given, *further])
+        body = restricted(body, inputs, [*last, *given, *further])
         whole = self._scan(body, len(self.fixed), len(last), inputs, outputs)
-        places: dict[Atom, Atom] = dict(zip([*given, *further], outputs[len(last) :], strict=True))
-        return [scan_narrow(whole, [True] * len(outputs))], [places[v] for v in stacked]
+        stack_of: dict[Atom, Atom] = dict(
+            zip([*given, *further], outputs[len(last) :], strict=True)
+        )
+        return [scan_dce(whole, [True] * len(outputs))], [stack_of[v] for v in stacked]
 
     def _rest(
         self,
@@ -159,7 +163,7 @@ class _ScanParts:
         xs: Sequence[Var],
         stacked: dict[Var, Atom],
     ) -> Equation:
-        """The scan of what is not known."""
+        """The scan of what is unknown."""
         fixed, moving, moved_xs = self._inputs(True)
         inputs = [*consts, *fixed, *moving, *xs, *stacked, *moved_xs]
         operands = [stacked[v] if v in stacked else self.atoms[v] for v in inputs]
@@ -189,7 +193,7 @@ class _ScanParts:
 
 
 def _without(equation: Equation, values: set[Var]) -> Equation:
-    """The equation with other results in the places of these values, which nothing reads."""
+    """The equation with fresh, unread results instead of these values."""
     if values.isdisjoint(equation.outputs):
         return equation
     outputs = [Var(v.type, v.name) if v in values else v for v in equation.outputs]
@@ -199,43 +203,43 @@ def _without(equation: Equation, values: set[Var]) -> Equation:
 # ------------------------------------------------------------------------------ while, fori_loop
 
 
-def while_split(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
+def while_partial_eval(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
     """The loop of the known carries, and the whole loop for the others."""
     body, condition = equation.params["body"], equation.params["condition"]
     consts = equation.params["consts"]
-    before, of_carry = split(unknown, consts)
+    before, of_carry = split_list(unknown, consts)
     marks = fixpoint(lambda marks: unknown_outputs(body, [*before, *marks]), of_carry)
     if unknown_outputs(condition, [*before, *marks])[0] or all(marks):
         return None
-    return _known_and_whole(equation, while_narrow, marks)
+    return _known_and_whole(equation, while_dce, marks)
 
 
-def fori_split(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
+def fori_partial_eval(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
     """The loop of the known carries, and the whole loop for the others."""
     graph, consts = equation.params["graph"], equation.params["consts"]
-    before, of_carry = split(unknown[2:], consts)
+    before, of_carry = split_list(unknown[2:], consts)
     marks = fixpoint(lambda marks: unknown_outputs(graph, [False, *before, *marks]), of_carry)
     if unknown[0] or unknown[1] or all(marks):
         return None
-    return _known_and_whole(equation, fori_narrow, marks)
+    return _known_and_whole(equation, fori_dce, marks)
 
 
-def _known_and_whole(equation: Equation, narrow: Any, marks: Flags) -> Parts:
-    known = narrow(equation, [not m for m in marks])
+def _known_and_whole(equation: Equation, dce: Any, marks: Flags) -> Parts:
+    known = dce(equation, [not m for m in marks])
     outputs = [
         v if is_unknown else Var(v.type, v.name)
         for v, is_unknown in zip(equation.outputs, marks, strict=True)
     ]
     whole = silenced(replace(equation, outputs=tuple(outputs)))
-    return [known], [narrow(whole, marks)]
+    return [known], [dce(whole, marks)]
 
 
 # ------------------------------------------------------------------------------------------ cond
 
 
-def cond_split(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
-    """Two choices: of what is known, with residuals of all branches, zeros in the places of those
-    that other branches have; and of what depends on the unknown operands."""
+def cond_partial_eval(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
+    """A branch to what is known, with the residuals, and a branch to the rest. Residuals of all
+    branches share slots of equal types; a branch leaves zeros in slots that it does not use."""
     branches: tuple[Graph, ...] = equation.params["branches"]
     if unknown[0]:
         return None
@@ -246,35 +250,33 @@ def cond_split(equation: Equation, unknown: Flags, eager: bool) -> Parts | None:
         return None
     index, *operands = equation.inputs
     known_operands = others(operands, flags)
-    halves = [_Half(branch, flags, results, eager) for branch in branches]
-    slots = _slots([half.stacked for half in halves])
+    halves = [_BranchFission(branch, flags, results, eager) for branch in branches]
+    slots = _slots([half.residuals for half in halves])
     known_outputs = others(equation.outputs, results)
-    handed = [Var(kind) for kind in slots]
+    residual = [Var(kind) for kind in slots]
     known = Equation(
         equation.primitive,
         (index, *known_operands),
         {"branches": tuple(half.known(slots) for half in halves)},
-        (*known_outputs, *handed),
+        (*known_outputs, *residual),
         equation.source,
     )
     rest = Equation(
         equation.primitive,
-        (index, *known_operands, *handed, *chosen(operands, flags)),
+        (index, *known_operands, *residual, *chosen(operands, flags)),
         {"branches": tuple(half.rest(slots) for half in halves)},
         tuple(chosen(equation.outputs, results)),
         equation.source,
     )
     everything = [True] * len(rest.outputs)
     parts = (
-        [cond_narrow(known, [True] * len(known.outputs))]
-        if known.outputs or has_effect(known)
-        else []
+        [cond_dce(known, [True] * len(known.outputs))] if known.outputs or has_effect(known) else []
     )
-    return parts, [cond_narrow(rest, everything)]
+    return parts, [cond_dce(rest, everything)]
 
 
-class _Half:
-    """A branch on its way to become two."""
+class _BranchFission:
+    """A branch that becomes two."""
 
     def __init__(self, graph: Graph, flags: Flags, results: Flags, eager: bool) -> None:
         self.graph, self.flags, self.results = graph, flags, results
@@ -282,37 +284,36 @@ class _Half:
         self.inputs = others(graph.inputs, flags)
         self.equations, self.others = partition(graph, self.unknown, eager)
         wanted = free_variables(self.others, chosen(graph.outputs, results), self.unknown)
-        found = residuals(self.equations, wanted, set(self.inputs), set())
-        self.repeated = found.repeated
-        self.stacked = [v for v in found.kept if v not in self.inputs]
+        residual = residuals(self.equations, wanted, set(self.inputs), set())
+        self.repeated = residual.repeated
+        self.residuals = [v for v in residual.kept if v not in self.inputs]
 
     def known(self, slots: Sequence[ArrayType]) -> Graph:
-        """The known results and the residuals, zeros in the slots that are not used."""
+        """The known results and the residuals, zeros in unused slots."""
         outputs = Outputs(replace(self.graph, equations=tuple(self.equations)))
-        given = _placed(self.stacked, slots)
-        handed = [
-            outputs.zeros(kind) if v is None else v for v, kind in zip(given, slots, strict=True)
+        used = _in_slots(self.residuals, slots)
+        residual = [
+            outputs.zeros(kind) if v is None else v for v, kind in zip(used, slots, strict=True)
         ]
-        return outputs.finish(self.inputs, [*others(self.graph.outputs, self.results), *handed])
+        return outputs.finish(self.inputs, [*others(self.graph.outputs, self.results), *residual])
 
     def rest(self, slots: Sequence[ArrayType]) -> Graph:
-        """The results that depend on unknown operands; takes the known ones, the slots, and then
-        those."""
-        given = _placed(self.stacked, slots)
-        handed = [Var(kind) if v is None else v for v, kind in zip(given, slots, strict=True)]
+        """(*known operands, *slots, *unknown operands) -> the unknown results."""
+        used = _in_slots(self.residuals, slots)
+        residual = [Var(kind) if v is None else v for v, kind in zip(used, slots, strict=True)]
         return replace(
             self.graph,
-            inputs=(*self.inputs, *handed, *self.unknown),
+            inputs=(*self.inputs, *residual, *self.unknown),
             equations=(*self.repeated, *self.others),
             outputs=tuple(chosen(self.graph.outputs, self.results)),
             output_names=(),
         )
 
 
-def _slots(stacked: Sequence[Sequence[Var]]) -> list[ArrayType]:
-    """Types of values enough for the residuals of any branch."""
+def _slots(residuals_of_branches: Sequence[Sequence[Var]]) -> list[ArrayType]:
+    """The least types of slots that hold the residuals of any one branch."""
     slots: list[ArrayType] = []
-    for values in stacked:
+    for values in residuals_of_branches:
         left = list(slots)
         for var in values:
             if var.type.strong in left:
@@ -322,13 +323,13 @@ def _slots(stacked: Sequence[Sequence[Var]]) -> list[ArrayType]:
     return slots
 
 
-def _placed(values: Sequence[Var], slots: Sequence[ArrayType]) -> list[Var | None]:
-    """The values in slots of their types."""
+def _in_slots(values: Sequence[Var], slots: Sequence[ArrayType]) -> list[Var | None]:
+    """For each slot the value in it, of its type; None where it is unused."""
     left = list(values)
-    placed: list[Var | None] = []
+    slotted: list[Var | None] = []
     for kind in slots:
-        found = next((v for v in left if v.type.strong == kind), None)
-        if found is not None:
-            left.remove(found)
-        placed.append(found)
-    return placed
+        fitting = next((v for v in left if v.type.strong == kind), None)
+        if fitting is not None:
+            left.remove(fitting)
+        slotted.append(fitting)
+    return slotted

@@ -1,12 +1,14 @@
-"""Loops and branches: rows that apply the graphs in their params as often as values decide.
+"""Structured control flow: `cond`, `while`, `fori_loop` and `scan`, whose regions are graphs in
+their params.
 
     cond       operands (index, *operands)
     while      operands (*consts, *carry)
     fori_loop  operands (lower, upper, *consts, *carry)
     scan       operands (*consts, *carry, *xs)
 
-The carry is what an iteration hands to the next one; consts are the same in all iterations. The
-graphs capture nothing: what a body reads of its surroundings is an operand.
+The carry is passed from an iteration to the next; consts are loop-invariant; an iteration of a scan
+reads a slice of each xs, and its other results are stacked. Regions are closed: the values that a
+body reads from its surroundings are operands.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive, register
 from transpile.ir.types import BOOL, ArrayType
-from transpile.primitives.control import dead_results as narrow
+from transpile.primitives.control import dead_results
 from transpile.primitives.control import jvp as derivatives
 from transpile.primitives.control import partial_eval as parts
 from transpile.primitives.control import transpose as transposes
@@ -32,9 +34,9 @@ Types = tuple[ArrayType, ...]
 def _check_inputs(what: str, graph: Graph, types: Sequence[ArrayType]) -> None:
     """Raise a TypeError unless a graph takes values of these types."""
     expected = [v.type.strong for v in graph.inputs]
-    found = [t.strong for t in types]
-    if found != expected:
-        raise TypeError(f"the {what} takes {_listed(expected)}, not {_listed(found)}")
+    given = [t.strong for t in types]
+    if given != expected:
+        raise TypeError(f"the {what} takes {_listed(expected)}, not {_listed(given)}")
 
 
 def _check_carry(what: str, graph: Graph, carry: Sequence[ArrayType], results: int) -> None:
@@ -42,9 +44,9 @@ def _check_carry(what: str, graph: Graph, carry: Sequence[ArrayType], results: i
     if len(graph.outputs) < len(carry) or (not results and len(graph.outputs) > len(carry)):
         raise TypeError(f"the {what} gives {len(graph.outputs)} values for a carry of {len(carry)}")
     expected = [t.strong for t in carry]
-    found = [a.type.strong for a in graph.outputs[: len(carry)]]
-    if found != expected:
-        raise TypeError(f"the {what} takes a carry of {_listed(expected)}, gives {_listed(found)}")
+    given = [a.type.strong for a in graph.outputs[: len(carry)]]
+    if given != expected:
+        raise TypeError(f"the {what} takes a carry of {_listed(expected)}, gives {_listed(given)}")
 
 
 def _listed(types: Sequence[ArrayType]) -> str:
@@ -52,7 +54,7 @@ def _listed(types: Sequence[ArrayType]) -> str:
 
 
 def _results(graph: Graph, count: int) -> Types:
-    """The types of a carry, as the body gives it: that of a Python number stays weak."""
+    """The types of the carry that a body returns; weak types stay weak."""
     return tuple(a.type for a in graph.outputs[:count])
 
 
@@ -63,14 +65,14 @@ def _cond_type(index: ArrayType, *operands: ArrayType, branches: tuple[Graph, ..
     if index.shape or index.dtype.kind not in "biu":
         raise TypeError(f"the index of a branch is a bool or an integer, not {index}")
     if not branches:
-        raise TypeError("there is no branch")
+        raise TypeError("a cond needs at least one branch")
     first = [a.type.strong for a in branches[0].outputs]
     for number, branch in enumerate(branches):
         _check_inputs(f"branch {number}", branch, operands)
-        found = [a.type.strong for a in branch.outputs]
-        if found != first:
+        given = [a.type.strong for a in branch.outputs]
+        if given != first:
             raise TypeError(
-                f"branch 0 gives {_listed(first)}, and branch {number} {_listed(found)}"
+                f"branch 0 gives {_listed(first)}, and branch {number} {_listed(given)}"
             )
     columns = zip(*[[a.type for a in b.outputs] for b in branches], strict=True)
     return tuple(c[0] if all(t.weak for t in c) else c[0].strong for c in columns)
@@ -81,7 +83,7 @@ def _cond_value(index: Any, *operands: Any, branches: tuple[Graph, ...]) -> list
     return Interpreter(branches[chosen])(operands)
 
 
-# The index: a bool, of which False is branch 0, or an integer, clamped to the branches there are.
+# The index is a bool, of which False is branch 0, or an integer, which is clamped.
 cond = register(
     Primitive(
         "cond",
@@ -91,8 +93,8 @@ cond = register(
         jvp=derivatives.cond_jvp,
         transpose=transposes.cond_transpose,
         batch=batches.cond_batch,
-        split=parts.cond_split,
-        narrow=narrow.cond_narrow,
+        partial_eval=parts.cond_partial_eval,
+        dce=dead_results.cond_dce,
     )
 )
 
@@ -113,10 +115,10 @@ def _while_type(*types: ArrayType, condition: Graph, body: Graph, consts: int) -
 
 
 def _while_value(*values: Any, condition: Graph, body: Graph, consts: int) -> list[Any]:
-    goes_on, once = Interpreter(condition), Interpreter(body)
+    test, step = Interpreter(condition), Interpreter(body)
     fixed, carry = list(values[:consts]), list(values[consts:])
-    while goes_on([*fixed, *carry])[0]:
-        carry = once([*fixed, *carry])
+    while test([*fixed, *carry])[0]:
+        carry = step([*fixed, *carry])
     return _copies(carry)
 
 
@@ -134,8 +136,8 @@ while_ = register(
         jvp=derivatives.while_jvp,
         transpose=transposes.refuse_reverse,
         batch=batches.while_batch,
-        split=parts.while_split,
-        narrow=narrow.while_narrow,
+        partial_eval=parts.while_partial_eval,
+        dce=dead_results.while_dce,
     )
 )
 
@@ -154,13 +156,13 @@ def _fori_type(
 
 
 def _fori_value(lower: Any, upper: Any, *values: Any, graph: Graph, consts: int) -> list[Any]:
-    once, fixed, carry = Interpreter(graph), list(values[:consts]), list(values[consts:])
+    step, fixed, carry = Interpreter(graph), list(values[:consts]), list(values[consts:])
     for i in range(int(lower), int(upper)):
-        carry = once([i, *fixed, *carry])
+        carry = step([i, *fixed, *carry])
     return _copies(carry)
 
 
-# A loop whose bounds are known at run time only; graph: (i, *consts, *carry) -> carry.
+# A counted loop with bounds that are values; graph: (i, *consts, *carry) -> carry.
 fori_loop = register(
     Primitive(
         "fori_loop",
@@ -170,8 +172,8 @@ fori_loop = register(
         jvp=derivatives.fori_jvp,
         transpose=transposes.refuse_reverse,
         batch=batches.fori_batch,
-        split=parts.fori_split,
-        narrow=narrow.fori_narrow,
+        partial_eval=parts.fori_partial_eval,
+        dce=dead_results.fori_dce,
     )
 )
 
@@ -196,15 +198,15 @@ def _scan_type(
 def _scan_value(
     *values: Any, graph: Graph, consts: int, carry: int, length: int, reverse: bool
 ) -> list[Any]:
-    once, fixed = Interpreter(graph), list(values[:consts])
+    step, fixed = Interpreter(graph), list(values[:consts])
     state, xs = list(values[consts : consts + carry]), values[consts + carry :]
     kinds = [a.type for a in graph.outputs[carry:]]
     ys = [np.empty((length, *k.static_shape()), k.dtype) for k in kinds]
     for i in steps(length, reverse):
-        results = once([*fixed, *state, *[x[i] for x in xs]])
+        results = step([*fixed, *state, *[x[i] for x in xs]])
         state = results[:carry]
-        for y, found in zip(ys, results[carry:], strict=True):
-            y[i] = found
+        for y, element in zip(ys, results[carry:], strict=True):
+            y[i] = element
     return [*_copies(state), *ys]
 
 
@@ -223,7 +225,7 @@ scan = register(
         jvp=derivatives.scan_jvp,
         transpose=transposes.scan_transpose,
         batch=batches.scan_batch,
-        split=parts.scan_split,
-        narrow=narrow.scan_narrow,
+        partial_eval=parts.scan_partial_eval,
+        dce=dead_results.scan_dce,
     )
 )

@@ -1,9 +1,10 @@
-"""The transposes of loops and branches.
+"""Transpose rules of loops and branches.
 
-The way back of a scan is a scan in the other direction, whose carry is the cotangent of the carry;
-those of xs are stacked, and those of consts added up: element by element where an iteration gives
-few of them. A sum of matrix products is one product over all iterations, after the scan, where its
-factors take no more memory than what the scan reads; and so are sums of what is stacked anyway.
+The transpose of a linear scan is a scan in reverse, whose carry is the cotangent of the carry;
+cotangents of xs are stacked, those of consts accumulated in the carry (sparse ones in place, by the
+`accumulate` rules). A sum over iterations of matrix products is instead computed after the scan, as
+one product that also contracts the iterations, if its factors fit in the memory of what the scan
+reads; so are sums of values that are stacked anyway.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from transpile.ir.primitive import Linear
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType
 from transpile.primitives.control.calls import bind_call
-from transpile.primitives.control.dead_results import smaller
+from transpile.primitives.control.dead_results import restricted
 from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
     Values,
+    cached_transpose,
     chosen,
     filled,
     fixpoint,
+    named_primitive,
     others,
-    pulled,
-    row,
-    split,
+    split_list,
     with_captures,
     with_zeros,
 )
@@ -38,9 +39,9 @@ from transpile.transforms.closed import Closed, close
 from transpile.transforms.closed import apply as applied
 from transpile.transforms.transpose import added
 
-# A product that contracts more than so many elements is no less work after the scan.
+# A product that contracts more elements gains nothing from a further contracted axis.
 LONG_CONTRACTION = 16
-# How much larger than its factors a matrix is whose sum is worth the memory of these.
+# The least ratio of the size of a product to that of the factors which are stacked for it.
 WORTH_STACKING = 4
 
 
@@ -57,7 +58,7 @@ def _is_linear(operands: Values) -> list[bool]:
 
 
 def _cotangents_for(kinds: Sequence[ArrayType], cotangents: Values, flags: Flags) -> list[Any]:
-    """The cotangents that are marked, zeros where there are none."""
+    """The marked cotangents, with zeros for None."""
     pairs = chosen(zip(kinds, cotangents, strict=True), flags)
     return [zeros(kind) if c is None else c for kind, c in pairs]
 
@@ -71,25 +72,25 @@ def scan_transpose(
     length: int,
     reverse: bool,
 ) -> list[Any]:
-    """A scan in the other direction."""
-    fixed, initial, xs = split(operands, consts, carry)
-    # A carry whose initial value is known starts with zero: the scan would not be linear otherwise.
+    """A scan in reverse."""
+    fixed, initial, xs = split_list(operands, consts, carry)
+    # All carries are linear: one whose initial value is not starts from zero.
     linear = [*_is_linear(fixed), *[True] * carry, *_is_linear(xs)]
-    last, stacked = split(cotangents, carry)
+    last, stacked = split_list(cotangents, carry)
     given = _flags(stacked)
 
     def of_carry(flags: list[bool]) -> Flags:
-        found = filled(pulled(graph, linear, [*flags, *given])[1], linear, False)
-        return found[consts : consts + carry]
+        has_cotangent = filled(cached_transpose(graph, linear, [*flags, *given])[1], linear, False)
+        return has_cotangent[consts : consts + carry]
 
     marks = fixpoint(of_carry, _flags(last))
-    closed, flags = pulled(graph, linear, [*marks, *given])
+    closed, flags = cached_transpose(graph, linear, [*marks, *given])
     has = filled(flags, linear, False)
     if not any(has):
         return [None] * len(operands)
     body = _Backwards(closed, graph, linear, marks, has, consts, length)
     results = bind_call(
-        row("scan"),
+        named_primitive("scan"),
         *closed.captured,
         *others(fixed, _is_linear(fixed)),
         *[zeros(v.type) for v in body.sums],
@@ -103,9 +104,9 @@ def scan_transpose(
         reverse=not reverse,
     )
     counts = len(body.sums), sum(marks), len(body.moved)
-    sums, first, moved, factors = split(results, *counts)
+    sums, first, moved, factors = split_list(results, *counts)
     of_consts = body.of_consts(sums, factors, others(xs, _is_linear(xs)))
-    has_const, _, has_x = split(has, consts, carry)
+    has_const, _, has_x = split_list(has, consts, carry)
     of_initial = [
         c if isinstance(x, Linear) else None
         for c, x in zip(filled(first, marks), initial, strict=True)
@@ -114,13 +115,15 @@ def scan_transpose(
 
 
 class _Backwards:
-    """The transpose of a scan's body on its way to be a body.
+    """The body of the reverse scan, from the transpose of the body.
 
-    kinds     the types of the cotangents of the inputs of the scan's body
-    sums      a Var for each sum that the scan makes
+    backward  the transpose of the body
+    kinds     the types of the cotangents of the inputs of the body
+    sums      an accumulator for each cotangent of a const that the scan sums
     moved     the cotangents of xs
-    products  for each const the product whose sum is its cotangent, where the scan does not make it
-    stacks    the factors of these products that are stacked
+    products  for each const the equation whose sum over iterations is computed after the scan, None
+              where the scan accumulates it
+    stacks    the operands of these equations that the scan stacks
     """
 
     def __init__(
@@ -134,10 +137,10 @@ class _Backwards:
         length: int,
     ) -> None:
         carry = len(marks)
-        self.found, self.marks, self.length = closed.graph, list(marks), length
+        self.backward, self.marks, self.length = closed.graph, list(marks), length
         self.kinds = [v.type.strong for v in body.inputs]
         self.carried = self.kinds[consts : consts + carry]
-        self.inputs = split(
+        self.inputs = split_list(
             closed.graph.inputs,
             len(closed.captured),
             consts - sum(linear[:consts]),
@@ -145,8 +148,8 @@ class _Backwards:
             sum(marks),
         )
         self.xs: list[Var] = self.inputs[2]
-        has_const, self.has_carry, _ = split(has, consts, carry)
-        parts = split(closed.graph.outputs, sum(has_const), sum(self.has_carry))
+        has_const, self.has_carry, _ = split_list(has, consts, carry)
+        parts = split_list(closed.graph.outputs, sum(has_const), sum(self.has_carry))
         self.parts, self.before, self.moved = parts
         self.products = self._products()
         factors = [a for e in self.products if e is not None for a in e.inputs]
@@ -155,41 +158,41 @@ class _Backwards:
         self.sums = [Var(part.type.strong) for part, product in pairs if product is None]
 
     def _products(self) -> list[Equation | None]:
-        """The equations of products and sums that are made after the scan. What is stacked for one
-        of them is there for those before it too."""
-        producers = {v: e for e in self.found.equations for v in e.outputs}
+        """The equations that are computed after the scan, by a fixpoint: operands that are stacked
+        for one of them are free for the others."""
+        producers = {v: e for e in self.backward.equations for v in e.outputs}
         room = sum(_size(v) * v.type.dtype.itemsize for v in self.xs)
         stacked: set[Atom] = set(self.xs)
-        found: list[Equation | None] = [None] * len(self.parts)
+        products: list[Equation | None] = [None] * len(self.parts)
         is_changed = True
         while is_changed:
             is_changed = False
             for position, part in enumerate(self.parts):
                 equation = producers.get(part) if isinstance(part, Var) else None
-                if equation is None or found[position] is not None:
+                if equation is None or products[position] is not None:
                     continue
                 if _is_worth_stacking(equation, stacked, room):
                     further = [a for a in equation.inputs if a not in stacked]
                     room -= sum(_size(a) * a.type.dtype.itemsize for a in further)
                     stacked.update(further)
-                    found[position] = equation
+                    products[position] = equation
                     is_changed = True
-        return found
+        return products
 
     def graph(self) -> Graph:
         """(*consts, *sums, *cotangents of the carry, *xs, *cotangents of ys) -> (*sums,
         *cotangents of the carry before it, *cotangents of xs, *stacks)."""
         leading, fixed, xs, after, ys = self.inputs
-        everything = (*self.found.outputs, *self.stacks)
-        source = Outputs(self.found).finish(self.found.inputs, everything)
+        everything = (*self.backward.outputs, *self.stacks)
+        source = Outputs(self.backward).finish(self.backward.inputs, everything)
 
         def on_values(*values: Any) -> list[Any]:
-            first, sums, rest = split(values, len(leading) + len(fixed), len(self.sums))
-            with the_trace().at(self.found.source):
-                after_values, xs_values, ys_values = split(rest, len(after), len(xs))
+            first, sums, rest = split_list(values, len(leading) + len(fixed), len(self.sums))
+            with the_trace().at(self.backward.source):
+                after_values, xs_values, ys_values = split_list(rest, len(after), len(xs))
                 results = applied(source, [*first, *xs_values, *after_values, *ys_values])
                 counts = len(self.parts), len(self.before)
-                parts, before, further = split(results, *counts)
+                parts, before, further = split_list(results, *counts)
                 kept = [p for p, e in zip(parts, self.products, strict=True) if e is None]
                 totals = [added(x, y) for x, y in zip(sums, kept, strict=True)]
                 carried = with_zeros(
@@ -198,11 +201,11 @@ class _Backwards:
             return [*totals, *carried, *further]
 
         inputs = [*leading, *fixed, *self.sums, *after, *xs, *ys]
-        closed = close(on_values, inputs, name=self.found.name, source=self.found.source)
-        return smaller(closed.graph, closed.graph.inputs, closed.graph.outputs)
+        closed = close(on_values, inputs, name=self.backward.name, source=self.backward.source)
+        return restricted(closed.graph, closed.graph.inputs, closed.graph.outputs)
 
     def of_consts(self, sums: Values, factors: Values, xs: Values) -> list[Any]:
-        """The cotangents of consts: the sums, and the products over all iterations."""
+        """The cotangents of consts: the accumulated sums, and the products over all iterations."""
         given = iter(sums)
         values: dict[Atom, Any] = dict(zip(self.stacks, factors, strict=True))
         values.update(zip(self.xs, xs, strict=True))
@@ -217,8 +220,9 @@ def _size(atom: Atom) -> int:
 
 
 def _is_worth_stacking(equation: Equation, stacked: set[Atom], room: int) -> bool:
-    """Tell whether a value is a product of matrices much larger than its factors, of which those
-    that are not stacked already take no more than so many bytes; or a sum over what is stacked."""
+    """True if the sum over iterations of this equation's result is worth computing after the scan:
+    a matrix product, much larger than the factors still to be stacked, which take at most `room`
+    bytes; or a sum of stacked values."""
     if not all(
         isinstance(a, Var) and all(isinstance(d, int) for d in a.type.shape)
         for a in equation.inputs
@@ -239,11 +243,11 @@ def _is_worth_stacking(equation: Equation, stacked: set[Atom], room: int) -> boo
 
 
 def _product(equation: Equation, values: dict[Atom, Any]) -> Any:
-    """The sum of a product, or of a sum, over all iterations, of the stacks of its operands."""
+    """The sum over iterations of a product or sum, from the stacks of its operands."""
     if equation.primitive.name == "reduce_sum":
         (x,) = (values[a] for a in equation.inputs)
-        of_steps = apply("reduce_sum", x, axes=tuple(a + 1 for a in equation.params["axes"]))
-        return apply("reduce_sum", of_steps, axes=(0,))
+        of_iterations = apply("reduce_sum", x, axes=tuple(a + 1 for a in equation.params["axes"]))
+        return apply("reduce_sum", of_iterations, axes=(0,))
     (left, right), (of_left, of_right) = equation.params["dimension_numbers"]
     contracted = tuple((0, *(a + 1 for a in axes)) for axes in (left, right))
     batched = tuple(tuple(a + 1 for a in axes) for axes in (of_left, of_right))
@@ -254,21 +258,21 @@ def _product(equation: Equation, values: dict[Atom, Any]) -> Any:
 def cond_transpose(
     cotangents: Values, index: Any, *operands: Any, branches: tuple[Graph, ...]
 ) -> list[Any]:
-    """A choice between the transposes of the branches."""
+    """A branch to the transposes of the branches."""
     linear, given = _is_linear(operands), _flags(cotangents)
-    found = [pulled(branch, linear, given) for branch in branches]
-    marks = [any(column) for column in zip(*[flags for _, flags in found], strict=True)]
+    transposed = [cached_transpose(branch, linear, given) for branch in branches]
+    marks = [any(column) for column in zip(*[flags for _, flags in transposed], strict=True)]
     if not any(marks):
         return [None] * (1 + len(operands))
-    graphs, captured = with_captures([closed for closed, _ in found])
+    graphs, captured = with_captures([closed for closed, _ in transposed])
     kinds = [v.type.strong for v in chosen(branches[0].inputs, linear)]
     backwards = []
-    for graph, (_, flags) in zip(graphs, found, strict=True):
+    for graph, (_, flags) in zip(graphs, transposed, strict=True):
         outputs = Outputs(graph)
         wanted = with_zeros(filled(graph.outputs, flags), kinds, marks, outputs.zeros)
         backwards.append(outputs.finish(graph.inputs, wanted))
     results = bind_call(
-        row("cond"),
+        named_primitive("cond"),
         index,
         *captured,
         *others(operands, linear),
@@ -279,7 +283,7 @@ def cond_transpose(
 
 
 def refuse_reverse(*_: Any, **__: Any) -> NoReturn:
-    """The transpose of a loop that goes around as often as values decide."""
+    """Raise the ValueError for the transpose of a loop without a static trip count."""
     raise ValueError(
         f"{user_source()}: Reverse-mode differentiation does not work for lax.while_loop or "
         f"lax.fori_loop with dynamic start/stop values. Try using lax.scan, or using fori_loop "

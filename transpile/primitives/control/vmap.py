@@ -1,8 +1,8 @@
-"""Batches of loops and branches.
+"""Batching rules of loops and branches.
 
-A carry is batched when the initial value is, or when an iteration makes it so. Where examples go
-around a loop differently often, each has a loop of its own; where they take different branches, all
-branches are computed, and each example takes its own.
+A carry is batched if its initial value is, or if the body makes it so: the least fixpoint in the
+body. If trip counts differ between examples, a scan over the examples runs a loop for each. If
+branches differ, all branches are computed for all examples and the results selected.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from transpile.primitives.control.graphs import (
     Flags,
     Outputs,
     Values,
+    cached_batch,
     chosen,
     equation_of,
     fixpoint,
+    named_primitive,
     others,
-    row,
-    split,
-    spread,
+    split_list,
     with_captures,
 )
-from transpile.primitives.rules import apply, in_front, transposed
-from transpile.primitives.rules import spread as broadcast
+from transpile.primitives.rules import apply, broadcast, transposed, with_batch_axis
 from transpile.trace.trace import the_trace
 from transpile.transforms.closed import Closed, operand
 
@@ -37,26 +36,26 @@ Batched = tuple[list[Any], list[bool]]
 
 
 def _carried(values: Values, marks: Flags, batched: Flags, axis: Axis) -> list[Any]:
-    """The initial values of a carry: those that become batched are repeated."""
+    """The initial values of a carry, broadcast where the carry becomes batched."""
     return [
-        in_front(x, axis, is_batched) if becomes else x
+        with_batch_axis(x, axis, is_batched) if becomes else x
         for x, becomes, is_batched in zip(values, marks, batched, strict=True)
     ]
 
 
-def _alike(graph: Graph, axis: Axis, flags: Flags, marks: Flags) -> Graph:
-    """The graph, whose outputs are batched where `flags` says so, with those that are marked
+def _with_batched_outputs(graph: Graph, axis: Axis, flags: Flags, marks: Flags) -> Graph:
+    """A graph whose outputs are batched by `flags`, with the outputs of `marks` broadcast to be
     batched as well."""
     outputs = Outputs(graph)
-    found = [
+    results = [
         outputs.batched(a, axis) if becomes and not is_batched else a
         for a, is_batched, becomes in zip(graph.outputs, flags, marks, strict=True)
     ]
-    return outputs.finish(graph.inputs, found)
+    return outputs.finish(graph.inputs, results)
 
 
-def _moved(x: Any, from_axis: int, to_axis: int) -> Any:
-    """The value with one of its first two axes in the place of the other."""
+def _swapped_axes(x: Any, from_axis: int, to_axis: int) -> Any:
+    """The value with two axes exchanged."""
     order = list(range(x.ndim))
     order[from_axis], order[to_axis] = order[to_axis], order[from_axis]
     return transposed(x, order)
@@ -72,30 +71,33 @@ def scan_batch(
     length: int,
     reverse: bool,
 ) -> Batched:
-    """A scan whose body computes all examples; a scan for each, where nothing is carried."""
+    """A scan of the batched body; without a carry, a scan over the examples of the whole scan,
+    whose iterations are independent."""
     if not carry:
         params = {"consts": consts, "carry": 0, "length": length, "reverse": reverse}
-        return _each(axis, batched, operands, "scan", {"graph": graph, **params}, graph)
-    of_consts, of_carry, of_xs = split(batched, consts, carry)
+        return _scan_over_examples(
+            axis, batched, operands, "scan", {"graph": graph, **params}, graph
+        )
+    of_consts, of_carry, of_xs = split_list(batched, consts, carry)
     marks = fixpoint(
-        lambda marks: spread(graph, axis, [*of_consts, *marks, *of_xs])[1][:carry], of_carry
+        lambda marks: cached_batch(graph, axis, [*of_consts, *marks, *of_xs])[1][:carry], of_carry
     )
-    closed, flags = spread(graph, axis, [*of_consts, *marks, *of_xs])
-    fixed, moving, xs = split(operands, consts, carry)
-    found = bind_call(
-        row("scan"),
+    closed, flags = cached_batch(graph, axis, [*of_consts, *marks, *of_xs])
+    fixed, moving, xs = split_list(operands, consts, carry)
+    results = bind_call(
+        named_primitive("scan"),
         *closed.captured,
         *fixed,
         *_carried(moving, marks, of_carry, axis),
-        *[_moved(x, 0, 1) if b else x for x, b in zip(xs, of_xs, strict=True)],
-        graph=_alike(closed.graph, axis, flags, [*marks, *flags[carry:]]),
+        *[_swapped_axes(x, 0, 1) if b else x for x, b in zip(xs, of_xs, strict=True)],
+        graph=_with_batched_outputs(closed.graph, axis, flags, [*marks, *flags[carry:]]),
         consts=len(closed.captured) + consts,
         carry=carry,
         length=length,
         reverse=reverse,
     )
-    last, ys = split(found, carry)
-    stacked = [_moved(y, 0, 1) if b else y for y, b in zip(ys, flags[carry:], strict=True)]
+    last, ys = split_list(results, carry)
+    stacked = [_swapped_axes(y, 0, 1) if b else y for y, b in zip(ys, flags[carry:], strict=True)]
     return [*last, *stacked], [*marks, *flags[carry:]]
 
 
@@ -108,27 +110,29 @@ def fori_batch(
     graph: Graph,
     consts: int,
 ) -> Batched:
-    """A loop whose body computes all examples; with bounds for each example, a while."""
+    """A loop of the batched body; with batched bounds, a while."""
     if batched[0] or batched[1]:
         return _bounds_batched(axis, batched, lower, upper, operands, graph, consts)
-    of_consts, of_carry = split(batched[2:], consts)
-    marks = fixpoint(lambda marks: spread(graph, axis, [False, *of_consts, *marks])[1], of_carry)
-    closed, flags = spread(graph, axis, [False, *of_consts, *marks])
-    fixed, moving = split(operands, consts)
-    body = _alike(closed.graph, axis, flags, marks)
-    number = len(closed.captured)
-    inputs = (body.inputs[number], *body.inputs[:number], *body.inputs[number + 1 :])
-    found = bind_call(
-        row("fori_loop"),
+    of_consts, of_carry = split_list(batched[2:], consts)
+    marks = fixpoint(
+        lambda marks: cached_batch(graph, axis, [False, *of_consts, *marks])[1], of_carry
+    )
+    closed, flags = cached_batch(graph, axis, [False, *of_consts, *marks])
+    fixed, moving = split_list(operands, consts)
+    body = _with_batched_outputs(closed.graph, axis, flags, marks)
+    captured = len(closed.captured)
+    inputs = (body.inputs[captured], *body.inputs[:captured], *body.inputs[captured + 1 :])
+    results = bind_call(
+        named_primitive("fori_loop"),
         lower,
         upper,
         *closed.captured,
         *fixed,
         *_carried(moving, marks, of_carry, axis),
         graph=Outputs(body).finish(inputs, body.outputs),
-        consts=number + consts,
+        consts=captured + consts,
     )
-    return found, marks
+    return results, marks
 
 
 def _bounds_batched(
@@ -140,16 +144,16 @@ def _bounds_batched(
     graph: Graph,
     consts: int,
 ) -> Batched:
-    """As a while whose carry begins with the number of the iteration."""
-    limit, number = Var(graph.inputs[0].type.strong), graph.inputs[0]
-    fixed, moving = split(graph.inputs[1:], consts)
-    goes_on = equation_of("less", number, limit)
-    condition = Graph((limit, *fixed, number, *moving), (goes_on,), goes_on.outputs, graph.name)
+    """As a while whose first carry is the induction variable."""
+    limit, counter = Var(graph.inputs[0].type.strong), graph.inputs[0]
+    fixed, moving = split_list(graph.inputs[1:], consts)
+    test = equation_of("less", counter, limit)
+    condition = Graph((limit, *fixed, counter, *moving), (test,), test.outputs, graph.name)
     outputs = Outputs(graph)
-    following = outputs.add(equation_of("add", number, Const(np.ones((), number.type.dtype))))
-    body = outputs.finish(condition.inputs, [following, *graph.outputs])
+    next_counter = outputs.add(equation_of("add", counter, Const(np.ones((), counter.type.dtype))))
+    body = outputs.finish(condition.inputs, [next_counter, *graph.outputs])
     of_operands = batched[2:]
-    found, flags = while_batch(
+    results, flags = while_batch(
         axis,
         [batched[1], *of_operands[:consts], batched[0], *of_operands[consts:]],
         upper,
@@ -160,52 +164,57 @@ def _bounds_batched(
         body=body,
         consts=1 + consts,
     )
-    return found[1:], flags[1:]
+    return results[1:], flags[1:]
 
 
 def while_batch(
     axis: Axis, batched: Flags, *operands: Any, condition: Graph, body: Graph, consts: int
 ) -> Batched:
-    """A loop whose body computes all examples; a loop for each of them, where they differ in how
-    often they go around it."""
-    of_consts, of_carry = split(batched, consts)
+    """A loop of the batched body; if the condition is batched, a loop for each example."""
+    of_consts, of_carry = split_list(batched, consts)
 
     def step(marks: list[bool]) -> Flags:
-        if spread(condition, axis, [*of_consts, *marks])[1][0]:
+        if cached_batch(condition, axis, [*of_consts, *marks])[1][0]:
             return [True] * len(marks)
-        return spread(body, axis, [*of_consts, *marks])[1]
+        return cached_batch(body, axis, [*of_consts, *marks])[1]
 
     marks = fixpoint(step, of_carry)
-    test, (differs,) = spread(condition, axis, [*of_consts, *marks])
+    test, (differs,) = cached_batch(condition, axis, [*of_consts, *marks])
     if differs:
         params = {"condition": condition, "body": body, "consts": consts}
-        return _each(axis, batched, operands, "while", params, body)
-    closed, flags = spread(body, axis, [*of_consts, *marks])
-    once = _alike(closed.graph, axis, flags, marks)
-    (goes_on, once), captured = with_captures([test, Closed(once, closed.captured)])
-    fixed, moving = split(operands, consts)
-    given = [*captured, *fixed, *_carried(moving, marks, of_carry, axis)]
-    count = len(captured) + consts
-    found = bind_call(row("while"), *given, condition=goes_on, body=once, consts=count)
-    return found, marks
+        return _scan_over_examples(axis, batched, operands, "while", params, body)
+    closed, flags = cached_batch(body, axis, [*of_consts, *marks])
+    batched_body = _with_batched_outputs(closed.graph, axis, flags, marks)
+    graphs, captured = with_captures([test, Closed(batched_body, closed.captured)])
+    fixed, moving = split_list(operands, consts)
+    results = bind_call(
+        named_primitive("while"),
+        *captured,
+        *fixed,
+        *_carried(moving, marks, of_carry, axis),
+        condition=graphs[0],
+        body=graphs[1],
+        consts=len(captured) + consts,
+    )
+    return results, marks
 
 
-def _each(
+def _scan_over_examples(
     axis: Axis, batched: Flags, operands: Values, name: str, params: dict[str, Any], body: Graph
 ) -> Batched:
-    """A scan without a carry, over the examples: each runs a loop for itself."""
+    """A scan without carry over the examples, whose body is the loop for one example."""
     kinds = [type_of(x) for x in operands]
     inputs = [
         Var(k.with_shape(k.shape[1:]) if b else k, v.name)
         for k, b, v in zip(kinds, batched, body.inputs, strict=True)
     ]
-    found_types = row(name).result_types([v.type for v in inputs], params)
+    found_types = named_primitive(name).result_types([v.type for v in inputs], params)
     results = tuple(Var(kind.strong) for kind in found_types)
-    loop = Equation(row(name), tuple(inputs), params, results, body.source)
+    loop = Equation(named_primitive(name), tuple(inputs), params, results, body.source)
     ordered = [*others(inputs, batched), *chosen(inputs, batched)]
     graph = Graph(tuple(ordered), (loop,), results, body.name, source=body.source)
-    found = bind_call(
-        row("scan"),
+    stacked = bind_call(
+        named_primitive("scan"),
         *others(operands, batched),
         *chosen(operands, batched),
         graph=graph,
@@ -214,11 +223,11 @@ def _each(
         length=axis.size,
         reverse=False,
     )
-    return found, [True] * len(found)
+    return stacked, [True] * len(stacked)
 
 
 def _applied(trace: Any, graph: Graph, values: Values) -> list[Any]:
-    """The results of a graph, in the trace under way."""
+    """Append the equations of a graph to the trace; the results."""
     from_graph: dict[Atom, Any] = dict(zip(graph.inputs, values, strict=True))
     for equation in graph.equations:
         results = trace.copy(equation, [from_graph.get(a, a) for a in equation.inputs])
@@ -229,32 +238,33 @@ def _applied(trace: Any, graph: Graph, values: Values) -> list[Any]:
 def cond_batch(
     axis: Axis, batched: Flags, index: Any, *operands: Any, branches: tuple[Graph, ...]
 ) -> Batched:
-    """A choice between branches that compute all examples. Where these choose differently, all
-    branches are computed."""
+    """A branch to the batched branches; if the index is batched, all branches, and a selection for
+    each example."""
     of_operands = list(batched[1:])
-    found = [spread(branch, axis, of_operands) for branch in branches]
-    marks = [any(column) for column in zip(*[flags for _, flags in found], strict=True)]
+    batched_branches = [cached_batch(branch, axis, of_operands) for branch in branches]
+    marks = [any(column) for column in zip(*[flags for _, flags in batched_branches], strict=True)]
     if batched[0]:
         marks = [True] * len(marks)
     alike = [
-        Closed(_alike(closed.graph, axis, flags, marks), closed.captured) for closed, flags in found
+        Closed(_with_batched_outputs(closed.graph, axis, flags, marks), closed.captured)
+        for closed, flags in batched_branches
     ]
     graphs, captured = with_captures(alike)
     given = [*captured, *operands]
     if not batched[0]:
-        return bind_call(row("cond"), index, *given, branches=tuple(graphs)), marks
+        return bind_call(named_primitive("cond"), index, *given, branches=tuple(graphs)), marks
     trace = the_trace()
     results = [[operand(x) for x in _applied(trace, graph, given)] for graph in graphs]
-    return [_chosen(index, list(column)) for column in zip(*results, strict=True)], marks
+    return [_selected(index, list(column)) for column in zip(*results, strict=True)], marks
 
 
-def _chosen(index: Any, values: list[Any]) -> Any:
-    """Of batches, one for each branch, what each example takes."""
+def _selected(index: Any, values: list[Any]) -> Any:
+    """For each example the value of its branch."""
     result = values[0]
     for number, value in enumerate(values[1:], 1):
-        takes = index
+        mask = index
         if index.dtype != BOOL:
-            takes = apply("greater_equal", index, np.asarray(number, index.dtype)[()])
-        mask = takes if value.ndim == 1 else broadcast(takes, value.shape, (0,))
+            mask = apply("greater_equal", index, np.asarray(number, index.dtype)[()])
+        mask = mask if value.ndim == 1 else broadcast(mask, value.shape, (0,))
         result = apply("select", mask, value, result)
     return result

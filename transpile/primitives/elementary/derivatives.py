@@ -1,7 +1,7 @@
-"""Derivatives of elementary functions that take more than one line.
+"""JVP rules of elementary functions that take more than one line.
 
-A rule is (tangent, result, *operands) -> its operand's share of the result's tangent. Where the
-derivative does not exist, or is not finite, the numbers are JAX's.
+A rule is (tangent, result, *operands) -> the operand's term of the result's tangent. Where the
+derivative does not exist, or is not finite, the values are JAX's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from transpile.primitives.rules import is_scalar_constant
 
 
 def not_infinite(x: Any) -> Any:
-    """The value, or 0 where it is +inf: the difference of two of them is a number."""
+    """The value, or 0 where it is +inf, so that the difference of two is no NaN."""
     return np.where(np.equal(x, np.inf), 0, x)
 
 
@@ -27,19 +27,19 @@ def hypot(t: Any, out: Any, x: Any) -> Any:
 
 
 def circle(x: Any) -> Any:
-    """sqrt(1 - x**2), exact to rounding near -1 and 1, too."""
+    """sqrt(1 - x**2) without cancellation near -1 and 1."""
     return np.sqrt((1 - x) * (1 + x))
 
 
 def hyperbola(x: Any) -> Any:
-    """sqrt(x**2 - 1); for complex numbers the branch that belongs to arccosh."""
+    """sqrt(x**2 - 1) on the branch of arccosh."""
     if x.dtype.kind == "c":
         return np.sqrt(x - 1) * np.sqrt(x + 1)
     return np.sqrt((x - 1) * (x + 1))
 
 
 def power_base(t: Any, out: Any, x: Any, y: Any) -> Any:
-    """y x**(y - 1). Where y is known to be 0 the power is flat, at 0 and NaN, too."""
+    """y x**(y - 1); zero for a constant y = 0, also at x = 0 and NaN."""
     if is_scalar_constant(y):
         exponent = y.item().real if y.imag == 0 else y.item()
         if exponent == 0:

@@ -1,7 +1,7 @@
 """Elementary functions: roots, exponentials, logarithms, powers, trigonometric and hyperbolic
 functions.
 
-Derivatives that need more than a line stand in `derivatives.py`.
+JVP rules of more than a line are in `derivatives.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from transpile.primitives.elementary import derivatives as d
 from transpile.primitives.kinds import elementwise, transcendental
 
-# Sines and the like have a version for angles that are no larger, with the same bits.
+# Up to this magnitude a shorter argument reduction of sin, cos and tan gives the same bits.
 LARGEST_ANGLE = 2.0**40
 
 sqrt = elementwise(

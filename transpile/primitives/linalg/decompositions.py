@@ -1,8 +1,11 @@
-"""Rows that LAPACK computes: decompositions of matrices, and triangular systems.
+"""LAPACK primitives: triangular solves, factorizations, eigenvalues, singular values, and functions
+of matrices, with their derivatives.
 
-A matrix is the last two axes of an operand, the axes before them are a batch. Several rows have
-several results. Where there is no decomposition, of numbers that are not finite or of a matrix that
-is not positive definite, the results are NaN: compiled code raises no errors.
+A matrix is the last two axes of an operand; the axes before them are a batch. Where there is no
+decomposition (numbers that are not finite, a matrix that is not positive definite, an iteration
+that does not converge) the results are NaN: compiled code raises no errors. JVP rules differentiate
+the defining equation and solve it for the tangents of the factors; the docstrings have that
+equation.
 """
 
 from __future__ import annotations
@@ -15,15 +18,15 @@ import numpy as np
 from transpile.ir.primitive import Axis, NoRule, Primitive, TypeRule, register
 from transpile.ir.types import INT64, ArrayType, real_dtype
 from transpile.primitives.indexing import PROMISED
-from transpile.primitives.linalg import derivatives
-from transpile.primitives.reference import schur as meaning
-from transpile.primitives.rules import apply, in_front, transposed, zeros
+from transpile.primitives.reference import decompositions as reference
+from transpile.primitives.reference.schur import schur as reference_schur
+from transpile.primitives.rules import apply, transposed, with_batch_axis, zeros
 
 Results = tuple[ArrayType, ...]
 
 
 def _check_matrix(x: ArrayType, square: bool = False) -> tuple[Any, Any]:
-    """The sizes of a matrix that LAPACK can take."""
+    """The sizes of a matrix. Raises TypeError unless LAPACK takes it."""
     if x.ndim < 2 or x.dtype.kind not in "fc" or real_dtype(x.dtype).itemsize < 4:
         raise TypeError(f"there is no decomposition of {x}")
     m, n = x.shape[-2:]
@@ -44,11 +47,12 @@ def _routine(
     dtypes: str = "fc",
     library: str = "lapack",
 ) -> Primitive:
-    """Register a row of one operand; in its batching, the examples are one more axis in front."""
+    """Register a primitive of one operand that is called for each matrix of a batch: its batching
+    rule is itself."""
 
     def batch(_: Axis, __: Any, x: Any, **params: Any) -> Any:
-        found = apply(name, x, **params)
-        return (found, [True] * len(found)) if isinstance(found, list) else (found, True)
+        results = apply(name, x, **params)
+        return (results, [True] * len(results)) if isinstance(results, list) else (results, True)
 
     return register(
         Primitive(
@@ -65,7 +69,7 @@ def _routine(
 
 
 def _identity(size: Any, dtype: Any) -> Any:
-    """The identity matrix, made where it is used: as a constant it would be as large as x."""
+    """The identity matrix by comparing indices, which is inlined; a constant would be stored."""
     row, column = (
         apply("iota", shape=(size, size), dimension=axis, dtype=INT64) for axis in (0, 1)
     )
@@ -89,8 +93,8 @@ def _solve_type(
 
 
 def _adjoint(x: Any, conjugated: bool = True) -> Any:
-    turned = transposed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
-    return np.conjugate(turned) if conjugated and x.dtype.kind == "c" else turned
+    matrix = transposed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+    return np.conjugate(matrix) if conjugated and x.dtype.kind == "c" else matrix
 
 
 def _triangle(x: Any, lower: bool, unit_diagonal: bool = False) -> Any:
@@ -102,13 +106,13 @@ def _triangle(x: Any, lower: bool, unit_diagonal: bool = False) -> Any:
 def _solve_jvp(
     tangents: Any, x: Any, a: Any, b: Any, *, lower: bool, unit_diagonal: bool, form: int
 ) -> Any:
-    """a x = b moves by a dx = db - da x."""
+    """a dx = db - da x."""
     ta, tb = tangents
     total = tb
     if ta is not None:
         ta = _triangle(ta, lower, unit_diagonal)
-        moved = np.matmul(_adjoint(ta, form == 2) if form else ta, x)
-        total = -moved if tb is None else tb - moved
+        change = np.matmul(_adjoint(ta, form == 2) if form else ta, x)
+        total = -change if tb is None else tb - change
     params = {"lower": lower, "unit_diagonal": unit_diagonal, "form": form}
     return apply("triangular_solve", a, total, **params)
 
@@ -116,7 +120,7 @@ def _solve_jvp(
 def _solve_transpose(
     ct: Any, a: Any, b: Any, *, lower: bool, unit_diagonal: bool, form: int
 ) -> list[Any]:
-    """The same system, transposed; not conjugated, as Re(ct t) is kept."""
+    """The transposed system, not its adjoint: the pairing is Re(ct t)."""
     if form == 2:
         a = np.conjugate(a)
     params = {"lower": lower, "unit_diagonal": unit_diagonal, "form": 0 if form else 1}
@@ -124,23 +128,23 @@ def _solve_transpose(
 
 
 def _solve_batch(axis: Axis, batched: Any, a: Any, b: Any, **params: Any) -> tuple[Any, bool]:
-    """Right sides of one matrix are further columns; a matrix for each example is one more axis."""
+    """Batched right sides of one matrix are more columns; batched matrices are one more axis."""
     if batched[0]:
-        return apply("triangular_solve", a, in_front(b, axis, batched[1]), **params), True
+        return apply("triangular_solve", a, with_batch_axis(b, axis, batched[1]), **params), True
     *_, n, k = b.shape
     moved = transposed(b, (*range(1, b.ndim - 1), 0, b.ndim - 1))  # (..., n, examples, k)
     wide = apply("reshape", moved, shape=(*a.shape[:-2], n, axis.size * k))
-    found = apply("triangular_solve", a, wide, **params)
-    found = apply("reshape", found, shape=tuple(moved.shape))
-    last = found.ndim - 1
-    return transposed(found, (last - 1, *range(last - 1), last)), True
+    solution = apply("triangular_solve", a, wide, **params)
+    solution = apply("reshape", solution, shape=tuple(moved.shape))
+    last = solution.ndim - 1
+    return transposed(solution, (last - 1, *range(last - 1), last)), True
 
 
 triangular_solve = register(
     Primitive(
         "triangular_solve",
         "routine",
-        derivatives.triangular_solve,
+        reference.triangular_solve,
         _solve_type,
         dtypes="fc",
         library="lapack",
@@ -173,7 +177,7 @@ def _permutation_type(pivots: ArrayType, *, size: Any) -> ArrayType:
 
 pivots_to_permutation = _routine(
     "pivots_to_permutation",
-    derivatives.pivots_to_permutation,
+    reference.pivots_to_permutation,
     _permutation_type,
     dtypes="i",
     library="",
@@ -191,8 +195,8 @@ def _lu_type(x: ArrayType) -> Results:
 
 
 def rows_taken(x: Any, permutation: Any) -> Any:
-    """The rows of the matrices (or elements of the vectors) of a batch in the order of their
-    permutations."""
+    """The rows of each matrix (or elements of each vector) of a batch in the order of a
+    permutation."""
     shape = tuple(permutation.shape)
     batch = [
         apply("iota", shape=shape, dimension=axis, dtype=INT64) for axis in range(len(shape) - 1)
@@ -202,12 +206,12 @@ def rows_taken(x: Any, permutation: Any) -> Any:
 
 
 def _lu_jvp(tangents: Any, results: Any, x: Any) -> list[Any]:
-    """P A = L U moves by L^-1 P dA U^-1 = L^-1 dL + dU U^-1: one strictly lower, one upper. Where
-    A is not square, the factors are made so with a part of the identity."""
+    """P A = L U: L^-1 P dA U^-1 = L^-1 dL + dU U^-1, a strictly lower and an upper triangle. If A
+    is not square, the factors are completed by parts of the identity."""
     lu, _, permutation = results
     *head, m, n = x.shape
     k = min(m, n)
-    moved = rows_taken(tangents[0], permutation)
+    permuted = rows_taken(tangents[0], permutation)
     lower = np.tril(lu[..., :, :k], -1)
     if k < m:
         rest = zeros(ArrayType((*head, m, m - k), x.dtype))
@@ -217,13 +221,13 @@ def _lu_jvp(tangents: Any, results: Any, x: Any) -> list[Any]:
     if k < n:
         rest = np.broadcast_to(_identity(n, x.dtype)[k:], (*head, n - k, n))
         upper = np.concatenate([upper, rest], -2)
-    both = _solved(lower, moved, lower=True, unit_diagonal=True)
+    both = _solved(lower, permuted, lower=True, unit_diagonal=True)
     both = _solved_right(upper, both, lower=False)
     change = np.matmul(lower, np.tril(both, -1)) + np.matmul(np.triu(both), upper)
     return [change, None, None]
 
 
-lu = _routine("lu", derivatives.lu, _lu_type, _lu_jvp)
+lu = _routine("lu", reference.lu, _lu_type, _lu_jvp)
 
 
 def _cholesky_type(x: ArrayType) -> ArrayType:
@@ -232,7 +236,7 @@ def _cholesky_type(x: ArrayType) -> ArrayType:
 
 
 def _of_triangle(t: Any, lower: bool) -> Any:
-    """The Hermitian matrix that one triangle stands for."""
+    """The Hermitian matrix of which one triangle is given."""
     part = _triangle(t, lower, unit_diagonal=True)
     diagonal = t * _identity(t.shape[-1], real_dtype(t.dtype))
     if t.dtype.kind == "c":
@@ -241,14 +245,15 @@ def _of_triangle(t: Any, lower: bool) -> Any:
 
 
 def _cholesky_jvp(tangents: Any, factor: Any, x: Any) -> Any:
-    """A = L L^H moves by L^-1 dA L^-H = L^-1 dL + its adjoint, whose lower half is the first."""
+    """A = L L^H: L^-1 dA L^-H = L^-1 dL + (L^-1 dL)^H, of which the first term is the lower
+    half."""
     inner = _solved(factor, _of_triangle(tangents[0], True), lower=True)
     inner = _solved_right(factor, inner, lower=True, form=2)
     half = np.tril(inner, -1) + inner * (_identity(x.shape[-1], real_dtype(x.dtype)) * 0.5)
     return np.matmul(factor, half)
 
 
-cholesky = _routine("cholesky", derivatives.cholesky, _cholesky_type, _cholesky_jvp)
+cholesky = _routine("cholesky", reference.cholesky, _cholesky_type, _cholesky_jvp)
 
 
 def _qr_type(x: ArrayType, *, full_matrices: bool) -> Results:
@@ -265,21 +270,21 @@ _WIDE_QR = NoRule(
 
 
 def _qr_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool) -> list[Any]:
-    """A = Q R moves by Q^H dA R^-1 = Q^H dQ + dR R^-1: one skew-Hermitian, one upper."""
+    """A = Q R: Q^H dA R^-1 = Q^H dQ + dR R^-1, a skew-Hermitian matrix and an upper triangle."""
     q, r = results
     m, n = x.shape[-2:]
     if m < n or (full_matrices and m != n):
         _WIDE_QR()
-    moved = _solved_right(r, tangents[0], lower=False)
-    inner = np.matmul(_adjoint(q), moved)
+    scaled = _solved_right(r, tangents[0], lower=False)
+    inner = np.matmul(_adjoint(q), scaled)
     below = np.tril(inner, -1)
-    turn = below - _adjoint(below)
-    if x.dtype.kind == "c":  # what is imaginary on the diagonal turns q, so that r's stays real
-        turn = turn + _identity(n, x.dtype) * (inner - np.real(inner))
-    return [np.matmul(q, turn - inner) + moved, np.matmul(inner - turn, r)]
+    skew = below - _adjoint(below)
+    if x.dtype.kind == "c":  # the diagonal of r stays real, its imaginary part belongs to q
+        skew = skew + _identity(n, x.dtype) * (inner - np.real(inner))
+    return [np.matmul(q, skew - inner) + scaled, np.matmul(inner - skew, r)]
 
 
-qr = _routine("qr", derivatives.qr, _qr_type, _qr_jvp)
+qr = _routine("qr", reference.qr, _qr_type, _qr_jvp)
 
 
 def _householder_type(x: ArrayType) -> Results:
@@ -290,9 +295,9 @@ def _householder_type(x: ArrayType) -> Results:
 
 householder = _routine(
     "householder",
-    derivatives.householder,
+    reference.householder,
     _householder_type,
-    NoRule("reflectors as LAPACK packs them have no derivative; take q and r"),
+    NoRule("the packed reflectors of LAPACK have no derivative; take q and r"),
 )
 
 # --------------------------------------------------------------------- eigenvalues, singular values
@@ -304,26 +309,26 @@ def _eigh_type(x: ArrayType, *, lower: bool, vectors: bool) -> ArrayType | Resul
     return (values, x.strong) if vectors else values
 
 
-def _shares(values: Any) -> Any:
+def _inverse_gaps(values: Any) -> Any:
     """1 / (w_j - w_i) at (i, j), and 0 on the diagonal."""
     eye = _identity(values.shape[-1], values.dtype)
     return (1 - eye) / (values[..., None, :] - values[..., :, None] + eye)
 
 
 def _eigh_jvp(tangents: Any, results: Any, x: Any, *, lower: bool, vectors: bool) -> Any:
-    """A = V W V^H moves by V^H dA V = dW + what turns V, divided by the differences of W."""
+    """A V = V W: V^H dA V is dW on the diagonal, and V^H dV times the gaps w_j - w_i elsewhere."""
     if not vectors:
         w, v = apply("eigh", x, lower=lower, vectors=True)
     else:
         w, v = results
     inner = np.matmul(np.matmul(_adjoint(v), _of_triangle(tangents[0], lower)), v)
-    moved = np.real(_diagonal(inner))
+    dw = np.real(_diagonal(inner))
     if not vectors:
-        return moved
-    return [moved, np.matmul(v, inner * _shares(w))]
+        return dw
+    return [dw, np.matmul(v, inner * _inverse_gaps(w))]
 
 
-eigh = _routine("eigh", derivatives.eigh, _eigh_type, _eigh_jvp)
+eigh = _routine("eigh", reference.eigh, _eigh_type, _eigh_jvp)
 
 
 def _eig_type(x: ArrayType, *, vectors: bool) -> ArrayType | Results:
@@ -334,27 +339,27 @@ def _eig_type(x: ArrayType, *, vectors: bool) -> ArrayType | Results:
 
 
 def _eig_jvp(tangents: Any, results: Any, x: Any, *, vectors: bool) -> Any:
-    """A V = V W moves by V^-1 dA V = dW + what turns V. The vectors keep their length, which is 1,
-    and what LAPACK gives to the largest entry: that it is real."""
+    """A V = V W: V^-1 dA V is dW on the diagonal, and V^-1 dV times the gaps w_j - w_i elsewhere.
+    LAPACK normalises each vector to length 1 with a real largest entry, which dV must keep."""
     if not vectors:
         w, v = apply("eig", x, vectors=True)
     else:
         w, v = results
     inner = np.linalg.solve(v, np.matmul(tangents[0].astype(v.dtype), v))
-    moved = _diagonal(inner)
+    dw = _diagonal(inner)
     if not vectors:
-        return moved
-    turned = np.matmul(v, inner * _shares(w))
-    along = np.sum(np.conjugate(v) * turned, axis=-2, keepdims=True)
-    turned = turned - v * np.real(along)
+        return dw
+    dv = np.matmul(v, inner * _inverse_gaps(w))
+    along = np.sum(np.conjugate(v) * dv, axis=-2, keepdims=True)
+    dv = dv - v * np.real(along)
     largest = np.argmax(np.absolute(v), axis=-2)
-    place = apply("iota", shape=tuple(v.shape), dimension=v.ndim - 2, dtype=INT64)
-    chosen = np.equal(place, largest[..., None, :])
-    ratio = np.sum(np.where(chosen, turned, 0), -2) / np.sum(np.where(chosen, v, 0), -2)
-    return [moved, turned - v * (1j * np.imag(ratio))[..., None, :]]
+    index = apply("iota", shape=tuple(v.shape), dimension=v.ndim - 2, dtype=INT64)
+    is_largest = np.equal(index, largest[..., None, :])
+    ratio = np.sum(np.where(is_largest, dv, 0), -2) / np.sum(np.where(is_largest, v, 0), -2)
+    return [dw, dv - v * (1j * np.imag(ratio))[..., None, :]]
 
 
-eig = _routine("eig", derivatives.eig, _eig_type, _eig_jvp)
+eig = _routine("eig", reference.eig, _eig_type, _eig_jvp)
 
 
 def _svd_type(x: ArrayType, *, full_matrices: bool, vectors: bool) -> ArrayType | Results:
@@ -371,38 +376,39 @@ _FULL_SVD = NoRule("the derivative of svd exists for full_matrices=False, or squ
 
 
 def _svd_jvp(tangents: Any, results: Any, x: Any, *, full_matrices: bool, vectors: bool) -> Any:
-    """A = U S V^H moves by U^H dA V = dS + what turns U and V; where A is not square, the part of
-    dA that the shorter ones of them do not reach turns the longer ones."""
+    """A = U S V^H: U^H dA V is dS on the diagonal; its Hermitian and skew-Hermitian parts elsewhere
+    give U^H dU and V^H dV. If A is not square, the component of dA outside of the range of U, or of
+    V, adds to dU, or dV."""
     m, n = x.shape[-2:]
     t = tangents[0]
     if vectors and full_matrices and m != n:
         _FULL_SVD()
     u, s, vh = results if vectors else apply("svd", x, full_matrices=False, vectors=True)
     inner = np.matmul(np.matmul(_adjoint(u), t), _adjoint(vh))
-    moved = np.real(_diagonal(inner))
+    ds = np.real(_diagonal(inner))
     if not vectors:
-        return moved
+        return ds
     size = s.shape[-1]
     column, row = s[..., :, None], s[..., None, :]
     eye = _identity(size, s.dtype)
-    share = (1 - eye) / ((row - column) * (row + column) + eye)
+    inverse_gaps = (1 - eye) / ((row - column) * (row + column) + eye)
     right, left = inner * row, inner * column
     positive = np.where(s == 0, 1, s)
     inverse = np.where(s == 0, 0, 1 / positive)
     phase = (inner - _adjoint(inner)) * (eye * (inverse / 2)[..., None, :])
-    du = np.matmul(u, (right + _adjoint(right)) * share + phase)
+    du = np.matmul(u, (right + _adjoint(right)) * inverse_gaps + phase)
     v = _adjoint(vh)
-    dv = np.matmul(v, (left + _adjoint(left)) * share)
+    dv = np.matmul(v, (left + _adjoint(left)) * inverse_gaps)
     if m > n:
         rest = np.matmul(t, v)
         du = du + (rest - np.matmul(u, np.matmul(_adjoint(u), rest))) / row
     if n > m:
         rest = np.matmul(_adjoint(t), u)
         dv = dv + (rest - np.matmul(v, np.matmul(vh, rest))) / row
-    return [du, moved, _adjoint(dv)]
+    return [du, ds, _adjoint(dv)]
 
 
-svd = _routine("svd", derivatives.svd, _svd_type, _svd_jvp)
+svd = _routine("svd", reference.svd, _svd_type, _svd_jvp)
 
 # --------------------------------------------------------------------------- functions of matrices
 
@@ -413,19 +419,20 @@ def _sqrtm_type(x: ArrayType) -> ArrayType:
 
 
 def _sqrtm_jvp(tangents: Any, root: Any, x: Any) -> Any:
-    """X X = A moves by X dX + dX X = dA, which by the eigenvectors of A is a division."""
+    """X X = A: X dX + dX X = dA, a Sylvester equation, which is diagonal in the eigenvectors of
+    A."""
     w, v = apply("eig", x, vectors=True)
-    size = np.sqrt(w)
+    root_w = np.sqrt(w)
     inner = np.linalg.solve(v, np.matmul(tangents[0].astype(v.dtype), v))
-    inner = inner / (size[..., :, None] + size[..., None, :])
-    turned = np.linalg.solve(_adjoint(v, False), _adjoint(np.matmul(v, inner), False))
-    return _adjoint(turned, False)
+    inner = inner / (root_w[..., :, None] + root_w[..., None, :])
+    transposed_root = np.linalg.solve(_adjoint(v, False), _adjoint(np.matmul(v, inner), False))
+    return _adjoint(transposed_root, False)
 
 
-sqrtm = _routine("sqrtm", derivatives.sqrtm, _sqrtm_type, _sqrtm_jvp)
+sqrtm = _routine("sqrtm", reference.sqrtm, _sqrtm_type, _sqrtm_jvp)
 schur = _routine(
     "schur",
-    meaning.schur,
+    reference_schur,
     lambda x: (_check_matrix(x, square=True), (x.strong, x.strong))[1],
     NoRule("the Schur form has no derivative here, as in JAX"),
 )

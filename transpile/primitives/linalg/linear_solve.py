@@ -1,7 +1,7 @@
-"""The row of a linear solve that a user wrote, with the derivative of what it solves.
+"""`custom_linear_solve`: a user's solver of A x = b with implicit derivatives.
 
-Of x, the solution of A x = b, the tangent is the solution for the right side b' - A' x, and the
-cotangent of b is the solution of the transposed system. How it is solved nobody differentiates.
+The tangent of x is the solution for the right side db - dA x; the cotangent of b is the solution of
+the transposed system. The solver itself is never differentiated.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from transpile.ir.primitive import Axis, Linear, Primitive, register
 from transpile.ir.source_info import user_source
 from transpile.ir.types import ArrayType, type_of
 from transpile.primitives.control.calls import Flags, Values, bind_call, call_type, call_value
-from transpile.primitives.control.graphs import Outputs, split, spread
-from transpile.primitives.rules import in_front, zeros
+from transpile.primitives.control.graphs import Outputs, cached_batch, split_list
+from transpile.primitives.rules import with_batch_axis, zeros
 from transpile.transforms.jvp import push
 
 Parts = tuple[list[Any], list[bool]]
@@ -38,21 +38,21 @@ def _solve(
 def _jvp(
     tangents: Values, *operands: Any, matvec: Graph, consts: int, **params: Any
 ) -> tuple[list[Any], list[Any]]:
-    """Linear in the tangents of b, and of what A is made of."""
+    """A dx = db - dA x, where dA follows from the tangents of the consts of `matvec`."""
     results = _solve(operands, matvec=matvec, consts=consts, **params)
     fixed = operands[:consts]
-    of_consts, right = split(tangents, consts)
+    of_consts, right = split_list(tangents, consts)
     count = len(right)
     if any(t is not None for t in of_consts):
-        given = [*of_consts, *[None] * count]
-        _, moved = push(matvec, [*fixed, *results[:count]], given)
-        right = [_difference(b, t) for b, t in zip(right, moved, strict=True)]
+        matvec_tangents = [*of_consts, *[None] * count]
+        _, changes = push(matvec, [*fixed, *results[:count]], matvec_tangents)
+        right = [_difference(b, t) for b, t in zip(right, changes, strict=True)]
     if all(t is None for t in right):
         return results, [None] * len(results)
     kinds = [type_of(x).strong for x in operands[consts:]]
     right = [zeros(kind) if t is None else t for t, kind in zip(right, kinds, strict=True)]
-    changes = _solve([*fixed, *right], matvec=matvec, consts=consts, **params)
-    return results, [*changes[:count], *[None] * (len(results) - count)]
+    dx = _solve([*fixed, *right], matvec=matvec, consts=consts, **params)
+    return results, [*dx[:count], *[None] * (len(results) - count)]
 
 
 def _difference(x: Any, y: Any) -> Any:
@@ -76,19 +76,19 @@ def _transpose(
             f"{user_source()}: transpose_solve required for backwards mode automatic "
             f"differentiation of custom_linear_solve"
         )
-    fixed, right = split(operands, consts)
+    fixed, right = split_list(operands, consts)
     if any(isinstance(x, Linear) for x in fixed):
         raise NotImplementedError(
-            f"{user_source()}: the transpose of custom_linear_solve by what its matrix is made of: "
-            f"the solution is not linear in that"
+            f"{user_source()}: there is no transpose of custom_linear_solve in the values that its "
+            f"matvec closes over: the solution is not linear in these"
         )
     kinds: list[ArrayType] = [x.type if isinstance(x, Linear) else type_of(x).strong for x in right]
-    arrived = [
+    right_ct = [
         zeros(kind) if c is None else c
         for c, kind in zip(cotangents[: len(right)], kinds, strict=True)
     ]
-    found = _solve([*fixed, *arrived], transpose_solve, vecmat, matvec, graph, consts)
-    return [None] * consts + found[: len(right)]
+    solution = _solve([*fixed, *right_ct], transpose_solve, vecmat, matvec, graph, consts)
+    return [None] * consts + solution[: len(right)]
 
 
 def _batch(
@@ -101,20 +101,20 @@ def _batch(
     transpose_solve: Graph | None,
     consts: int,
 ) -> Parts:
-    """A solve of all systems at once: right sides and solutions are batched."""
-    fixed, right = split(operands, consts)
+    """One solve of all systems: right sides and solutions are batched."""
+    fixed, right = split_list(operands, consts)
     flags = [*batched[:consts], *[True] * len(right)]
 
     def on_batches(part: Graph | None) -> Graph | None:
         return None if part is None else _batched(part, axis, flags)
 
-    found = _batched(graph, axis, flags)
+    solve = _batched(graph, axis, flags)
     results = _solve(
         [
             *fixed,
-            *[in_front(x, axis, b) for x, b in zip(right, batched[consts:], strict=True)],
+            *[with_batch_axis(x, axis, b) for x, b in zip(right, batched[consts:], strict=True)],
         ],
-        found,
+        solve,
         _batched(matvec, axis, flags),
         on_batches(vecmat),
         on_batches(transpose_solve),
@@ -125,14 +125,14 @@ def _batch(
 
 def _batched(graph: Graph, axis: Axis, batched: Sequence[bool]) -> Graph:
     """The graph on batches, with all results batched."""
-    closed, flags = spread(graph, axis, batched)
+    closed, flags = cached_batch(graph, axis, batched)
     assert not closed.captured
     outputs = Outputs(closed.graph)
-    found = [
+    results = [
         a if is_batched else outputs.batched(a, axis)
         for a, is_batched in zip(closed.graph.outputs, flags, strict=True)
     ]
-    return outputs.finish(closed.graph.inputs, found)
+    return outputs.finish(closed.graph.inputs, results)
 
 
 # Operands: (*consts, *b). `graph` solves: (*consts, *b) -> (*x, *further results); `matvec` is A:

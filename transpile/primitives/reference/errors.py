@@ -123,13 +123,13 @@ def _inverted(x: Any, approximate: Any, improve: Any) -> Any:
     wide_one = x.dtype == LONG and np.finfo(LONG).nmant > 52
     with np.errstate(all="ignore"):
         y = (x.astype(np.float32) if is_bfloat16(x.dtype) else x).astype(LONG if wide_one else "f8")
-        found = approximate(y)
+        inverse = approximate(y)
         if wide_one:
-            better = improve(y, found)
-            found = np.where(np.isfinite(better), better, found)
+            better = improve(y, inverse)
+            inverse = np.where(np.isfinite(better), better, inverse)
         if is_bfloat16(x.dtype):
-            found = found.astype(np.float32)
-        return found.astype(x.dtype)
+            inverse = inverse.astype(np.float32)
+        return inverse.astype(x.dtype)
 
 
 def _erf_inv(x: Any) -> Any:

@@ -32,10 +32,10 @@ def wide(function: Callable[..., Any]) -> Callable[..., Any]:
         dtype, shape = arrays[0].dtype, arrays[0].shape
         with np.errstate(all="ignore"):
             vectors = [_in_long(a).ravel() for a in arrays]
-            found = function(*vectors).reshape(shape)
+            result = function(*vectors).reshape(shape)
             if is_bfloat16(dtype):
-                found = found.astype(np.float32)
-            return found.astype(dtype)
+                result = result.astype(np.float32)
+            return result.astype(dtype)
 
     return meaning
 

@@ -131,8 +131,8 @@ def _series(a: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _lower(a: Any, x: Any, upper: bool) -> Any:
-    found = _factor(a, x) * _series(a, x)[0]
-    return 1 - found if upper else found
+    lower = _factor(a, x) * _series(a, x)[0]
+    return 1 - lower if upper else lower
 
 
 def _small_upper(a: Any, x: Any) -> Any:
@@ -168,8 +168,8 @@ def _fraction(a: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _upper(a: Any, x: Any, upper: bool) -> Any:
-    found = _factor(a, x) * a / _fraction(a, x)[0]
-    return found if upper else 1 - found
+    upper_part = _factor(a, x) * a / _fraction(a, x)[0]
+    return upper_part if upper else 1 - upper_part
 
 
 def _slope(a: Any, x: Any) -> Any:
@@ -183,8 +183,8 @@ def _slope(a: Any, x: Any) -> Any:
         return (np.log(x) - psi(a + 1)) * total + change
 
     def by_fraction(a: Any, x: Any) -> Any:
-        found, change = _fraction(a, x)
-        return -(a * (np.log(x) - psi(a + 1) - change) + 1) / found
+        fraction, change = _fraction(a, x)
+        return -(a * (np.log(x) - psi(a + 1) - change) + 1) / fraction
 
     where_true(uniform, _uniform_slope, result, a, x)
     where_true(near, by_series, result, a, x)

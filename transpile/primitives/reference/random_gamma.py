@@ -45,7 +45,7 @@ def _sampled(alpha: Any, key: Any, is_log: bool) -> Any:
 def _volumes(d: Any, key: Any) -> Any:
     one = d.dtype.type(1)
     c = one / 3 / np.sqrt(d)
-    found = np.empty_like(d)
+    volumes = np.empty_like(d)
     left = np.arange(d.size)
     while left.size:
         x, v = _positive(c[left], threefry(key, 1))
@@ -54,9 +54,9 @@ def _volumes(d: Any, key: Any) -> Any:
         is_refused = u >= one - d.dtype.type(0.0331) * (square * square)
         bound = square / 2 + d[left] * (one - volume + np.log(volume))
         is_refused &= np.log(u) >= bound
-        found[left[~is_refused]] = volume[~is_refused]
+        volumes[left[~is_refused]] = volume[~is_refused]
         left, key = left[is_refused], threefry(key[is_refused], 0)
-    return found
+    return volumes
 
 
 def _positive(c: Any, key: Any) -> tuple[Any, Any]:

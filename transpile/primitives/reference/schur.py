@@ -20,8 +20,8 @@ def schur(x: Any) -> tuple[Any, Any]:
     t, z = np.empty_like(x), np.empty_like(x)
     wide = np.result_type(x.dtype, np.float64)
     for index in np.ndindex(*x.shape[:-2]):
-        found = _of_one(x[index].astype(wide))
-        t[index], z[index] = found if found is not None else (np.nan, np.nan)
+        factors = _of_one(x[index].astype(wide))
+        t[index], z[index] = factors if factors is not None else (np.nan, np.nan)
     return t, z
 
 

@@ -1,6 +1,6 @@
-"""Derivatives of special functions that take more than one line.
+"""JVP rules of special functions that take more than one line.
 
-A rule is (tangent, result, *operands) -> its operand's share of the result's tangent.
+A rule is (tangent, result, *operands) -> the operand's term of the result's tangent.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from transpile.primitives.rules import apply
 
 
 def constant(value: float, x: Any) -> Any:
-    """A scalar of the dtype of x."""
+    """A constant scalar of the dtype of x."""
     return np.asarray(value, np.float32).astype(x.dtype)[()]
 
 
 def bessel_i1e(t: Any, out: Any, x: Any) -> Any:
-    """I0 - I1 / x, which is 1/2 at 0, and the derivative of exp(-|x|)."""
+    """d/dx exp(-|x|) I1(x), by I1' = I0 - I1 / x, which is 1/2 at 0."""
     least = float(finfo(x.dtype).eps)
     tiny = np.less_equal(np.absolute(x), least)
     safe = np.where(tiny, x.dtype.type(least), x)
@@ -30,7 +30,7 @@ def bessel_i1e(t: Any, out: Any, x: Any) -> Any:
 
 
 def expn(t: Any, out: Any, n: Any, x: Any) -> Any:
-    """Minus the function of the order below, which for order 0 is exp(-x) (1 + 1 / x) / x."""
+    """dE_n/dx = -E_(n-1), with E_(-1) = exp(-x) (1 + 1 / x) / x."""
     zero = np.equal(n, 0)
     below = apply("expn", np.where(zero, n.dtype.type(0), n - 1), x)
     return t * np.where(zero, out * (-1 - 1 / x), -below)
@@ -44,8 +44,8 @@ def spence(t: Any, out: Any, x: Any) -> Any:
 
 
 def zeta_by_order(s: Any, q: Any) -> Any:
-    """The derivative of Hurwitz' zeta function in its order: that of each part of the formula of
-    Euler and Maclaurin (DLMF 25.11.5, with s (s + 1) ... in the place of its factorials)."""
+    """d/ds of Hurwitz' zeta function: the derivative of the Euler-Maclaurin formula, term by term
+    (DLMF 25.11.5, with s (s + 1) ... for its factorials)."""
     count, terms = 12, 12
     total: Any = None
     for k in range(count):
@@ -68,11 +68,11 @@ def zeta_by_order(s: Any, q: Any) -> Any:
 
 
 def gamma_density(a: Any, x: Any) -> Any:
-    """The derivative of igamma in x."""
+    """d/dx igamma(a, x)."""
     return np.exp((a - 1) * np.log(x) - x - apply("lgamma", a))
 
 
 def beta_density(a: Any, b: Any, x: Any) -> Any:
-    """The derivative of betainc in x."""
+    """d/dx betainc(a, b, x)."""
     logarithm = apply("lgamma", a) + apply("lgamma", b) - apply("lgamma", a + b)
     return np.exp((b - 1) * np.log1p(-x) + (a - 1) * np.log(x) - logarithm)

@@ -1,6 +1,7 @@
-"""Special functions: rows with a helper in C each, and series as their meaning in NumPy.
+"""Special functions: elementwise primitives by a C helper each, with a reference implementation in
+`transpile.primitives.reference`.
 
-Derivatives are those of jax.lax. Where JAX has none, the reason stands in the place of the rule.
+Derivatives are those of jax.lax; where JAX has none, the rule raises.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _special(
     jvp: Rule | tuple[Rule, ...] | None = None,
     magnitude: Magnitude = math.inf,
 ) -> Primitive:
-    """A special function of real numbers, called by its name in C."""
+    """Register a special function of real operands, with a C helper of its name."""
     arguments = ", ".join("xyzw"[:arity])
     return elementwise(
         name,

@@ -1,7 +1,7 @@
-"""The NumPy meaning of decompositions: what `transpile.primitives.linalg.decompositions` gives.
+"""Reference semantics in NumPy of the primitives of `transpile.primitives.linalg.decompositions`.
 
-NumPy has no LU factorization and no triangular systems: these are loops over columns, of all
-matrices of a batch together. Where NumPy raises a LinAlgError, the results are NaN.
+NumPy has no LU factorization and no triangular solve: these are loops over columns, vectorised over
+the batch. Where NumPy raises a LinAlgError, the results are NaN.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def triangular_solve(a: Any, b: Any, *, lower: bool, unit_diagonal: bool, form: 
 
 
 def lu(x: Any) -> tuple[Any, Any, Any]:
-    """The factors in one matrix, pivots and permutation, by elimination with partial pivoting."""
+    """The packed factors, pivots and permutation, by Gaussian elimination with partial pivoting."""
     factors = np.array(x, order="C")
     *head, m, n = x.shape
     flat = factors.reshape(-1, m, n)
@@ -51,7 +51,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 
 
 def pivots_to_permutation(pivots: Any, *, size: int) -> Any:
-    """The order of `size` rows after each has been exchanged with that of its pivot."""
+    """The permutation of `size` rows by successive exchanges with the pivots."""
     flat = pivots.reshape(-1, pivots.shape[-1])
     permutation = np.tile(np.arange(size), (len(flat), 1))
     each = np.arange(len(flat))
@@ -64,15 +64,15 @@ def pivots_to_permutation(pivots: Any, *, size: int) -> Any:
 def _each(
     function: Callable[[Any], Sequence[Any]], x: Any, shapes: Sequence[Any], dtypes: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The results of a function of one matrix for each of a batch; NaN where it finds none."""
+    """A function of one matrix applied to each of a batch; NaN where it raises a LinAlgError."""
     head = x.shape[:-2]
     results = tuple(np.empty((*head, *s), d) for s, d in zip(shapes, dtypes, strict=True))
     for index in np.ndindex(*head):
         try:
-            found: Sequence[Any] = function(x[index])
+            parts: Sequence[Any] = function(x[index])
         except np.linalg.LinAlgError:
-            found = [np.nan] * len(results)
-        for result, part in zip(results, found, strict=True):
+            parts = [np.nan] * len(results)
+        for result, part in zip(results, parts, strict=True):
             result[index] = part
     return results
 
@@ -80,8 +80,8 @@ def _each(
 def cholesky(x: Any) -> Any:
     """numpy.linalg.cholesky, NaN in the lower triangle where x is not positive definite."""
     shape = x.shape[-2:]
-    (found,) = _each(lambda a: [np.linalg.cholesky(a)], x, [shape], [x.dtype])
-    return np.where(np.tri(shape[0], dtype=bool), found, 0).astype(x.dtype)
+    (factor,) = _each(lambda a: [np.linalg.cholesky(a)], x, [shape], [x.dtype])
+    return np.where(np.tri(shape[0], dtype=bool), factor, 0).astype(x.dtype)
 
 
 def qr(x: Any, *, full_matrices: bool) -> tuple[Any, Any]:
@@ -91,7 +91,7 @@ def qr(x: Any, *, full_matrices: bool) -> tuple[Any, Any]:
 
 
 def householder(x: Any) -> tuple[Any, Any]:
-    """numpy.linalg.qr in the mode raw."""
+    """numpy.linalg.qr in mode raw: the packed reflectors, transposed, and their factors."""
     h, tau = np.linalg.qr(x, mode="raw")
     return h, tau
 
@@ -128,8 +128,8 @@ def svd(x: Any, *, full_matrices: bool, vectors: bool) -> Any:
 
 
 def sqrtm(x: Any) -> Any:
-    """The principal square root of matrices, complex always: by eigenvectors, or where these are
-    almost dependent by the iteration of E. Denman and A. Beavers, 1976."""
+    """The principal square root of matrices, always complex: by eigenvectors, or by the
+    Denman-Beavers iteration (1976) where the eigenvectors are ill-conditioned."""
     dtype = np.result_type(x.dtype, np.complex64)
     return _each(lambda a: [_square_root(a)], x, [x.shape[-2:]], [dtype])[0]
 
