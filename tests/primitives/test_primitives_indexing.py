@@ -32,9 +32,17 @@ def test_wrong_operands_are_refused():
         i,
     )
     params = {"axes": (0,), "mode": "clip", "unique": False}
-    refused("does not fit", lambda x, i: apply("scatter", x, x, i, combine="add", **params), X, i)
     refused(
-        "how to divide", lambda x, i: apply("scatter", x, x, i, combine="divide", **params), X, i
+        "do not fit the indexed axes",
+        lambda x, i: apply("scatter", x, x, i, combine="add", **params),
+        X,
+        i,
+    )
+    refused(
+        "combine by divide",
+        lambda x, i: apply("scatter", x, x, i, combine="divide", **params),
+        X,
+        i,
     )
     refused("int64 scalars", lambda x, i: apply("dynamic_slice", x, i, i, sizes=(1, 1)), X, i)
     refused(

@@ -141,10 +141,10 @@ class Primitive:
     dce           control: (equation, read) -> the equation without the results that are not read
     domain        (low, high) of operands for tests, where not all values are in the domain
 
-    Facts. "To the bit" excepts the payloads of NaNs.
+    Facts. "To the bit" does not tell NaNs apart.
 
-    commutative   f(x, y) is f(y, x) to the bit; an extreme of equal numbers (0.0 and -0.0) is the
-                  first
+    commutative   f(x, y) is f(y, x) to the bit, except that an extreme of equal numbers, 0.0 and
+                  -0.0, is the first one
     associative   f(f(x, y), z) is f(x, f(y, z)) in real arithmetic
     exact         float results are never rounded: they are numbers of the operands' format, and
                   the same numbers if it is computed in a wider format
