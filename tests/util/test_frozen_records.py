@@ -6,6 +6,7 @@ import pickle
 import threading
 from dataclasses import field
 from functools import cached_property
+from typing import ClassVar
 
 import pytest
 
@@ -216,6 +217,26 @@ def test_replace_is_that_of_dataclasses_for_the_fields():
     assert pair == Pair(1, (2, 3))
     with pytest.raises(TypeError, match="Pair has no field \\['third'\\]"):
         replace(pair, third=1)
+
+
+@pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass])
+def test_replace_leaves_class_variables_in_the_class(decorate):
+    class Counted:
+        count: ClassVar[int] = 1
+        value: int = 0
+
+    class More(Counted):
+        total: ClassVar[int] = 2
+        second: int = 5
+
+    base, more = decorate(Counted), decorate(More)
+    for record in (base(3), more(3)):
+        other = replace(record, value=4)
+        assert other == dataclasses.replace(record, value=4)
+        assert vars(other) == vars(record) | {"value": 4}
+        with pytest.raises(TypeError, match=r"has no field \['count'\]"):
+            replace(record, count=2)
+    assert changed(record, second=6).second == 6
 
 
 def test_replace_completes_an_instance_as_its_constructor_does():

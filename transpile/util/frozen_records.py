@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from operator import attrgetter, is_
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -59,15 +59,21 @@ def replace(record: _Record, /, **changes: Any) -> _Record:
     cls: Any = type(record)
     copy: _Record = object.__new__(cls)
     kept, values = record.__dict__, copy.__dict__
-    fields = cls.__dataclass_fields__
-    for name in fields:
+    names = _field_names(cls)
+    for name in names:
         values[name] = kept[name]
     values.update(changes)
-    if len(values) != len(fields):
-        raise TypeError(f"{cls.__name__} has no field {sorted(changes.keys() - fields.keys())}")
+    if len(values) != len(names):
+        raise TypeError(f"{cls.__name__} has no field {sorted(changes.keys() - set(names))}")
     if hasattr(cls, "__post_init__"):
         copy.__post_init__()  # type: ignore[attr-defined]
     return copy
+
+
+@lru_cache(maxsize=1024)
+def _field_names(cls: Any) -> tuple[str, ...]:
+    """The fields of a dataclass; `__dataclass_fields__` has its class variables, too."""
+    return tuple([field.name for field in dataclasses.fields(cls)])
 
 
 def changed(record: _Record, /, **values: Any) -> _Record:
