@@ -5,15 +5,21 @@
 
 #include "call_arguments.h"
 
-/* A new array for an output, or, with the number after the last one's, the workspace. A maker's
-   array goes where the others come from, and is checked: the program writes to it. */
-static PyObject *made_array(const Program *program, int output, npy_intp size)
+/* A new array of a maker: for an output, or, with the number after the last one's, the workspace. It
+   goes where the others come from, and is checked, as in transpile/runtime/program_call.py: the
+   program writes to it. */
+static PyObject *made_array(const Program *program, int output, PyArray_Descr *dtype, int count,
+                            const npy_intp *shape)
 {
     PyObject *made = PyObject_CallNoArgs(PyTuple_GET_ITEM(program->makers, output));
+    PyArrayObject *array = (PyArrayObject *)made;
     if (made != NULL &&
-        !(PyArray_CheckExact(made) && PyArray_ISCARRAY((PyArrayObject *)made) &&
-          PyArray_NBYTES((PyArrayObject *)made) == size)) {
-        PyErr_SetString(PyExc_TypeError, "the maker of an array makes something else");
+        !(PyArray_CheckExact(made) && PyArray_ISCARRAY(array) &&
+          PyArray_EquivTypes(PyArray_DESCR(array), dtype) && PyArray_NDIM(array) == count &&
+          PyArray_CompareLists(PyArray_DIMS(array), shape, count))) {
+        PyErr_SetString(PyExc_TypeError,
+                        "the maker of an array makes something else than a writable array in "
+                        "row-major order, aligned, of its dtype and shape");
         Py_CLEAR(made);
     }
     return made;
@@ -22,12 +28,6 @@ static PyObject *made_array(const Program *program, int output, npy_intp size)
 static int has_maker(const Program *program, int output)
 {
     return PyTuple_GET_ITEM(program->makers, output) != Py_None;
-}
-
-static npy_intp bytes_of(const Node *node)
-{
-    return PyDataType_ELSIZE((PyArray_Descr *)node->object) *
-           PyArray_MultiplyList(node->shape, node->count);
 }
 
 /* The leaf of an input; without `inputs` the leaves are the inputs. */
@@ -66,7 +66,8 @@ static PyObject *output_array(const Program *program, const Frame *frame, const 
     }
     const Node *node = &program->outputs[output];
     if (has_maker(program, output)) {
-        return made_array(program, output, bytes_of(node));
+        return made_array(program, output, (PyArray_Descr *)node->object, node->count,
+                          node->shape);
     }
     Py_INCREF(node->object); /* the array takes the reference */
     return PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)node->object, node->count,
@@ -103,7 +104,10 @@ static int may_try_again(void)
 static PyObject *take_workspace(const Program *program)
 {
     if (has_maker(program, program->output_count)) {
-        return made_array(program, program->output_count, program->workspace);
+        PyArray_Descr *dtype = PyArray_DescrFromType(NPY_UINT8);
+        PyObject *made = made_array(program, program->output_count, dtype, 1, &program->workspace);
+        Py_DECREF(dtype);
+        return made;
     }
     const Py_ssize_t count = PyList_GET_SIZE(program->spare);
     if (count == 0) {

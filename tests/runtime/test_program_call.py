@@ -7,6 +7,7 @@ import pytest
 
 import transpile
 from transpile.errors import InternalError
+from transpile.runtime import fast_call, memory_pool
 
 X = np.arange(12.0).reshape(3, 4)
 
@@ -87,6 +88,64 @@ def test_outputs_take_the_memory_of_donated_inputs_that_nothing_else_uses():
     first, second, _ = run([x, x[:], X])
     assert not np.shares_memory(first, x) and not np.shares_memory(second, x)
     np.testing.assert_array_equal(x, X)
+
+
+def locked(array):
+    array.flags.writeable = False
+    return array
+
+
+class Subclass(np.ndarray):
+    """An array of a class of its own."""
+
+
+NO_RESULTS = {
+    "another dtype of that size": lambda: np.empty((3, 4), np.int64),
+    "a smaller dtype": lambda: np.empty((3, 4), np.float32),
+    "another byte order": lambda: np.empty((3, 4), ">f8"),
+    "another shape": lambda: np.empty((4, 3)),
+    "fewer axes": lambda: np.empty(12),
+    "too few elements": lambda: np.empty((3, 3)),
+    "column-major": lambda: np.empty((4, 3)).T,
+    "strided": lambda: np.empty((3, 8))[:, ::2],
+    "read-only": lambda: locked(np.empty((3, 4))),
+    "not aligned": lambda: np.empty(97, np.uint8)[1:].view(np.float64).reshape(3, 4),
+    "a subclass": lambda: np.empty((3, 4)).view(Subclass),
+    "no array": lambda: 3.0,
+}
+
+
+@pytest.mark.parametrize("name", NO_RESULTS)
+def test_what_a_maker_makes_is_checked_in_python_and_in_c(name, monkeypatch):
+    made = NO_RESULTS[name]
+    monkeypatch.setattr(
+        memory_pool, "maker", lambda shape, dtype: made if shape == (3, 4) else None
+    )
+    call = executable_of(lambda x: x + 1, X).call
+    for run in (call.run, fast_call.program(call)):
+        with pytest.raises(TypeError, match=r"maker of an array .* of its dtype and shape"):
+            run([X])
+
+
+def test_a_workspace_of_a_maker_is_checked_in_python_and_in_c(monkeypatch):
+    x = np.ones((200, 3))
+    sizes = []
+
+    def maker(shape, dtype):
+        if dtype != np.uint8:
+            return None
+        sizes.append(shape)
+        return lambda: np.empty(made(shape), dtype)
+
+    monkeypatch.setattr(memory_pool, "maker", maker)
+    call = executable_of(lambda x: np.sort(np.exp(x), axis=0)[::-1], x).call
+    assert sizes == [(call.workspace,)] and call.workspace
+    for run in (call.run, fast_call.program(call)):
+        made = lambda shape: shape
+        np.testing.assert_allclose(run([x])[0], np.exp(x))
+        made = lambda shape: (shape[0] - 1,)
+        with pytest.raises(TypeError, match=r"maker of an array .* of its dtype and shape"):
+            run([x])
 
 
 def test_a_failed_call_names_the_program_and_the_reason():

@@ -80,7 +80,7 @@ class ProgramCall:
         self.address = int(library.ffi.cast("intptr_t", self._function))
         kinds = (*outputs, (_BYTE, (workspace,)))
         *self._new_outputs, self._new_workspace = [
-            maker or partial(np.empty, shape, dtype)
+            partial(_made, maker, dtype, shape) if maker else partial(np.empty, shape, dtype)
             for maker, (dtype, shape) in zip(self.makers, kinds, strict=True)
         ]
         self._dtypes = tuple(dtype for dtype, _ in inputs)
@@ -166,6 +166,22 @@ class ProgramCall:
         """Raise the error for a code that the program has returned."""
         message = self._text(self._error(code)).decode()
         raise InternalError(f"{self._name} failed with code {code}: {message}")
+
+
+def _made(maker: Maker, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """A maker's array, checked as in `runtime_c/python/call_program.h`: programs write to it."""
+    array = maker()
+    if (
+        type(array) is not ndarray
+        or not array.flags.carray
+        or array.dtype != dtype
+        or array.shape != shape
+    ):
+        raise TypeError(
+            "the maker of an array makes something else than a writable array in row-major order, "
+            "aligned, of its dtype and shape"
+        )
+    return array
 
 
 def _itself(array: Array) -> Array:
