@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import logging
 import os
 import random
@@ -18,6 +19,7 @@ import pytest
 
 from transpile.disk_cache import cache as cache_module
 from transpile.disk_cache import cache_files as directories
+from transpile.disk_cache import process_directory
 from transpile.disk_cache.cache import Cache, default_cache, key
 from transpile.disk_cache.cache_entry import DamagedError
 from transpile.disk_cache.cache_ownership import owned
@@ -507,31 +509,87 @@ for build in (write, compile_meanwhile, compile):
 """
 
 
-def test_a_full_disk_is_survived(tmp_path):
+def on_a_disk_of_two_megabytes(code, disk):
+    """Run a program in a process for which there is a small file system at `disk`."""
     namespace = ["unshare", "--user", "--map-root-user", "--mount"]
-    mount = f"mount -t tmpfs -o size=2m none {tmp_path}"
+    mount = f"mount -t tmpfs -o size=2m none {disk}"
     if (
         shutil.which("unshare") is None
         or subprocess.run([*namespace, "sh", "-c", mount], capture_output=True).returncode
     ):
         pytest.skip("a small file system needs user namespaces")
+    words = [*namespace, "sh", "-c", f'{mount} && exec "$@"', "sh", sys.executable, "-c", code]
     done = subprocess.run(
-        [
-            *namespace,
-            "sh",
-            "-c",
-            f'{mount} && exec "$@"',
-            "sh",
-            sys.executable,
-            "-c",
-            FULL_DISK,
-            tmp_path,
-        ],
+        [*words, disk],
         capture_output=True,
         text=True,
-        env={**os.environ, "TRANSPILE_CACHE_DIR": str(tmp_path / "cache")},
+        env={**os.environ, "TRANSPILE_CACHE_DIR": str(disk / "cache")},
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_full_disk_is_survived(tmp_path):
+    on_a_disk_of_two_megabytes(FULL_DISK, tmp_path)
+
+
+ALL_DISKS_FULL = """
+import errno, os, sys, tempfile, warnings
+from pathlib import Path
+import numpy as np
+import transpile
+from transpile.build import compiler_probe
+
+def failure(number=0):
+    try:
+        transpile.jit(lambda x: np.sin(x) * number)(np.ones(3))
+    except OSError as error:
+        return error
+
+warnings.simplefilter("ignore")
+disk = Path(sys.argv[1])
+temporary = disk / "temporary"
+temporary.mkdir()
+tempfile.tempdir = str(temporary)  # so that no other directory is looked for
+filler = disk / "filler"
+assert failure() is None
+for left in (0, 20_000, 60_000):  # no file, no program, no library fits
+    for is_known in (True, False):
+        filler.unlink(missing_ok=True)
+        size = 2 << 20
+        with open(filler, "wb", buffering=0) as file:
+            while size >= 4096:
+                try:
+                    file.write(bytes(size))
+                except OSError:
+                    size //= 2
+        os.truncate(filler, max(0, filler.stat().st_size - left))
+        if not is_known:
+            compiler_probe._known.clear()
+            for known in (disk / "cache").glob("compiler-*"):
+                known.unlink()
+        error = failure(left + is_known + 1)
+        assert error is not None and error.errno == errno.ENOSPC, (left, is_known, error)
+        assert type(error) is OSError and "No space left on device" in str(error), error
+        assert str(error).count("TRANSPILE_CACHE_DIR") == str(error).count("TMPDIR") == 1, error
+"""
+
+
+def test_where_all_disks_are_full_the_error_says_what_to_do(tmp_path):
+    on_a_disk_of_two_megabytes(ALL_DISKS_FULL, tmp_path)
+
+
+def test_where_no_temporary_directory_can_be_written_the_error_says_what_to_do(monkeypatch):
+    def missing():
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/x']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", missing)
+    monkeypatch.setattr(process_directory, "_temporary", None)
+    for make in (process_directory.scratch_directory, process_directory.temporary_directory):
+        with pytest.raises(
+            FileNotFoundError, match=r"No usable .*TRANSPILE_CACHE_DIR.*TMPDIR"
+        ) as e:
+            make()
+        assert e.value.errno == errno.ENOENT
 
 
 def test_the_temporary_directory_goes_with_its_process_and_not_with_a_child(tmp_path):

@@ -18,7 +18,7 @@ from typing import Any
 
 from transpile.build.commands import ChildProcess, environment, output_of
 from transpile.disk_cache.cache_ownership import recall, remember
-from transpile.disk_cache.process_directory import scratch_directory
+from transpile.disk_cache.process_directory import advising, check_space, scratch_directory
 from transpile.errors import CompilerNotFoundError
 from transpile.options import Options
 from transpile.util.allowed_cflags import writes_elsewhere
@@ -275,7 +275,7 @@ def _from_values(values: dict[str, Any], identity: str) -> Compiler:
 
 def _probe(command: tuple[str, ...]) -> Compiler:
     """Compile tiny programs; raises _NotACompiler, with the reason, where none compiles."""
-    with ExitStack() as stack:
+    with advising(), ExitStack() as stack:
         directory = Path(stack.enter_context(scratch_directory()))
         (directory / "probe.c").write_text(_PROBE)
         (directory / "openmp.c").write_text(_PROBE_OPENMP)
@@ -289,6 +289,7 @@ def _probe(command: tuple[str, ...]) -> Compiler:
         if not every.succeeds():
             plain = _Trial(stack, command, directory, "probe.c", "plain", ())
             if not plain.succeeds():
+                check_space(directory)
                 raise _NotACompiler(plain.problem)
             accepted = _accepted_one_by_one(stack, command, directory)
     kind = "clang" if "clang" in version.lower() else "gcc"

@@ -196,7 +196,7 @@ def describe(options: Options) -> dict[str, str]:
     """What `python -m transpile doctor` prints about the toolchain: values by their titles."""
     try:
         compiler = find_compiler(options)
-    except CompilerNotFoundError as error:
+    except (CompilerNotFoundError, OSError) as error:
         return {"compiler": f"none: {error}"}
     threads = "yes" if compiler.openmp else "no: loops run on one thread"
     try:

@@ -47,7 +47,7 @@ from transpile.disk_cache.cache_files import (
 from transpile.disk_cache.cache_listing import Usage, entries_named, usages
 from transpile.disk_cache.cache_ownership import Owned, check_own, check_usable, owned
 from transpile.disk_cache.file_locks import locked
-from transpile.disk_cache.process_directory import temporary_directory
+from transpile.disk_cache.process_directory import advised, check_space, temporary_directory
 from transpile.errors import CacheWarning, CompilationError, CompilerNotFoundError
 from transpile.util.lazy_logging import Log
 
@@ -316,18 +316,19 @@ class Cache:
             if error.errno in _STORAGE_ERRORS:
                 raise UnusableError(_reason(error)) from error
             raise
-        except CompilationError as error:
-            # On a full disk the compiler fails as it does for a mistake: see whether one can write.
+        except CompilationError:
             try:
-                with open(temporary / "space", "wb") as file:
-                    file.write(bytes(1 << 20))
+                check_space(temporary)
             except OSError as problem:
-                raise UnusableError(_reason(problem)) from error
+                raise UnusableError(_reason(problem)) from problem
             raise
 
     def _fall_back_because(self, problem: UnusableError) -> None:
         if not self._fall_back:
-            raise problem.__cause__ or problem
+            cause = problem.__cause__ or problem
+            if isinstance(cause, OSError):
+                raise advised(cause) from cause
+            raise cause
         if self._substitute is not None:  # made since: this build has built a library first
             return
         self._substitute = Cache(temporary_directory(), self.max_bytes, fall_back=False)

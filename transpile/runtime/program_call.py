@@ -79,10 +79,11 @@ class ProgramCall:
         self._from_buffer = library.ffi.from_buffer
         self.address = int(library.ffi.cast("intptr_t", self._function))
         kinds = (*outputs, (_BYTE, (workspace,)))
-        *self._new_outputs, self._new_workspace = [
+        new: list[Maker] = [
             partial(_made, maker, dtype, shape) if maker else partial(np.empty, shape, dtype)
             for maker, (dtype, shape) in zip(self.makers, kinds, strict=True)
         ]
+        *self._new_outputs, self._new_workspace = new
         self._dtypes = tuple(dtype for dtype, _ in inputs)
         self._donated = tuple(alias for alias in aliases if alias >= 0)
         self._count = len(inputs)
