@@ -1,1 +1,1 @@
-"""Primitives that become several others before lowering."""
+"""Expansion of composite primitives into simpler ones before lowering."""

@@ -1,5 +1,9 @@
-"""Decompose composite primitives (argmax, complex sums, small powers, windows, convolutions) into
-simpler ones, which fuse with the equations around them."""
+"""Decompose composite primitives (argmax, complex sums, small constant powers, windows,
+convolutions) into simpler ones, which fuse with the equations around them.
+
+    power x 2  ->  square x
+    argmax x   ->  reduce_min(select(x == reduce_max x, iota, largest))
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import INT64
 from transpile.machine import USUAL, Machine
-from transpile.passes.expand.convolutions import simpler_convolution
-from transpile.passes.expand.windows import without_windows
+from transpile.passes.expand.convolutions import expand_convolution
+from transpile.passes.expand.windows import expand_window
 from transpile.primitives import axes, elementwise, reductions
 from transpile.primitives.elementary import primitives as elementary
 
@@ -27,18 +31,18 @@ def decompose(graph: Graph, machine: Machine = USUAL) -> Graph:
 
 def _rule(builder: Builder, equation: Equation) -> Sequence[Atom] | None:
     if equation.primitive in (reductions.argmax, reductions.argmin):
-        return [_position(builder, equation)]
+        return [_arg_reduction(builder, equation)]
     if equation.primitive is reductions.reduce_sum and equation.output.type.dtype.kind == "c":
         return [_complex_sum(builder, equation)]
     if equation.primitive is elementary.power:
         return _power(builder, equation)
-    return without_windows(builder, equation) or simpler_convolution(builder, equation)
+    return expand_window(builder, equation) or expand_convolution(builder, equation)
 
 
-def _position(builder: Builder, equation: Equation) -> Var:
-    """argmax: the smallest position at which the value is the maximum, or a NaN.
+def _arg_reduction(builder: Builder, equation: Equation) -> Var:
+    """argmax: the least index of an element that is the maximum, or a NaN.
 
-    Two plain reductions vectorise; a loop that carries a value and its position does not.
+    Two plain reductions vectorise; a loop that carries a value and its index does not.
     """
     (x,) = equation.inputs
     axis: int = equation.params["axis"]
@@ -51,20 +55,22 @@ def _position(builder: Builder, equation: Equation) -> Var:
     )
     kept = tuple(a for a in range(x.type.ndim) if a != axis)
     best = builder.apply(reduce, x, axes=(axis,))
-    spread = builder.apply(
+    best_everywhere = builder.apply(
         axes.broadcast_in_dim, best, shape=x.type.shape, broadcast_dimensions=kept
     )
-    found = builder.apply(elementwise.equal, x, spread)
+    is_best = builder.apply(elementwise.equal, x, best_everywhere)
     if x.type.dtype.kind in "fc":
-        found = builder.apply(elementwise.logical_or, found, builder.apply(elementwise.isnan, x))
+        is_best = builder.apply(
+            elementwise.logical_or, is_best, builder.apply(elementwise.isnan, x)
+        )
     position = builder.apply(axes.iota, shape=x.type.shape, dimension=axis, dtype=INT64)
-    never = Const(np.int64(np.iinfo(np.int64).max))
-    candidates = builder.apply(elementwise.select, found, position, never)
+    sentinel = Const(np.int64(np.iinfo(np.int64).max))
+    candidates = builder.apply(elementwise.select, is_best, position, sentinel)
     return builder.apply(reductions.reduce_min, candidates, axes=(axis,))
 
 
 def _complex_sum(builder: Builder, equation: Equation) -> Var:
-    """A sum of complex numbers: two real sums, which go through vector lanes."""
+    """A sum of complex numbers as two real sums, which vectorise."""
     (x,) = equation.inputs
     name, builder.name = builder.name, ""
     parts = [
