@@ -8,17 +8,15 @@ from graphs import lowered
 from helpers import ordinary, trace_to_graph
 
 from transpile.fusion.index_lambda import is_unrolled
-from transpile.fusion.inline_cost import Survey, is_library_product
+from transpile.fusion.inline_cost import Survey
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import (
     Choices,
     LibraryCall,
     Map,
     Reduce,
-    RunningSum,
     Scan,
     Scatter,
-    Sorting,
 )
 from transpile.fusion.scopes import scope_of
 from transpile.ir.primitive import TABLE
@@ -132,14 +130,6 @@ def product_of(m, k, n, dtype="f8"):
     return equation
 
 
-def test_large_products_of_floats_go_to_the_library():
-    assert is_library_product(product_of(16, 16, 16), USUAL)
-    assert is_library_product(product_of(4, 128, 4), USUAL)
-    assert not is_library_product(product_of(2, 4000, 2), USUAL)  # too thin
-    assert not is_library_product(product_of(8, 8, 8), USUAL)  # too small
-    assert not is_library_product(product_of(64, 64, 64, "i8"), USUAL)
-
-
 def test_tiny_products_are_written_out():
     assert is_unrolled(product_of(8, 4, 8), USUAL)
     assert not is_unrolled(product_of(8, 5, 8), USUAL)
@@ -161,10 +151,10 @@ def test_a_library_call_names_its_operands_by_the_values_in_memory():
     graph = optimise(trace_to_graph(lambda x: np.sort(np.sin(x).reshape(-1)), X))
     scope = scope_of(graph)
     sine, sort = materialise(scope, {}, Choices(), Survey(scope)).nodes
-    assert isinstance(sort, LibraryCall) and isinstance(sort.call, Sorting)
+    assert isinstance(sort, LibraryCall)
     assert sort.operands == (sine.var,)  # the reshape has its elements in their order
     (total,) = block_of(lambda x: np.cumsum(x), ordinary("f8", (100_000,))).nodes
-    assert isinstance(total.call, RunningSum)
+    assert isinstance(total, LibraryCall)
 
 
 def test_a_node_says_what_it_reads_of_each_value():

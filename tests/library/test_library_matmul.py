@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers import ordinary, trace_to_graph
 
 from transpile import jit
+from transpile.library.matmul import is_library_product
+from transpile.machine import USUAL
+from transpile.primitives.dot import dot_general
 
 pytestmark = pytest.mark.full_level
 
@@ -32,3 +36,17 @@ def test_stacks_of_small_products_are_one_call(subscripts, shapes, calls, dtype)
     tolerance = 1e-4 if dtype == "f4" else 1e-11
     np.testing.assert_allclose(found, f(x, y), rtol=tolerance, atol=tolerance)
     assert jit(f).lower(x, y).as_text("loops").count("call matmul") == calls
+
+
+def product_of(m, k, n, dtype="f8"):
+    graph = trace_to_graph(np.matmul, ordinary(dtype, (m, k)), ordinary(dtype, (k, n)))
+    (equation,) = [e for e in graph.equations if e.primitive is dot_general]
+    return equation
+
+
+def test_large_products_of_floats_go_to_the_library():
+    assert is_library_product(product_of(16, 16, 16), USUAL)
+    assert is_library_product(product_of(4, 128, 4), USUAL)
+    assert not is_library_product(product_of(2, 4000, 2), USUAL)  # too thin
+    assert not is_library_product(product_of(8, 8, 8), USUAL)  # too small
+    assert not is_library_product(product_of(64, 64, 64, "i8"), USUAL)

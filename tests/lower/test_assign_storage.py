@@ -2,15 +2,19 @@
 
 import numpy as np
 import pytest
+from graphs import random_graph, small_machine
 from helpers import ordinary, trace_to_graph
 
-from transpile import lax
-from transpile.fusion.nodes import Branch, Loop, Scatter
+from transpile import debug, lax
+from transpile.fusion.nodes import Branch, LibraryCall, Loop, Scatter
 from transpile.fusion.rematerialize import loops_of_graph
+from transpile.library.plan import SCRATCH
 from transpile.lower.assign_storage import assign_storage
+from transpile.lower.kernels import lower
 from transpile.lower.storage import Place, Variable
 from transpile.machine import USUAL
 from transpile.passes import optimise
+from transpile.symbols.identifiers import program_name
 
 X = ordinary("f8", (40,))
 
@@ -19,13 +23,21 @@ def storage_of(f, *args):
     return assign_storage(loops_of_graph(optimise(trace_to_graph(f, *args))), "f")
 
 
+def nodes_of(frame, kind):
+    return [n for n in frame.loops.block.nodes if isinstance(n, kind)]
+
+
 def node_of(frame, kind):
-    (node,) = [n for n in frame.loops.block.nodes if isinstance(n, kind)]
+    (node,) = nodes_of(frame, kind)
     return node
 
 
 def loop_of(storage):
     return storage.frame.regions[node_of(storage.frame, Loop)]
+
+
+def body_of(frame):
+    return frame.bodies[node_of(frame, Loop).body]
 
 
 def looped(body, *args, turns=5):
@@ -115,9 +127,10 @@ def test_a_condition_sees_the_carry_where_the_body_changes_it():
     def f(x):
         return lax.while_loop(lambda c: c[0] < 9, lambda c: (c[0] * 2, c[1] + c[0]), (x, x))
 
-    loop = loop_of(storage_of(f, 1.5))
-    inputs = loop.condition.loops.block.graph.inputs
-    seen = [loop.condition.places[v] for v in inputs]
+    storage = storage_of(f, 1.5)
+    loop = loop_of(storage)
+    condition = storage.frame.bodies[node_of(storage.frame, Loop).condition]
+    seen = [condition.places[v] for v in condition.loops.block.graph.inputs]
     assert seen == [c.current for c in loop.carried] and loop.counter is None
 
 
@@ -126,11 +139,11 @@ def test_stacked_results_are_written_at_the_counter():
         return lax.scan(lambda c, r: (c + r, c * r), 0.0, x)[1]
 
     storage = storage_of(f, X)
-    loop = loop_of(storage)
-    place = loop.body.places[loop.body.loops.block.graph.outputs[1]]
+    body = body_of(storage.frame)
+    place = body.places[body.loops.block.graph.outputs[1]]
     assert place.buffer is storage.outputs[0] and len(place.prefix) == 1
-    (view,) = [v for v in loop.body.views.values() if v.prefix]
-    assert view.prefix == place.prefix
+    (row,) = [v for v, view in body.views.items() if view.prefix]
+    assert body.places[row] == Place(storage.inputs[0], place.prefix)
 
 
 def test_counters_inside_one_another_have_names_of_their_own():
@@ -140,11 +153,12 @@ def test_counters_inside_one_another_have_names_of_their_own():
 
         return lax.fori_loop(0, 5, row, a)
 
-    outer = loop_of(storage_of(f, X))
-    inner = outer.body.regions[node_of(outer.body, Loop)]
+    storage = storage_of(f, X)
+    body = body_of(storage.frame)
+    outer, inner = loop_of(storage), body.regions[node_of(body, Loop)]
     assert outer.counter.name != inner.counter.name
-    assert inner.body.counters == (outer.counter.name, inner.counter.name)
-    assert len(inner.body.around) == 2
+    assert body_of(body).counters == (outer.counter.name, inner.counter.name)
+    assert len(body_of(body).around) == 2
 
 
 def test_branches_put_their_results_at_the_same_places():
@@ -152,7 +166,48 @@ def test_branches_put_their_results_at_the_same_places():
         return lax.cond(n > 0, lambda x: (x * 2, x.sum()), lambda x: (x[::-1], x[0]), x)
 
     storage = storage_of(f, X, 3)
-    branch = storage.frame.regions[node_of(storage.frame, Branch)]
-    for frame in branch.bodies:
+    node = node_of(storage.frame, Branch)
+    branch = storage.frame.regions[node]
+    for part in node.parts:
+        frame = storage.frame.bodies[part]
         results = [frame.places[v] for v in frame.loops.block.graph.outputs]
         assert results == [Place(b) for b in storage.outputs] == list(branch.results)
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 7))
+def test_all_that_drawn_programs_read_and_write_has_storage_before_a_statement_is_made(seed):
+    graph, _ = random_graph(seed)
+    machine = small_machine(seed)
+    graph = optimise(graph, machine)
+    storage = assign_storage(loops_of_graph(graph, machine), program_name(graph.name))
+    before = storage.temporaries, storage.constants
+    program = lower(graph, machine=machine)
+    assert (program.temporaries, [b.name for b in program.constants]) == (
+        before[0],
+        [b.name for b in before[1]],
+    )
+
+
+def test_the_calls_of_an_equation_share_scratch_memory_and_those_of_others_have_their_own():
+    def f(a, b):
+        return np.lexsort((a, b)), np.sort(a)
+
+    storage = storage_of(f, X, X)
+    order, values = nodes_of(storage.frame, LibraryCall)
+    first, second = (storage.frame.arrays[n][SCRATCH].buffer for n in (order, values))
+    assert first != second and {first, second} <= set(storage.temporaries)
+    assert len(order.plan.calls) == 2 and first.shape == (order.plan.scratch_bytes,)
+
+
+def test_what_python_is_shown_is_a_temporary_in_the_body_too():
+    def f(x):
+        def body(i, c):
+            debug.print("{} {}", i, c[1:])
+            return c * 2
+
+        return lax.fori_loop(0, 3, body, x)
+
+    storage = storage_of(f, X)
+    (arrays,) = body_of(storage.frame).arrays.values()
+    assert [place.shape for place in arrays.values()] == [(1,), (39,)]
+    assert {place.buffer for place in arrays.values()} <= set(storage.temporaries)

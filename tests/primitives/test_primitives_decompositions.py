@@ -10,7 +10,7 @@ from transpile.errors import UnsupportedError
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.primitive import TABLE
 from transpile.ir.types import ArrayType, type_of
-from transpile.library.routines import as_routine
+from transpile.library.routines import plan_routine
 from transpile.lower.kernels import lower
 from transpile.numpy.core.promotion import has_tracer
 from transpile.passes import optimise
@@ -388,7 +388,7 @@ def test_matrices_of_runtime_sizes_are_refused():
     kind = ArrayType((size, size), np.dtype("f8"))
     graph, _ = trace_function(lambda x: ([bind(primitives.cholesky, x)], None), [kind], ["x"])
     with pytest.raises(UnsupportedError, match="runtime size"):
-        as_routine(graph.equations[0])
+        plan_routine(graph.equations[0])
 
 
 @pytest.mark.parametrize(

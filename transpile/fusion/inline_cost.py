@@ -9,10 +9,11 @@ from transpile.fusion.reshape_cuts import tangled
 from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Index, bounds, product
 from transpile.ir.graph import Atom, Const, Equation, Var
-from transpile.machine import Machine
+from transpile.library.plan import Views
+from transpile.library.planner import plan_calls
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
-from transpile.primitives.dot import dot_general, free_axes
+from transpile.primitives.dot import dot_general
 
 # Kinds whose values are not computed element by element.
 _WHOLE = frozenset(
@@ -28,6 +29,8 @@ class Survey:
     uses        how often each value is read, results included
     costs       for each value the cost and the number of parts of its expression
     tangled     the reshaped values that are put into memory
+    views       what values are views of
+    calls       the equations that are calls of a library
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -37,6 +40,8 @@ class Survey:
         self.uses = graph.uses()
         self.costs = inline_costs(scope, self.producers, self.updates, self.uses)
         self.tangled = tangled(graph)
+        self.views = Views(self.producers, self.tangled)
+        self.calls = plan_calls(graph, self.views, scope.machine)
 
 
 def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var]:
@@ -75,21 +80,6 @@ def _at_most(a: Index, b: Index) -> bool:
     """Tell whether one size is certainly no larger than another."""
     slack = bounds(b - a)[0]
     return slack is not None and slack >= 0
-
-
-def is_library_product(equation: Equation, machine: Machine) -> bool:
-    """Tell whether a contraction is large enough for the matrix product routine."""
-    if equation.primitive is not dot_general or equation.output.type.dtype.kind != "f":
-        return False
-    x, y = equation.inputs
-    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-    k = product(x.type.shape[a] for a in cx)
-    m = product(x.type.shape[a] for a in free_axes(x.type.ndim, cx, bx))
-    n = product(y.type.shape[a] for a in free_axes(y.type.ndim, cy, by))
-    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
-        return False
-    is_wide = min(m, n, k) >= machine.shortest_product_side
-    return is_wide and m * n * k >= machine.least_product_terms
 
 
 def spreads(equation: Equation, atom: Atom) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeGuard
 
 from transpile.fusion.index_lambda import Elements, as_index, is_unrolled, merged_index
-from transpile.fusion.inline_cost import Survey, is_library_product, spreads
+from transpile.fusion.inline_cost import Survey, spreads
 from transpile.fusion.nodes import (
     Block,
     Branch,
@@ -30,10 +30,8 @@ from transpile.fusion.nodes import (
     Node,
     Reduce,
     Region,
-    RunningSum,
     Scan,
     Scatter,
-    Sorting,
     array_operands,
 )
 from transpile.fusion.scopes import Bodies, Scope
@@ -41,11 +39,6 @@ from transpile.ir.dims import Dim, Index, Shape, Symbol, recombine, row_major, u
 from transpile.ir.graph import Atom, Const, Equation, Source, Var, has_effect
 from transpile.ir.loop_ir import Expr, Literal, Load
 from transpile.ir.loop_rewrite import loads_of
-from transpile.library.convolution import Convolution, as_convolution
-from transpile.library.fft import Transform, as_transform
-from transpile.library.matmul import Product, as_product
-from transpile.library.routines import RoutineLoop, as_routine
-from transpile.library.scan import is_library_sum
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.control import primitives as control_primitives
@@ -66,7 +59,6 @@ _NestFields = tuple[
     Expr,
     dict[Symbol, Expr],
 ]
-AnyCall = Product | Convolution | Transform | RoutineLoop | Sorting | RunningSum
 
 
 def materialise(scope: Scope, parts: Parts, choices: Choices, survey: Survey) -> Block:
@@ -96,8 +88,6 @@ class _Materialiser(Elements):
         self.choices = choices
         self.survey = survey
         self.fixed = {e: _fixed(e, scope.inner[e], parts[e]) for e in scope.inner}
-        self.products: dict[Var, Product | Convolution] = {}
-        self.transforms: dict[Var, Transform] = {}
 
     def block(self) -> Block:
         """The block."""
@@ -138,12 +128,8 @@ class _Materialiser(Elements):
             var = equation.output
             if var not in chosen and self._deserves_memory(var, equation, uses, var in spread):
                 chosen.add(var)
-            if kind == "convolve" or is_library_product(equation, self.machine):
-                chosen |= self._operands_of_product(equation)
-            if kind == "fft":
-                chosen |= self._operand_of_transform(equation)
-            if kind == "sort" or is_library_sum(equation, self.machine):
-                chosen |= self._produced(map(self._in_memory, equation.inputs))
+            if equation in self.survey.calls:
+                chosen |= self._produced(self.survey.calls[equation].reads.values())
             inline = var not in chosen
             for atom in equation.inputs:
                 uses[atom] = uses.get(atom, 0) + (uses.get(var, 0) if inline else 1)
@@ -180,42 +166,13 @@ class _Materialiser(Elements):
             return True
         return uses.get(var, 0) > 1 or size > self.machine.largest_expression
 
-    def _operands_of_product(self, equation: Equation) -> set[Var]:
-        """A library product, or a convolution, reads its operands from memory: the views of them
-        that it can step through with strides stay views, anything else is materialised."""
-        accesses = [self._views(atom) for atom in equation.inputs]
-        product: Product | Convolution
-        if equation.primitive.kind == "convolve":
-            product = as_convolution(equation, accesses, self.machine)
-        else:
-            product = as_product(equation, accesses)
-        self.products[equation.output] = product
-        bases = (operand.base for operand in product.operands)
-        pairs = zip(bases, accesses, equation.inputs, strict=True)
-        return self._produced(base if base is own else atom for base, (own, _), atom in pairs)
-
-    def _views(self, atom: Atom) -> tuple[Atom, list[Equation]]:
-        """What a value is a view of, and the views, the last one first."""
-        path = []
-        while self._is_produced(atom):
-            if self.producers[atom].primitive.kind != "view":
-                break
-            path.append(self.producers[atom])
-            atom = self.producers[atom].inputs[0]
-        return atom, path
-
-    def _operand_of_transform(self, equation: Equation) -> set[Var]:
-        transform = as_transform(equation, *self._views(equation.inputs[0]))
-        self.transforms[equation.output] = transform
-        return self._produced((transform.base,))
-
     def _operands_of_bodies(self, equation: Equation) -> set[Var]:
         """What a loop or branch reads in each iteration is in memory, but for views, which its body
         sees through where it takes them by elements, and what is arithmetic on indices."""
         fixed, xs = self.fixed[equation], self.scope.inner[equation].operands.xs
         forced = {*equation.outputs}
         for atom in fixed.operands:
-            base = atom if atom in fixed.wholes else self._views(atom)[0]
+            base = atom if atom in fixed.wholes else self.survey.views.base(atom)[0]
             if isinstance(atom, Var) and base is atom and self._is_cheap_part(atom, xs):
                 forced |= self._produced(self.producers[atom].inputs)
                 continue
@@ -235,16 +192,6 @@ class _Materialiser(Elements):
             and equation.primitive.weight <= self.machine.cheap_weight
             and self.survey.uses[atom] == 1
         )
-
-    def _in_memory(self, atom: Atom) -> Atom:
-        """The value whose memory has the elements of a value in their order: it, or what it is a
-        reshape of."""
-        while self._is_produced(atom) and atom not in self.survey.tangled:
-            equation = self.producers[atom]
-            if equation.primitive is not axis_primitives.reshape:
-                break
-            (atom,) = equation.inputs
-        return atom
 
     # --------------------------------------------------------------------------------- the nodes
 
@@ -270,29 +217,13 @@ class _Materialiser(Elements):
             node = Effect(*self._about(equation, operands), operands)
         elif kind == "control":
             node = self._region(equation)
-        elif (call := self._call(equation)) is not None:
-            node = LibraryCall(*self._about(equation), *call)
+        elif equation in self.survey.calls:
+            node = LibraryCall(*self._about(equation), self.survey.calls[equation])
         elif equation.primitive is indexing.scatter or equation.output in self.survey.updates:
             node = self._update(equation)
         else:
             node = self._loop_node(equation)
         return node
-
-    def _call(self, equation: Equation) -> tuple[AnyCall, tuple[Atom, ...]] | None:
-        """The call of a library that an equation is, and what it reads as arrays in memory."""
-        if equation.primitive.kind == "routine":
-            return as_routine(equation), equation.inputs
-        product = self.products.get(equation.output)
-        if product is not None:
-            return product, tuple(o.base for o in product.operands)
-        transform = self.transforms.get(equation.output)
-        if transform is not None:
-            return transform, (transform.base,)
-        is_sort = equation.primitive.kind == "sort"
-        if is_sort or is_library_sum(equation, self.machine):
-            operands = tuple(map(self._in_memory, equation.inputs))
-            return Sorting() if is_sort else RunningSum(), operands
-        return None
 
     def _region(self, equation: Equation) -> Region:
         bodies, parts = self.scope.inner[equation], self.parts[equation]

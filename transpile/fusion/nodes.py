@@ -15,10 +15,7 @@ from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var
 from transpile.ir.loop_ir import Expr, Load
-from transpile.library.convolution import Convolution
-from transpile.library.fft import Transform
-from transpile.library.matmul import Product
-from transpile.library.routines import RoutineLoop
+from transpile.library.plan import CallPlan
 from transpile.util.frozen_records import cached_property, dataclass
 
 
@@ -138,22 +135,16 @@ class Scatter(Node):
         return (self.first, self.then)
 
 
-@dataclass(frozen=True)
-class Sorting:
-    """The call of a library that sorts, or gives the order of, its operands."""
-
-
-@dataclass(frozen=True)
-class RunningSum:
-    """The call of a library that adds up long rows."""
-
-
 @dataclass(frozen=True, eq=False)
 class LibraryCall(Node):
-    """The call of a library, which reads its operands as arrays in memory."""
+    """Calls of a library, which read their operands as arrays in memory."""
 
-    call: Product | Convolution | Transform | RoutineLoop | Sorting | RunningSum
-    operands: tuple[Atom, ...]
+    plan: CallPlan
+
+    @property
+    def operands(self) -> tuple[Atom, ...]:
+        """What it reads."""
+        return tuple(self.plan.reads.values())
 
     @cached_property
     def var(self) -> Var:
@@ -207,6 +198,16 @@ class Loop(Region):
     xs: tuple[Atom, ...]
     symbol: Symbol | None
     where: Index
+
+    @property
+    def body(self) -> Loops:
+        """What an iteration does."""
+        return self.parts[-1]
+
+    @property
+    def condition(self) -> Loops | None:
+        """What tells whether there is another iteration, of a loop that asks."""
+        return self.parts[0] if len(self.parts) > 1 else None
 
     @property
     def length(self) -> int | None:

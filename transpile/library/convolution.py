@@ -17,14 +17,14 @@ from transpile.intrinsics.convolutions import (
     SPACE,
     VECTOR,
     Axis,
+    Convolve,
     Copy,
     Plan,
     Sizes,
 )
-from transpile.ir.graph import Atom, Equation
-from transpile.library.matmul import Access, strides_in
+from transpile.ir.graph import Atom, Const, Equation
+from transpile.library.plan import CallPlan, LoopedCall, View, Views, array, part
 from transpile.machine import USUAL, Machine
-from transpile.util.frozen_records import dataclass
 
 # As in conv.h: the terms of a block, and the features of which each has lanes of its own.
 DEPTH, FEW = 512, 2
@@ -32,41 +32,30 @@ DEPTH, FEW = 512, 2
 _NEAR, _FAR = 0.15, 1.5
 
 
-@dataclass(frozen=True)
-class Piece:
-    """An operand: the element i is at offset + sum(i * steps) of `base`."""
-
-    base: Atom
-    offset: int
-    steps: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Convolution:
-    """What a call needs: its operands and its plan."""
-
-    operands: tuple[Piece, Piece]
-    plan: Plan
-
-
-def as_convolution(equation: Equation, accesses: Sequence[Access], machine: Machine) -> Convolution:
-    """The call that a convolution is; `accesses` gives each operand's base and the views on it,
-    the last view first. An operand whose views no strides describe becomes its own base."""
-    first, second = (
-        _piece(a, *access) for a, access in zip(equation.inputs, accesses, strict=True)
+def plan_convolution(equation: Equation, views: Views, machine: Machine) -> CallPlan:
+    """A convolution, whose plan is a constant."""
+    first, second = (_operand(atom, views) for atom in equation.inputs)
+    out = equation.output
+    sizes = _sizes(equation, first.strides, second.strides)
+    layout = make_plan(sizes, out.type.dtype.itemsize, machine)
+    table = Const(layout.numbers, name="plan")
+    call = Convolve(
+        part("plan", table),
+        array("x", first.base, first.offset, sizes.x),
+        array("w", second.base, second.offset, sizes.w),
+        part("out", out, strides=sizes.out),
+        layout,
     )
-    sizes = _sizes(equation, first.steps, second.steps)
-    plan = make_plan(sizes, equation.output.type.dtype.itemsize, machine)
-    return Convolution((first, second), plan)
+    reads = {"x": first.base, "w": second.base}
+    return CallPlan(reads, {"out": out}, {"plan": table}, (LoopedCall((), call),))
 
 
-def _piece(atom: Atom, base: Atom, path: Sequence[Equation]) -> Piece:
-    for start, views in ((base, path), (atom, ())):
-        view = strides_in(atom, start, views) if start.type.shape else None
-        if view is not None:
-            offset, steps = view
-            if isinstance(offset, int) and all(isinstance(s, int) for s in steps):
-                return Piece(start, offset, tuple(int(str(s)) for s in steps))
+def _operand(atom: Atom, views: Views) -> View:
+    for view in views.of(atom):
+        strides = tuple(s for s in view.strides if isinstance(s, int))
+        is_known = isinstance(view.offset, int) and len(strides) == atom.type.ndim
+        if is_known and view.base.type.shape:
+            return View(view.base, view.offset, strides)
     raise TypeError(f"{atom} has sizes that are not known")
 
 
@@ -74,7 +63,7 @@ def _row_major(shape: Sequence[Any]) -> list[int]:
     return [math.prod(shape[a + 1 :]) for a in range(len(shape))]
 
 
-def _sizes(equation: Equation, x: Sequence[int], w: Sequence[int]) -> Sizes:
+def _sizes(equation: Equation, x: Sequence[Any], w: Sequence[Any]) -> Sizes:
     params = equation.params
     lhs, rhs, to = params["dimension_numbers"]
     shapes: list[Any] = [a.type.shape for a in (*equation.inputs, equation.output)]

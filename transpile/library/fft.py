@@ -7,19 +7,18 @@ The factors are computed here, once, in extended precision; the program carries 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from transpile.intrinsics.fourier import Plan
+from transpile.intrinsics.fourier import Fft, Plan
 from transpile.ir.dims import Dim, Index, Shape, Symbol
-from transpile.ir.graph import Atom, Equation
+from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.types import real_dtype
-from transpile.library.matmul import strides_in
+from transpile.library.plan import CallPlan, LoopedCall, View, Views, array, part
 from transpile.machine import USUAL, Machine
-from transpile.util.frozen_records import dataclass
 
 DType = np.dtype[Any]
 
@@ -265,67 +264,48 @@ def _workspace(
 # ------------------------------------------------------------------- the transforms of an equation
 
 
-@dataclass(frozen=True)
-class Transform:
-    """What a transform reads: element i of `base` begins at `offset` + sum(i * strides)."""
-
-    base: Atom
-    offset: Index
-    strides: tuple[Index, ...]
-
-
-def as_transform(equation: Equation, base: Atom, path: Sequence[Equation]) -> Transform:
-    """How the operand of a transform lies in `base`, of which it is the views in `path`, the last
-    one first; or in itself, if no strides describe them."""
-    (x,) = equation.inputs
-    place = strides_in(x, base, path) if base.type.shape else None
-    if place is not None:
-        return Transform(base, place[0], tuple(place[1]))
-    return Transform(x, 0, _row_major_strides(x.type.shape))
-
-
-@dataclass(frozen=True)
-class AxisTransform:
-    """The transforms along one axis: `outer` times `inner` of them in each iteration of `loops`;
-    and for the operand and for the result, where their first element is, and the strides over the
-    outer, the inner and the transformed axis."""
-
-    plan: Plan
-    loops: tuple[Symbol, ...]
-    outer: Index
-    inner: Index
-    start: Index
-    strides: tuple[Index, ...]
-    out_start: Index
-    out_strides: tuple[Index, ...]
-
-
-def axis_transforms(
-    equation: Equation, operand: Transform, machine: Machine, loop_name: Callable[[int], str]
-) -> Iterator[AxisTransform]:
-    """The transforms, one for each axis, of which the first reads the operand and the others the
-    result."""
-    out, params = equation.output.type, equation.params
-    own = list(_row_major_strides(out.shape))
-    strides, offset = list(operand.strides), operand.offset
+def plan_transform(equation: Equation, views: Views, machine: Machine) -> CallPlan:
+    """The transforms of an equation: calls for each axis, of which the first reads the operand and
+    the others work in the memory of the result."""
+    out, params = equation.output, equation.params
+    operand = _operand(equation.inputs[0], views)
+    own = _row_major_strides(out.type.shape)
+    name, read = "x", operand
+    calls: list[LoopedCall] = []
+    tables: dict[str, Const] = {}
     order = list(zip(params["axes"], params["fft_lengths"], strict=True))[::-1]
     for position, (axis, n) in enumerate(order):
         scale = params["scale"] if position == len(order) - 1 else 1.0
-        batch = _batch(out.shape, strides, own, axis)
-        (outer, x_outer, out_outer), (inner, x_inner, out_inner) = batch[-2:]
-        sizes = [d if isinstance(d, int) else None for d in (outer, inner)]
-        plan = make_plan(params["fft_type"], n, scale, real_dtype(out.dtype), *sizes, machine)
-        loops = tuple(Symbol(loop_name(k), 0, d) for k, (d, _, _) in enumerate(batch[:-2]))
-        start: Index = offset
-        to: Index = 0
-        for symbol, (_, step, out_step) in zip(loops, batch[:-2], strict=True):
-            start, to = start + Dim.of(symbol) * step, to + Dim.of(symbol) * out_step
-        yield AxisTransform(
-            *(plan, loops, outer, inner),
-            *(start, (x_outer, x_inner, strides[axis])),
-            *(to, (out_outer, out_inner, own[axis])),
+        *around, outer, inner = _batch(out.type.shape, read.strides, own, axis)
+        sizes = [b.extent if isinstance(b.extent, int) else None for b in (outer, inner)]
+        dtype = real_dtype(out.type.dtype)
+        layout = make_plan(params["fft_type"], n, scale, dtype, *sizes, machine)
+        numbers, factors = f"plan{axis}", f"factors{axis}"
+        tables[numbers] = Const(layout.numbers, name="plan")
+        tables[factors] = Const(layout.table, name="factors")
+        loops = tuple(Symbol(f"b{k}", 0, b.extent) for k, b in enumerate(around))
+        where = [Dim.of(s) for s in loops]
+        first = sum((i * b.step for i, b in zip(where, around, strict=True)), read.offset)
+        to: Index = sum(i * b.out_step for i, b in zip(where, around, strict=True))
+        call = Fft(
+            part(numbers, tables[numbers]),
+            part(factors, tables[factors]),
+            *(outer.extent, inner.extent),
+            array(name, read.base, first, (outer.step, inner.step, read.strides[axis])),
+            array("out", out, to, (outer.out_step, inner.out_step, own[axis])),
+            layout,
         )
-        strides, offset = own, 0
+        calls.append(LoopedCall(loops, call))
+        name, read = "out", View(out, 0, own)
+    return CallPlan({"x": operand.base}, {"out": out}, tables, tuple(calls))
+
+
+def _operand(x: Atom, views: Views) -> View:
+    """How the operand of a transform lies in memory."""
+    for view in views.of(x):
+        if view.base.type.shape:
+            return view
+    return View(x, 0, _row_major_strides(x.type.shape))
 
 
 def _row_major_strides(shape: Shape) -> tuple[Index, ...]:
@@ -337,22 +317,31 @@ def _row_major_strides(shape: Shape) -> tuple[Index, ...]:
     return tuple(strides)
 
 
-def _batch(
-    shape: Shape, strides: Sequence[Index], own: Sequence[Index], axis: int
-) -> list[tuple[Index, Index, Index]]:
-    """The axes that are not transformed, as (extent, step of the operand, step of the result), with
-    neighbours joined where one step walks both; at least two."""
-    batch: list[tuple[Index, Index, Index]] = []
+class _Axis(NamedTuple):
+    """An axis that is not transformed, with the steps along it of operand and result."""
+
+    extent: Index
+    step: Index
+    out_step: Index
+
+
+_NO_AXIS = _Axis(1, 0, 0)
+
+
+def _batch(shape: Shape, strides: Sequence[Index], own: Sequence[Index], axis: int) -> list[_Axis]:
+    """The axes that are not transformed, with neighbours joined where one step walks both; at least
+    two."""
+    batch: list[_Axis] = []
     for a, extent in enumerate(shape):
         if a == axis or extent == 1:
             continue
         if batch:
             wide, *steps = batch[-1]
             if steps == [strides[a] * extent, own[a] * extent]:
-                batch[-1] = (wide * extent, strides[a], own[a])
+                batch[-1] = _Axis(wide * extent, strides[a], own[a])
                 continue
-        batch.append((extent, strides[a], own[a]))
+        batch.append(_Axis(extent, strides[a], own[a]))
     if len(batch) == 1:  # the rows of an array, or its columns
         inside = 1 in batch[0][1:]
-        batch.insert(0 if inside else 1, (1, 0, 0))
-    return [(1, 0, 0)] * (2 - len(batch)) + batch
+        batch.insert(0 if inside else 1, _NO_AXIS)
+    return [_NO_AXIS] * (2 - len(batch)) + batch

@@ -11,103 +11,97 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from transpile.errors import InternalError
-from transpile.ir.dims import Dim, Index, Shape, Symbol, product, recombine, row_major
+from transpile.intrinsics.products import Matmul
+from transpile.ir.dims import Dim, Index, Shape, Symbol, product
 from transpile.ir.graph import Atom, Equation
+from transpile.library.plan import CallPlan, LoopedCall, Views, array, part
 from transpile.machine import Machine
-from transpile.primitives.dot import free_axes
+from transpile.primitives.dot import dot_general, free_axes
 from transpile.util.frozen_records import dataclass
 
-Access = tuple[Atom, Sequence[Equation]]
+
+def is_library_product(equation: Equation, machine: Machine) -> bool:
+    """Tell whether a contraction is large enough for the matrix product routine."""
+    if equation.primitive is not dot_general or equation.output.type.dtype.kind != "f":
+        return False
+    m, n, k = _sizes(equation)
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(k, int)):
+        return False
+    is_wide = min(m, n, k) >= machine.shortest_product_side
+    return is_wide and m * n * k >= machine.least_product_terms
+
+
+def _sizes(equation: Equation) -> tuple[Index, Index, Index]:
+    """The rows and columns of a contraction's result, and the terms of an element."""
+    x, y = equation.inputs
+    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
+    fx, fy = free_axes(x.type.ndim, cx, bx), free_axes(y.type.ndim, cy, by)
+    return (
+        product(x.type.shape[a] for a in fx),
+        product(y.type.shape[a] for a in fy),
+        product(x.type.shape[a] for a in cx),
+    )
+
+
+def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan:
+    """A large contraction: a product, in loops over the leading axes of the batch, or a call for
+    many small ones."""
+    x, y = equation.inputs
+    out = equation.output
+    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
+    m, n, k = (_known(equation, size) for size in _sizes(equation))
+    left = _operand(x, views, bx, free_axes(x.type.ndim, cx, bx), cx)
+    right = _operand(y, views, by, cy, free_axes(y.type.ndim, cy, by))
+    batch = tuple(x.type.shape[a] for a in bx)
+    stack = _stacked(batch, m * n * k, (left, right), machine)
+    axes = batch[: len(batch) - stack.axes]
+    loops = tuple(Symbol(f"b{axis}", 0, extent) for axis, extent in enumerate(axes))
+    where: Shape = tuple(0 if s.extent == 1 else Dim.of(s) for s in loops)
+    a, b = (
+        array(
+            name,
+            matrix.base,
+            sum((i * s for i, s in zip(where, matrix.batch_strides, strict=False)), matrix.offset),
+            (matrix.row_stride, matrix.column_stride),
+        )
+        for name, matrix in (("a", left), ("b", right))
+    )
+    one = Matmul(m, n, k, a, b, part("c", out, where, (n, 1)))
+    call = one.batch(stack.count, stack.steps, stack.places) if stack.count > 1 else one
+    reads = {"a": left.base, "b": right.base}
+    return CallPlan(reads, {"c": out}, {}, (LoopedCall(loops, call),))
+
+
+def _known(equation: Equation, size: Index) -> int:
+    if not isinstance(size, int):
+        raise InternalError(f"{equation.source}: a library product whose size is not known")
+    return size
 
 
 @dataclass(frozen=True)
-class Operand:
-    """A matrix inside a buffer: the element (i, j) of batch b is at
+class _Matrix:
+    """A matrix inside a value: the element (i, j) of batch b is at
     offset + sum(b * batch_strides) + i*row_stride + j*column_stride."""
 
     base: Atom
     offset: Index
     row_stride: Index
     column_stride: Index
-    batch_strides: tuple[Index, ...]
-
-
-@dataclass(frozen=True)
-class Product:
-    """For each batch index: the product of `operands[0]` (m, k) and `operands[1]` (k, n)."""
-
-    m: int
-    n: int
-    k: int
-    batch: Shape
-    operands: tuple[Operand, Operand]
-
-
-def as_product(equation: Equation, accesses: Sequence[Access]) -> Product:
-    """The product that a contraction is; `accesses` gives each operand's base and the views on it,
-    the last view first. An operand whose views no strides describe becomes its own base."""
-    x, y = equation.inputs
-    (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-    fx, fy = free_axes(x.type.ndim, cx, bx), free_axes(y.type.ndim, cy, by)
-    left = _operand(x, accesses[0], bx, fx, cx)
-    right = _operand(y, accesses[1], by, cy, fy)
-    return Product(
-        _known(x, fx),
-        _known(y, fy),
-        _known(x, cx),
-        tuple(x.type.shape[a] for a in bx),
-        (left, right),
-    )
-
-
-def _known(atom: Atom, axes: Sequence[int]) -> int:
-    """How many elements are along axes, which a library product knows."""
-    size = product(atom.type.shape[a] for a in axes)
-    if not isinstance(size, int):
-        raise InternalError(f"a library product of {atom}, whose size is not known")
-    return size
+    batch_strides: Shape
 
 
 def _operand(
-    atom: Atom, access: Access, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
-) -> Operand:
-    for base, path in (access, (atom, ())):
-        view = strides_in(atom, base, path)
-        if view is None:
-            continue
-        offset, strides = view
-        row = _joined(atom, strides, rows)
-        column = _joined(atom, strides, columns)
+    atom: Atom, views: Views, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
+) -> _Matrix:
+    for view in views.of(atom):
+        row = _joined(atom, view.strides, rows)
+        column = _joined(atom, view.strides, columns)
         if row is not None and column is not None:
-            return Operand(base, offset, row, column, tuple(strides[a] for a in batch))
+            leading = tuple(view.strides[a] for a in batch)
+            return _Matrix(view.base, view.offset, row, column, leading)
     raise InternalError(
         f"{atom} has no matrix form: the pass canonicalize_dots should have made one"
     )
-
-
-def strides_in(
-    atom: Atom, base: Atom, path: Sequence[Equation]
-) -> tuple[Index, list[Index]] | None:
-    """The offset and the stride of each axis of `atom` inside `base`, or None."""
-    symbols = [Symbol(f"a{axis}", 0, extent) for axis, extent in enumerate(atom.type.shape)]
-    index: Shape = tuple(0 if s.extent == 1 else Dim.of(s) for s in symbols)
-    for view in path:
-        if view.primitive.index is None:
-            return None
-        index = view.primitive.index(index, view.inputs[0].type, **view.params)
-    flat = recombine(row_major(index, base.type.shape))
-    strides: list[Index] = [0] * len(symbols)
-    if isinstance(flat, int):
-        return flat, strides
-    offset: Index = 0
-    for monomial, coefficient in flat.terms:
-        if not monomial:
-            offset = coefficient
-        elif len(monomial) == 1 and monomial[0] in symbols:
-            strides[symbols.index(monomial[0])] = coefficient
-        else:
-            return None
-    return offset, strides
 
 
 def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index | None:
@@ -122,7 +116,7 @@ def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index 
 
 
 @dataclass(frozen=True)
-class Stack:
+class _Stack:
     """Small products that one call makes: the last `axes` of the batch, `count` products whose
     operands are `steps` apart, of which `places` are made at a time."""
 
@@ -132,17 +126,16 @@ class Stack:
     places: int
 
 
-def stacked(contraction: Product, machine: Machine) -> Stack:
+def _stacked(batch: Shape, size: int, operands: Sequence[_Matrix], machine: Machine) -> _Stack:
     """The products of a batch that one call can make, where they are small: those along its last
     axes, as far as one step describes them."""
-    size = contraction.m * contraction.n * contraction.k
-    alone = Stack(0, 1, (0, 0), 1)
+    alone = _Stack(0, 1, (0, 0), 1)
     if size > machine.most_stacked_terms:
         return alone
     axes, count, steps = 0, 1, alone.steps
-    for axis in range(len(contraction.batch) - 1, -1, -1):
-        extent = contraction.batch[axis]
-        strides = tuple(o.batch_strides[axis] for o in contraction.operands)
+    for axis in range(len(batch) - 1, -1, -1):
+        extent = batch[axis]
+        strides = tuple(o.batch_strides[axis] for o in operands)
         if not isinstance(extent, int):
             break
         if extent > 1 and count > 1 and strides != tuple(s * count for s in steps):
@@ -152,4 +145,4 @@ def stacked(contraction: Product, machine: Machine) -> Stack:
         axes, count = axes + 1, count * extent
     if count == 1 or count * size < machine.least_stack_terms:
         return alone
-    return Stack(axes, count, steps, min(count, machine.slots))
+    return _Stack(axes, count, steps, min(count, machine.slots))

@@ -1,9 +1,13 @@
-"""Cumulative sums: which of them the helper in `runtime_c/arrays/cumsum.h` computes."""
+"""Cumulative sums: the long ones are calls of the helper in `runtime_c/arrays/cumsum.h`."""
 
 from __future__ import annotations
 
+import math
+
+from transpile.intrinsics.scans import CumulativeSum
 from transpile.ir.dims import product
 from transpile.ir.graph import Equation
+from transpile.library.plan import CallPlan, LoopedCall, Views, part
 from transpile.machine import Machine
 from transpile.primitives.reductions import cumsum
 
@@ -20,3 +24,12 @@ def is_library_sum(equation: Equation, machine: Machine) -> bool:
     length, after = kind.shape[axis], kind.shape[axis + 1 :]
     is_long = isinstance(length, int) and length >= machine.shortest_library_sum
     return is_long and product(after) == 1
+
+
+def plan_sum(equation: Equation, views: Views) -> CallPlan:
+    """A cumulative sum: all rows in one call."""
+    x, out = views.in_order(equation.inputs[0]), equation.output
+    shape, axis = out.type.static_shape(), equation.params["axis"]
+    rows, n, reverse = math.prod(shape[:axis]), shape[axis], int(equation.params["reverse"])
+    call = CumulativeSum(rows, n, reverse, part("x", x), part("out", out))
+    return CallPlan({"x": x}, {"out": out}, {}, (LoopedCall((), call),))

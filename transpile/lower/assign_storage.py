@@ -4,27 +4,38 @@ The carry of a loop lives in one place, a variable or an array, which each itera
 array whose old elements are still read while the new ones are written has a second place, with
 which it is exchanged after each iteration. A value that an update or a loop changes, and that
 nothing reads any more, is made where the changed one will be: so the nodes of a graph are gone
-through from the last one to the first.
+through from the last one to the first. Then, in the order in which they run, calls get what they
+need beside values: scratch memory, tables, and copies of what Python is shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from transpile.errors import InternalError
+from transpile.errors import InternalError, UnsupportedError
 from transpile.fusion.buffer_reuse import Aliases, aliases
 from transpile.fusion.index_lambda import as_index
-from transpile.fusion.nodes import Branch, InMemory, Loop, Loops, Node, Region
+from transpile.fusion.nodes import (
+    Branch,
+    Effect,
+    InMemory,
+    LibraryCall,
+    Loop,
+    Loops,
+    Node,
+    Region,
+)
 from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Dim, Index, Symbol, substitute
-from transpile.ir.graph import Atom, Const, Graph, Var
+from transpile.ir.graph import Atom, Const, Graph, Var, site_of
 from transpile.ir.loop_ir import Buffer
+from transpile.library.plan import SCRATCH, CallPlan
+from transpile.lower.memory import Memory
 from transpile.lower.storage import (
     BranchStorage,
     Carried,
     Frame,
     LoopStorage,
-    Memory,
     Place,
     Storage,
     Variable,
@@ -46,9 +57,12 @@ def assign_storage(loops: Loops, program: str) -> Storage:
     places: Places = {}
     places.update(zip(graph.inputs, map(Place, inputs), strict=True))
     places.update(zip(graph.outputs, map(Place, outputs), strict=True))
-    frame = _Assignment(aliases(loops), memory, places).frame()
+    assignment = _Assignment(aliases(loops), memory, places)
+    assignment.decide()
+    frame = assignment.frame({})
+    constants = tuple(place.buffer for place in memory.constants.values())
     temporaries, names = tuple(memory.temporaries), memory.names.taken
-    return Storage(inputs, outputs, temporaries, memory.constants, names, frame)
+    return Storage(inputs, outputs, temporaries, constants, names, frame)
 
 
 def _output_buffers(graph: Graph, memory: Memory) -> Iterator[Buffer]:
@@ -60,10 +74,11 @@ def _output_buffers(graph: Graph, memory: Memory) -> Iterator[Buffer]:
 
 
 class _Assignment:
-    """A frame in the making.
+    """A frame in the making: first `decide` says where values are, then `frame` adds what calls
+    need.
 
     places    where its results go, and where those inputs are that it changes
-    views     the other inputs of a body
+    views     what the inputs of a body are in the graph around it
     parent    the graph around a body
     around    the counters around a body, and `counters` their names
     """
@@ -88,25 +103,87 @@ class _Assignment:
         self.around = dict(around or {})
         self.counters = counters
         self.regions: dict[Region, LoopStorage | BranchStorage] = {}
+        self.bodies: dict[Loops, _Assignment] = {}
 
-    def frame(self) -> Frame:
-        """The places of all values, those of its bodies included."""
-        loops = self.aliases.loops
+    def decide(self) -> None:
+        """Find places for all values, those of the bodies included."""
+        homes = self.aliases.loops.homes
         self._reuse()
         for key, atom in self.block.atoms.items():
             producer = self.block.by_key.get(key)
-            is_stored = producer is None or isinstance(loops.homes[producer], InMemory)
+            is_stored = producer is None or isinstance(homes[producer], InMemory)
             if is_stored and atom not in self.views:
                 self.place(atom)
+
+    def frame(self, around: Mapping[Atom, Place | Variable]) -> Frame:
+        """The frame, inside one with these places."""
+        places: Places = {}
+        for var, view in self.views.items():
+            place = around.get(view.atom)
+            if isinstance(place, Place):
+                places[var] = place.part(view.prefix)
+            elif place is not None:
+                places[var] = place
+        constants = (atom for atom in self.block.atoms.values() if isinstance(atom, Const))
+        places.update((const, self.memory.constant(const)) for const in constants)
+        places.update(self.places)
+        bodies: dict[Loops, Frame] = {}
+        arrays: dict[Node, dict[str, Place]] = {}
+        for node in self.aliases.order:
+            match node:
+                case LibraryCall():
+                    arrays[node] = self._arrays_of_call(node.plan, places)
+                case Effect():
+                    arrays[node] = self._arrays_of_effect(node)
+                case Loop():  # the body comes first, as it does in the text
+                    for part in reversed(node.parts):
+                        bodies[part] = self.bodies[part].frame(places)
+                case Branch():
+                    for part in node.parts:
+                        bodies[part] = self.bodies[part].frame(places)
+                case _:
+                    pass
         return Frame(
-            loops,
+            self.aliases.loops,
             self.aliases,
-            self.places,
+            places,
             self.views,
             self.around,
             self.counters,
             self.regions,
+            bodies,
+            arrays,
         )
+
+    def _arrays_of_call(
+        self, plan: CallPlan, places: Mapping[Atom, Place | Variable]
+    ) -> dict[str, Place]:
+        """Where the arrays of a library call are, by their names; its calls share their scratch
+        memory."""
+        arrays: dict[str, Place] = {}
+        for name, value in (*plan.reads.items(), *plan.writes.items()):
+            place = places[value]
+            if not isinstance(place, Place):
+                raise InternalError(f"{place} is a variable, not an array in memory")
+            arrays[name] = place
+        for name, table in plan.tables.items():
+            arrays[name] = self.memory.constant(table)
+        if plan.scratch_bytes is not None:
+            arrays[SCRATCH] = self.memory.scratch(plan.scratch_bytes)
+        return arrays
+
+    def _arrays_of_effect(self, node: Effect) -> dict[str, Place]:
+        """Arrays for what a call of Python is shown, by the numbers of the operands; those without
+        elements have no address, and numbers are arrays of one."""
+        arrays: dict[str, Place] = {}
+        for number, kind in enumerate(site_of(node.equation).types):
+            if any(not isinstance(n, int) for n in kind.shape):
+                source = node.equation.source
+                raise UnsupportedError(f"{source}: a callback with arrays of a runtime size")
+            if kind.size != 0:
+                shown = Var(kind.with_shape(kind.shape or (1,)), "shown")
+                arrays[str(number)] = self.memory.temporary(shown)
+        return arrays
 
     # ------------------------------------------------------------------------------ places
 
@@ -174,7 +251,7 @@ class _Assignment:
         own: dict[Symbol, Index] = {}
         if node.symbol is not None and counter is not None:
             own[node.symbol] = Dim.of(counter)
-        where, part = substitute(node.where, own), node.parts[-1]
+        where, part = substitute(node.where, own), node.body
         new: list[Variable] = []
         carried = tuple(self._carry(node, part, counter, new))
         places: Places = {c.before: c.current for c in carried}
@@ -187,14 +264,12 @@ class _Assignment:
         for output, result in zip(*stacked, strict=True):
             places[output] = self.stored(result).part((where,))
         names = () if counter is None else (counter.name,)
-        body = self._body(node, part, places, own, names, where)
-        if len(node.parts) == 1:
-            return LoopStorage(counter, carried, tuple(new), body, None)
-        condition = node.parts[0]
-        inputs = inputs_of(node.equation, condition.block.graph).carry
-        seen: Places = {v: c.current for v, c in zip(inputs, carried, strict=True)}
-        test = self._body(node, condition, seen, own, names, where)
-        return LoopStorage(counter, carried, tuple(new), body, test)
+        self._body(node, part, places, own, names, where)
+        if node.condition is not None:
+            inputs = inputs_of(node.equation, node.condition.block.graph).carry
+            seen: Places = {v: c.current for v, c in zip(inputs, carried, strict=True)}
+            self._body(node, node.condition, seen, own, names, where)
+        return LoopStorage(counter, carried, tuple(new))
 
     def _branch(self, node: Branch) -> BranchStorage:
         new: list[Variable] = []
@@ -205,11 +280,10 @@ class _Assignment:
             else:
                 hint = result.name or "chosen"
                 results.append(self._place_of_number(result, hint, None, new)[0])
-        bodies: list[Frame] = []
         for part in node.parts:
             places = dict(zip(part.block.graph.outputs, results, strict=True))
-            bodies.append(self._body(node, part, places, {}, (), 0))
-        return BranchStorage(tuple(results), tuple(new), tuple(bodies))
+            self._body(node, part, places, {}, (), 0)
+        return BranchStorage(tuple(results), tuple(new))
 
     def _body(
         self,
@@ -219,8 +293,8 @@ class _Assignment:
         own: Mapping[Symbol, Index],
         names: tuple[str, ...],
         where: Index,
-    ) -> Frame:
-        """The frame of a body, which reads operands of the loop or branch where they are."""
+    ) -> None:
+        """Decide for a body, which reads operands of the loop or branch where they are."""
         inputs = inputs_of(node.equation, part.block.graph)
         consts = zip(inputs.consts, node.consts, strict=True)
         views: dict[Atom, View] = {v: View(atom) for v, atom in consts}
@@ -229,14 +303,16 @@ class _Assignment:
             views.update((v, View(atom, (where,))) for v, atom in xs)
         around, counters = {**self.around, **own}, (*self.counters, *names)
         allowed = self.aliases.inner[part]
-        return _Assignment(allowed, self.memory, places, views, self, around, counters).frame()
+        body = _Assignment(allowed, self.memory, places, views, self, around, counters)
+        body.decide()
+        self.bodies[part] = body
 
     def _counter(self, node: Loop) -> Symbol | None:
         """The counter of a loop, called as in the user's body if nothing else is."""
         symbol, names = node.symbol, self.memory.names
         if symbol is None:
             return None
-        scope = node.parts[-1].block.scope
+        scope = node.body.block.scope
         hint = next((v.name for v in scope.graph.inputs if v in scope.given and v.name), "")
         number = next((v for v in scope.graph.inputs if _is_counter(scope, v, symbol)), None)
         hint = hint if number is None else number.name

@@ -26,18 +26,19 @@ from transpile.ir.loop_ir import Alloc, Declare, Expr, For, If, Ref, Statement, 
 from transpile.ir.loop_rewrite import map_expr
 from transpile.lower import control_flow
 from transpile.lower.callbacks import effect
-from transpile.lower.library_calls import Calls
-from transpile.lower.storage import BranchStorage, Frame, LoopStorage, Memory
+from transpile.lower.library_calls import library_call
+from transpile.lower.storage import BranchStorage, Frame, LoopStorage
 from transpile.lower.writer import Writer, start_of
+from transpile.symbols.identifiers import Names
 
 Items = Sequence[Nest | Node]
 
 
-def kernel_body(frame: Frame, memory: Memory, items: Items, depth: int) -> tuple[Statement, ...]:
+def kernel_body(frame: Frame, names: Names, items: Items, depth: int) -> tuple[Statement, ...]:
     """The statements of a kernel, in which no number has the name of a loop; loops stand in one
     another up to this depth."""
-    scope = memory.names.inner()
-    writer = Writer(frame, memory, scope)
+    scope = names.inner()
+    writer = Writer(frame, names, scope)
     for level in range(depth):
         scope.new(writer.loop_name(level))
     return tuple(_statements(writer, items))
@@ -56,9 +57,7 @@ def _statements(writer: Writer, items: Items) -> Iterator[Statement]:
             case Branch():
                 yield from _branch(writer, item)
             case LibraryCall():
-                machine = writer.block.scope.machine
-                calls = Calls(machine, writer.memory, writer.stored, writer.loop_name)
-                yield from calls.statements(item)
+                yield from library_call(writer, item)
             case Effect():
                 yield from effect(writer, item)
             case Scatter():
@@ -126,11 +125,11 @@ def _loop(writer: Writer, node: Loop) -> Iterator[Statement]:
     limits = control_flow.limits(writer, node)
     yield from limits.declared
     yield from control_flow.begin(writer, node, storage)
-    inner = writer.body(storage.body, writer.scope.inner())
-    body = (*_statements(inner, storage.body.loops.items), *control_flow.hand_on(inner, storage))
-    if storage.condition is not None:
-        condition = writer.body(storage.condition, inner.scope.inner())  # declared side by side
-        test = tuple(_statements(condition, storage.condition.loops.items))
+    inner = writer.body(node.body, writer.scope.inner())
+    body = (*_statements(inner, node.body.items), *control_flow.hand_on(inner, storage))
+    if node.condition is not None:
+        condition = writer.body(node.condition, inner.scope.inner())  # declared side by side
+        test = tuple(_statements(condition, node.condition.items))
         yield control_flow.while_(condition, test, body)
     else:
         yield from control_flow.loop(node, storage, limits.bounds, body)
@@ -143,9 +142,9 @@ def _branch(writer: Writer, node: Branch) -> Iterator[Statement]:
         raise InternalError(f"{node.equation.primitive} has the storage of a loop")
     yield from control_flow.declarations(storage)
     bodies: list[tuple[Statement, ...]] = []
-    for frame in storage.bodies:
-        inner = writer.body(frame, writer.scope.inner())
-        bodies.append(tuple(_statements(inner, frame.loops.items)))
+    for part in node.parts:
+        inner = writer.body(part, writer.scope.inner())
+        bodies.append(tuple(_statements(inner, part.items)))
     yield from control_flow.choice(writer, node, bodies)
 
 

@@ -100,7 +100,7 @@ def loop(
     symbol = storage.counter
     if symbol is not None:
         start, stop = bounds or (symbol.lower, symbol.extent or 0)
-        equations = node.parts[-1].block.graph.equations
+        equations = node.body.block.graph.equations
         alone = not storage.carried and not any(map(has_effect, equations))
         yield For(symbol, stop, body, start=start, ordered=True, independent=alone)
 

@@ -19,9 +19,9 @@ from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST, size_of
 from transpile.lower.assign_storage import assign_storage
 from transpile.lower.builder import kernel_body, loop_depth
-from transpile.lower.storage import Memory, Storage
+from transpile.lower.storage import Storage
 from transpile.machine import USUAL, Machine
-from transpile.symbols.identifiers import program_name
+from transpile.symbols.identifiers import Names, program_name
 from transpile.util.fp_environment import in_usual_modes
 
 # A kernel's comment quotes at most this many lines of Python.
@@ -44,23 +44,23 @@ def lower(graph: Graph, donated: Donated = (), machine: Machine = USUAL) -> Prog
 
 def _program(name: str, graph: Graph, storage: Storage, donated: Donated) -> Program:
     """The statements, as kernels of a program with this storage."""
-    memory = Memory(storage.names, storage.temporaries, storage.constants)
+    names = Names(storage.names)
     groups = list(_kernel_items(storage.frame.loops.items))
     depth = loop_depth(storage.frame.loops)
     kernels: list[Kernel] = []
     for number, items in enumerate(groups, start=1):
-        body = kernel_body(storage.frame, memory, items, depth)
+        body = kernel_body(storage.frame, names, items, depth)
         ending = "kernel" if len(groups) == 1 else str(number)
         source, comment = _origin(items)
-        kernels.append(Kernel(memory.names.new(f"{name}_{ending}"), body, source, comment))
+        kernels.append(Kernel(names.new(f"{name}_{ending}"), body, source, comment))
     inputs, outputs = storage.inputs, storage.outputs
     return Program(
         name,
         inputs,
         outputs,
         tuple(kernels),
-        tuple(memory.temporaries),
-        tuple(place.buffer for place in memory.constants.values()),
+        storage.temporaries,
+        storage.constants,
         placements=tuple(explain(storage.frame.loops)),
         sites=tuple(dict.fromkeys(graph.sites())),
         donated=tuple(inputs[p].name for p in donated if isinstance(p, int)),

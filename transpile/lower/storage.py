@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from itertools import chain, count, islice
 from typing import Any
 
 import numpy as np
 
 from transpile.fusion.buffer_reuse import Aliases
-from transpile.fusion.nodes import IndexLambda, Loops, Region
-from transpile.ir.dims import Index, Shape, Symbol, unravel
-from transpile.ir.graph import Atom, Const, Var
+from transpile.fusion.nodes import IndexLambda, Loops, Node, Region
+from transpile.ir.dims import Index, Shape, Symbol
+from transpile.ir.graph import Atom, Var
 from transpile.ir.loop_ir import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
 from transpile.symbols.identifiers import LOOP_NAMES, Names
-from transpile.util.frozen_records import dataclass, replace
+from transpile.util.frozen_records import dataclass
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,6 @@ class Place:
     def load(self, index: Shape) -> Load:
         """The element at an index."""
         return Load(self.buffer.name, (*self.prefix, *index), self.buffer.dtype)
-
-    def at(self, offset: Index) -> Load:
-        """The element at a place in row-major order."""
-        return self.load(unravel(offset, self.shape))
 
     @property
     def first(self) -> Load:
@@ -125,14 +121,11 @@ class LoopStorage:
 
     counter    of a loop that counts
     declared   the variables of its carry that are its own
-    condition  of a loop that has one
     """
 
     counter: Symbol | None
     carried: tuple[Carried, ...]
     declared: tuple[Variable, ...]
-    body: Frame
-    condition: Frame | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +134,6 @@ class BranchStorage:
 
     results: tuple[Place | Variable, ...]
     declared: tuple[Variable, ...]
-    bodies: tuple[Frame, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +141,10 @@ class Frame:
     """Where the values of a program's graph, or of a body in one, are.
 
     places     of what is stored, and of numbers in variables that loops change
-    views      the other inputs of a body
+    views      what the inputs of a body are in the graph around it
     around     the counters around a body, and `counters` their names
-    regions    its loops and branches
+    regions    its loops and branches, and `bodies` the frames of their bodies
+    arrays     for each call of a library, or of Python, the places of its arrays by their names
     """
 
     loops: Loops
@@ -161,17 +154,19 @@ class Frame:
     around: Mapping[Symbol, Index]
     counters: tuple[str, ...]
     regions: Mapping[Region, LoopStorage | BranchStorage]
+    bodies: Mapping[Loops, Frame]
+    arrays: Mapping[Node, Mapping[str, Place]]
 
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """Where the values of a program are: its arguments, its results, the buffers between, the
-    constants, and all names that these and the program have."""
+    """Where the values of a program are: its arguments, its results, the buffers between, scratch
+    memory among them, the constants, and all names that these and the program have."""
 
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     temporaries: tuple[Buffer, ...]
-    constants: Mapping[Const, Place]
+    constants: tuple[Buffer, ...]
     names: frozenset[str]
     frame: Frame
 
@@ -181,44 +176,3 @@ def loop_name(names: Names, counters: Container[str], depth: int) -> str:
     every = chain(LOOP_NAMES, map("i{}".format, count(1)))
     free = (n for n in every if n not in names and n not in counters)
     return next(islice(free, depth, None))
-
-
-class Memory:
-    """The buffers of a program in the making, and its names."""
-
-    def __init__(
-        self,
-        names: Iterable[str] = (),
-        temporaries: Iterable[Buffer] = (),
-        constants: Mapping[Const, Place] | None = None,
-    ) -> None:
-        self.names = Names(names)
-        self.temporaries = list(temporaries)
-        self.constants = dict(constants or {})
-
-    def buffer(self, atom: Atom, hint: str) -> Buffer:
-        """A buffer for a value."""
-        value = atom.value if isinstance(atom, Const) else None
-        return Buffer(self.names.new(hint), atom.type.shape, atom.type.dtype, value)
-
-    def constant(self, const: Const) -> Place:
-        """The place of a constant."""
-        if const not in self.constants:
-            buffer = self.buffer(const, const.name or "c")
-            self.constants[const] = Place(buffer)
-            if not buffer.shape:  # C has no constant pointers to numbers: an array of one
-                array = replace(buffer, shape=(1,), value=np.reshape(const.value, 1))
-                self.constants[const] = Place(array, (0,))
-        return self.constants[const]
-
-    def temporary(self, atom: Atom, hint: str = "t") -> Place:
-        """A place for a value in the workspace."""
-        buffer = self.buffer(atom, atom.name or hint)
-        self.temporaries.append(buffer)
-        return Place(buffer)
-
-    def scratch(self, size: int) -> Place:
-        """Bytes that a call may use."""
-        buffer = Buffer(self.names.new("scratch"), (size,), np.dtype("uint8"))
-        self.temporaries.append(buffer)
-        return Place(buffer)

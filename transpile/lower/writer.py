@@ -15,13 +15,14 @@ from transpile.fusion.nodes import (
     InRow,
     InScalar,
     LoopNode,
+    Loops,
     Node,
     Reduce,
     Scan,
 )
 from transpile.ir import loop_rewrite
 from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
-from transpile.ir.graph import Atom, Const
+from transpile.ir.graph import Atom
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
@@ -38,7 +39,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import map_expr
 from transpile.ir.types import BOOL, INT64
-from transpile.lower.storage import Frame, Memory, Place, Variable, loop_name
+from transpile.lower.storage import Frame, Place, Variable, loop_name
 from transpile.primitives.reductions import identity, scan_start
 from transpile.symbols.identifiers import Names
 
@@ -51,6 +52,7 @@ Write = Callable[[Shape, Expr], list[Statement]]
 class Writer:
     """The names of one graph in a scope, and with them the statements of its nodes.
 
+    names     those of the program
     parent    the writer of the graph around a body
     scalars   the variables of nodes, and `rows` their local arrays
     symbols   what stands for the loops of a node, and for its subscripts from arrays
@@ -59,12 +61,12 @@ class Writer:
     """
 
     def __init__(
-        self, frame: Frame, memory: Memory, scope: Names, parent: Writer | None = None
+        self, frame: Frame, names: Names, scope: Names, parent: Writer | None = None
     ) -> None:
         self.frame = frame
         self.loops = frame.loops
         self.block = frame.loops.block
-        self.memory = memory
+        self.names = names
         self.scope = scope
         self.parent = parent
         self.scalars: dict[Node, str] = {}
@@ -73,9 +75,9 @@ class Writer:
         self.tested: dict[Expr, Ref] = {}
         self.delayed: list[Statement] = []
 
-    def body(self, frame: Frame, scope: Names) -> Writer:
+    def body(self, part: Loops, scope: Names) -> Writer:
         """The writer of a body in this graph."""
-        return Writer(frame, self.memory, scope, self)
+        return Writer(self.frame.bodies[part], self.names, scope, self)
 
     def iteration(self, statements: Iterable[Statement]) -> list[Statement]:
         """The statements of an iteration of a loop, with those that end it."""
@@ -90,30 +92,20 @@ class Writer:
 
     def loop_name(self, depth: int) -> str:
         """The name of the loops at a depth."""
-        return loop_name(self.memory.names, self.frame.counters, depth)
+        return loop_name(self.names, self.frame.counters, depth)
 
     # -------------------------------------------------------------------------------- places
 
     def known(self, atom: Atom) -> Place | Variable | None:
-        """Where a value is, if it has a place; none for a part of a value around a body."""
-        view = self.frame.views.get(atom)
-        if atom not in self.frame.places and view is not None and self.parent is not None:
-            return None if view.prefix else self.parent.known(view.atom)
+        """Where a value is, if it has a place."""
         return self.frame.places.get(atom)
 
     def place(self, atom: Atom) -> Place | Variable:
         """Where a value is."""
         place = self.frame.places.get(atom)
-        if place is not None:
-            return place
-        view = self.frame.views.get(atom)
-        if view is not None and self.parent is not None:
-            if not view.prefix:
-                return self.parent.place(view.atom)
-            return self.parent.stored(view.atom).part(view.prefix)
-        if isinstance(atom, Const):
-            return self.memory.constant(atom)
-        raise InternalError(f"{atom} has no place")
+        if place is None:
+            raise InternalError(f"{atom} has no place")
+        return place
 
     def stored(self, atom: Atom) -> Place:
         """The place in memory of a value."""

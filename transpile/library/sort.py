@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from transpile.errors import UnsupportedError
 from transpile.intrinsics.sorting import Argsort, ArgsortFurther, Sort
-from transpile.ir.calls import Call, Strided
 from transpile.ir.dims import product
 from transpile.ir.graph import Equation
-from transpile.lower.storage import Place
+from transpile.library.plan import CallPlan, LoopedCall, Views, part
 from transpile.machine import Machine
 from transpile.primitives.sorting import sort
 
@@ -17,19 +14,20 @@ from transpile.primitives.sorting import sort
 _LONGEST_ROW = (1 << 32) - 1
 
 
-def sort_calls(
-    equation: Equation, keys: Sequence[Place], out: Place, machine: Machine
-) -> Iterator[Call]:
+def plan_sort(equation: Equation, views: Views, machine: Machine) -> CallPlan:
     """The calls that sort the keys, the least significant one first: each call is stable.
 
     Raises UnsupportedError for rows whose length is not known, or more than memory will hold.
     """
-    sizes = _sizes(equation)
+    sizes, out = _sizes(equation), equation.output
     places = _places(*sizes, machine)
-    to = Strided(out.first)
-    for number, key in enumerate(reversed(keys)):
+    keys = {f"x{number}": views.in_order(atom) for number, atom in enumerate(equation.inputs)}
+    calls = []
+    for number, (name, key) in enumerate(reversed(keys.items())):
         row = Sort if equation.primitive is sort else ArgsortFurther if number else Argsort
-        yield row(*sizes, Strided(key.first), to, places)
+        call = row(*sizes, part(name, key), part("out", out), places)
+        calls.append(LoopedCall((), call))
+    return CallPlan(keys, {"out": out}, {}, tuple(calls))
 
 
 def _sizes(equation: Equation) -> tuple[int, int, int]:

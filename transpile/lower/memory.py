@@ -1,0 +1,48 @@
+"""Memory: the buffers of a program in the making, and the names that are taken."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transpile.ir.graph import Atom, Const
+from transpile.ir.loop_ir import Buffer
+from transpile.ir.types import UINT8
+from transpile.lower.storage import Place
+from transpile.symbols.identifiers import Names
+from transpile.util.frozen_records import replace
+
+
+class Memory:
+    """The buffers of a program in the making, and its names."""
+
+    def __init__(self) -> None:
+        self.names = Names(())
+        self.temporaries: list[Buffer] = []
+        self.constants: dict[Const, Place] = {}
+
+    def buffer(self, atom: Atom, hint: str) -> Buffer:
+        """A buffer for a value."""
+        value = atom.value if isinstance(atom, Const) else None
+        return Buffer(self.names.new(hint), atom.type.shape, atom.type.dtype, value)
+
+    def constant(self, const: Const) -> Place:
+        """The place of a constant."""
+        if const not in self.constants:
+            buffer = self.buffer(const, const.name or "c")
+            self.constants[const] = Place(buffer)
+            if not buffer.shape:  # C has no constant pointers to numbers: an array of one
+                array = replace(buffer, shape=(1,), value=np.reshape(const.value, 1))
+                self.constants[const] = Place(array, (0,))
+        return self.constants[const]
+
+    def temporary(self, atom: Atom, hint: str = "t") -> Place:
+        """A place for a value in the workspace."""
+        buffer = self.buffer(atom, atom.name or hint)
+        self.temporaries.append(buffer)
+        return Place(buffer)
+
+    def scratch(self, size: int) -> Place:
+        """Bytes that calls may use; they go by the first one."""
+        buffer = Buffer(self.names.new("scratch"), (size,), UINT8)
+        self.temporaries.append(buffer)
+        return Place(buffer, (0,))
