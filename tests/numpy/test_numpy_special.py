@@ -124,3 +124,20 @@ def test_traced_counts_repeat_to_a_known_length(axis):
     check_grads(f, (x, counts), order=1)
     with pytest.raises(NotImplementedError, match="total_repeat_length="):
         evaluate(lambda a, n: np.repeat(a, n, axis), x, counts)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_nothing_repeats_to_nothing(axis):
+    x, counts = np.zeros((0, 0)), np.zeros(0, int)
+
+    def f(a, n, length):
+        return jnp.repeat(a, n, axis, total_repeat_length=length)
+
+    (nothing,) = evaluate(lambda a, n: f(a, n, 0), x, counts)
+    np.testing.assert_array_equal(nothing, np.repeat(x, counts, axis))
+    for n in (counts, 2):
+        message = (
+            f"{__file__.rpartition('/')[2]}:.*give 4 .*nothing to repeat along axis {axis or 0}"
+        )
+        with pytest.raises(ValueError, match=message):
+            evaluate(lambda a, n=n: f(a, n, 4), x)

@@ -51,6 +51,27 @@ def test_take_along_axis(axis, indices):
     assert_same(lambda a: np.take_along_axis(a, indices, axis), X)
 
 
+@pytest.mark.parametrize(
+    ("shape", "indices"), [((0, 3), (2, 3)), ((0, 3), (2, 1)), ((0, 1), (2, 0))]
+)
+def test_nothing_is_taken_along_an_empty_axis(shape, indices):
+    x, i = np.zeros(shape), np.ones(indices, int)  # an error names the ones of a trial
+    assert_same(lambda a, k: np.take_along_axis(a, k, 0), x, i)
+    assert_same(lambda a, k: np.take_along_axis(a, k, 1), x.T, i.T)
+    assert_same(lambda a, k: (np.put_along_axis(a, k, 2.0, 0), a)[1], x, i * 0)
+    assert_same(lambda a, k: np.take_along_axis(a, k[:0], 0), x, i)
+    assert_same(lambda a, k: np.take_along_axis(a, k.ravel(), None), x, i)
+
+
+@pytest.mark.parametrize("dims", [(0,), (2, 0), (0, 3)])
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_arrays_without_elements_have_no_positions(dims, count):
+    flat = np.ones(count, int)
+    assert_same(lambda i: np.unravel_index(i, dims), flat)
+    for mode in ("raise", "clip", "wrap"):
+        assert_same(lambda i, mode=mode: np.ravel_multi_index((i,) * len(dims), dims, mode), flat)
+
+
 def test_known_conditions_compress_and_extract():
     mask = np.array([True, False, True, True])
     assert_same(lambda a: np.compress(mask, a, 0), X)

@@ -313,7 +313,8 @@ def repeat(a: Array, repeats: Any, axis: Any = None, *, total_repeat_length: Any
 
     `total_repeat_length`, as in JAX, is the size of the result: more is cut off, and what is
     missing is the last element. Counts that are a traced array need it: raises UnsupportedError
-    without. Raises ValueError for known counts that are negative or do not broadcast.
+    without. Raises ValueError for known counts that are negative or do not broadcast, and for a
+    length where there is no element.
     """
     x = as_array(a)
     if axis is None:
@@ -353,6 +354,12 @@ def _repeat_by_value(x: Any, repeats: Any, axis: int, length: Any) -> Any:
             "how long it is to be: transpile.numpy.repeat(..., total_repeat_length=n)"
         )
     size, total = x.shape[axis], index_of(length)
+    if size == 0 and total != 0:
+        raise located(
+            ValueError,
+            f"repeat cannot give {total} elements, its total_repeat_length: there is nothing to "
+            f"repeat along axis {axis}, which has size 0",
+        )
     counts = broadcast_to(convert(repeats, INT64), (size,))
     ends = bind(reductions.cumsum, counts, axis=0, reverse=False)
     positions = bind(primitives.iota, shape=(total, size), dimension=0, dtype=INT64)

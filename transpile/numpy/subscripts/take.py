@@ -120,6 +120,8 @@ def along(
             f"{with_commas} ",
         )
     shape = tuple(sides)
+    if x.shape[number] == 0 and 0 not in shape:
+        raise located(IndexError, f"index 0 is out of bounds for axis {number} with size 0")
     own = from_start(traced(convert(indices, INT64)), x.shape[number])
     grid = [
         broadcast_to(own, shape)
@@ -317,10 +319,12 @@ def piecewise(x: Array, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> 
 @implements(np.unravel_index)
 def unravel_index(indices: Array, shape: Any, order: str = "C") -> Any:
     """The indices along each axis of elements at positions of the flattened array; positions out of
-    range are clipped, where NumPy raises ValueError."""
+    range are clipped, where NumPy raises ValueError, as this does for an array without elements."""
     flat = as_indices(indices)
     extents = tuple(index_of(d) for d in (shape if isinstance(shape, tuple | list) else (shape,)))
     size = int(np.prod(extents, dtype=int))
+    if size == 0 and flat.size:
+        raise located(ValueError, "index 0 is out of bounds for array with size 0")
     flat = np.clip(flat, 0, max(size - 1, 0))
     if order == "F":
         return tuple(unravelled(flat, extents[::-1])[::-1])
@@ -331,7 +335,8 @@ def unravel_index(indices: Array, shape: Any, order: str = "C") -> Any:
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     """The positions in the flattened array of elements at indices along each axis.
 
-    In the mode `raise` indices out of range are clipped, where NumPy raises ValueError.
+    In the mode `raise` indices out of range are clipped, where NumPy raises ValueError, as
+    this does in every mode for an array without elements.
     """
     extents = tuple(index_of(d) for d in (dims if isinstance(dims, tuple | list) else (dims,)))
     modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
@@ -341,6 +346,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
             ValueError,
             f"parameter multi_index must be a sequence of length {len(extents)}",
         )
+    if 0 in extents and all(part.size for part in parts):
+        raise located(ValueError, "cannot unravel if shape has zero entries (is empty).")
     triples = list(zip(parts, extents, modes, strict=True))
     flat: Any = np.int64(0)
     for part, extent, how in triples if order == "C" else triples[::-1]:
