@@ -26,7 +26,12 @@ from transpile.symbols.lapack import find_lapack
 TARGETS = ("lapack", "c")
 GUARD, FILLED = 64, 0xA5
 OPTIONS = Options(blas="none")
-CASES = {row: draw for family in FAMILIES.values() for rows, draw in family.items() for row in rows}
+CASES = {
+    intrinsic: draw
+    for family in FAMILIES.values()
+    for classes, draw in family.items()
+    for intrinsic in classes
+}
 
 
 def intrinsics(of=Call):
@@ -42,17 +47,19 @@ def calls_of(draw, cases):
 
 
 def test_every_intrinsic_is_tried():
-    tried = {row for family in FAMILIES.values() for rows in family for row in rows}
+    tried = {
+        intrinsic for family in FAMILIES.values() for classes in family for intrinsic in classes
+    }
     assert tried == set(intrinsics()) - {Callback}
-    assert len({row.name for row in tried}) == len(tried)
+    assert len({intrinsic.name for intrinsic in tried}) == len(tried)
 
 
 # ------------------------------------------------------------------------------------- operands
 
 
-@pytest.mark.parametrize("row", CASES, ids=lambda row: row.name)
-def test_operands_have_names_and_c_takes_all_of_them(row):
-    for call in CASES[row](Draw(0, "f8")):
+@pytest.mark.parametrize("intrinsic", CASES, ids=lambda intrinsic: intrinsic.name)
+def test_operands_have_names_and_c_takes_all_of_them(intrinsic):
+    for call in CASES[intrinsic](Draw(0, "f8")):
         signature = parse(call.signature)
         known = {**signature.reads, **signature.writes}
         assert known.keys() <= call.arrays.keys()
@@ -62,7 +69,7 @@ def test_operands_have_names_and_c_takes_all_of_them(row):
         assert call.scratch == {a.buffer for n, a in call.arrays.items() if n not in known}
         for name, array in call.arrays.items():
             assert not array.strides or len(array.strides) == len(call.shape(name))
-        invocation = call.spelled(*TARGETS)
+        invocation = call.invocation(*TARGETS)
         addresses = [a for a in invocation.arguments if isinstance(a, Load)]
         assert sorted(a.buffer for a in addresses) == sorted(a.buffer for a in call.arrays.values())
         head = re.search(r"\(([^()]*)\)", c_helpers.find(invocation.function).text)
@@ -72,20 +79,22 @@ def test_operands_have_names_and_c_takes_all_of_them(row):
         assert isinstance(call.flops, int)
 
 
-def test_a_call_is_spelled_for_the_first_target_that_has_words_for_it():
-    (product,), (_, order) = (list(CASES[row](Draw(0, "f8"))) for row in (Matmul, ArgsortFurther))
-    plain, by_blas = product.spelled("c"), product.spelled("lapack", "blas", "c")
+def test_a_call_is_that_of_the_first_target_that_has_a_function_for_it():
+    (product,), (_, order) = (
+        list(CASES[intrinsic](Draw(0, "f8"))) for intrinsic in (Matmul, ArgsortFurther)
+    )
+    plain, by_blas = product.invocation("c"), product.invocation("lapack", "blas", "c")
     assert (plain.function, plain.routines) == ("matmul_f64", ())
     assert (by_blas.function, by_blas.routines) == ("blas_matmul_f64", (("gemm", "f64"),))
     assert by_blas.arguments == plain.arguments
-    assert order.spelled("blas", "c") == order.in_c()
-    with pytest.raises(InternalError, match="argsort_further cannot be called in cuda"):
-        order.spelled("cuda")
+    assert order.invocation("blas", "c") == order.in_c()
+    with pytest.raises(InternalError, match="none of cuda has a function for argsort_further"):
+        order.invocation("cuda")
 
 
-@pytest.mark.parametrize("row", CASES, ids=lambda row: row.name)
-def test_a_call_is_rebuilt_by_operands(row):
-    for call in CASES[row](Draw(1, "f4")):
+@pytest.mark.parametrize("intrinsic", CASES, ids=lambda intrinsic: intrinsic.name)
+def test_a_call_is_rebuilt_by_operands(intrinsic):
+    for call in CASES[intrinsic](Draw(1, "f4")):
         assert map_statement(call, lambda e: e) is call
         other = map_statement(
             call, lambda e: Load(f"{e.buffer}_", e.index, e.dtype), lambda index: index + 1

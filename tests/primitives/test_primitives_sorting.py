@@ -62,7 +62,7 @@ def test_reshapes_before_a_sort_are_no_copies():
     text = transpile.jit(lambda x: bind(sort, x.reshape(6, 2), axis=0)).lower(np.ones((3, 4)))
     program = text.compiler_ir("loops")
     assert [b.dtype.name for b in program.temporaries] == ["uint8"]
-    assert "call sort(outer=1, n=6, inner=2, x=&x[0, 0], out=&out[0, 0], places=2" in str(program)
+    assert "call sort(outer=1, n=6, inner=2, x=&x[0, 0], out=&out[0, 0], slots=2" in str(program)
 
 
 def test_many_rows_share_a_bounded_workspace():

@@ -178,7 +178,7 @@ class Scope:
     def invocation(self, call: Call) -> tuple[str, list[str]]:
         """The function and the arguments of a call, in the words of a library that is there, or of
         C."""
-        invocation = call.spelled(*self.shared.targets)
+        invocation = call.invocation(*self.shared.targets)
         self.shared.needs.intrinsics.add(type(call))
         self.shared.needs.helpers.add(invocation.function)
         self.shared.needs.routines.update(invocation.routines)

@@ -1,4 +1,4 @@
-"""Calls of Python: a program calls whom it was told to call, with the addresses of arrays."""
+"""Callbacks into Python, which are passed the addresses of arrays."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from transpile.util.frozen_records import changed, dataclass, same
 
 @dataclass(frozen=True)
 class Callback(Call):
-    """The call of a site's callback with arrays of the types that it says. None stands for an array
-    without elements, which has no address. C has no function for it: each program has its own."""
+    """A call of the callback of a site with arrays of the site's types; None is an array without
+    elements, which has no address. The C function is the program's own, and `codegen` prints it."""
 
     site: Site
     values: tuple[Strided | None, ...]

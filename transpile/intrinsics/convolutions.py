@@ -1,8 +1,8 @@
-"""Convolutions of neural networks: `runtime_c/products/conv.h`.
+"""Direct convolutions in up to three spatial axes: `runtime_c/products/conv.h`.
 
-A plan, which the program carries as a constant, tells the C functions all sizes and strides;
-`transpile.library.convolution` makes it. The operands are read where they are, through any view
-that strides describe.
+The C functions interpret a plan, a constant of the program with all sizes and strides, which
+`transpile.library.convolution` makes. Operands are read through any strided view. In one form lanes
+are pixels of the result (PLANES), in the other its features (FEATURES).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import cached_property, dataclass
 
 PLANES, FEATURES = range(2)
-# Axes of space, and the numbers in front of the tables of a plan.
+# The spatial axes, and the length of a plan's header, behind which its tables begin.
 SPACE, FIELDS = 3, 55
-# The tiles of conv.h and matmul.h: rows, bytes of a vector, and bands of pixels.
+# The register tiles of conv.h and matmul.h: rows, bytes of a vector, and vectors of pixels.
 ROWS, VECTOR, BAND = 8, 64, 4
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of space: pixels of operand and result, taps of the window."""
+    """One spatial axis: extents of operand, result and window, stride, dilation, low padding."""
 
     size: int
     out: int
@@ -38,25 +38,25 @@ class Axis:
 
     @property
     def taps(self) -> list[int]:
-        """The places of the taps, from that of the first one."""
+        """The offsets of the taps from the first one."""
         return [k * self.dilation for k in range(self.window)]
 
     @property
-    def reach(self) -> int:
-        """How many pixels of the padded operand are read."""
+    def span(self) -> int:
+        """The number of pixels from the first to the last that is read of the padded operand."""
         return (self.out - 1) * self.stride + (self.window - 1) * self.dilation + 1
 
     @property
     def is_inside(self) -> bool:
-        """Tell whether no padding is read."""
-        return self.low <= 0 and self.reach - self.low <= self.size
+        """True if no padding is read."""
+        return self.low <= 0 and self.span - self.low <= self.size
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The numbers of a convolution; steps are (image, group, channel, z, y, x) of the operand,
-    (group, feature, channel, z, y, x) of the weights, (image, group, feature, z, y, x) of the
-    result."""
+    """The sizes of a convolution and the strides of its arrays: (image, group, channel, z, y, x) of
+    the operand, (group, feature, channel, z, y, x) of the weights, (image, group, feature, z, y, x)
+    of the result."""
 
     batch: int
     groups: int
@@ -69,52 +69,53 @@ class Sizes:
 
     @property
     def terms(self) -> int:
-        """How many products an element is the sum of."""
+        """The products in the sum of one element."""
         return self.channels * math.prod(a.window for a in self.axes)
 
     @property
     def pixels(self) -> int:
-        """Pixels of the result of one image."""
+        """The pixels of one image of the result."""
         return math.prod(a.out for a in self.axes)
 
     @property
     def flops(self) -> int:
-        """Additions and multiplications."""
+        """The additions and multiplications."""
         return 2 * self.batch * self.groups * self.features * self.pixels * self.terms
 
 
 @dataclass(frozen=True)
 class Copy:
-    """How the operand is copied.
+    """The packed copy of the operand, with its padding.
 
-    together  images at a time; 0: it is read where it is
-    image     the numbers of one image, and
-    padded    whether zeros are among them
-    steps     the strides of the copy, as those of the operand
-    walk      the strides between pixels of the result
-    taps      by axis the offsets of the taps, and
-    parts     the parts (first pixel, pixels, stride, place)
+    images          images that are copied at a time; 0 if the operand is read where it is
+    image           elements of one image of the copy
+    padded          the copy has zeros
+    strides         the strides of the copy, in the order of the operand's
+    result_strides  the strides in the copy between adjacent pixels of the result
+    taps            for each spatial axis the offsets of the taps in the copy
+    parts           for each spatial axis the runs of pixels that are copied: (first pixel, count,
+                    stride, offset in the copy)
     """
 
-    together: int
+    images: int
     image: int
     padded: bool
-    steps: tuple[int, ...]
-    walk: tuple[int, ...]
+    strides: tuple[int, ...]
+    result_strides: tuple[int, ...]
     taps: tuple[Sequence[int], ...]
     parts: tuple[Sequence[tuple[int, int, int, int]], ...]
 
 
 @dataclass(frozen=True)
 class Images:
-    """What calls for one image after the other need to know: how many images there are, from where
-    to where an image reaches in the operand and how far apart they are, likewise in the result, and
-    the numbers of offsets, panels and the copy."""
+    """The images of a convolution that is computed by a call for each: their count, the strides
+    between images of operand and result, the elements that an image of the operand spans, and the
+    elements of the offsets, the panels and the copy."""
 
     count: int
-    operand_step: int
-    operand_reach: int
-    result_step: int
+    operand_stride: int
+    operand_span: int
+    result_stride: int
     terms: int
     panels: int
     copy: int
@@ -122,8 +123,8 @@ class Images:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How a convolution is computed: its form, its copy, and for how many terms of the sum there
-    are panels at a time."""
+    """How a convolution is computed: its form, the copy of its operand, and the number of terms of
+    the sum for which panels of weights are packed at a time."""
 
     form: int
     sizes: Sizes
@@ -132,15 +133,22 @@ class Plan:
 
     @cached_property
     def numbers(self) -> Any:
-        """The plan as conv.h reads it."""
+        """The encoded plan that conv.h reads: a header, then tables at offsets in the header."""
         sizes, copy = self.sizes, self.copy
-        order = sorted(range(6), key=lambda a: -copy.steps[a])
-        _, _, channel, *space = copy.steps
+        order = sorted(range(6), key=lambda a: -copy.strides[a])
+        _, _, channel, *space = copy.strides
         inner = channel < min(s for s in space if s) if any(space) else True
         header = [self.form, int(inner), sizes.batch, sizes.groups, sizes.features, sizes.channels]
-        header += [copy.together, copy.image, int(copy.padded)]
+        header += [copy.images, copy.image, int(copy.padded)]
         header += [a.out for a in sizes.axes] + [a.window for a in sizes.axes]
-        header += [*sizes.x, *copy.steps, *order, *copy.walk, *sizes.w[:SPACE], *sizes.out]
+        header += [
+            *sizes.x,
+            *copy.strides,
+            *order,
+            *copy.result_strides,
+            *sizes.w[:SPACE],
+            *sizes.out,
+        ]
         tables: list[int] = []
         for table in self._tables():
             header.append(FIELDS + len(tables))
@@ -156,30 +164,30 @@ class Plan:
             yield [len(parts), *(number for part in parts for number in part)]
 
     def scratch_bytes(self, itemsize: int) -> int:
-        """The bytes of scratch memory."""
+        """The bytes of workspace."""
         sizes, copy = self.sizes, self.copy
         width = 2 * VECTOR // itemsize
         panels = sizes.groups * (sizes.features + ROWS)
         if self.form == FEATURES:
             panels = sizes.features + width
-        numbers = panels * self.terms + copy.together * copy.image + BAND * width
+        numbers = panels * self.terms + copy.images * copy.image + BAND * width
         return 16 * (self.terms + 8) + numbers * itemsize + 2 * VECTOR
 
     def images(self, itemsize: int) -> Images:
-        """The images of a plan in the form of planes."""
+        """The images of a plan whose lanes are pixels."""
         sizes = self.sizes
         image, group, channel, *space = sizes.x
-        reach = (sizes.groups - 1) * abs(group) + (sizes.channels - 1) * abs(channel) + 1
+        span = (sizes.groups - 1) * abs(group) + (sizes.channels - 1) * abs(channel) + 1
         for step, parts in zip(space, self.copy.parts, strict=True):
             ends = (first + (count - 1) * stride for first, count, stride, _ in parts)
-            reach += abs(step) * max(ends, default=0)
+            span += abs(step) * max(ends, default=0)
         if min(sizes.x) < 0:
-            reach = 1 << 62  # what lies before the first element is another image's
+            span = 1 << 62  # unbounded: elements before the first one belong to another image
         return Images(
             count=sizes.batch,
-            operand_step=image,
-            operand_reach=reach,
-            result_step=sizes.out[0],
+            operand_stride=image,
+            operand_span=span,
+            result_stride=sizes.out[0],
             terms=sizes.terms,
             panels=sizes.groups * (sizes.features + ROWS) * sizes.terms,
             copy=self.copy.image + BAND * 2 * VECTOR // itemsize,
@@ -190,50 +198,50 @@ class Plan:
 
 
 class _Convolution(Call):
-    """The sizes by which signatures name the axes of arrays; `space`, `window` and `pixels` are
-    three axes: of the operand, of the weights and of the result."""
+    """The sizes in the signatures of convolutions; `space`, `window` and `pixels` are the three
+    spatial axes of the operand, the weights and the result."""
 
     layout: Plan
 
     @property
     def batch(self) -> int:
-        """The images."""
+        """The number of images."""
         return self.layout.sizes.batch
 
     @property
     def groups(self) -> int:
-        """The groups of channels and features."""
+        """The number of groups."""
         return self.layout.sizes.groups
 
     @property
     def features(self) -> int:
-        """The features of the result in a group."""
+        """The output features of a group."""
         return self.layout.sizes.features
 
     @property
     def channels(self) -> int:
-        """The features of the operand in a group."""
+        """The input features of a group."""
         return self.layout.sizes.channels
 
     @property
     def space(self) -> tuple[int, ...]:
-        """The pixels of the operand."""
+        """The spatial extents of the operand."""
         return tuple(a.size for a in self.layout.sizes.axes)
 
     @property
     def window(self) -> tuple[int, ...]:
-        """The taps."""
+        """The spatial extents of the weights."""
         return tuple(a.window for a in self.layout.sizes.axes)
 
     @property
     def pixels(self) -> tuple[int, ...]:
-        """The pixels of the result."""
+        """The spatial extents of the result."""
         return tuple(a.out for a in self.layout.sizes.axes)
 
 
 @dataclass(frozen=True)
 class Convolve(_Convolution):
-    """A convolution; the strides of its arrays stand in its plan as well."""
+    """A convolution; the strides of its arrays are in its plan, too."""
 
     plan: Strided
     x: Strided
@@ -269,7 +277,8 @@ class Convolve(_Convolution):
 
 @dataclass(frozen=True)
 class ConvolvePanels(_Convolution):
-    """What is the same for all images: the offsets of the terms, and the weights as panels."""
+    """Prepare what all images share: the offsets of the terms, and the weights packed into
+    panels."""
 
     plan: Strided
     w: Strided
@@ -293,7 +302,7 @@ class ConvolvePanels(_Convolution):
 
 @dataclass(frozen=True)
 class ConvolveImage(_Convolution):
-    """The convolution of one image by one thread; `copy` has room for its copy."""
+    """The convolution of one image by one thread; `copy` is scratch memory for its packed copy."""
 
     plan: Strided
     x: Strided
@@ -328,11 +337,11 @@ def convolved(axes: Sequence[Axis], x: Any, w: Any) -> Any:
     shape = (x.shape[0], *w.shape[:2], *(a.out for a in axes))
     result = np.zeros(shape, x.dtype)
     for tap in np.ndindex(*(a.window for a in axes)):
-        seen = x
+        elements = x
         for number, (a, k) in enumerate(zip(axes, tap, strict=True), 3):
             pixels = np.arange(a.out) * a.stride + k * a.dilation - a.low
             inside = (pixels >= 0) & (pixels < a.size)
-            zeros = inside.reshape(-1, *[1] * (5 - number))
-            seen = np.where(zeros, np.take(seen, np.where(inside, pixels, 0), number), 0)
-        result += np.einsum("ngczyx,gfc->ngfzyx", seen, w[(..., *tap)])
+            mask = inside.reshape(-1, *[1] * (5 - number))
+            elements = np.where(mask, np.take(elements, np.where(inside, pixels, 0), number), 0)
+        result += np.einsum("ngczyx,gfc->ngfzyx", elements, w[(..., *tap)])
     return result

@@ -1,7 +1,7 @@
 """Fourier transforms along an axis: `runtime_c/transforms/fft.h`.
 
-A plan, which the program carries as a constant beside a table of factors, tells the C function what
-to do; `transpile.library.fft` makes both.
+The C function interprets a plan (factorisation of the length, algorithm of each factor) and reads a
+table of twiddle factors. Both are constants of the program, made by `transpile.library.fft`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What the C function needs to know of a transform of `n` elements, one of the four kinds of
-    the primitive `fft`: whole numbers, factors, bytes of scratch memory."""
+    """The plan of a transform of `n` elements of one of the four kinds of the primitive `fft`: the
+    integers that the C function reads, twiddle factors, and bytes of workspace."""
 
     kind: str
     n: int
@@ -33,7 +33,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Fft(Call):
-    """`outer` times `inner` transforms along an axis."""
+    """`outer` x `inner` transforms along the axis between."""
 
     plan: Strided
     factors: Strided
@@ -49,13 +49,13 @@ class Fft(Call):
 
     @property
     def taken(self) -> int:
-        """The elements of an operand."""
+        """The elements of a transform's operand."""
         n = self.layout.n
         return n // 2 + 1 if self.layout.kind == "irfft" else n
 
     @property
     def given(self) -> int:
-        """The elements of a result."""
+        """The elements of a transform's result."""
         n = self.layout.n
         return n // 2 + 1 if self.layout.kind == "rfft" else n
 
@@ -77,7 +77,7 @@ class Fft(Call):
             self._function(),
             (
                 *(self.plan.first, self.factors.first, self.outer, self.inner),
-                *(*self.x.by_elements, *self.out.by_elements, self.workspace.first),
+                *(*self.x.with_strides, *self.out.with_strides, self.workspace.first),
             ),
         )
 

@@ -1,7 +1,7 @@
 """Decompositions by LAPACK: the helpers of `runtime_c/products/lapack.h`.
 
-LAPACK says in its documentation how much scratch memory is enough; what is given here suffices for
-its blocked algorithms too.
+Workspace sizes are those of LAPACK's documentation, enlarged so that its blocked algorithms run
+with their full block size.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.types import SHORT_NAMES, real_dtype
 from transpile.util.frozen_records import dataclass
 
-# The rows that LAPACK's blocked algorithms work on together, at most.
-BLOCK = 64
+BLOCK = 64  # the largest block size of LAPACK's blocked algorithms
 ALIGNMENT = 64
-_INTEGER = 8  # the bytes of a library's integer, at most
+_INTEGER = 8  # the most bytes of a library's integers
 VECTORS: Mapping[str, Any] = MappingProxyType({"vectors": True})
 NO_VECTORS: Mapping[str, Any] = MappingProxyType({"vectors": False})
 
@@ -31,12 +30,12 @@ _ENDLESS = "an iteration that does not come to an end: what it finds is NaN"
 
 
 class Decomposition(Routine):
-    """What decompositions have in common. `m` and `n` are the sizes of the first operand.
+    """A routine that calls LAPACK. `m` and `n` are the sizes of the first operand.
 
-    routines   LAPACK's, which it calls
-    outcome    what the results are where NumPy raises LinAlgError: the matrix may be one of many
-    weight     roughly how many operations it is, in multiples of m n min(m, n)
-    further    rows of scratch memory besides a block of them
+    routines   the LAPACK routines that it calls
+    outcome    for the header of a saved program: the results where NumPy raises a LinAlgError
+    weight     the number of operations as a multiple of m n min(m, n), roughly
+    further    rows of workspace besides those of a block
     """
 
     x: Strided
@@ -48,12 +47,12 @@ class Decomposition(Routine):
 
     @property
     def routine_dtype(self) -> np.dtype[Any]:
-        """The dtype of the matrices that LAPACK is given."""
+        """The dtype that LAPACK computes in."""
         return self.x.dtype
 
     @property
     def pieces(self) -> Sequence[int]:
-        """The bytes of each piece of scratch memory."""
+        """The bytes of each part of the workspace."""
         return ()
 
     @property
@@ -65,8 +64,8 @@ class Decomposition(Routine):
         return self.helper(tuple((routine, suffix) for routine in self.routines))
 
     def _bytes(self, own: Sequence[int], real: Sequence[int] = (), whole: int = -1) -> list[int]:
-        """The bytes of pieces of numbers of the operand's dtype, of its real partner, and of
-        integers."""
+        """The bytes of parts that hold so many numbers of the operand's dtype, of the real dtype of
+        its precision, and integers."""
         dtype = self.x.dtype
         pieces = [count * dtype.itemsize for count in own]
         pieces += [count * real_dtype(dtype).itemsize for count in real]
@@ -75,7 +74,7 @@ class Decomposition(Routine):
 
 @dataclass(frozen=True)
 class _Matrix(Decomposition):
-    """Of an m x n matrix."""
+    """A decomposition of an m x n matrix."""
 
     m: int
     n: int
@@ -93,14 +92,14 @@ class _Matrix(Decomposition):
 
 @dataclass(frozen=True)
 class _Square(Decomposition):
-    """Of an n x n matrix."""
+    """A decomposition of an n x n matrix."""
 
     n: int
     x: Strided
 
     @property
     def is_complex(self) -> bool:
-        """Tell whether the numbers of the matrix are complex."""
+        """True if the matrix is complex."""
         return self.x.dtype.kind == "c"
 
     @property
@@ -110,7 +109,7 @@ class _Square(Decomposition):
 
 @dataclass(frozen=True)
 class Lu(_Matrix):
-    """The triangles of a matrix, and the exchanges of its rows."""
+    """The LU factorization with partial pivoting: packed factors, pivots, permutation."""
 
     lu: Strided
     pivots: Strided
@@ -129,7 +128,7 @@ class Lu(_Matrix):
 
 @dataclass(frozen=True)
 class Cholesky(_Square):
-    """The triangle of a positive definite matrix."""
+    """The Cholesky factor of a positive definite matrix."""
 
     factor: Strided
     workspace: Strided = UNALLOCATED
@@ -142,7 +141,7 @@ class Cholesky(_Square):
 
 @dataclass(frozen=True)
 class TriangularSolve(_Square):
-    """The solutions of equations with a triangle for k right sides."""
+    """The solutions of a triangular system for k right sides."""
 
     k: int
     lower: bool
@@ -164,7 +163,7 @@ class TriangularSolve(_Square):
 
 @dataclass(frozen=True)
 class Qr(_Matrix):
-    """Orthonormal columns and a triangle."""
+    """The QR factorization, reduced or complete."""
 
     full_matrices: bool
     q: Strided
@@ -197,7 +196,7 @@ class Qr(_Matrix):
 
 @dataclass(frozen=True)
 class Householder(_Matrix):
-    """The reflectors of a QR decomposition, as LAPACK packs them."""
+    """The QR factorization as the reflectors that LAPACK packs."""
 
     h: Strided
     tau: Strided
@@ -223,7 +222,7 @@ class Householder(_Matrix):
 
 @dataclass(frozen=True)
 class _Hermitian(_Square):
-    """syevd and heevd: of the matrix that one triangle stands for."""
+    """syevd and heevd: eigenvalues of a Hermitian matrix, of which one triangle is read."""
 
     lower: bool
 
@@ -234,7 +233,7 @@ class _Hermitian(_Square):
 
     @property
     def _lengths(self) -> tuple[int, int, int]:
-        """The numbers, real numbers and integers of scratch memory."""
+        """The numbers, real numbers and integers of LAPACK's work arrays."""
         n, vectors = self.n, self.where["vectors"]
         if self.is_complex:
             length = 2 * n + n * n if vectors else n + 1
@@ -281,7 +280,7 @@ class Eigvalsh(_Hermitian):
 
 @dataclass(frozen=True)
 class _General(_Square):
-    """Of any square matrix."""
+    """A decomposition of any square matrix."""
 
     outcome = _NOT_FINITE
 
@@ -296,7 +295,7 @@ class _General(_Square):
 
 @dataclass(frozen=True)
 class _Eigenvalues(_General):
-    """geev."""
+    """geev: eigenvalues of a square matrix."""
 
     primitive = "eig"
     routines = ("geev",)
@@ -336,7 +335,7 @@ class Eigvals(_Eigenvalues):
 
 @dataclass(frozen=True)
 class _SingularValues(_Matrix):
-    """gesdd."""
+    """gesdd: the singular value decomposition by divide and conquer."""
 
     full_matrices: bool
 
@@ -347,7 +346,7 @@ class _SingularValues(_Matrix):
 
     @property
     def _lengths(self) -> tuple[int, int]:
-        """The numbers and real numbers of scratch memory."""
+        """The numbers and real numbers of LAPACK's work arrays."""
         k, most, vectors = self.least, max(self.m, self.n), self.where["vectors"]
         if self.x.dtype.kind == "c":
             length = 2 * k * k + 3 * k + most if vectors else 2 * k + most
@@ -373,12 +372,12 @@ class Svd(_SingularValues):
 
     @property
     def rows(self) -> int:
-        """The left singular vectors."""
+        """The number of left singular vectors."""
         return self.m if self.full_matrices else self.least
 
     @property
     def columns(self) -> int:
-        """The right singular vectors."""
+        """The number of right singular vectors."""
         return self.n if self.full_matrices else self.least
 
     @property
@@ -416,7 +415,8 @@ class Svdvals(_SingularValues):
 
 @dataclass(frozen=True)
 class Sqrtm(_General):
-    """The square root of a matrix: gees of complex matrices, whatever those of the operand are."""
+    """The principal square root of a matrix, by the complex Schur form (gees) also of a real
+    one."""
 
     root: Strided
     workspace: Strided = UNALLOCATED
@@ -440,7 +440,7 @@ class Sqrtm(_General):
 
 @dataclass(frozen=True)
 class Schur(_General):
-    """The Schur form of a matrix and its vectors: gees."""
+    """The Schur form of a matrix and its vectors, by gees."""
 
     t: Strided
     z: Strided
@@ -460,7 +460,7 @@ class Schur(_General):
 
 @dataclass(frozen=True)
 class PivotsToPermutation(Routine):
-    """The permutation that exchanges of rows, one after the other, come to."""
+    """The permutation of rows by successive exchanges with the pivots."""
 
     n: int
     x: Strided

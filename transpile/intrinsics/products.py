@@ -1,4 +1,5 @@
-"""Matrix products: the functions of `runtime_c/products/` for them, and those of a BLAS."""
+"""Matrix products, by `runtime_c/products/` or by a BLAS: whole, batches of small ones, and the
+blocks of rows that fused kernels call, with the right operand packed into panels."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass, replace
 
-# The blocks of runtime_c/products/matmul.h: rows or columns, terms, and rows of panels beyond them.
+# The cache blocks of runtime_c/products/matmul.h: rows or columns, depth, and rows that panels pad.
 _BLOCK, _DEPTH, _FURTHER = 1024, 384, 64
 _ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
 class Matmul(Call):
-    """A matrix product; the columns of its result are adjacent."""
+    """A matrix product of strided operands; the rows of the result are contiguous."""
 
     m: int
     n: int
@@ -39,7 +40,8 @@ class Matmul(Call):
 
     @property
     def scratch_bytes(self) -> int:
-        """As matmul_workspace_F of products/matmul.h has it."""
+        """The packed panels of a cache block, as matmul_workspace_F of products/matmul.h
+        computes."""
         panels = min(self.m, _BLOCK) + min(self.n, _BLOCK) + _FURTHER
         return panels * min(self.k, _DEPTH) * self.c.dtype.itemsize + 128
 
@@ -48,7 +50,7 @@ class Matmul(Call):
 
     def in_c(self) -> Invocation:
         sizes = (self.m, self.n, self.k)
-        arrays = (*self.a.by_elements, *self.b.by_elements, *self.c.by_rows)
+        arrays = (*self.a.with_strides, *self.b.with_strides, *self.c.with_row_strides)
         return Invocation(
             f"matmul_{SHORT_NAMES[self.c.dtype]}", (*sizes, *arrays, self.workspace.first)
         )
@@ -56,20 +58,20 @@ class Matmul(Call):
     def in_blas(self) -> Invocation:
         return _of_blas(self.in_c(), self.c)
 
-    def batch(self, count: int, steps: Sequence[Index], places: int) -> MatmulBatch:
-        """As many products of operands that are so many elements apart; results follow each
-        other."""
+    def batch(self, count: int, strides: Sequence[Index], slots: int) -> MatmulBatch:
+        """The batch of `count` such products, whose operands have these strides between them and
+        whose results are contiguous, with workspace for `slots` threads."""
         a, b = (
-            replace(x, strides=(step, *x.strides))
-            for x, step in zip((self.a, self.b), steps, strict=True)
+            replace(x, strides=(stride, *x.strides))
+            for x, stride in zip((self.a, self.b), strides, strict=True)
         )
         c = replace(self.c, strides=(self.m * self.n, *self.c.strides))
-        return MatmulBatch(count, self.m, self.n, self.k, a, b, c, places, self.workspace)
+        return MatmulBatch(count, self.m, self.n, self.k, a, b, c, slots, self.workspace)
 
 
 @dataclass(frozen=True)
 class MatmulBatch(Call):
-    """A batch of small matrix products, `places` of which are made at a time."""
+    """A batch of small matrix products, computed by up to `slots` threads with a workspace each."""
 
     count: int
     m: int
@@ -78,7 +80,7 @@ class MatmulBatch(Call):
     a: Strided
     b: Strided
     c: Strided
-    places: int
+    slots: int
     workspace: Strided = UNALLOCATED
 
     name = "matmul_batch"
@@ -91,17 +93,17 @@ class MatmulBatch(Call):
     @property
     def scratch_bytes(self) -> int:
         one = Matmul(self.m, self.n, self.k, self.a, self.b, self.c).scratch_bytes
-        return -(-one // _ALIGNMENT) * _ALIGNMENT * self.places
+        return -(-one // _ALIGNMENT) * _ALIGNMENT * self.slots
 
     def numpy(self, a: Any, b: Any) -> Any:
         return np.matmul(a, b)
 
     def in_c(self) -> Invocation:
         sizes = (self.count, self.m, self.n, self.k)
-        arrays = (*self.a.by_elements, *self.b.by_elements, *self.c.by_rows)
+        arrays = (*self.a.with_strides, *self.b.with_strides, *self.c.with_row_strides)
         return Invocation(
             f"matmul_batch_{SHORT_NAMES[self.c.dtype]}",
-            (*sizes, *arrays, self.places, self.workspace.first),
+            (*sizes, *arrays, self.slots, self.workspace.first),
         )
 
     def in_blas(self) -> Invocation:
@@ -109,14 +111,14 @@ class MatmulBatch(Call):
 
 
 def _of_blas(invocation: Invocation, result: Strided) -> Invocation:
-    """The function of the same arguments that calls a BLAS."""
+    """The function with the same arguments that calls a BLAS's gemm."""
     routines = (("gemm", SHORT_NAMES[result.dtype]),)
     return Invocation(f"blas_{invocation.function}", invocation.arguments, routines)
 
 
 @dataclass(frozen=True)
 class MatmulPanels(Call):
-    """A right operand packed into panels, which hold all of it; the order is the routine's."""
+    """Pack a right operand into panels, in the layout that the kernel reads."""
 
     n: int
     k: int
@@ -130,13 +132,14 @@ class MatmulPanels(Call):
         return b
 
     def in_c(self) -> Invocation:
-        arrays = (*self.b.by_elements, self.panels.first)
+        arrays = (*self.b.with_strides, self.panels.first)
         return Invocation(f"matmul_panels_{SHORT_NAMES[self.b.dtype]}", (self.n, self.k, *arrays))
 
 
 @dataclass(frozen=True)
 class MatmulRows(Call):
-    """A matrix product by one thread, of a right operand whose rows are whole vectors."""
+    """A matrix product of one thread whose right operand is read where it is: its rows are
+    contiguous, and a multiple of the vector length."""
 
     m: int
     n: int
@@ -156,7 +159,7 @@ class MatmulRows(Call):
         return np.matmul(a, b)
 
     def in_c(self) -> Invocation:
-        arrays = (*self.a.by_elements, *self.b.by_rows, *self.c.by_rows)
+        arrays = (*self.a.with_strides, *self.b.with_row_strides, *self.c.with_row_strides)
         return Invocation(
             f"matmul_rows_{SHORT_NAMES[self.c.dtype]}", (self.m, self.n, self.k, *arrays)
         )
@@ -164,8 +167,8 @@ class MatmulRows(Call):
 
 @dataclass(frozen=True)
 class MatmulPanelRows(Call):
-    """A matrix product by one thread, of a right operand in panels, which C knows by a stride
-    of 0."""
+    """A matrix product of one thread whose right operand is packed into panels, which the C
+    function knows by the stride 0."""
 
     m: int
     n: int
@@ -185,7 +188,7 @@ class MatmulPanelRows(Call):
         return np.matmul(a, panels)
 
     def in_c(self) -> Invocation:
-        arrays = (*self.a.by_elements, self.panels.first, 0, *self.c.by_rows)
+        arrays = (*self.a.with_strides, self.panels.first, 0, *self.c.with_row_strides)
         return Invocation(
             f"matmul_rows_{SHORT_NAMES[self.c.dtype]}", (self.m, self.n, self.k, *arrays)
         )

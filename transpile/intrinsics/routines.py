@@ -1,9 +1,9 @@
-"""Routines: intrinsics that do what a primitive does to the last axes of its operands.
+"""Routines: the intrinsics of primitives of the kind `routine`, which compute the last axes of
+their operands.
 
-A primitive of the kind `routine` is a loop over the leading axes around calls of such an intrinsic.
-Operands and results are in row-major order and those of the primitive, in its order; the sizes that
-the signature names are those of the operands' last axes; the other numbers are the params of these
-names.
+Such a primitive is lowered to a loop over the leading axes around calls of its intrinsic. Operands
+and results are those of the primitive, in its order and row-major; sizes that the signature names
+are extents of the operands' last axes; other numbers are the params of these names.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from transpile.ir.types import SHORT_NAMES
 
 
 class Routine(Call):
-    """What routines have in common. The helper of C, which has the name of the routine and the
-    dtype of the first operand, takes sizes, operands, results and scratch memory, in this order.
+    """An intrinsic that computes a primitive. Its C helper is named by the routine and the dtype of
+    the first operand, and takes sizes, operands, results and workspace, in this order.
 
-    primitive  what it does
-    where      params of the primitive with which it does that
+    primitive  the name of the primitive
+    where      the params of the primitive for which the routine computes it
     """
 
     primitive: ClassVar[str]
@@ -31,7 +31,7 @@ class Routine(Call):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The numbers that the helper takes first: its own, where it says nothing else."""
+        """The leading integer arguments of the helper: the integer fields, unless overridden."""
         return tuple(int(x) for x in self.operands.values() if isinstance(x, int))
 
     def numpy(self, *arrays: Any) -> Any:
@@ -41,7 +41,7 @@ class Routine(Call):
         return TABLE[self.primitive].numpy(*arrays, **params, **self.where)
 
     def helper(self, routines: tuple[tuple[str, str], ...] = ()) -> Invocation:
-        """The call of its helper, which calls these routines of a library."""
+        """The call of the C helper, which calls these routines of a library."""
         arrays = [array.first for array in self.arrays.values()]
         suffix = SHORT_NAMES[arrays[0].dtype]
         return Invocation(f"{self.name}_{suffix}", (*self.sizes, *arrays), routines)

@@ -1,7 +1,7 @@
 """Cumulative sums of long rows: `runtime_c/arrays/cumsum.h`.
 
-In a loop each addition waits for the one before, some four cycles; the routine adds up parts of a
-row at once.
+In a loop each addition waits for the one before, about four cycles. The routine is a blocked scan:
+one pass sums the blocks of a row side by side, a second one scans them from the sums before.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from transpile.ir.loop_ir import UNALLOCATED
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass
 
-# As in the C text: this many elements have a number in the scratch memory.
-_RUN = 1008
+_RUN = 1008  # the elements of a block, each with a sum in the workspace; as in cumsum.h
 
 
 @dataclass(frozen=True)
 class CumulativeSum(Call):
-    """The sums along rows, from their beginnings or, in `reverse`, from their ends on."""
+    """The inclusive prefix sums of each row; in `reverse`, the suffix sums."""
 
     rows: int
     n: int

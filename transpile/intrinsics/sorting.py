@@ -1,4 +1,4 @@
-"""Sorts of rows along an axis: `runtime_c/arrays/sort.h`."""
+"""Stable sorts and argsorts along an axis: `runtime_c/arrays/sort.h`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from transpile.ir.loop_ir import UNALLOCATED, Load
 from transpile.ir.types import SHORT_NAMES, kind_letter, real_dtype
 from transpile.util.frozen_records import dataclass
 
-# The format of keys: the bits of the fraction of a float, or a number for integers.
+# The format of keys in sort.h: the width of a float's fraction, or a negative code for integers.
 _FRACTION = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
 _INTEGERS = {"b": -2, "u": -2, "i": -1}
 
 
 class _Sort(Call):
-    """What sorts of an array [outer][n][inner] along its middle axis have in common. As many rows
-    as there are `places` are sorted at a time."""
+    """Sorts of an array [outer][n][inner] along its middle axis, by up to `slots` threads with a
+    workspace each. A row is the elements along that axis."""
 
     outer: int
     n: int
     inner: int
     x: Strided
-    places: int
+    slots: int
     workspace: Strided
 
     @property
@@ -34,11 +34,11 @@ class _Sort(Call):
 
     @property
     def scratch_bytes(self) -> int:
-        """Two words of 64 bits for each element of the rows that are sorted at a time."""
-        return 64 + 16 * self.places * self.n
+        """Two 64-bit words for each element of the rows that are sorted concurrently."""
+        return 64 + 16 * self.slots * self.n
 
     def _in_c(self, helper: str, *arguments: Index | Load) -> Invocation:
-        """A helper for keys of this size, with their format and how many words an element has."""
+        """The helper for keys of this size, with their format and the words of an element."""
         dtype = self.x.dtype
         words = 2 if dtype.kind == "c" else 1
         kind = _INTEGERS.get(kind_letter(dtype))
@@ -47,21 +47,21 @@ class _Sort(Call):
             f"{helper}_u{8 * dtype.itemsize // words}",
             (
                 *(self.outer, self.n, self.inner, layout, words, self.x.first),
-                *(*arguments, self.places, self.workspace.first),
+                *(*arguments, self.slots, self.workspace.first),
             ),
         )
 
 
 @dataclass(frozen=True)
 class Sort(_Sort):
-    """The sorted rows."""
+    """Sort each row."""
 
     outer: int
     n: int
     inner: int
     x: Strided
     out: Strided
-    places: int
+    slots: int
     workspace: Strided = UNALLOCATED
 
     name = "sort"
@@ -77,14 +77,14 @@ class Sort(_Sort):
 
 @dataclass(frozen=True)
 class Argsort(_Sort):
-    """The order that sorts each row."""
+    """The permutation that sorts each row."""
 
     outer: int
     n: int
     inner: int
     x: Strided
     order: Strided
-    places: int
+    slots: int
     workspace: Strided = UNALLOCATED
 
     name = "argsort"
@@ -99,14 +99,14 @@ class Argsort(_Sort):
 
 @dataclass(frozen=True)
 class ArgsortFurther(_Sort):
-    """An order of each row by a less significant key, made one by this key first."""
+    """Sort each row's permutation, which sorts a less significant key, by this key."""
 
     outer: int
     n: int
     inner: int
     x: Strided
     order: Strided
-    places: int
+    slots: int
     workspace: Strided = UNALLOCATED
 
     name = "argsort_further"

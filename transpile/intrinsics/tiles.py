@@ -1,4 +1,4 @@
-"""Tiles of arrays: `runtime_c/arrays/transpose.h`."""
+"""Transposition of tiles into local arrays: `runtime_c/arrays/transpose.h`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from transpile.util.frozen_records import dataclass
 
 @dataclass(frozen=True)
 class TransposeTile(Call):
-    """The transpose of a tile: of at most `tile` rows and columns, of the `rows` and `columns` that
-    an array has from there on. The result is a whole tile, of which the rest is left as it is."""
+    """Transpose a tile of `tile` rows and columns, clipped to the `rows` and `columns` that the
+    array has from there on. The result is a whole local tile, whose remainder keeps its values."""
 
     tile: int
     rows: Index
@@ -26,12 +26,12 @@ class TransposeTile(Call):
 
     @property
     def height(self) -> int:
-        """The rows that are there."""
+        """The rows of the clipped tile."""
         return min(self.tile, _known(self.rows))
 
     @property
     def width(self) -> int:
-        """The columns that are there."""
+        """The columns of the clipped tile."""
         return min(self.tile, _known(self.columns))
 
     def numpy(self, x: Any) -> Any:
@@ -41,12 +41,12 @@ class TransposeTile(Call):
         sizes = (self.tile, self.rows, self.columns)
         return Invocation(
             f"transpose_tile_u{8 * self.x.dtype.itemsize}",
-            (*sizes, *self.x.by_rows, self.out.first),
+            (*sizes, *self.x.with_row_strides, self.out.first),
         )
 
 
 def _known(size: Index) -> int:
-    """A size where the indices of loops are numbers, as they are when a call is run."""
+    """A size as an int, which it is when the interpreter runs a call."""
     if not isinstance(size, int):
-        raise TypeError(f"{size} is not known")
+        raise TypeError(f"the size {size} is symbolic")
     return size

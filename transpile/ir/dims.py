@@ -1,8 +1,9 @@
-"""Dimensions: integer arithmetic on named sizes and loop indices.
+"""Symbolic integer arithmetic for extents and subscripts.
 
-A dimension is an `int` or a `Dim`: integer arithmetic on named symbols, kept as a polynomial in
-normal form. The symbols are runtime sizes (`n`) in the shapes of a graph and loop indices (`i`) in
-the subscripts of a loop nest: it turns the subscripts of views back into `x[2*i + 1][j]`.
+An `Index` is an `int` or a `Dim`, a polynomial in normal form over symbols, floor quotients and
+remainders. Symbols are runtime sizes (`n`) in shapes, and loop indices (`i`) in subscripts.
+Interval arithmetic over the symbols' ranges simplifies quotients and remainders, which turns the
+composed subscripts of views back into `x[2*i + 1][j]`, and proves that subscripts are in range.
 """
 
 from __future__ import annotations
@@ -159,14 +160,14 @@ class Dim:
         """Every symbol in the dimension, inside quotients and remainders too."""
         if self._symbols is not None:
             return self._symbols
-        found: set[Symbol] = set()
+        inside: set[Symbol] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
                 if isinstance(atom, Symbol):
-                    found.add(atom)
+                    inside.add(atom)
                 else:
-                    found |= symbols_of(atom.dividend) | symbols_of(atom.divisor)
-        self._symbols = frozenset(found)
+                    inside |= symbols_of(atom.dividend) | symbols_of(atom.divisor)
+        self._symbols = frozenset(inside)
         return self._symbols
 
 
@@ -300,14 +301,14 @@ def is_within(index: Index, extent: Index) -> bool:
 
 def _falling(index: Index) -> set[Symbol]:
     """The symbols in which an index is not provably nondecreasing."""
-    found: set[Symbol] = set()
+    symbols: set[Symbol] = set()
     for monomial, factor in index.terms if isinstance(index, Dim) else ():
         for atom in monomial:
             if factor < 0 or isinstance(atom, Remainder):
-                found.update(_symbols_in(atom))
+                symbols.update(_symbols_in(atom))
             elif isinstance(atom, Quotient):
-                found |= _falling(atom.dividend) | {*symbols_of(atom.divisor)}
-    return found
+                symbols |= _falling(atom.dividend) | {*symbols_of(atom.divisor)}
+    return symbols
 
 
 def _is_below(index: Index, limit: int) -> bool:

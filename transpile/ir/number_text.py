@@ -1,8 +1,8 @@
-"""Numbers as text: the shortest decimal digits that give them back, to the last bit.
+"""Print numbers: the shortest decimal digits that read back to the same bits.
 
-The digits are found by integer arithmetic. So neither NumPy's print options nor the locale nor the
-processor's floating-point modes (rounding, subnormal numbers taken for zeros) reach the text of a
-program or its key.
+The conversion uses integer arithmetic only (G. Steele and J. White, 1990; intervals as in R. Burger
+and R. Dybvig, 1996). So the text of a program, and its key, depend neither on NumPy's print options
+nor on the locale nor on the floating-point modes of the processor (rounding, flush to zero).
 """
 
 from __future__ import annotations
@@ -14,19 +14,15 @@ import numpy as np
 
 from transpile.ir.types import is_bfloat16, kind_letter
 
-# The bits of the fraction, by the bytes of a number.
-_FRACTION = {2: 10, 4: 23, 8: 52}
-# No float has a neighbour that agrees with it in so many digits.
-_ENOUGH = 17
-# Numbers from 1e-4 to below 1e16 have no exponent.
-_LEAST_POINT, _LAST_POINT = -3, 16
+_FRACTION = {2: 10, 4: 23, 8: 52}  # the width of the fraction by the bytes of a float
+_ENOUGH = 17  # significant digits that tell any two floats apart
+_LEAST_POINT, _LAST_POINT = -3, 16  # from 1e-4 to below 1e16 there is no exponent
 
 
 def number_text(value: Any, dtype: np.dtype[Any]) -> str:
-    """A number of a dtype as Python writes it: `True`, `-7`, `0.1`, `1e-45`, `-inf`, `(1+2j)`.
+    """A number of a dtype in Python's notation: `True`, `-7`, `0.1`, `1e-45`, `-inf`, `(1+2j)`.
 
-    NaNs that are not the usual one have their sign and the bits of their fraction: `-nan`,
-    `nan(0x1)`.
+    NaNs other than the default one have their sign and payload: `-nan`, `nan(0x1)`.
     """
     kind = kind_letter(dtype)
     if kind == "b":
@@ -49,25 +45,25 @@ def bits_of(value: Any, dtype: np.dtype[Any]) -> int:
 
 
 def _fraction_bits(dtype: np.dtype[Any]) -> int:
-    """How many bits of a float are those of its fraction."""
+    """The width of a float's fraction."""
     return 7 if is_bfloat16(dtype) else _FRACTION[dtype.itemsize]
 
 
 def nan_bits(value: Any, dtype: np.dtype[Any]) -> tuple[bool, int]:
-    """Whether a NaN is a quiet one, and the other bits of its fraction."""
+    """Is a NaN quiet, and its payload."""
     quiet = 1 << (_fraction_bits(dtype) - 1)
     bits = bits_of(value, dtype)
     return bool(bits & quiet), bits & (quiet - 1)
 
 
 def number_bytes(value: float | complex) -> bytes:
-    """What two of Python's numbers have in common that are the same, NaN and -0.0 included."""
+    """The bits of a Python number, by which NaNs and -0.0 compare."""
     return np.array(value).tobytes()
 
 
 @lru_cache(maxsize=8192)
 def _float_text(bits: int, size: int, width: int) -> str:
-    """The float with these bits, of which `width` are the fraction."""
+    """The text of a float of these bits, of which `width` are the fraction."""
     sign = "-" if bits >> (size - 1) else ""
     highest = (1 << (size - 1 - width)) - 1
     fraction, exponent = bits & ((1 << width) - 1), bits >> width & highest
@@ -81,27 +77,26 @@ def _float_text(bits: int, size: int, width: int) -> str:
     if exponent == 0:
         digits, point = _shortest(fraction, least, False)
     else:
-        is_first = fraction == 0 and exponent > 1
-        digits, point = _shortest(fraction | 1 << width, least + exponent - 1, is_first)
+        is_power_of_two = fraction == 0 and exponent > 1
+        digits, point = _shortest(fraction | 1 << width, least + exponent - 1, is_power_of_two)
     return sign + _with_point(digits, point)
 
 
-def _shortest(number: int, exponent: int, is_first: bool) -> tuple[str, int]:
-    """The digits of number * 2**exponent, and the place of the point among them: 12.5 has the
-    digits 125 and the place 2.
+def _shortest(number: int, exponent: int, is_power_of_two: bool) -> tuple[str, int]:
+    """The digits of number * 2**exponent, and the position of the decimal point: 12.5 has the
+    digits 125 and the position 2.
 
-    They are the fewest that lie nearer to it than to its neighbours, and of those the nearest.
-    Below the first number of a binade (`is_first`) the neighbours are twice as near.
+    They are the fewest within half the distance to both neighbours, and of those the nearest to the
+    number. The neighbour below a power of two is at half the distance of the one above.
     """
-    # In quarters of the distance to the neighbour above: the number, and half of both distances.
-    value, above, below, scale = 4 * number, 2, 1 if is_first else 2, 4
+    # In units of a quarter of the gap above: the number, and half of the gaps above and below.
+    value, above, below, scale = 4 * number, 2, 1 if is_power_of_two else 2, 4
     up, down = 1 << max(exponent, 0), 1 << max(-exponent, 0)
-    # The place of the point or the one before: 1233 / 4096 is a little less than log10(2).
-    place = (number.bit_length() + exponent - 1) * 1233 >> 12
-    up, down = up * 10 ** max(_ENOUGH - place, 0), down * 10 ** max(place - _ENOUGH, 0)
+    # An estimate of the point that is exact or one too small: 1233 / 4096 is just below log10(2).
+    point = (number.bit_length() + exponent - 1) * 1233 >> 12
+    up, down = up * 10 ** max(_ENOUGH - point, 0), down * 10 ** max(point - _ENOUGH, 0)
     value, above, below, scale = value * up, above * up, below * up, scale * down
-    # The integers nearer to it than to its neighbours. A reader takes what is half-way for the
-    # even one.
+    # The interval of integers that read back to the number; ties round to the even float.
     is_odd = number % 2
     high, rest = divmod(value + above, scale)
     high -= is_odd and not rest
@@ -111,9 +106,9 @@ def _shortest(number: int, exponent: int, is_first: bool) -> tuple[str, int]:
     while high // (10 * unit) * 10 * unit >= low:
         unit *= 10
     nearest, rest = divmod(value, scale * unit)
-    nearest += 2 * rest > scale * unit - nearest % 2  # of two that are as near, the even one
+    nearest += 2 * rest > scale * unit - nearest % 2  # ties to even
     digits = str(min(max(nearest, -(-low // unit)), high // unit))
-    return digits, place - _ENOUGH + len(digits) + len(str(unit)) - 1
+    return digits, point - _ENOUGH + len(digits) + len(str(unit)) - 1
 
 
 def _with_point(digits: str, point: int) -> str:

@@ -1,8 +1,8 @@
-"""Which arrays a routine reads and writes, and their shapes: signatures in the words of NumPy's
-generalized ufuncs.
+"""Signatures of intrinsics, in the notation of NumPy's generalized ufuncs: the arrays that a
+routine reads and writes, and their shapes.
 
 `a(m,k), b(k,n) -> c(m,n)` reads `a` and `b` and writes `c`; `m`, `n` and `k` are sizes. An array on
-both sides is updated. `plan(*)` has a layout that only the routine knows.
+both sides is updated in place. `plan(*)` has an opaque layout.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from functools import cache
 
 from transpile.util.frozen_records import dataclass
 
-# The names of an array's sizes, one for each axis; None where only the routine knows the layout.
+# The names of an array's extents, one for each axis; None for an opaque layout.
 Sizes = tuple[str, ...] | None
 _ARRAY = re.compile(r"(\w+)\(([\w,*]*)\)")
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The arrays that a routine reads and those that it writes, by name."""
+    """The arrays that a routine reads and writes, by name."""
 
     reads: Mapping[str, Sizes]
     writes: Mapping[str, Sizes]
@@ -28,7 +28,7 @@ class Signature:
 
 @cache
 def parse(text: str) -> Signature:
-    """A signature from its text."""
+    """The signature of a text."""
     reads, _, writes = text.partition("->")
     return Signature(_arrays(reads), _arrays(writes))
 

@@ -87,16 +87,16 @@ def assigned_name() -> str:
 @lru_cache(maxsize=1024)
 def _stores(code: CodeType) -> dict[int, str]:
     """For each instruction that is followed by a store into a variable, the variable's name."""
-    found: dict[int, str] = {}
+    targets: dict[int, str] = {}
     previous = None
     for instruction in dis.get_instructions(code):
         if previous is not None and instruction.opname.startswith(_STORES):
             name = instruction.argval
             # In a call of a Python function, f_lasti stands behind the call's inline cache entries.
             for offset in range(previous, instruction.offset, 2):
-                found[offset] = name if isinstance(name, str) else name[0]
+                targets[offset] = name if isinstance(name, str) else name[0]
         previous = instruction.offset
-    return found
+    return targets
 
 
 def function_source(function: object) -> Source:

@@ -56,8 +56,8 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     """`numpy.dtype(dtype)`, which knows the name `bfloat16` once its package is imported."""
     if isinstance(dtype, str) and dtype == "bfloat16" and __getattr__("BFLOAT16") is None:
         raise TypeError("bfloat16 needs the package ml_dtypes: pip install transpile[bfloat16]")
-    found: np.dtype[Any] = np.dtype(dtype)
-    return found
+    result: np.dtype[Any] = np.dtype(dtype)
+    return result
 
 
 class _ShortNames(dict[np.dtype[Any], str]):
@@ -92,10 +92,10 @@ FLOAT0 = np.dtype([("float0", np.void, 0)])
 
 def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
     """The dtype in native byte order, or an UnsupportedError that names it."""
-    found = as_dtype(dtype)
-    dtype = found if found.isnative else found.newbyteorder("=")
+    given = as_dtype(dtype)
+    dtype = given if given.isnative else given.newbyteorder("=")
     if dtype in SHORT_NAMES:
-        return found if found.isnative else np.dtype(dtype.type)
+        return given if given.isnative else np.dtype(dtype.type)
     # A platform's second name for the same integers (`longlong`) is the same thing here.
     if dtype.kind in "iu" and dtype.itemsize <= 8:
         return np.dtype(f"{dtype.kind}{dtype.itemsize}")
@@ -118,9 +118,9 @@ def computed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def finfo(dtype: Any) -> Any:
     """The limits of a floating-point dtype, as `numpy.finfo` has them, for bfloat16 as well."""
-    found = dtype if isinstance(dtype, type) else getattr(dtype, "dtype", dtype)
-    if getattr(found, "name", getattr(found, "__name__", found)) == "bfloat16":
-        return ml_dtypes.finfo(found)  # type: ignore[no-untyped-call, unused-ignore]
+    kind = dtype if isinstance(dtype, type) else getattr(dtype, "dtype", dtype)
+    if getattr(kind, "name", getattr(kind, "__name__", kind)) == "bfloat16":
+        return ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call, unused-ignore]
     return np.finfo(dtype)
 
 
@@ -181,8 +181,8 @@ class ShapeDtypeStruct:
     def __new__(cls, shape: Iterable[int] = (), dtype: Any = None) -> ShapeDtypeStruct:
         """A dtype that is not NumPy's has structs of its own."""
         own: Any = getattr(dtype, "abstract", None)
-        found: ShapeDtypeStruct = super().__new__(cls) if own is None else own(tuple(shape))
-        return found
+        struct: ShapeDtypeStruct = super().__new__(cls) if own is None else own(tuple(shape))
+        return struct
 
     def __init__(self, shape: Iterable[int], dtype: Any) -> None:
         object.__setattr__(self, "shape", tuple(shape))
@@ -222,24 +222,24 @@ def type_of(value: Any, what: str = "an argument") -> ArrayType:
         raise TypeError(
             f"{what} is a {type(value).__name__}, which is neither an array nor a number: {value!r}"
         )
-    found = ArrayType(tuple(_dimension(d) for d in shape), check_dtype(dtype, what))
+    kind = ArrayType(tuple(_dimension(d) for d in shape), check_dtype(dtype, what))
     if not isinstance(value, np.ndarray):
-        refuse_too_large(found, what)
-    return found
+        refuse_too_large(kind, what)
+    return kind
 
 
 # Sizes in bytes, and numbers of elements, are numbers of 64 bits with a sign, as in NumPy.
 MOST = 2**63 - 1
 
 
-def refuse_too_large(found: ArrayType, what: str) -> None:
+def refuse_too_large(kind: ArrayType, what: str) -> None:
     """Raise ValueError for an array that cannot be: of more than 2**63 - 1 bytes, or of a negative
     extent."""
-    if any(isinstance(dim, int) and dim < 0 for dim in found.shape):
-        raise ValueError(f"{what} has the shape {found.shape}: an extent is negative")
-    if size_of(found.shape, found.dtype.itemsize) > MOST:
+    if any(isinstance(dim, int) and dim < 0 for dim in kind.shape):
+        raise ValueError(f"{what} has the shape {kind.shape}: an extent is negative")
+    if size_of(kind.shape, kind.dtype.itemsize) > MOST:
         raise ValueError(
-            f"{what} of shape {found.shape} and dtype {found.dtype} has more than 2**63 - 1 bytes"
+            f"{what} of shape {kind.shape} and dtype {kind.dtype} has more than 2**63 - 1 bytes"
         )
 
 

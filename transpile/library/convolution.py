@@ -190,11 +190,11 @@ def _rows(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     """The copy for lanes of features, in the order of the operand; or the operand itself."""
     if all(a.is_inside for a in sizes.axes):
         return _in_place(sizes)
-    image = sizes.groups * sizes.channels * math.prod(a.reach for a in sizes.axes)
+    image = sizes.groups * sizes.channels * math.prod(a.span for a in sizes.axes)
     repaying = -(-machine.repaying_pixels // sizes.pixels)
     together = max(machine.images_bytes // (image * itemsize), repaying, 1)
     together = min(sizes.batch, together)
-    extents = (together, sizes.groups, sizes.channels, *(a.reach for a in sizes.axes))
+    extents = (together, sizes.groups, sizes.channels, *(a.span for a in sizes.axes))
     steps, size = [0] * 6, 1
     for a in sorted(range(6), key=lambda a: (extents[a] == 1, sizes.x[a], -a)):
         steps[a] = size
@@ -202,7 +202,7 @@ def _rows(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     taps, parts, walk = [], [], []
     for axis, step in zip(sizes.axes, steps[3:], strict=True):
         place, first = max(0, axis.low), max(0, -axis.low)
-        count = max(0, min(axis.size - first, axis.reach - place))
+        count = max(0, min(axis.size - first, axis.span - place))
         taps.append([t * step for t in axis.taps])
         parts.append([(first if count else 0, count, 1, place * step)])
         walk.append(axis.stride * step)

@@ -67,7 +67,7 @@ def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan
         for name, matrix in (("a", left), ("b", right))
     )
     one = Matmul(m, n, k, a, b, part("c", out, where, (n, 1)))
-    call = one.batch(stack.count, stack.steps, stack.places) if stack.count > 1 else one
+    call = one.batch(stack.count, stack.strides, stack.slots) if stack.count > 1 else one
     reads = {"a": left.base, "b": right.base}
     return CallPlan(reads, {"c": out}, {}, (LoopedCall(loops, call),))
 
@@ -118,31 +118,31 @@ def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index 
 @dataclass(frozen=True)
 class _Stack:
     """Small products that one call makes: the last `axes` of the batch, `count` products whose
-    operands are `steps` apart, of which `places` are made at a time."""
+    operands are `strides` apart, by `slots` threads."""
 
     axes: int
     count: int
-    steps: tuple[Index, ...]
-    places: int
+    strides: tuple[Index, ...]
+    slots: int
 
 
 def _stacked(batch: Shape, size: int, operands: Sequence[_Matrix], machine: Machine) -> _Stack:
-    """The products of a batch that one call can make, where they are small: those along its last
-    axes, as far as one step describes them."""
+    """The products of a batch that one call can make, if they are small: those along its last axes,
+    as far as one stride describes them."""
     alone = _Stack(0, 1, (0, 0), 1)
     if size > machine.most_stacked_terms:
         return alone
-    axes, count, steps = 0, 1, alone.steps
+    axes, count, strides = 0, 1, alone.strides
     for axis in range(len(batch) - 1, -1, -1):
         extent = batch[axis]
-        strides = tuple(o.batch_strides[axis] for o in operands)
+        along_axis = tuple(o.batch_strides[axis] for o in operands)
         if not isinstance(extent, int):
             break
-        if extent > 1 and count > 1 and strides != tuple(s * count for s in steps):
+        if extent > 1 and count > 1 and along_axis != tuple(s * count for s in strides):
             break
         if extent > 1 and count == 1:
-            steps = strides
+            strides = along_axis
         axes, count = axes + 1, count * extent
     if count == 1 or count * size < machine.least_stack_terms:
         return alone
-    return _Stack(axes, count, steps, min(count, machine.slots))
+    return _Stack(axes, count, strides, min(count, machine.slots))

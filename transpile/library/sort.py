@@ -20,12 +20,12 @@ def plan_sort(equation: Equation, views: Views, machine: Machine) -> CallPlan:
     Raises UnsupportedError for rows whose length is not known, or more than memory will hold.
     """
     sizes, out = _sizes(equation), equation.output
-    places = _places(*sizes, machine)
+    slots = _slots(*sizes, machine)
     keys = {f"x{number}": views.in_order(atom) for number, atom in enumerate(equation.inputs)}
     calls = []
     for number, (name, key) in enumerate(reversed(keys.items())):
-        row = Sort if equation.primitive is sort else ArgsortFurther if number else Argsort
-        call = row(*sizes, part(name, key), part("out", out), places)
+        intrinsic = Sort if equation.primitive is sort else ArgsortFurther if number else Argsort
+        call = intrinsic(*sizes, part(name, key), part("out", out), slots)
         calls.append(LoopedCall((), call))
     return CallPlan(keys, {"out": out}, {}, tuple(calls))
 
@@ -41,7 +41,7 @@ def _sizes(equation: Equation) -> tuple[int, int, int]:
     return outer, n, inner
 
 
-def _places(outer: int, n: int, inner: int, machine: Machine) -> int:
-    """How many rows are sorted at a time: as many as there may be threads, if the scratch memory of
-    16 bytes an element that they take is small enough."""
+def _slots(outer: int, n: int, inner: int, machine: Machine) -> int:
+    """The number of rows that are sorted concurrently: one for each thread, as far as the scratch
+    memory of 16 bytes per element allows."""
     return max(1, min(outer * inner, machine.slots, machine.sort_bytes // (16 * max(1, n))))

@@ -67,8 +67,8 @@ class RowConvolution:
             return name != x.buffer
         row = product(row_shape(buffers[name].shape, (self.images.count,)))
         starts_at_zero = all(i == 0 for i in x.first.index)
-        is_dense = isinstance(row, int) and self.images.operand_reach <= row
-        return starts_at_zero and is_dense and self.images.operand_step == row
+        is_dense = isinstance(row, int) and self.images.operand_span <= row
+        return starts_at_zero and is_dense and self.images.operand_stride == row
 
 
 Part = RowConvolution | RowNest
@@ -203,7 +203,7 @@ def _as_convolution(kernel: Kernel, buffers: Buffers) -> RowConvolution | None:
     images, out = part.images, call.out
     shape = buffers[out.buffer].shape
     size = product(shape)
-    is_dense = isinstance(size, int) and size == images.count * images.result_step
+    is_dense = isinstance(size, int) and size == images.count * images.result_stride
     if not is_dense or not has_rows(shape, (images.count,)) or any(i != 0 for i in out.first.index):
         return None
     return part
@@ -264,10 +264,10 @@ class _Fusion:
         call, images = part.call, part.images
         return ConvolveImage(
             call.plan,
-            self._of_image(call.x, images.operand_step),
+            self._of_image(call.x, images.operand_stride),
             Strided(_start(self.offsets[part])),
             Strided(_start(self.panels[part])),
-            self._of_image(call.out, images.result_step),
+            self._of_image(call.out, images.result_stride),
             Strided(_start(self.copies[part])),
             call.layout,
         )
