@@ -23,6 +23,7 @@ test: $(VENV)/.installed-test compiler
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
 # drawn, or that a compiler works at for long.
 CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_in_rows.py \
+    project/test_c_in_templates.py \
     project/test_jax_support.py project/test_numpy_support.py util \
     ir intrinsics pytree trace/test_trace.py trace/test_guard_survey.py trace/test_captured_arrays.py \
     primitives/test_rules_elementwise.py primitives/test_primitives_indexing.py \
@@ -40,7 +41,7 @@ CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_
     schedule/test_donation.py schedule/test_index_set_split.py schedule/test_licm.py \
     schedule/test_linearize.py schedule/test_local_cse.py schedule/test_memory_plan.py \
     schedule/test_scalar_replacement.py schedule/test_tile.py schedule/test_triangular_split.py \
-    schedule/test_vectorize.py codegen/test_golden.py codegen/test_dialect.py \
+    schedule/test_vectorize.py codegen/test_golden.py codegen/test_definitions.py codegen/test_dialect.py \
     codegen/test_c_expr.py codegen/test_program_length.py codegen/test_render.py \
     symbols/test_identifiers.py symbols/test_c_helpers.py runtime_c/test_runtime_transpose.py build/test_elf.py \
     disk_cache/test_cache_entry.py runtime/test_loader.py runtime/test_memory_overlap.py \

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import transpile
 from transpile.build import toolchain
 from transpile.build.compiler_probe import find_compiler
-from transpile.codegen.line_wrapping import WIDTH, signature, wrapped
+from transpile.codegen.line_wrapping import WIDTH, hanging, wrapped
 from transpile.options import Options
 from transpile.symbols.identifiers import Names, is_reserved
 
@@ -176,10 +176,11 @@ def test_broken_lines_are_short_and_say_the_same(terms):
 
 
 def test_signatures_wrap_under_the_parenthesis():
-    lines = signature("function", [f"const double *x_{k}" for k in range(9)]).splitlines()
-    assert len(lines) > 1 and all(len(line) + len("int ") <= WIDTH for line in lines[:1])
+    parameters = ", ".join(f"const double *x_{k}" for k in range(9))
+    lines = hanging(f"int function({parameters})").splitlines()
+    assert len(lines) > 1 and all(len(line) <= WIDTH for line in lines)
     assert all(line.startswith(" " * len("int function(") + "const") for line in lines[1:])
-    assert signature("nothing", []) == "nothing(void)"
+    assert hanging("int nothing(void)") == "int nothing(void)"
 
 
 def test_no_line_is_longer_than_the_width():

@@ -13,7 +13,7 @@ from pathlib import Path
 from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.build import toolchain
 from transpile.build.pool_linking import pool_for
-from transpile.codegen.python_entry import python_entry
+from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
 from transpile.disk_cache.cache_entry import PROGRAM
 from transpile.ir.calls import Call
@@ -153,10 +153,7 @@ class Pipeline:
         inputs = [b.name for b in program.inputs]
         outputs = [b.name for b in program.outputs]
         return {
-            "declarations": (
-                f"int {program.name}_call(void *const *pointers);\n"
-                f"const char *{program.name}_error(int code);\n"
-            ),
+            "declarations": declarations(program),
             "function": program.name,
             "workspace": program.workspace,
             "is_brief": is_brief(program, self.options.machine),

@@ -38,25 +38,26 @@ class Dialect:
 
 def c_literal(value: Any, dtype: DType) -> str:
     """A C literal of this dtype: typed, and exact."""
+    kind = dtype.kind
+    if kind == "f" and dtype.itemsize > 2:  # first, as most constants are made of them
+        return _float_literal(value, dtype)
     if dtype in HALVES:  # which are passed as their bits
         return f"0x{bits_of(value, dtype):04x}"
-    if dtype.kind == "b":
+    if kind == "b":
         return "true" if value else "false"
-    if dtype.kind == "c":
+    if kind == "c":
         suffix = "F" if dtype.itemsize == 8 else ""
         part = np.dtype(f"f{dtype.itemsize // 2}")
         parts = (c_literal(np.real(value), part), c_literal(np.imag(value), part))
         return f"CMPLX{suffix}({parts[0]}, {parts[1]})"
-    if dtype.kind == "f":
-        return _float_literal(value, dtype)
     number = int(value)
     info = np.iinfo(dtype)
     bits = dtype.itemsize * 8
     if bits >= 32 and number == info.max:
-        return f"{'U' if dtype.kind == 'u' else ''}INT{bits}_MAX"
-    if dtype.kind == "i" and bits >= 32 and number == info.min:
+        return f"{'U' if kind == 'u' else ''}INT{bits}_MAX"
+    if kind == "i" and bits >= 32 and number == info.min:
         return f"INT{bits}_MIN"
-    return f"{number}u" if dtype.kind == "u" and dtype.itemsize >= 4 else str(number)
+    return f"{number}u" if kind == "u" and dtype.itemsize >= 4 else str(number)
 
 
 def _float_literal(value: Any, dtype: DType) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from transpile.ir.graph import Source
 from transpile.ir.loop_ir import Buffer, Program
 from transpile.ir.types import HALVES
 from transpile.util.escapes import one_line
@@ -17,25 +16,32 @@ from transpile.util.escapes import one_line
 WIDTH = 100
 
 
-def signature(name: str, parameters: list[str], before: str = "int ") -> str:
-    """A function's name and parameters, wrapped under the opening parenthesis."""
-    return hanging(f"{before}{name}({', '.join(parameters) or 'void'})")[len(before) :]
-
-
-def hanging(text: str) -> str:
-    """A declaration, its parameters broken where it is too long, under the first of them."""
-    if len(text) <= WIDTH:
+def hanging(text: str, width: int = WIDTH, margin: str = "") -> str:
+    """A declaration, its parameters broken where it is too long: each line after the first begins
+    with the margin, or where that is not given under the first parameter."""
+    if len(text) <= width:
         return text
     head, *others = text.split(", ")
-    margin = " " * (head.index("(") + 1)
+    margin = margin or " " * (head.index("(") + 1)
     lines, line = [], f"{head}, " if others else head
     for position, parameter in enumerate(others, 1):
         part = parameter + (", " if position < len(others) else "")
-        if len(line) + len(part) > WIDTH:
+        if len(line) + len(part) > width:
             lines.append(line.rstrip())
             line = margin
         line += part
     return "\n".join([*lines, line])
+
+
+def filled(literals: Iterable[str], margin: str) -> str:
+    """Literals with commas between them; each line after the first begins with the margin."""
+    lines, line = [], ""
+    for literal in literals:
+        if len(line) + len(literal) > WIDTH - 10:
+            lines.append(line.rstrip())
+            line = ""
+        line += literal + ", "
+    return f"\n{margin}".join([*lines, line.rstrip(", ")])
 
 
 def wrapped(text: str, indent: str) -> str:
@@ -141,11 +147,6 @@ def renamed(text: str, types: Sequence[tuple[str, ...]]) -> str:
     for before, after, *_ in types:
         text = text.replace(before, after)
     return text
-
-
-def line_directive(source: Source) -> str:
-    """What tells a compiler that the next line of C comes from this line of Python."""
-    return f"#line {source.line} {string_literal(source.file)}"
 
 
 def type_text(buffer: Buffer) -> str:

@@ -9,18 +9,9 @@ from transpile.ir.loop_ir import Program
 def python_entry(program: Program, source: str, header: str) -> str:
     """The text of that file, which includes the program's by these names; see
     `transpile.runtime.program_call`."""
-    function = f"{program.name}_with_callback" if program.sites else program.name
-    count = len(program.inputs) + len(program.outputs) + 1
-    arguments = [f"pointers[{n}]" for n in range(count)]
-    if program.sites:
-        called = f"({program.name}_callback *)pointers[{count}]"
-        arguments += [called, f"pointers[{count + 1}]"]
-    return filled_in(
-        "python_entry.c.j2",
-        name=program.name,
-        function=function,
-        sites=program.sites,
-        header=header,
-        source=source,
-        call=f"return {function}({', '.join(arguments)});",
-    )
+    return filled_in("python_entry.c.j2", program=program, header=header, source=source)
+
+
+def declarations(program: Program) -> str:
+    """What cffi is told of the functions that Python calls, and of that which Python gives."""
+    return filled_in("declarations.h.j2", program=program)

@@ -8,16 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from transpile.codegen import compile_budget
-from transpile.codegen.c_expr import c_type
-from transpile.codegen.callback_entry import helpers_of, includes_of, site_text
-from transpile.codegen.constants import Constants
+from transpile.codegen.callback_messages import helpers_of, includes_of, messages_of
+from transpile.codegen.constants import constants_of
 from transpile.codegen.dialect import C, Dialect
-from transpile.codegen.line_wrapping import (
-    complex_types,
-    line_directive,
-    signature,
-    type_text,
-)
+from transpile.codegen.line_wrapping import complex_types, type_text
 from transpile.codegen.plan import gcc_faults
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
 from transpile.codegen.plan.helper_inlining import outlined
@@ -25,6 +19,7 @@ from transpile.codegen.plan.kernel_dedup import Group, functions_for
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.codegen.templates import filled_in
 from transpile.ir import loop_rewrite
+from transpile.ir.graph import Source
 from transpile.ir.loop_ir import (
     Buffer,
     DType,
@@ -64,11 +59,12 @@ class Text:
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """A function that one or more kernels share, as the templates get it."""
+    """A function that one or more kernels share, as the templates get it; a debugger shows it as
+    the Python line `debugged_as`."""
 
     name: str
     comment: tuple[str, ...]
-    line_directive: str
+    debugged_as: Source | None
     parameters: tuple[Parameter, ...]
     body: tuple[Statement, ...]
     scope: Scope
@@ -110,86 +106,70 @@ class _Renderer:
         functions = [self._function(group) for group in groups]
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
         needs = self.scope.needs
-        constants = Constants(self.dialect, f"{program.name}.constant.", header[:-2] + ".bin")
+        messages = messages_of(program)
+        helpers = c_helpers.needed(needs.helpers | helpers_of(messages), self.options.num_threads)
+        lanes = outlined(firsts, precise=self.options.precise_math)
+        constants, binary = constants_of(program, self.convention.reads_bytes)
         dtypes = {b.dtype for b in self.buffers.values()}
         is_complex = any(d.kind == "c" for d in dtypes) or loop_rewrite.computes_complex(program)
-        entry = signature(program.name, parameters := self._parameters())
-        used = needs.helpers | helpers_of(sites := site_text(program, parameters))
-        shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
         loops = [s for k in firsts for s in walk(k.body) if isinstance(s, For)]
-        has_marked = any(s.parallel or s.simd for s in loops)
-        called = outlined(firsts, precise=self.options.precise_math)
-        helpers = c_helpers.collect(used, called, self.options.num_threads)
-        types = [
-            f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
-            for role, group in (("in", program.inputs), ("out", program.outputs))
-            for b in group
-        ] + [*notes(self.libraries, needs.intrinsics), *compile_budget.notes(effort)]
+        has_marked = any(s.parallel or s.simd for s in loops) or any(lanes.values())
         gcc_flags = gcc_faults.flags_around_faults(program)
-        types += gcc_faults.notes(gcc_flags)
+        contract = [
+            *self._contract(),
+            *notes(self.libraries, needs.intrinsics),
+            *compile_budget.notes(effort),
+            *gcc_faults.notes(gcc_flags),
+        ]
         source = filled_in(
             self.dialect.template,
+            program=program,
+            dialect=self.dialect,
             title=self.title,
-            description=types,
-            includes=self.dialect.headers(is_complex) + includes_of(sites),
+            description=contract,
+            includes=self.dialect.headers(is_complex) + includes_of(messages),
             directives=has_marked or c_helpers.has_directives(helpers),
             header=header,
-            helpers=[*prototypes(self.libraries, needs.routines), *helpers],
+            prototypes=prototypes(self.libraries, needs.routines),
+            helpers=[(helper, lanes.get(helper.names[0])) for helper in helpers],
             reductions=list(needs.reductions.values()),
-            constants=[constants.text(b, self._element_type(b)) for b in program.constants],
+            constants=constants,
+            binary=f"{header[:-2]}.bin",
+            messages=messages,
             kernels=kernels,
+            temporaries=list(zip(program.temporaries, program.offsets, strict=True)),
+            unused=self._unused(),
             calls=self._calls(groups),
-            dialect=self.dialect,
-            name=program.name,
-            workspace=program.workspace,
-            entry=entry,
-            setup=self._setup(),
-            sites=sites,
         )
         text = filled_in(
             "program.h.j2",
+            program=program,
+            dialect=self.dialect,
             title=self.title,
-            contract=types,
-            name=program.name,
+            contract=contract,
             guard=f"TRANSPILE_{program.name}_H",
             stack=STACK >> 10,
             libraries=any(self.libraries),
             includes=_includes_of_header(dtypes),
             complex=complex_types(program, self.dialect.types),
-            entry=entry,
-            sites=sites,
         )
         runs_threads = any(s.parallel for s in loops) or c_helpers.runs_threads(helpers)
-        return Text(source, text, bytes(constants.binary), effort, gcc_flags, runs_threads)
+        return Text(source, text, binary, effort, gcc_flags, runs_threads)
 
-    # ---------------------------------------------------------------------------------- entry
-
-    def _parameters(self) -> list[str]:
-        pointers = [f"const {c_type(self.dialect, b.dtype)} *{b.name}" for b in self.program.inputs]
-        pointers += [f"{c_type(self.dialect, b.dtype)} *{b.name}" for b in self.program.outputs]
-        return [*pointers, "void *workspace"]
-
-    def _setup(self) -> list[str]:
+    def _contract(self) -> list[str]:
+        """What a caller has to know of each array."""
         program = self.program
-        lines = []
-        for buffer, offset in zip(program.temporaries, program.offsets, strict=True):
-            name = c_type(self.dialect, buffer.dtype)
-            place = f"({name} *)((char *)workspace + {offset})" if offset else "workspace"
-            lines.append(f"{name} *{buffer.name} = {place};")
-        read = {name for k in program.kernels for name in used_buffers(k)[0]}
-        lines += [
-            f"(void){b.name};" for b in (*program.inputs, *program.outputs) if b.name not in read
+        shared = {output: f"; may be {donated} itself" for output, donated in program.aliases}
+        return [
+            f"{b.name}: {type_text(b)}, {role}{shared.get(b.name, '')}"
+            for role, group in (("in", program.inputs), ("out", program.outputs))
+            for b in group
         ]
-        if not program.temporaries:
-            lines.append("(void)workspace;")
-        for output, donated in program.aliases:
-            size = f"{self.buffers[output].size_in_bytes}"
-            lines += [
-                f"if ({output} != {donated}) {{",
-                f"    memcpy({output}, {donated}, {size});",
-                "}",
-            ]
-        return lines
+
+    def _unused(self) -> list[Buffer]:
+        """The arrays that no kernel uses."""
+        used = {name for k in self.program.kernels for name in used_buffers(k)[0]}
+        return [b for b in (*self.program.inputs, *self.program.outputs) if b.name not in used]
 
     # -------------------------------------------------------------------------------- kernels
 
@@ -204,7 +184,7 @@ class _Renderer:
         return KernelFunction(
             kernel.name,
             comment,
-            line_directive(where) if self.options.debug and where.line else "",
+            where if self.options.debug and where.line else None,
             parameters,
             kernel.body,
             self.scope.of_kernel(kernel, (p.buffer.name for p in parameters if p.by_value)),
@@ -215,11 +195,6 @@ class _Renderer:
         functions = {kernel.name: group[0].name for group in groups for kernel in group}
         kernels = self.program.kernels
         return [(functions[k.name], self.convention.parameters(k)) for k in kernels]
-
-    def _element_type(self, buffer: Buffer) -> str:
-        """The type of an array's elements where they are only read."""
-        reads_bytes = self.convention.reads_bytes(buffer)
-        return "uint8_t" if reads_bytes else c_type(self.dialect, buffer.dtype)
 
 
 def _includes_of_header(dtypes: set[DType]) -> list[str]:

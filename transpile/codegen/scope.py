@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from typing import Any
 
 from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen.c_expr import Printer, c_type
@@ -30,7 +31,7 @@ from transpile.ir.loop_ir import (
 )
 from transpile.ir.loop_rewrite import declared_names, names_in, walk
 from transpile.ir.primitive import TABLE
-from transpile.ir.types import BOOL, INT64
+from transpile.ir.types import BOOL, INT64, UINT8
 from transpile.options import Options
 from transpile.primitives.reductions import identity
 from transpile.symbols.identifiers import Names
@@ -45,8 +46,8 @@ class Reduction:
     """An operation on accumulators that OpenMP has to be told of."""
 
     name: str
-    type: str
-    start: str
+    dtype: DType
+    start: Any
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class Scope:
 
     def counted(self, dtype: DType) -> str:
         """The type of variables that change: compilers vectorise reductions of numbers only."""
-        return "uint8_t" if dtype == BOOL else c_type(self.shared.dialect, dtype)
+        return c_type(self.shared.dialect, UINT8 if dtype == BOOL else dtype)
 
     # ---------------------------------------------------------------------------- expressions
 
@@ -251,6 +252,6 @@ class Scope:
         if dtype.kind in "iu" and sign:
             return "max" if sign > 0 else "min"
         name = self.printer.function(op, dtype)
-        start = self.shared.dialect.literal(identity(op, dtype).value[()], dtype)
-        self.shared.needs.reductions[name] = Reduction(name, self.ctype(dtype), start)
+        start = identity(op, dtype).value[()]
+        self.shared.needs.reductions[name] = Reduction(name, dtype, start)
         return name

@@ -7,14 +7,25 @@ or of a filter: the name of a type, the brackets of a shape, where a line is bro
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from transpile.codegen.c_expr import c_type
-from transpile.codegen.dialect import Dialect
-from transpile.codegen.line_wrapping import comment_line, comment_text, hanging, renamed, wrapped
+from transpile.codegen.dialect import Dialect, suffix
+from transpile.codegen.line_wrapping import (
+    comment_line,
+    comment_text,
+    filled,
+    hanging,
+    renamed,
+    string_literal,
+    text_bytes,
+    wrapped,
+)
 from transpile.disk_cache.cache_ownership import recall, remember
 from transpile.errors import InternalError
 from transpile.intrinsics.callbacks import Callback
@@ -117,15 +128,35 @@ def _ctype(dtype: DType, dialect: Dialect) -> str:
     return c_type(dialect, dtype)
 
 
+def _real(dtype: DType) -> DType:
+    """The dtype of the parts of complex numbers; that of real ones is their own."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def _literal(value: Any, dtype: DType, dialect: Dialect) -> str:
+    return dialect.literal(value, dtype)
+
+
+def _literals(values: Any, dtype: DType, dialect: Dialect) -> Iterator[str]:
+    return (dialect.literal(value, dtype) for value in values)
+
+
 _FILTERS = {
     "brackets": _brackets,
     "comment": comment_text,
     "comment_line": comment_line,
     "ctype": _ctype,
+    "filled": filled,
     "hanging": hanging,
     "is_one_line": _is_one_line,
     "is_uneven": _is_uneven,
+    "literal": _literal,
+    "literals": _literals,
     "node": _node,
+    "real": _real,
     "renamed": renamed,
+    "string_literal": string_literal,
+    "suffix": suffix,
+    "text_bytes": text_bytes,
     "wrapped": wrapped,
 }

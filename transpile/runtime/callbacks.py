@@ -13,20 +13,18 @@ import numpy as np
 
 from transpile.ir.graph import Site
 
-_TYPE = "void(void *, int, void **)"
-
 
 class Calls:
-    """What a program's sites call.
+    """What the sites of the program `name` call.
 
     address    that of the C function that it is to call; `number` is the same as a number
     begin()    a call of the program: an object with `context` for C, and `finish` for afterwards
     """
 
-    def __init__(self, ffi: Any, sites: Sequence[Site]) -> None:
+    def __init__(self, ffi: Any, name: str, sites: Sequence[Site]) -> None:
         self.ffi = ffi
         self.sites = [(s.callback, _arrays(ffi, s)) for s in sites]
-        self._function = ffi.callback(_TYPE, _called(ffi))
+        self._function = ffi.callback(f"{name}_callback", _called(ffi))
         self.address = ffi.cast("void *", self._function)
         self.number = int(ffi.cast("intptr_t", self._function))
 

@@ -71,7 +71,7 @@ class ProgramCall:
             *(memory_pool.maker(shape, dtype) for dtype, shape in outputs),
             memory_pool.maker((workspace,), _BYTE),
         )
-        self.callbacks = Calls(library.ffi, sites) if sites else None
+        self.callbacks = Calls(library.ffi, name, sites) if sites else None
         self._error = library.function(f"{name}_error")
         self._function = library.function(f"{name}_call")
         self._text = library.ffi.string

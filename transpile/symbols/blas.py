@@ -13,7 +13,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from transpile.options import Options
 from transpile.util.frozen_records import dataclass
@@ -183,18 +185,32 @@ def says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
     return b"USE64BITINT" in (describe() or b"")
 
 
-def declarations(blas: Blas | None, routines: Set[tuple[str, str]]) -> list[str]:
-    """The prototypes of the library's products, under the names that blas_matmul uses."""
+@dataclass(frozen=True)
+class Prototype:
+    """A function of a library that helpers call.
+
+    library     `blas` or `lapack`
+    routine     its standard name without the letter of the dtype
+    dtype       of its matrices
+    symbol      its name for the linker
+    integer     the C type of its sizes
+    parameters  what LAPACK's take, a letter each (`transpile.symbols.lapack`)
+    """
+
+    library: str
+    routine: str
+    dtype: np.dtype[Any]
+    symbol: str
+    integer: str
+    parameters: tuple[str, ...] = ()
+
+
+def blas_prototypes(blas: Blas | None, routines: Set[tuple[str, str]]) -> list[Prototype]:
+    """The library's products, as blas_matmul calls them."""
     if blas is None:
         return []
-    found = []
-    for ending, name, letter in (("f32", "float", "s"), ("f64", "double", "d")):
-        if ("gemm", ending) in routines:
-            size = blas.integer
-            found.append(
-                f"void cblas_gemm_{ending}(int order, int a_form, int b_form, {size} m, "
-                f"{size} n, {size} k,\n    {name} alpha, const {name} *a, {size} a_step, "
-                f"const {name} *b, {size} b_step,\n    {name} beta, {name} *c, {size} c_step) "
-                f'__asm__("{blas.symbol(f"cblas_{letter}gemm")}");'
-            )
-    return found
+    return [
+        Prototype("blas", "gemm", np.dtype(name), blas.symbol(f"cblas_{letter}gemm"), blas.integer)
+        for ending, name, letter in (("f32", "f4", "s"), ("f64", "f8", "d"))
+        if ("gemm", ending) in routines
+    ]

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache, lru_cache
-from types import MappingProxyType
 
 from transpile.errors import InternalError
 from transpile.ir.primitive import TABLE
@@ -64,7 +63,6 @@ _TYPE = re.compile(r"^typedef\s.*?\b(\w+)\s*(?:__attribute__.*)?;$", re.MULTILIN
 _CONSTANT = re.compile(r"^static const \w[\w ]*?\b(\w+)\s*(?:\[.*?\]\s*)*=", re.MULTILINE)
 _FUNCTION = re.compile(r"^(?:static|__attribute__).*?\b(?!__attribute__)(\w+)\s*\(", re.MULTILINE)
 WIDTH = 100
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def library_name(name: str, suffix: str) -> str | None:
@@ -256,13 +254,15 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
     )
 
 
-def collect(
-    names: Iterable[str], changed: Mapping[str, str] = NOTHING, threads: int = 0
-) -> list[str]:
-    """The texts of these helpers and of all that they use, each after what it uses; `changed` has
-    other texts for some of them. Their parallel loops have so many `threads`, where that is given.
-    """
-    texts: dict[str, None] = {}
+def collect(names: Iterable[str]) -> list[str]:
+    """The texts of these helpers and of all that they use, each after what it uses."""
+    return [f"{item.comment}\n{item.text}".lstrip("\n") for item in needed(names)]
+
+
+def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
+    """These helpers and all that they use, each after what it uses, with a comment where none
+    before has it. Their parallel loops have so many `threads`, where that is given."""
+    items: list[Item] = []
     said: set[str] = set()
     done: set[str] = set()
 
@@ -273,29 +273,30 @@ def collect(
         if item is None:
             return
         done.update(item.names)
-        text = changed.get(name, item.text)
-        code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+        code = re.sub(r"/\*.*?\*/", "", item.text, flags=re.DOTALL)
         for word in dict.fromkeys(_IDENTIFIER.findall(code)):
             if find(word) is not None:
                 visit(word)
-        comment = f"{item.comment}\n" if item.comment and item.comment not in said else ""
+        text = _IDENTIFIER.sub(_to_library, item.text)
+        if threads:
+            text = _PARALLEL.sub(rf"\g<0> num_threads({threads})", text)
+        comment = "" if item.comment in said else item.comment
         said.add(item.comment)
-        text = comment + _IDENTIFIER.sub(_to_library, text)
-        texts[_PARALLEL.sub(rf"\g<0> num_threads({threads})", text) if threads else text] = None
+        items.append(Item(item.names, text, comment))
 
     for name in sorted(names):
         visit(name)
-    return list(texts)
+    return items
 
 
-def runs_threads(helpers: Iterable[str]) -> bool:
-    """Tell whether one of these helpers, given as texts, calls OpenMP's library."""
-    return any(word in text for text in helpers for word in ("#pragma omp parallel", "omp_get_"))
+def runs_threads(helpers: Iterable[Item]) -> bool:
+    """Tell whether one of these helpers calls OpenMP's library."""
+    return any(word in h.text for h in helpers for word in ("#pragma omp parallel", "omp_get_"))
 
 
-def has_directives(helpers: Iterable[str]) -> bool:
-    """Tell whether OpenMP is told something in the texts of helpers."""
-    return any("#pragma omp" in text for text in helpers)
+def has_directives(helpers: Iterable[Item]) -> bool:
+    """Tell whether OpenMP is told something in these helpers."""
+    return any("#pragma omp" in helper.text for helper in helpers)
 
 
 def _to_library(match: re.Match[str]) -> str:

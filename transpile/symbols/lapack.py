@@ -9,6 +9,9 @@ import ctypes
 import functools
 import os
 from collections.abc import Set
+from typing import Any
+
+import numpy as np
 
 from transpile.errors import LibraryNotFoundError
 from transpile.intrinsics.lapack import DECOMPOSITIONS
@@ -16,9 +19,10 @@ from transpile.ir.calls import Call
 from transpile.options import Options
 from transpile.symbols.blas import (
     Blas,
+    Prototype,
     SharedLibrary,
+    blas_prototypes,
     candidates,
-    declarations,
     path_problem,
     says_64_bits,
 )
@@ -98,17 +102,16 @@ def _spelling(library: str) -> tuple[str, str, str] | None:
 
 # Names of routines where real and complex ones differ: (real, complex).
 _NAMES = {"heevd": ("syevd", "heevd"), "orgqr": ("orgqr", "ungqr")}
-_LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
-_TYPES = {
-    "f32": ("float", "float"),
-    "f64": ("double", "double"),
-    "c64": ("float complex", "float"),
-    "c128": ("double complex", "double"),
+_DTYPES: dict[str, tuple[str, np.dtype[Any]]] = {
+    "f32": ("s", np.dtype("f4")),
+    "f64": ("d", np.dtype("f8")),
+    "c64": ("c", np.dtype("c8")),
+    "c128": ("z", np.dtype("c16")),
 }
 # Their parameters: `c` a string of one character, `i` a pointer to an integer, `I` to one that is
 # written, `s` a function, `t`, `T` of the dtype, `R` of its real partner; `|R` those that only
-# complex ones have, `&R` those that only real ones have. A string's length comes at the end, as
-# Fortran has it.
+# complex ones have, `&R` those that only real ones have. A string's length, `n`, comes at the end,
+# as Fortran has it.
 _PARAMETERS = {
     "getrf": "i i T i I I",
     "potrf": "c i T i I",
@@ -125,11 +128,11 @@ _PARAMETERS = {
 Libraries = tuple[Blas | None, Lapack | None]
 
 
-def prototypes(libraries: Libraries, routines: Set[tuple[str, str]]) -> list[str]:
-    """The prototypes of the libraries' routines (name, dtype), as the helpers call them."""
+def prototypes(libraries: Libraries, routines: Set[tuple[str, str]]) -> list[Prototype]:
+    """The functions of the libraries for these routines (name, dtype), as the helpers call them."""
     blas, lapack = libraries
-    found = declarations(blas, routines)
-    return found + (_of_lapack(lapack, routines) if lapack is not None else [])
+    products = blas_prototypes(blas, routines)
+    return products + (_of_lapack(lapack, routines) if lapack is not None else [])
 
 
 def notes(libraries: Libraries, called: Set[type[Call]]) -> list[str]:
@@ -147,37 +150,20 @@ def notes(libraries: Libraries, called: Set[type[Call]]) -> list[str]:
     ]
 
 
-def _of_lapack(lapack: Lapack, routines: Set[tuple[str, str]]) -> list[str]:
+def _of_lapack(lapack: Lapack, routines: Set[tuple[str, str]]) -> list[Prototype]:
     wanted = sorted((name, suffix) for name, suffix in routines if name in _PARAMETERS)
-    found = [f"typedef {lapack.integer} lapack_int;"] if wanted else []
+    made = []
     for routine, suffix in wanted:
-        own = _NAMES.get(routine, (routine, routine))[suffix[0] == "c"]
-        symbol = lapack.symbol(_LETTERS[suffix] + own)
-        text = f"void lapack_{routine}_{suffix}({_parameters(routine, suffix)})"
-        found.append(f'{text}\n    __asm__("{symbol}");')
-    return found
+        is_complex = suffix[0] == "c"
+        letter, dtype = _DTYPES[suffix]
+        symbol = lapack.symbol(letter + _NAMES.get(routine, (routine, routine))[is_complex])
+        parameters = _parameters(routine, is_complex)
+        made.append(Prototype("lapack", routine, dtype, symbol, lapack.integer, parameters))
+    return made
 
 
-def _parameters(routine: str, suffix: str) -> str:
-    own, real = _TYPES[suffix]
-    words = {
-        "c": "const char *",
-        "s": "const void *",
-        "i": "const lapack_int *",
-        "I": "lapack_int *",
-        "t": f"const {own} *",
-        "T": f"{own} *",
-        "R": f"{real} *",
-    }
-    kinds = _PARAMETERS[routine].split()
-    other = "&" if suffix[0] == "c" else "|"
-    kinds = [kind.lstrip("&|") for kind in kinds if not kind.startswith(other)]
-    parts = [words[kind] for kind in kinds] + ["size_t"] * kinds.count("c")
-    lines, line = [], ""
-    for position, part in enumerate(parts):
-        text = part + (", " if position < len(parts) - 1 else "")
-        if len(line) + len(text) > 70:
-            lines.append(line.rstrip())
-            line = "    "
-        line += text
-    return "\n".join([*lines, line])
+def _parameters(routine: str, is_complex: bool) -> tuple[str, ...]:
+    of_others = "&" if is_complex else "|"
+    kinds = [kind for kind in _PARAMETERS[routine].split() if not kind.startswith(of_others)]
+    letters = [kind.lstrip("&|") for kind in kinds]
+    return (*letters, *"n" * letters.count("c"))

@@ -29,15 +29,14 @@ SMALLEST = 10
 
 _CALL = re.compile(r"\b([a-z]\w*)\(")
 _SCALARS = r"(?:float|double|bool|u?int\d+_t)"
-_HEAD = re.compile(
-    rf"^static inline (?={_SCALARS} \w+\({_SCALARS} \w+(?:, {_SCALARS} \w+)*\)$)", re.MULTILINE
-)
-_HEAD_LINE = re.compile(r"^static inline .*$", re.MULTILINE)
+_HEAD = re.compile(rf"static inline {_SCALARS} \w+\({_SCALARS} \w+(?:, {_SCALARS} \w+)*\)\n")
+_WIDE = re.compile(r"\bu?int64_t\b|\bdouble\b")
 _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 
 
-def outlined(kernels: Iterable[Kernel], *, precise: bool) -> dict[str, str]:
-    """The helpers that these kernels call, with their texts, where others have them inlined.
+def outlined(kernels: Iterable[Kernel], *, precise: bool) -> dict[str, tuple[int, ...]]:
+    """The helpers that these kernels call, where others have them inlined; for each the numbers of
+    lanes for which there is to be a copy.
 
     gcc does not make vectors of a loop with a choice in it that calls anything but its own, so
     helpers that stand beside choices are none of them.
@@ -55,7 +54,7 @@ def outlined(kernels: Iterable[Kernel], *, precise: bool) -> dict[str, str]:
     heavy = {name for name, size in sizes.items() if size >= SMALLEST and _is_plain(name)}
     if sum(counts[name] * sizes[name] for name in heavy) <= LONGEST_INLINED:
         return {}
-    return {name: _as_called(name) for name in sorted(heavy - beside_choices)}
+    return {name: _lanes(name) for name in sorted(heavy - beside_choices)}
 
 
 def _sequences(body: Body, near: bool) -> Iterator[tuple[Body, bool]]:
@@ -81,31 +80,21 @@ def _has_choice(statement: Statement) -> bool:
     return any(isinstance(p, Apply) and p.op == "select" for p in parts(statement))
 
 
-def _as_called(name: str) -> str:
-    """The text of a helper, as a function that is called: on x86, where gcc would make a copy for
-    the longest vectors alone, with copies for shorter ones, as loops over few elements need them.
-    """
+def _lanes(name: str) -> tuple[int, ...]:
+    """The numbers of lanes that the loops around a helper may have: of vectors of 64, 32 and 16
+    bytes. None where it branches, of which gcc makes no vectors."""
     item = c_helpers.find(name)
     assert item is not None
-    text = item.text
-    copies, on_others = "", "noinline"
-    if not _BRANCHES.search(text):
-        widest = 8 if re.search(r"\bu?int64_t\b|\bdouble\b", _HEAD_LINE.findall(text)[0]) else 16
-        lines = (f"#pragma omp declare simd notinbranch simdlen({widest >> k})\n" for k in range(3))
-        copies, on_others = "".join(lines), 'noinline, simd("notinbranch")'
-    head = (
-        "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)\n"
-        f"{copies}__attribute__((noinline))\n"
-        "#elif defined(__GNUC__) && !defined(__clang__)\n"
-        f"__attribute__(({on_others}))\n#endif\nstatic "
-    )
-    return _HEAD.sub(head, text, count=1)
+    if _BRANCHES.search(item.text):
+        return ()
+    widest = 8 if _WIDE.search(item.text.partition("\n")[0]) else 16
+    return widest, widest // 2, widest // 4
 
 
 def _is_plain(name: str) -> bool:
     """Tell whether a helper takes numbers and gives one."""
     item = c_helpers.find(name)
-    return item is not None and item.names == (name,) and _HEAD.search(item.text) is not None
+    return item is not None and item.names == (name,) and _HEAD.match(item.text) is not None
 
 
 @cache

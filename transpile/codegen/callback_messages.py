@@ -1,0 +1,65 @@
+"""What a program with effects prints by itself: the messages of its sites.
+
+Such a program has a second entry, which takes a function to call with the values of a site, and a
+context for it. Called by the first one it prints its messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from transpile.ir.graph import Site
+from transpile.ir.loop_ir import Program
+from transpile.ir.types import SHORT_NAMES
+from transpile.util.frozen_records import dataclass
+
+# In characters, of up to 4 bytes: every compiler takes literals of 4095.
+_LONGEST_LITERAL = 1000
+
+
+@dataclass(frozen=True)
+class PrintedArray:
+    """The values of a site at a position: so many, as an array or as one number; `helper` of
+    runtime_c prints them."""
+
+    position: int
+    size: Any
+    is_array: bool
+    helper: str
+
+
+MessagePart = str | PrintedArray
+Messages = tuple[tuple[int, tuple[MessagePart, ...]], ...]
+
+
+def messages_of(program: Program) -> Messages:
+    """The number of each site with a message, and its parts."""
+    return tuple(
+        (number, tuple(_parts(site)))
+        for number, site in enumerate(program.sites)
+        if site.callback.message
+    )
+
+
+def helpers_of(messages: Messages) -> set[str]:
+    """The functions of runtime_c that print messages; an array without elements needs none."""
+    arrays = (p for _, parts in messages for p in parts if isinstance(p, PrintedArray))
+    return {array.helper for array in arrays if array.size != 0}
+
+
+def includes_of(messages: Messages) -> tuple[str, ...]:
+    """The headers that messages need."""
+    return ("stdio.h",) if messages else ()
+
+
+def _parts(site: Site) -> Iterator[MessagePart]:
+    """Texts, none longer than C11 wants a literal, and arrays."""
+    for part in site.callback.message:
+        if isinstance(part, str):
+            for start in range(0, len(part), _LONGEST_LITERAL):
+                yield part[start : start + _LONGEST_LITERAL]
+        else:
+            kind = site.types[part]
+            helper = f"print_values_{SHORT_NAMES[kind.dtype]}"
+            yield PrintedArray(part, kind.size, bool(kind.shape), helper)
