@@ -134,7 +134,7 @@ class Traced(_Stage):
         watch: Watch | None = None,
     ) -> None:
         types = [a.type for a in graph.outputs]
-        super().__init__(signature, out_tree, tuple(types[p] for p in signature.places))
+        super().__init__(signature, out_tree, tuple(types[p] for p in signature.positions))
         self._graph = graph
         self._where = where
         self._options = options
@@ -301,7 +301,7 @@ class Compiled(_ProgramStage):
         self._where = where
         known = self._signature
         # Whether the outputs of the program are the leaves of the result, and nothing else.
-        is_direct = not known.written and known.places == tuple(range(len(known.places)))
+        is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
         self.specialization = Specialization(
             executable.call,
             None if kept == tuple(range(len(known.types))) else kept,

@@ -61,7 +61,7 @@ def writing(run: Run, known: Signature, kept: tuple[int, ...], where: str) -> Ru
             if isinstance(target, np.ndarray) and results[position] is not target:
                 np.copyto(target, results[position])
                 results[position] = target
-        return [results[p] for p in known.places]
+        return [results[p] for p in known.positions]
 
     return execute
 
