@@ -27,7 +27,7 @@ from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall
 from transpile.runtime.dispatcher import Dispatcher, Specialization
-from transpile.runtime.mutated_arguments import given_up, writing
+from transpile.runtime.mutated_arguments import donated_inputs, with_write_back
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
 from transpile.trace.guards import Watch
@@ -168,7 +168,7 @@ class Traced(_Stage):
                 lowering = programs.Lowering(
                     program,
                     self._options,
-                    given_up(kept, donated, self._signature.written, program),
+                    donated_inputs(kept, donated, self._signature.written, program),
                 )
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
@@ -305,12 +305,12 @@ class Compiled(_ProgramStage):
         self.specialization = Specialization(
             executable.call,
             None if kept == tuple(range(len(known.types))) else kept,
-            None if is_direct else lambda run: writing(run, known, kept, where),
+            None if is_direct else lambda run: with_write_back(run, known, kept, where),
             _finisher(self._out_tree),
             self._out_tree,
         )
         calls = CheckedCall(known, self.specialization, where)
-        Dispatcher(calls.table, described, calls.missed, [], lambda: False).attach(self)
+        Dispatcher(calls.table, described, calls.on_miss, [], lambda: False).attach(self)
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from transpile.runtime.dispatcher import Specializations
-from transpile.runtime.memory_pool import RESERVE
+from transpile.runtime.memory_pool import MEMORY_POOL
 from transpile.stages import Traced
 from transpile.util.fork_safe_lock import Lock
 
@@ -79,4 +79,4 @@ def clear_caches() -> None:
         tables = list(_every)
     for table in tables:
         table.clear()
-    RESERVE.clear()
+    MEMORY_POOL.release_all()
