@@ -27,7 +27,7 @@ from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall
 from transpile.runtime.dispatcher import Dispatcher, Specialization
-from transpile.runtime.mutated_arguments import donated_inputs, with_write_back
+from transpile.runtime.mutated_arguments import given_up, writing
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
 from transpile.trace.guards import Watch
@@ -134,7 +134,7 @@ class Traced(_Stage):
         watch: Watch | None = None,
     ) -> None:
         types = [a.type for a in graph.outputs]
-        super().__init__(signature, out_tree, tuple(types[p] for p in signature.positions))
+        super().__init__(signature, out_tree, tuple(types[p] for p in signature.places))
         self._graph = graph
         self._where = where
         self._options = options
@@ -168,7 +168,7 @@ class Traced(_Stage):
                 lowering = programs.Lowering(
                     program,
                     self._options,
-                    donated_inputs(kept, donated, self._signature.written, program),
+                    given_up(kept, donated, self._signature.written, program),
                 )
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
@@ -301,16 +301,16 @@ class Compiled(_ProgramStage):
         self._where = where
         known = self._signature
         # Whether the outputs of the program are the leaves of the result, and nothing else.
-        is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
+        is_direct = not known.written and known.places == tuple(range(len(known.places)))
         self.specialization = Specialization(
             executable.call,
             None if kept == tuple(range(len(known.types))) else kept,
-            None if is_direct else lambda run: with_write_back(run, known, kept, where),
+            None if is_direct else lambda run: writing(run, known, kept, where),
             _finisher(self._out_tree),
             self._out_tree,
         )
         calls = CheckedCall(known, self.specialization, where)
-        Dispatcher(calls.table, described, calls.on_miss, [], lambda: False).attach(self)
+        Dispatcher(calls.table, described, calls.missed, [], lambda: False).attach(self)
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -1,5 +1,5 @@
-/* The type Entry, one signature of one function; the search for an entry that matches a call; the
-   result of a call. */
+/* The type Entry: one signature of one function, the search for the one that fits a call, and the
+   result of the call. */
 
 #ifndef TRANSPILE_CALL_ENTRY_H
 #define TRANSPILE_CALL_ENTRY_H
@@ -9,45 +9,45 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *key;   /* the call's, by which Python replaces an entry */
-    PyObject *owned; /* a tuple that keeps alive what the fields below borrow */
-    Node *arguments; /* positional ones, then those of `names` */
+    PyObject *key;   /* for those who make entries: two with equal keys do not stand in one list */
+    PyObject *owned; /* a tuple of everything that the fields below point to */
+    Node *arguments; /* positional ones, then those given by name, as in `names` */
     Py_ssize_t positional;
     PyObject *names;
     int leaves;
     size_t frame_size; /* of a call, in bytes */
     Program *program;
-    int *inputs;  /* for each input of the program its leaf */
-    Node *result; /* NULL: `finish(list of arrays)` returns the result */
+    int *inputs;  /* for each input of the program, which leaf it is */
+    Node *result; /* NULL: `finish(list of arrays)` makes the result */
     PyObject *finish;
     Guard *guards;
     Py_ssize_t guard_count;
-    PyObject *changed; /* a Python function that checks the other guards, or NULL */
+    PyObject *changed; /* a function that is true where the rest has changed, or NULL */
 } Entry;
 
-static int matches_call(const Entry *entry, PyObject *const *args, Py_ssize_t count,
-                        PyObject *given, Frame *frame)
+static int fits_call(const Entry *entry, PyObject *const *args, Py_ssize_t count, PyObject *given,
+                     Frame *frame)
 {
     const Py_ssize_t names = PyTuple_GET_SIZE(entry->names);
     if (entry->positional != count || names != (given == NULL ? 0 : PyTuple_GET_SIZE(given))) {
         return 0;
     }
-    const Node *cursor = entry->arguments;
+    const Node *place = entry->arguments;
     for (Py_ssize_t n = 0; n < count; n++) {
-        if (!matches(&cursor, args[n], frame)) {
+        if (!fits(&place, args[n], frame)) {
             return 0;
         }
     }
     for (Py_ssize_t n = 0; n < names; n++) {
         PyObject *value = named(PyTuple_GET_ITEM(entry->names, n), args + count, given);
-        if (value == NULL || !matches(&cursor, value, frame)) {
+        if (value == NULL || !fits(&place, value, frame)) {
             return 0;
         }
     }
     return 1;
 }
 
-/* True if all guards hold. */
+/* Whether what the function read from its surroundings when it was traced is still there. */
 static int is_current(const Entry *entry)
 {
     for (Py_ssize_t n = 0; n < entry->guard_count; n++) {
@@ -62,18 +62,18 @@ static int is_current(const Entry *entry)
     const int changed = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     if (changed < 0) {
-        PyErr_Clear(); /* the call is made in Python, which raises the error again */
+        PyErr_Clear(); /* the method in Python asks again, and raises what there is to raise */
     }
     return changed == 0;
 }
 
-/* Defined below. */
+/* Below; the search knows the type of entries. */
 static PyTypeObject EntryType;
 
-/* The entry that matches a call, a new reference, with its leaves in the frame; NULL where there is
-   none. It is swapped with the first entry of the list, where the next search begins. */
-static Entry *find_entry(PyObject *entries, PyObject *const *args, Py_ssize_t count,
-                         PyObject *given, Frame *frame)
+/* The entry that fits a call, owned, with its leaves in the frame; NULL where there is none. It
+   changes places with the first one of the list, where the next call looks first. */
+static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, PyObject *given,
+                   Frame *frame)
 {
     for (Py_ssize_t n = 0; n < PyList_GET_SIZE(entries); n++) {
         PyObject *item = PyList_GET_ITEM(entries, n);
@@ -82,7 +82,7 @@ static Entry *find_entry(PyObject *entries, PyObject *const *args, Py_ssize_t co
         }
         Entry *entry = (Entry *)Py_NewRef(item);
         if (make_room(frame, entry->program, entry->leaves, entry->frame_size) &&
-            matches_call(entry, args, count, given, frame)) {
+            fits_call(entry, args, count, given, frame)) {
             if (n > 0 && n < PyList_GET_SIZE(entries) && PyList_GET_ITEM(entries, n) == item) {
                 PyList_SET_ITEM(entries, n, PyList_GET_ITEM(entries, 0));
                 PyList_SET_ITEM(entries, 0, item);
@@ -90,72 +90,71 @@ static Entry *find_entry(PyObject *entries, PyObject *const *args, Py_ssize_t co
             if (is_current(entry)) {
                 return entry;
             }
-            release_leaves(frame);
+            release(frame);
             Py_DECREF(entry);
             return NULL;
         }
-        release_leaves(frame);
+        release(frame);
         Py_DECREF(entry);
     }
     return NULL;
 }
 
-/* The part of the result from the node `*cursor` on; it steals the references to its arrays, from
-   `*next` on. */
-static PyObject *build_result(const Node **cursor, PyObject ***next)
+/* The part of the result that starts at `*place`, of the arrays from `*next` on, which it takes. */
+static PyObject *assembled(const Node **place, PyObject ***next)
 {
-    const Node *node = (*cursor)++;
+    const Node *node = (*place)++;
     if (node->kind == ARRAY) {
         return *(*next)++;
     }
     if (node->kind == NONE) {
         return Py_NewRef(Py_None);
     }
-    PyObject *result = node->kind == TUPLE  ? PyTuple_New(node->count)
+    PyObject *made = node->kind == TUPLE  ? PyTuple_New(node->count)
                      : node->kind == LIST ? PyList_New(node->count)
                                           : PyDict_New();
-    for (int child = 0; result != NULL && child < node->count; child++) {
-        PyObject *item = build_result(cursor, next);
+    for (int child = 0; made != NULL && child < node->count; child++) {
+        PyObject *item = assembled(place, next);
         if (item == NULL) {
-            Py_CLEAR(result);
+            Py_CLEAR(made);
         }
         else if (node->kind == TUPLE) {
-            PyTuple_SET_ITEM(result, child, item);
+            PyTuple_SET_ITEM(made, child, item);
         }
         else if (node->kind == LIST) {
-            PyList_SET_ITEM(result, child, item);
+            PyList_SET_ITEM(made, child, item);
         }
         else {
-            if (PyDict_SetItem(result, PyTuple_GET_ITEM(node->object, child), item) < 0) {
-                Py_CLEAR(result);
+            if (PyDict_SetItem(made, PyTuple_GET_ITEM(node->object, child), item) < 0) {
+                Py_CLEAR(made);
             }
             Py_DECREF(item);
         }
     }
-    return result;
+    return made;
 }
 
-/* The result of the function; it steals the references to the arrays. */
-static PyObject *result_of_call(const Entry *entry, PyObject **results)
+/* What the function returns, of the arrays, which it takes. */
+static PyObject *finished(const Entry *entry, PyObject **results)
 {
     if (entry->result != NULL) {
-        const Node *cursor = entry->result;
+        const Node *place = entry->result;
         PyObject **next = results;
-        PyObject *result = build_result(&cursor, &next);
-        for (; result == NULL && next < results + entry->program->output_count; next++) {
+        PyObject *made = assembled(&place, &next);
+        for (; made == NULL && next < results + entry->program->output_count; next++) {
             Py_DECREF(*next);
         }
-        return result;
+        return made;
     }
-    PyObject *arrays = as_list(entry->program, results);
-    PyObject *result = arrays == NULL ? NULL : PyObject_CallOneArg(entry->finish, arrays);
+    PyObject *arrays = listed(entry->program, results);
+    PyObject *made = arrays == NULL ? NULL : PyObject_CallOneArg(entry->finish, arrays);
     Py_XDECREF(arrays);
-    return result;
+    return made;
 }
 
 enum { OWNED_PROGRAM, OWNED_ARGUMENTS, OWNED_NAMES, OWNED_RESULT, OWNED_FINISH, OWNED_GUARDS };
 
-/* Parse the tuples in `owned` into the other fields; 0 with an error set. */
+/* Fill in what is made of the tuples in `owned`; 0 with an error set. */
 static int read_entry(Entry *entry, PyObject *inputs)
 {
     PyObject *const arguments = PyTuple_GET_ITEM(entry->owned, OWNED_ARGUMENTS);
@@ -257,12 +256,12 @@ static void entry_dealloc(PyObject *self)
 }
 
 static PyMemberDef entry_members[] = {
-    {"key", T_OBJECT, offsetof(Entry, key), READONLY, "the key of the calls that it matches"},
+    {"key", T_OBJECT, offsetof(Entry, key), READONLY, "what of a call decides its trace"},
     {NULL, 0, 0, 0, NULL},
 };
 
-/* No tp_clear: an entry refers to tuples, and the collector breaks a cycle at the list of entries
-   or at a dict. */
+/* No tp_clear: an entry refers to tuples, and the collector breaks a cycle at the list that it
+   stands in, or at a dict. */
 static PyTypeObject EntryType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "transpile.call.Entry",
     .tp_basicsize = sizeof(Entry),

@@ -1,22 +1,23 @@
-/* Nodes: the structure and types of arguments and results, pytrees in preorder.
+/* Nodes: what an argument is, or a part of a result, as Python describes it.
 
-   Python passes a tuple for each node, (kind, object, numbers): an array's dtype and shape, None
-   and the length of a tuple or list, the keys of a dict. */
+   Python gives a tuple for each, (kind, object, numbers): an array's dtype and shape, None and the
+   count of a tuple or list, the names of a dict. */
 
 #ifndef TRANSPILE_CALL_NODES_H
 #define TRANSPILE_CALL_NODES_H
 
 #include "call_python.h"
 
-/* Containers come before their children. */
+/* What an argument is, or a part of a result. A tree of them is a row of nodes: a container stands
+   before its children. */
 enum kind { ARRAY, NUMBER, TUPLE, LIST, DICT, NONE, STATIC, KINDS };
 
 typedef struct {
     enum kind kind;
-    /* ARRAY: the dtype; NUMBER: the Python type; DICT: the keys; STATIC: the value. Borrowed. */
+    /* ARRAY: its dtype; NUMBER: its type; DICT: the names; STATIC: the value. Not owned. */
     PyObject *object;
     int count;       /* of dimensions or children */
-    npy_intp *shape; /* ARRAY: `count` extents */
+    npy_intp *shape; /* ARRAY: so many as `count` */
 } Node;
 
 static void free_nodes(Node *nodes, Py_ssize_t count)
@@ -27,7 +28,7 @@ static void free_nodes(Node *nodes, Py_ssize_t count)
     PyMem_Free(nodes);
 }
 
-/* Read (kind, object, numbers) into a node; 0, with an error set, where it is malformed. */
+/* Read (kind, object, numbers) into a node; 0, with an error set, where it makes no sense. */
 static int read_node(PyObject *item, Node *node)
 {
     int kind;
@@ -108,7 +109,7 @@ static Node *read_arrays(PyObject *items)
     return nodes;
 }
 
-/* The numbers of a tuple, each in [least, bound); NULL with an error set. */
+/* The numbers of a tuple, each from `least` on and below `bound`; NULL with an error set. */
 static int *read_numbers(PyObject *items, int least, int bound)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(items);
@@ -131,7 +132,7 @@ static int *read_numbers(PyObject *items, int least, int bound)
     return numbers;
 }
 
-/* The number of leaves among the nodes of a tuple. */
+/* How many leaves the nodes of a tuple have. */
 static int count_leaves(const Node *nodes, PyObject *items)
 {
     int leaves = 0;

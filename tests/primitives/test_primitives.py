@@ -16,6 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from programs import run_sanitized
 from rows import (
+    EACH_DTYPE,
     EVERY_DTYPE,
     Batch,
     accepted,
@@ -35,13 +36,6 @@ from transpile.transforms.interpret import interpret
 STRICT = Options(extra_cflags=("-Werror",))
 QUICK = Options(opt_level=1, extra_cflags=("-Werror",))
 NAMES = [SHORT_NAMES[d] for d in DTYPES]
-# gcc's optimiser is given the programs of a dtype of each kind here, and those of all dtypes where
-# TRANSPILE_TEST_OPTIMISED=1 is set: it takes ten times as long as the rest of a compilation.
-OF_EACH_KIND = {"bool", "u8", "i32", "f16", "f32", "c128"}
-EACH_DTYPE = pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.full_level if n in OF_EACH_KIND else ()) for n in NAMES],
-)
 BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
 MAKERS = {"elementwise": elementwise_program, "arrays": array_program}
 WIDER = {2: np.float64, 4: np.float64, 8: np.longdouble}

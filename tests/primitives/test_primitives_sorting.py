@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers import values
-from rows import edges
+from rows import EACH_DTYPE, edges
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run
@@ -16,14 +16,14 @@ from transpile.lower.kernels import lower
 from transpile.primitives.sorting import argsort, sort
 from transpile.trace.trace import bind
 
-pytestmark = pytest.mark.full_level
-
+BY_NAME = {SHORT_NAMES[d]: d for d in DTYPES}
 LENGTHS = [1, 2, 5, 48, 49, 300, 9000]
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=SHORT_NAMES.get)
-def test_c_orders_edge_values_of_every_length_as_numpy(dtype, shared_cache):
+@EACH_DTYPE
+def test_c_orders_edge_values_of_every_length_as_numpy(name, shared_cache):
     """Signs of zeros included: equal elements keep their order."""
+    dtype = BY_NAME[name]
     random = np.random.default_rng(1)
     rows = [random.choice(edges(dtype), n) for n in LENGTHS]
     rows.append(np.repeat(edges(dtype)[:1], 300))
@@ -85,6 +85,7 @@ def test_keys_of_different_shapes_are_refused():
         transpile.jit(lambda x: bind(argsort, x, x[0], axis=0)).lower(np.ones((2, 2)))
 
 
+@pytest.mark.full_level
 def test_one_thread_and_several_give_the_same(shared_cache):
     x = np.random.default_rng(0).integers(0, 50, (40, 1000)).astype("float32")
     results = [

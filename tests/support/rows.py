@@ -10,6 +10,7 @@ import os
 import re
 
 import numpy as np
+import pytest
 from window_rows import window_cases
 
 from transpile.ir.graph import Const, Equation, Graph, Var
@@ -18,6 +19,16 @@ from transpile.ir.types import DTYPES, HALVES, SHORT_NAMES, ArrayType, finfo, ki
 
 # What takes compilers long is tried for a dtype of each kind, and in `make sanitize` for all.
 EVERY_DTYPE = os.environ.get("TRANSPILE_TEST_EVERY_DTYPE") == "1"
+# gcc's optimiser is given the programs of a dtype of each kind, and those of all dtypes where
+# TRANSPILE_TEST_OPTIMISED=1 is set: it takes ten times as long as the rest of a compilation.
+OF_EACH_KIND = {"bool", "u8", "i32", "f16", "f32", "c128"}
+EACH_DTYPE = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.full_level if name in OF_EACH_KIND else ())
+        for name in map(SHORT_NAMES.get, DTYPES)
+    ],
+)
 DRAWN = 200
 NON_NEGATIVE = {"power"}  # NumPy refuses negative exponents of integers
 

@@ -1,2 +1,1 @@
-"""Jitted functions: tracing for new signatures, the cache of traces, switches and JAX's
-settings."""
+"""The jitted function: signatures, traces that are kept, settings."""

@@ -1,8 +1,4 @@
-"""The jitted function, `jit(f)`: a callable that traces and compiles once for each signature.
-
-As a method it is bound to its instance, in a pickle it goes by name or by its function and
-settings.
-"""
+"""What `jit` makes of a function: a callable that traces and compiles once for each signature."""
 
 from __future__ import annotations
 
@@ -23,13 +19,12 @@ from transpile.trace.call_signature import function_name, place_of
 
 
 class Wrapped:
-    """A function that is compiled when it is called; see `jit`.
+    """A function that is compiled when it is called; `jit` makes it and says what it does.
 
-    A call traces and compiles the function where no executable has the signature of the arguments.
-    `__call__` is a slot that the dispatcher fills, see `runtime/dispatcher.py`.
+    A call runs it on these arguments, tracing and compiling where that has not been done.
     """
 
-    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __slots__ = ("__call__", "__dict__", "__weakref__")  # see runtime/dispatcher.py
 
     __call__: Callable[..., Any]
     __name__: str
@@ -60,7 +55,7 @@ class Wrapped:
         return self._config.options
 
     def similar(self, function: Callable[..., Any]) -> Wrapped:
-        """A function of the same arguments, jitted with the same settings except donation."""
+        """A function of the same arguments, jitted with the same settings, but for donation."""
         parameters = dataclasses.replace(
             self._parameters, donate_argnums=(), donate_argnames=frozenset()
         )
@@ -84,7 +79,7 @@ class Wrapped:
         return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
-        """Drop every trace and executable of this function; the cache on disk stays."""
+        """Forget every trace and executable of this function (the cache on disk stays)."""
         self._tracing.table.clear()
 
     def _cache_size(self) -> int:
@@ -94,12 +89,11 @@ class Wrapped:
     # ------------------------------------------------------------------------------ methods
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind a jitted function in a class body to the instance, as Python does functions."""
+        """As a function in a class body: bound to the instance that it is reached through."""
         return self if instance is None else BoundWrapped(self._bindable(instance), instance)
 
     def _bindable(self, instance: Any) -> Wrapped:
-        """This, or for an instance that is neither an array nor a pytree, a sibling whose `self` is
-        a static argument."""
+        """This, or a sibling that takes a `self` that is no pytree for a static argument."""
         parameters = self._parameters
         if (
             0 in parameters.static_argnums
@@ -123,38 +117,38 @@ class Wrapped:
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """The name, where another process can import that; else the function and the settings."""
+        """By name where another process can import it; else by the function and the settings."""
         module, name = self.__module__, self.__qualname__
         if _at(module, name) is not self:
             return _jitted, (self._function, self._config, module, name)
         if module not in ("__main__", "__mp_main__"):
             return name
         if isinstance(self._function, FunctionType):
-            # pickle finds the function under this name; its own names the jitted function.
+            # Where pickle finds the function: its own name leads to this. Cloudpickle has its code.
             self._function.__qualname__ = f"{name}.__wrapped__"
         return _jitted, (self._function, self._config, module, name)
 
 
 def _at(module: str, name: str) -> Any:
-    """The value of a dotted name in a module, or None."""
-    value: Any = sys.modules.get(module)
+    """What stands in a module under a name with dots."""
+    found: Any = sys.modules.get(module)
     for part in name.split("."):
-        value = getattr(value, part, None)
-    return value
+        found = getattr(found, part, None)
+    return found
 
 
 def _jitted(function: Any, config: Config, module: str, name: str) -> Wrapped:
-    """The unpickled function: the one of that name where this process has it, else a new one."""
-    named = _at(module, name)
-    if type(named) is Wrapped and named.__wrapped__ is function and named._config == config:
-        return named
+    """The function that a pickle holds: the very one where it is in this process."""
+    found = _at(module, name)
+    if type(found) is Wrapped and found.__wrapped__ is function and found._config == config:
+        return found
     if isinstance(function, FunctionType):
         function.__qualname__ = name
     return Wrapped(function, config)
 
 
 class BoundWrapped:
-    """A jitted method bound to an instance, with the members of Wrapped."""
+    """A jitted method of an instance: `obj.method`, with the members of Wrapped."""
 
     __slots__ = ("__self__", "__wrapped__", "_jitted")
 
@@ -164,7 +158,7 @@ class BoundWrapped:
         self.__wrapped__ = MethodType(jitted.__wrapped__, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the method."""
+        """Run the method."""
         return self._jitted(self.__self__, *args, **kwargs)
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
@@ -182,7 +176,7 @@ class BoundWrapped:
     def similar(self, function: Callable[..., Any]) -> Wrapped:
         """As Wrapped.similar, for a function without `self`."""
         parameters = self._jitted._parameters
-        # Negative positions count from the end and stay.
+        # What is counted from the end stays where it is.
         statics = tuple(n - (n > 0) for n in parameters.static_argnums if n != 0)
         bound = dataclasses.replace(
             parameters,

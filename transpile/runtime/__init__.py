@@ -1,1 +1,1 @@
-"""Programs in the process: loading, calls, dispatch by signature, memory, callbacks, devices."""
+"""Shared objects at work: loading, calls, memory, callbacks, devices."""

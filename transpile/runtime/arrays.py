@@ -1,7 +1,6 @@
-"""`Array`, the type of arrays, and JAX's functions that move arrays between devices.
+"""The type of arrays, and functions that move them between devices: here these copy, or do nothing.
 
-Results are NumPy arrays in the memory of the only device, and calls are synchronous: so these
-functions copy, or return their argument.
+Results are NumPy's arrays, and calls are synchronous.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Array(metaclass=_ArrayMeta):
     """
 
     def __new__(cls) -> Any:
-        """Raise TypeError: the class has no instances of its own."""
+        """There is nothing to make."""
         raise TypeError("Array is a type for annotations and isinstance; make arrays by numpy")
 
 
@@ -61,8 +60,8 @@ def device_put(
     Traced values stay as they are. Raises TypeError for leaves that are no arrays, ValueError for
     other devices.
     """
-    for each in (*leaves(device), *leaves(src)):
-        check_device(each, "device_put")
+    for place in (*leaves(device), *leaves(src)):
+        check_device(place, "device_put")
     is_shared = bool(may_alias) or donate is True
     return map_leaves(lambda leaf: _put(leaf, is_shared), x)
 

@@ -1,12 +1,12 @@
-"""Load a compiled program, and the pool of threads for parallel loops, with cffi.
+"""Load a compiled program into the process with cffi, and the threads of its loops.
 
-cffi parses C declarations with pycparser, which takes 25 ms to import. So the entry of a program
-contains the tables that cffi makes of its declarations, `program.ffi`. Loading from them takes 0.2
-ms and needs neither pycparser nor cffi's front end.
+cffi reads C declarations with pycparser, which takes 25 ms to import. A cached program therefore
+keeps the tables that cffi makes of its declarations, in `program.ffi`; loading from these takes
+0.2 ms, and needs neither pycparser nor the `cffi` front end.
 
-The file that is mapped is the one whose digest has been checked. The dynamic loader takes a path,
-which may name another file by then. So it gets the path only where no other user can replace that,
-and else a path that starts from a descriptor (`loader_path`).
+The file that is mapped is the one whose contents have been checked. The dynamic loader takes a
+path, and what stands there may have changed since: so it is given the path only where nobody else
+can change what that means, and otherwise a path that starts from a descriptor (`spelling`).
 """
 
 import ast
@@ -53,15 +53,15 @@ class LoadError(TranspileError):
 
 
 class DamagedLibraryError(LoadError, DamagedError):
-    """A shared object that is truncated, for another machine, or without a function: rebuild it."""
+    """A shared object is incomplete, made for another machine, or lacks a function: rebuild it."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """A loaded program, which is never unloaded.
+    """A program in the process. It stays there until the process ends.
 
-    path     of its shared object
-    ffi      cffi's FFI with the program's types: `ffi.from_buffer("double[]", x)`
+    path     its shared object
+    ffi      the cffi FFI with the program's types: `ffi.from_buffer("double[]", x)`
     handle   cffi's library object
     """
 
@@ -77,11 +77,12 @@ class Library:
             raise DamagedLibraryError(f"the program {self.path} has no function {name}") from None
 
 
-# NODELETE: at the end of the process cffi would unload the programs and the pool, whose threads
-# still run their code.
+# Nothing is ever unloaded (NODELETE): at the end of the process cffi would close the programs and
+# the pool, under the feet of its threads; they would crash now and then.
 _FLAGS = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
 
-# The pool of threads that all programs share (`build/pool_linking.py`), once one has been loaded.
+# The pool of threads that all programs share (`transpile.build.pool_linking`), once one of them has
+# wanted it.
 _pool: list[Any] = []
 _pool_lock = Lock()
 
@@ -89,12 +90,12 @@ _pool_lock = Lock()
 def load(path: Path, declarations: str, handle: int | None = None) -> Library:
     """Load a shared object whose functions have the C `declarations`.
 
-    path     a private file. The types are read from `program.ffi` beside it, if that was made of
-             the same declarations
-    handle   a descriptor of the file, if its contents have been checked
+    path     a private file; its types come from the file `program.ffi` beside it, where that one
+             fits the declarations
+    handle   a descriptor of the file, where its contents have been checked
 
-    Raises DamagedLibraryError for a file that is no complete shared object for this machine with
-    all these functions, and LoadError for one that this process could not run.
+    Raises DamagedLibraryError where the file is no complete shared object for this machine with
+    all these functions, and LoadError where the process could not run it.
     """
     if handle is None:
         try:
@@ -103,9 +104,9 @@ def load(path: Path, declarations: str, handle: int | None = None) -> Library:
         except OSError as error:
             raise DamagedLibraryError(f"the program {path} cannot be read: {error}") from None
     _check_complete(path, handle)
-    ffi = _stored_ffi(path.with_name(TABLES), declarations)
+    ffi = _stored_types(path.with_name(TABLES), declarations)
     if ffi is None:
-        ffi = _ffi(tables(declarations))
+        ffi = _types(tables(declarations))
     library = Library(path, ffi, _opened_library(ffi, path, handle))
     for name in dir(library.handle):
         library.function(name)
@@ -113,8 +114,7 @@ def load(path: Path, declarations: str, handle: int | None = None) -> Library:
 
 
 def _load_pool(entry: Entry) -> None:
-    """Load the pool of threads of an entry, if the process has none; by its soname all programs use
-    the first one."""
+    """Load the pool of threads, unless a program has brought one; all programs find the first."""
     with _pool_lock:
         if not _pool:
             with entry.opened(THREADS) as handle:
@@ -125,19 +125,18 @@ def _load_pool(entry: Entry) -> None:
 
 def _opened_library(ffi: Any, path: Path, handle: int) -> Any:
     """cffi's library object for the shared object behind a descriptor."""
-    with loader_path(path, handle) as name:
+    with spelling(path, handle) as name:
         try:
-            return _dlopen(ffi, name)
+            return _opened(ffi, name)
         except OSError as error:
             problem = DamagedLibraryError(f"the program {path} cannot be loaded: {error}")
-            if _is_mapping_refused(str(error)):
+            if _is_forbidden(str(error)):
                 raise UnusableError(f"programs in it cannot be loaded: {error}") from problem
             raise problem from None
 
 
-def _dlopen(ffi: Any, path: str) -> Any:
-    """cffi's library object for a path. cffi encodes paths as UTF-8; a library with another one is
-    opened by ctypes, and cffi gets its handle."""
+def _opened(ffi: Any, path: str) -> Any:
+    """cffi's object for a shared object. It takes names in UTF-8 only; the others it gets open."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -145,8 +144,8 @@ def _dlopen(ffi: Any, path: str) -> Any:
     return ffi.dlopen(path, _FLAGS)
 
 
-def _is_mapping_refused(message: str) -> bool:
-    """True if the system forbids to map executable code from that directory, whatever the file."""
+def _is_forbidden(message: str) -> bool:
+    """Tell whether the system maps no executable code from there, whatever the file."""
     refused = ("Operation not permitted", "Permission denied")
     return "failed to map segment" in message and message.endswith(refused)
 
@@ -154,17 +153,17 @@ def _is_mapping_refused(message: str) -> bool:
 def load_or_build(
     cache: Cache, name: str, ingredients: Mapping[str, str], build: Callable[[Path], None]
 ) -> tuple[Entry, Library]:
-    """A program of the cache, loaded; built first where it is missing, damaged or unloadable.
+    """A program from the cache, loaded; built first where it is missing, damaged or unloadable.
 
-    `build(directory)` writes `program.so` and a `meta.json` whose field `declarations` has the C
-    declarations of the program's functions; see `Cache.obtain`. A new program that cannot be loaded
-    is built once more; then the error reaches the caller.
+    `build(directory)` leaves `program.so` and a `meta.json` whose field `declarations` holds the C
+    declarations of the program's functions; see `Cache.obtain`. A program that cannot be loaded is
+    built again once; the second failure goes to the caller.
     """
     return cache.obtain(name, ingredients, with_tables(build), load_entry)
 
 
 def with_tables(build: Callable[[Path], None]) -> Callable[[Path], None]:
-    """A builder that adds `program.ffi`, the tables for the declarations in `meta.json`."""
+    """What builds a program and adds `program.ffi`, for the declarations in its `meta.json`."""
 
     def build_with_tables(directory: Path) -> None:
         build(directory)
@@ -175,7 +174,7 @@ def with_tables(build: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 def load_entry(entry: Entry) -> tuple[Entry, Library]:
-    """An entry and its program, loaded; DamagedError where one of its files is damaged."""
+    """An entry and its program, loaded; DamagedError where one of its files is not as built."""
     declarations = entry.meta.get("declarations")
     if not isinstance(declarations, str):
         raise DamagedLibraryError(f"{entry.directory} does not declare its functions")
@@ -189,11 +188,11 @@ def load_entry(entry: Entry) -> tuple[Entry, Library]:
 
 
 def tables(declarations: str) -> str:
-    """The text of `program.ffi`: a digest, then cffi's tables for these C declarations.
+    """What `program.ffi` holds: cffi's tables for some C declarations, after their digest.
 
-    Raises InternalError where cffi cannot parse the declarations.
+    Raises InternalError where cffi cannot read the declarations.
     """
-    ffi = importing(lambda: _parsed_declarations(declarations))
+    ffi = importing(lambda: _declared(declarations))
     ffi.set_source("program", None, compiler_verbose=0)
     with scratch_directory() as directory:
         module = Path(directory) / "program.py"
@@ -205,14 +204,14 @@ def tables(declarations: str) -> str:
     return f"{_digest(declarations, text)}\n{text}"
 
 
-def _parsed_declarations(declarations: str) -> Any:
-    """The FFI of cffi's front end; it imports a parser and takes a lock, hence `importing`."""
+def _declared(declarations: str) -> Any:
+    """The front end's FFI of these declarations. It has a lock of its own, and imports a parser."""
     ffi = cffi.FFI()
     try:
         ffi.cdef(declarations)
     except (cffi.CDefError, cffi.FFIError) as error:
         raise InternalError(
-            f"cffi cannot parse these declarations: {error}\n{declarations}"
+            f"cffi cannot read these declarations: {error}\n{declarations}"
         ) from error
     return ffi
 
@@ -221,16 +220,16 @@ def _digest(declarations: str, text: str) -> str:
     return blake2b(f"{len(declarations)} {declarations}{text}".encode()).hexdigest()
 
 
-def _ffi(stored: str) -> Any:
+def _types(stored: str) -> Any:
     return _cffi_backend.FFI("program", **ast.literal_eval(stored.partition("\n")[2]))
 
 
-def _stored_ffi(path: Path, declarations: str) -> Any:
+def _stored_types(path: Path, declarations: str) -> Any:
     """The FFI of a `program.ffi`, or None where it is missing, damaged or of another cffi."""
     try:
         stored = read_private(path).decode()
         digest, _, text = stored.partition("\n")
-        return _ffi(stored) if digest == _digest(declarations, text) else None
+        return _types(stored) if digest == _digest(declarations, text) else None
     except (OSError, ValueError, SyntaxError, TypeError, ImportError):
         return None
 
@@ -239,10 +238,10 @@ def _stored_ffi(path: Path, declarations: str) -> Any:
 
 
 def _check_complete(path: Path, handle: int) -> None:
-    """Raise unless the file is as long as its ELF headers say, and the process can load it.
+    """Raise unless the file is as long as its ELF headers say, and safe to load.
 
-    The dynamic loader maps a truncated file without an error, and the process is killed by SIGBUS
-    at the first access behind its end. A program with the address sanitizer ends a process that was
+    The dynamic loader maps a truncated file without a complaint, and the process dies of SIGBUS at
+    the first access past its end. A program with the address sanitizer ends a process that was
     started without it.
     """
     try:
@@ -263,20 +262,20 @@ def _check_complete(path: Path, handle: int) -> None:
         and not _has_address_sanitizer()
     ):
         raise LoadError(
-            f"{path} was built with the address sanitizer, which has to be loaded when Python "
+            f"{path} was built with the address sanitizer, which has to be there when Python "
             "starts: set LD_PRELOAD to the output of `gcc -print-file-name=libasan.so`, and "
             "ASAN_OPTIONS to detect_leaks=0"
         )
 
 
 @contextmanager
-def loader_path(path: Path, handle: int) -> Iterator[str]:
-    """A path by which the dynamic loader maps the file behind a descriptor.
+def spelling(path: Path, handle: int) -> Iterator[str]:
+    """What to tell the dynamic loader, so that it maps the file behind a descriptor.
 
-    It is the path itself, which debuggers read, where no other user can replace the file. Where a
-    directory above the cache is open to others, the path starts from a descriptor of the entry's
-    directory: that and the cache are private, so that no other user can rename anything in them.
-    Raises DamagedLibraryError where the path names another file.
+    That is the path, from which debuggers find the file, where nobody else can put another file
+    there. Where a directory above the cache is open to others, the way starts from a descriptor of
+    the entry's directory, which is private as the cache's is: nobody else renames anything in them.
+    Raises DamagedLibraryError where another file stands there.
     """
     real = os.path.realpath(path)
     try:
@@ -286,20 +285,20 @@ def loader_path(path: Path, handle: int) -> Iterator[str]:
                 real = f"/proc/self/fd/{directory}/../{entry}/{os.path.basename(real)}"
             if not os.path.samestat(os.stat(real), os.fstat(handle)):
                 raise DamagedLibraryError(f"{path} has been replaced while it was loaded")
-            yield _unique_path(real, handle)
+            yield _fresh(real, handle)
     except OSError as error:
         raise DamagedLibraryError(f"{path} cannot be loaded: {error}") from None
 
 
-# (device, inode) of the files that were loaded by each path.
+# The files that were loaded, by path: their device and inode.
 _loaded_files: dict[str, list[tuple[int, int]]] = {}
 
 
-def _unique_path(path: str, handle: int) -> str:
-    """The path, with a different spelling (`/./`) for each file that it has named.
+def _fresh(path: str, handle: int) -> str:
+    """The path, spelt anew for each different file that has been there.
 
-    The dynamic loader returns the library that it has loaded by an equal path: after a rebuild that
-    would be the damaged one.
+    The dynamic loader takes an equal path for an equal file: of a program that was rebuilt it would
+    return the damaged one, still mapped.
     """
     status = os.fstat(handle)
     files = _loaded_files.setdefault(path, [])
@@ -328,4 +327,4 @@ def _has_address_sanitizer() -> bool:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
         return "/libasan.so" in maps or "/libclang_rt.asan" in maps
     except OSError:
-        return True  # unknown: the loader decides
+        return True  # nothing is known: let the loader decide

@@ -1,9 +1,8 @@
-"""When the calls of a signature tier up from Python to C, by the environment variable
-TRANSPILE_CALLS:
+"""When the calls of a signature are made in C: where the environment variable TRANSPILE_CALLS is
 
-* unset: after a hundred calls. Loading the C module takes a millisecond, and building it, once for
-  each cache directory, a second;
-* `c`: after the first call;
+* not there: from the hundredth call on. Loading the module that makes calls in C takes a
+  millisecond, and building it, once in the life of a cache, a second;
+* `c`: from the second call on;
 * `python`: never.
 """
 
@@ -11,12 +10,12 @@ from __future__ import annotations
 
 import os
 
-_THRESHOLDS = {"": 100, "c": 1, "python": 0}
+_OFTEN = {"": 100, "c": 1, "python": 0}
 
 
-def threshold() -> int:
-    """The number of calls of a signature after which it tiers up; 0: never."""
+def how_often() -> int:
+    """After how many calls of a signature these are made in C; 0: never."""
     choice = os.environ.get("TRANSPILE_CALLS", "")
-    if choice not in _THRESHOLDS:
+    if choice not in _OFTEN:
         raise ValueError(f"TRANSPILE_CALLS takes 'c' or 'python', not {choice!r}")
-    return _THRESHOLDS[choice]
+    return _OFTEN[choice]
