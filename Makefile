@@ -22,7 +22,7 @@ test: $(VENV)/.installed-test compiler
 
 # For every commit: the shape of the code, and quick tests of each part of it. Nothing long that is
 # drawn, or that a compiler works at for long.
-CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_in_rows.py \
+CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_in_primitives.py \
     project/test_c_in_templates.py \
     project/test_jax_support.py project/test_numpy_support.py util \
     ir intrinsics pytree trace/test_trace.py trace/test_guard_survey.py trace/test_captured_arrays.py \

@@ -36,7 +36,7 @@ class Value:
 
 
 # ------------------------------------------------------------------------------------- primitives
-# A primitive is one row: how NumPy spells it, and how C does. Reductions say how two numbers are
+# A primitive is one record: how NumPy spells it, and how C does. Reductions say how two numbers are
 # combined and where the combination starts.
 
 ELEMENTWISE = {

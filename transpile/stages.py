@@ -428,6 +428,6 @@ def _primitive(name: str) -> Primitive:
 
 
 # Rows hold functions.
-copyreg.pickle(Primitive, lambda row: (_primitive, (row.name,)))
+copyreg.pickle(Primitive, lambda primitive: (_primitive, (primitive.name,)))
 copyreg.pickle(tree.NodeType, tree.reduce_node)
-_ROWS = primitives  # the table must know its rows before anything is unpickled
+_REGISTERED = primitives  # unpickling looks primitives up: their modules must be known

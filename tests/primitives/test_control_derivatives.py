@@ -175,10 +175,10 @@ def test_tangents_of_vmap_are_the_loop_over_examples(program):
     close(found, expected)
 
 
-def rows_of(graph, name):
-    """How many equations of a row there are in a graph, and in the graphs in it."""
+def primitives_of(graph, name):
+    """How many equations of a primitive there are in a graph, and in the graphs in it."""
     own = sum(e.primitive.name == name for e in graph.equations)
-    return own + sum(rows_of(part, name) for part in graph.subgraphs())
+    return own + sum(primitives_of(part, name) for part in graph.subgraphs())
 
 
 def programs_of(policy, wrap=checkpoint):
@@ -212,7 +212,10 @@ def test_a_policy_keeps_values_inside_scans(policy, products, tangents):
     function = programs_of(policy)
     close(function(*args), programs_of(None, wrap=None)(*args))
     graph = optimise(transpile.make_jaxpr(function)(*args))
-    assert (rows_of(graph, "dot_general"), rows_of(graph, "tanh")) == (products, tangents)
+    assert (primitives_of(graph, "dot_general"), primitives_of(graph, "tanh")) == (
+        products,
+        tangents,
+    )
 
 
 def test_residuals_of_values_that_are_used_twice_again_and_again_are_found_in_linear_time():

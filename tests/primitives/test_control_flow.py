@@ -1,4 +1,4 @@
-"""Loops and branches: their rows, by the graphs that stand in their params."""
+"""Loops and branches: their primitives, by the graphs that stand in their params."""
 
 import numpy as np
 import pytest
@@ -16,23 +16,23 @@ F = ArrayType((), FLOAT64)
 I = ArrayType((), INT64)
 
 
-def graph_of(kinds, *rows, outputs):
+def graph_of(kinds, *primitives, outputs):
     """A graph of elementwise equations, each over the numbers of earlier values."""
     values = [Var(kind) for kind in kinds]
     inputs, equations = tuple(values), []
-    for row, *places in rows:
+    for primitive, *places in primitives:
         atoms = tuple(values[p] if isinstance(p, int) else p for p in places)
-        (kind,) = row.result_types([a.type for a in atoms], {})
+        (kind,) = primitive.result_types([a.type for a in atoms], {})
         values.append(Var(kind))
-        equations.append(Equation(row, atoms, {}, (values[-1],)))
+        equations.append(Equation(primitive, atoms, {}, (values[-1],)))
     return Graph(inputs, tuple(equations), tuple(values[p] for p in outputs))
 
 
-def applied(row, kinds, **params):
-    """The graph of one equation of a row."""
+def applied(primitive, kinds, **params):
+    """The graph of one equation of a primitive."""
     inputs = tuple(map(Var, kinds))
-    outputs = tuple(map(Var, row.result_types(kinds, params)))
-    graph = Graph(inputs, (Equation(row, inputs, params, outputs),), outputs)
+    outputs = tuple(map(Var, primitive.result_types(kinds, params)))
+    graph = Graph(inputs, (Equation(primitive, inputs, params, outputs),), outputs)
     graph.check()
     return graph
 
@@ -92,7 +92,8 @@ def test_the_index_of_a_branch_is_clamped(index, chosen):
 
 def test_the_text_of_a_graph_shows_the_graphs_in_it():
     branches = tuple(
-        graph_of([F], (row, 0), outputs=(1,)) for row in (elementary.sin, elementary.cos)
+        graph_of([F], (primitive, 0), outputs=(1,))
+        for primitive in (elementary.sin, elementary.cos)
     )
     graph = applied(control.cond, [I, F], branches=branches)
     text = str(graph)
@@ -176,6 +177,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "kinds", "params", "text"), WRONG, ids=range(len(WRONG)))
-def test_rows_refuse_graphs_that_do_not_fit(name, kinds, params, text):
+def test_primitives_refuse_graphs_that_do_not_fit(name, kinds, params, text):
     with pytest.raises(TypeError, match=text):
         TABLE[name].result_types(kinds, params)

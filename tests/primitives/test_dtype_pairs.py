@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from helpers import assert_equal_values, assert_same
-from rows import edges
+from primitive_programs import edges
 
 import transpile
 from transpile import numpy as jnp

@@ -1,11 +1,11 @@
-"""What a row says of itself is true: facts against NumPy, on edge values and drawn ones."""
+"""What a primitive says of itself is true: facts against NumPy, on edge values and drawn ones."""
 
 import re
 from itertools import product
 
 import numpy as np
 import pytest
-from rows import drawn, edges, pairs
+from primitive_programs import drawn, edges, pairs
 
 from transpile.codegen.c_functions import column
 from transpile.ir.dims import Dim, Symbol, substitute
@@ -26,7 +26,7 @@ from transpile.symbols.c_helpers import find
 from transpile.symbols.identifiers import is_reserved
 
 BOOLS = (np.False_, np.True_)
-ELEMENTWISE = [row for row in TABLE.values() if row.kind == "elementwise"]
+ELEMENTWISE = [primitive for primitive in TABLE.values() if primitive.kind == "elementwise"]
 
 
 @pytest.fixture(autouse=True)
@@ -35,17 +35,17 @@ def quiet():
         yield
 
 
-def dtypes_of(row):
-    return [d for d in DTYPES if kind_letter(d) in row.dtypes]
+def dtypes_of(primitive):
+    return [d for d in DTYPES if kind_letter(d) in primitive.dtypes]
 
 
 def cases(fact):
-    """The rows of a fact, with each dtype that they take."""
+    """The primitives of a fact, with each dtype that they take."""
     return [
-        pytest.param(row, dtype, id=f"{row.name}-{SHORT_NAMES[dtype]}")
-        for row in ELEMENTWISE
-        if fact(row)
-        for dtype in dtypes_of(row)
+        pytest.param(primitive, dtype, id=f"{primitive.name}-{SHORT_NAMES[dtype]}")
+        for primitive in ELEMENTWISE
+        if fact(primitive)
+        for dtype in dtypes_of(primitive)
     ]
 
 
@@ -65,199 +65,208 @@ def assert_same(got, want):
     np.testing.assert_array_equal(bits(got), bits(want))
 
 
-def random(row):
-    return np.random.default_rng(sum(map(ord, row.name)))
+def random(primitive):
+    return np.random.default_rng(sum(map(ord, primitive.name)))
 
 
-def values(row, dtype):
-    return np.concatenate([edges(dtype), drawn(dtype, 200, random(row))])
+def values(primitive, dtype):
+    return np.concatenate([edges(dtype), drawn(dtype, 200, random(primitive))])
 
 
-@pytest.mark.parametrize("row, dtype", cases(lambda row: row.commutative))
-def test_operands_may_change_places(row, dtype):
-    x, y = pairs(dtype, random(row))
-    if row.exact:  # of equal numbers an extreme is the first one, and of NaNs as well
+@pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.commutative))
+def test_operands_may_change_places(primitive, dtype):
+    x, y = pairs(dtype, random(primitive))
+    if primitive.exact:  # of equal numbers an extreme is the first one, and of NaNs as well
         is_plain = (x != y) & (x == x) & (y == y)
         x, y = x[is_plain], y[is_plain]
-    if row.name == "multiply" and dtype.kind == "c":  # NumPy rounds one of the two products
+    if primitive.name == "multiply" and dtype.kind == "c":  # NumPy rounds one of the two products
         x, y = x[np.abs(x) < 1e3], y[np.abs(x) < 1e3]
-        np.testing.assert_allclose(row.numpy(x, y), row.numpy(y, x), rtol=1e-3)
+        np.testing.assert_allclose(primitive.numpy(x, y), primitive.numpy(y, x), rtol=1e-3)
     else:
-        assert_same(row.numpy(x, y), row.numpy(y, x))
+        assert_same(primitive.numpy(x, y), primitive.numpy(y, x))
 
 
-@pytest.mark.parametrize("row, dtype", cases(lambda row: row.associative))
-def test_order_changes_nothing_but_rounding(row, dtype):
-    if row.numpy(*edges(dtype)[:2]).dtype != dtype:
+@pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.associative))
+def test_order_changes_nothing_but_rounding(primitive, dtype):
+    if primitive.numpy(*edges(dtype)[:2]).dtype != dtype:
         return
-    if row.may_reorder(dtype):
-        x, y = pairs(dtype, random(row))
-        z = random(row).permutation(y)
-        assert_same(row.numpy(row.numpy(x, y), z), row.numpy(x, row.numpy(y, z)))
+    if primitive.may_reorder(dtype):
+        x, y = pairs(dtype, random(primitive))
+        z = random(primitive).permutation(y)
+        assert_same(
+            primitive.numpy(primitive.numpy(x, y), z), primitive.numpy(x, primitive.numpy(y, z))
+        )
     else:
-        x, y, z = (random(row).uniform(1, 2, (3, 99))).astype(dtype)
-        error = abs(row.numpy(row.numpy(x, y), z) / row.numpy(x, row.numpy(y, z)) - 1)
+        x, y, z = (random(primitive).uniform(1, 2, (3, 99))).astype(dtype)
+        error = abs(
+            primitive.numpy(primitive.numpy(x, y), z) / primitive.numpy(x, primitive.numpy(y, z))
+            - 1
+        )
         assert np.max(error) < 8 * finfo(dtype).eps
 
 
-@pytest.mark.parametrize("row, dtype", cases(lambda row: row.involution))
-def test_twice_is_not_at_all(row, dtype):
-    x = values(row, dtype)
-    if row.numpy(x).dtype == dtype:
-        assert_same(row.numpy(row.numpy(x)), x)
+@pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.involution))
+def test_twice_is_not_at_all(primitive, dtype):
+    x = values(primitive, dtype)
+    if primitive.numpy(x).dtype == dtype:
+        assert_same(primitive.numpy(primitive.numpy(x)), x)
 
 
-@pytest.mark.parametrize("row, dtype", cases(lambda row: True))
-def test_neutral_and_absorbing_elements(row, dtype):
-    x = values(row, dtype)
-    neutral, absorbing = row.neutral(dtype), row.absorbing(dtype)
+@pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: True))
+def test_neutral_and_absorbing_elements(primitive, dtype):
+    x = values(primitive, dtype)
+    neutral, absorbing = primitive.neutral(dtype), primitive.absorbing(dtype)
     for element in (neutral, absorbing):
         assert element is None or element.dtype == dtype
     if neutral is not None:
-        assert_same(row.numpy(x, np.full_like(x, neutral)), x)
-        if row.commutative:
-            assert_same(row.numpy(np.full_like(x, neutral), x), x)
+        assert_same(primitive.numpy(x, np.full_like(x, neutral)), x)
+        if primitive.commutative:
+            assert_same(primitive.numpy(np.full_like(x, neutral), x), x)
     if absorbing is not None:
         whole = np.full_like(x, absorbing)
-        assert_same(row.numpy(x, whole), whole)
-        assert_same(row.numpy(whole, x), whole)
+        assert_same(primitive.numpy(x, whole), whole)
+        assert_same(primitive.numpy(whole, x), whole)
 
 
-def test_rows_of_most_programs_have_neutral_elements():
+def test_primitives_of_most_programs_have_neutral_elements():
     for dtype in (INT64, FLOAT32, FLOAT64):
-        named = {row.name for row in ELEMENTWISE if row.neutral(dtype) is not None}
+        named = {
+            primitive.name for primitive in ELEMENTWISE if primitive.neutral(dtype) is not None
+        }
         assert named >= {"add", "subtract", "multiply", "maximum", "minimum"}
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.exact], ids=str)
-def test_what_is_exact_is_the_same_in_float32(row):
-    x, y = pairs(FLOAT16, random(row))
-    if row.commutative:  # NumPy has an extreme of 0.0 and -0.0 by its place in the array
+@pytest.mark.parametrize("primitive", [r for r in ELEMENTWISE if r.exact], ids=str)
+def test_what_is_exact_is_the_same_in_float32(primitive):
+    x, y = pairs(FLOAT16, random(primitive))
+    if primitive.commutative:  # NumPy has an extreme of 0.0 and -0.0 by its place in the array
         x, y = (np.where(v == 0, np.zeros((), FLOAT16), v) for v in (x, y))
-    operands = [x, y][: row.numpy.nin if isinstance(row.numpy, np.ufunc) else 1]
-    wide = row.numpy(*(v.astype(FLOAT32) for v in operands))
+    operands = [x, y][: primitive.numpy.nin if isinstance(primitive.numpy, np.ufunc) else 1]
+    wide = primitive.numpy(*(v.astype(FLOAT32) for v in operands))
     assert_same(wide.astype(FLOAT16).astype(FLOAT32), wide)
-    assert_same(wide.astype(FLOAT16), np.asarray(row.numpy(*operands)))
+    assert_same(wide.astype(FLOAT16), np.asarray(primitive.numpy(*operands)))
 
 
-SIGNS = [row for row in ELEMENTWISE if row.signs]
+SIGNS = [primitive for primitive in ELEMENTWISE if primitive.signs]
 
 
-@pytest.mark.parametrize("row", SIGNS, ids=str)
-def test_a_comparison_holds_for_the_signs_of_differences(row):
+@pytest.mark.parametrize("primitive", SIGNS, ids=str)
+def test_a_comparison_holds_for_the_signs_of_differences(primitive):
     for x, y in product(range(-2, 3), repeat=2):
-        assert bool(row.numpy(x, y)) == (np.sign(x - y) in row.signs)
-    assert comparison_of(*reversed(row.signs)) is row
+        assert bool(primitive.numpy(x, y)) == (np.sign(x - y) in primitive.signs)
+    assert comparison_of(*reversed(primitive.signs)) is primitive
 
 
 def test_every_comparison_has_its_signs():
-    assert len({frozenset(row.signs) for row in SIGNS}) == len(SIGNS) == 6
+    assert len({frozenset(primitive.signs) for primitive in SIGNS}) == len(SIGNS) == 6
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.chooses], ids=str)
-def test_an_extreme_is_the_operand_that_it_chooses(row):
-    x, y = random(row).permuted(np.tile(np.arange(-9.0, 9), (2, 1)), axis=1)
-    is_first = comparison_of(row.chooses).numpy(x, y)
-    np.testing.assert_array_equal(row.numpy(x, y), np.where(is_first, x, y))
-    assert np.isnan(row.numpy(np.nan, 1.0)) and np.isnan(row.numpy(1.0, np.nan))
+@pytest.mark.parametrize("primitive", [r for r in ELEMENTWISE if r.chooses], ids=str)
+def test_an_extreme_is_the_operand_that_it_chooses(primitive):
+    x, y = random(primitive).permuted(np.tile(np.arange(-9.0, 9), (2, 1)), axis=1)
+    is_first = comparison_of(primitive.chooses).numpy(x, y)
+    np.testing.assert_array_equal(primitive.numpy(x, y), np.where(is_first, x, y))
+    assert np.isnan(primitive.numpy(np.nan, 1.0)) and np.isnan(primitive.numpy(1.0, np.nan))
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.bitwise], ids=str)
-def test_what_logic_does_to_bits(row):
+@pytest.mark.parametrize("primitive", [r for r in ELEMENTWISE if r.bitwise], ids=str)
+def test_what_logic_does_to_bits(primitive):
     for x, y in product((0, 1), repeat=2):
-        assert int(row.numpy(bool(x), bool(y))) == TABLE[row.bitwise].numpy(x, y)
+        assert int(primitive.numpy(bool(x), bool(y))) == TABLE[primitive.bitwise].numpy(x, y)
 
 
 @pytest.mark.parametrize(
-    "row", [r for r in ELEMENTWISE if r.magnitude != np.inf and r.name != "select"], ids=str
+    "primitive", [r for r in ELEMENTWISE if r.magnitude != np.inf and r.name != "select"], ids=str
 )
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 100.0])
-def test_results_are_no_larger_than_their_magnitude(row, scale):
-    source, count = random(row), getattr(row.numpy, "nin", 1)
+def test_results_are_no_larger_than_their_magnitude(primitive, scale):
+    source, count = random(primitive), getattr(primitive.numpy, "nin", 1)
     for _ in range(5):
         sizes = source.uniform(0, scale, count)
         x = [source.uniform(-1, 1, 999) * size for size in sizes]
-        limit = row.magnitude(*sizes) if callable(row.magnitude) else row.magnitude
-        assert np.nanmax(np.abs(row.numpy(*x))) <= limit * (1 + 1e-9)
-    if not callable(row.magnitude):
+        limit = (
+            primitive.magnitude(*sizes) if callable(primitive.magnitude) else primitive.magnitude
+        )
+        assert np.nanmax(np.abs(primitive.numpy(*x))) <= limit * (1 + 1e-9)
+    if not callable(primitive.magnitude):
         edge = np.meshgrid(*[edges(FLOAT64)] * count)
-        assert np.nanmax(np.abs(row.numpy(*edge))) <= row.magnitude
+        assert np.nanmax(np.abs(primitive.numpy(*edge))) <= primitive.magnitude
 
 
-@pytest.mark.parametrize("row, dtype", cases(lambda row: row.nonnegative))
-def test_what_is_not_negative(row, dtype):
-    result = np.asarray(row.numpy(values(row, dtype)))
-    if kind_letter(result.dtype) in row.nonnegative:
+@pytest.mark.parametrize("primitive, dtype", cases(lambda primitive: primitive.nonnegative))
+def test_what_is_not_negative(primitive, dtype):
+    result = np.asarray(primitive.numpy(values(primitive, dtype)))
+    if kind_letter(result.dtype) in primitive.nonnegative:
         assert not np.any(np.signbit(result[~np.isnan(result)]))
 
 
-def test_rows_that_give_positions_give_none_below_zero():
+def test_primitives_that_give_positions_give_none_below_zero():
     x = np.random.default_rng(3).normal(size=(4, 5))
-    rows = [
+    primitives = [
         r for r in TABLE.values() if r.nonnegative and r.kind not in ("elementwise", "generate")
     ]
-    assert {r.name for r in rows} == {"argmax", "argmin", "argsort"}
-    assert all(np.all(row.numpy(x, axis=1) >= 0) for row in rows)
+    assert {r.name for r in primitives} == {"argmax", "argmin", "argsort"}
+    assert all(np.all(primitive.numpy(x, axis=1) >= 0) for primitive in primitives)
     assert np.all(TABLE["iota"].numpy(shape=(3, 4), dimension=1, dtype=INT64) >= 0)
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.on_indices is not None], ids=str)
-def test_arithmetic_on_subscripts_is_that_on_numbers(row):
+@pytest.mark.parametrize("primitive", [r for r in ELEMENTWISE if r.on_indices is not None], ids=str)
+def test_arithmetic_on_subscripts_is_that_on_numbers(primitive):
     i, j = Symbol("i", 0, 50), Symbol("j", 0, 50)
     polynomials = (Dim.of(i) * 2 + 3, Dim.of(j) - 4, 5)
-    count = getattr(row.numpy, "nin", 1)
+    count = getattr(primitive.numpy, "nin", 1)
     known = 0
     for chosen in product(polynomials, repeat=count):
-        result = row.on_indices(*chosen)
+        result = primitive.on_indices(*chosen)
         if result is None:
             continue
         known += 1
         for x, y in ((0, 0), (7, 2), (3, 49)):
             numbers = [np.int64(substitute(p, {i: x, j: y})) for p in chosen]
-            params = {"dtype": INT64} if row.name == "convert_element_type" else {}
-            assert substitute(result, {i: x, j: y}) == row.numpy(*numbers, **params)
+            params = {"dtype": INT64} if primitive.name == "convert_element_type" else {}
+            assert substitute(result, {i: x, j: y}) == primitive.numpy(*numbers, **params)
     assert known > 1
 
 
-# ------------------------------------------------------------------------------ rows about others
+# -------------------------------------------------------------------------- primitives about others
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.of_bools], ids=str)
-def test_what_a_row_is_of_bools(row):
+@pytest.mark.parametrize("primitive", [r for r in ELEMENTWISE if r.of_bools], ids=str)
+def test_what_a_primitive_is_of_bools(primitive):
     for x, y in product(BOOLS, repeat=2):
-        assert TABLE[row.of_bools].numpy(x, y) == row.numpy(x, y)
+        assert TABLE[primitive.of_bools].numpy(x, y) == primitive.numpy(x, y)
 
 
-REDUCTIONS = [row for row in TABLE.values() if row.kind == "reduce"]
+REDUCTIONS = [primitive for primitive in TABLE.values() if primitive.kind == "reduce"]
 
 
-@pytest.mark.parametrize("row", REDUCTIONS, ids=str)
-def test_reductions_are_found_by_what_combines_two(row):
-    combine = TABLE[row.combine]
-    dtype = next(d for d in (INT64, BOOL) if d.kind in row.dtypes)
-    assert reduction_by(combine, dtype) is row
+@pytest.mark.parametrize("primitive", REDUCTIONS, ids=str)
+def test_reductions_are_found_by_what_combines_two(primitive):
+    combine = TABLE[primitive.combine]
+    dtype = next(d for d in (INT64, BOOL) if d.kind in primitive.dtypes)
+    assert reduction_by(combine, dtype) is primitive
     x = np.random.default_rng(1).integers(0, 2, (3, 5)).astype(dtype)
     np.testing.assert_array_equal(
-        row.numpy(x, axes=(0,)), combine.numpy(combine.numpy(x[0], x[1]), x[2])
+        primitive.numpy(x, axes=(0,)), combine.numpy(combine.numpy(x[0], x[1]), x[2])
     )
     assert combine.commutative and combine.associative
 
 
 @pytest.mark.parametrize("combine", ["add", "multiply", "bitwise_and", "bitwise_or"])
 def test_bools_are_reduced_by_logic(combine):
-    row = reduction_by(TABLE[combine], BOOL)
-    assert row is not None and "b" in row.dtypes
-    assert row.combine == TABLE[combine].of_bools
+    primitive = reduction_by(TABLE[combine], BOOL)
+    assert primitive is not None and "b" in primitive.dtypes
+    assert primitive.combine == TABLE[combine].of_bools
 
 
 def test_what_has_no_reduction():
     assert reduction_by(TABLE["subtract"], FLOAT64) is None
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.identity], ids=str)
-def test_identities(row):
+@pytest.mark.parametrize("primitive", [r for r in ELEMENTWISE if r.identity], ids=str)
+def test_identities(primitive):
     for dtype in (BOOL, INT64, FLOAT64):
-        assert_same(row.numpy(values(row, dtype)), values(row, dtype))
+        assert_same(primitive.numpy(values(primitive, dtype)), values(primitive, dtype))
 
 
 def test_views_pick_and_updates_put():
@@ -265,7 +274,7 @@ def test_views_pick_and_updates_put():
     picked = TABLE["dynamic_slice"].numpy(x, np.int64(1), np.int64(2), sizes=(2, 3))
     put = TABLE["dynamic_update_slice"].numpy(x, -np.ones((2, 2)), np.int64(1), np.int64(2))
     assert np.isin(picked, x).all() and (put == x).sum() == x.size - 4
-    assert all(row.picks for row in TABLE.values() if row.kind == "view")
+    assert all(primitive.picks for primitive in TABLE.values() if primitive.kind == "view")
     assert {r.name for r in TABLE.values() if r.picks and r.kind != "view"} == {
         "gather",
         "dynamic_slice",
@@ -283,45 +292,47 @@ def test_weights_rank_operations():
     assert all(r.weight >= TABLE["exp"].weight for r in ELEMENTWISE if r.transcendental)
 
 
-SPECULATABLE = [row for row in ELEMENTWISE if row.speculatable]
+SPECULATABLE = [primitive for primitive in ELEMENTWISE if primitive.speculatable]
 
 
-@pytest.mark.parametrize("row", SPECULATABLE, ids=str)
-def test_what_may_be_computed_in_vain_is_a_few_instructions(row):
+@pytest.mark.parametrize("primitive", SPECULATABLE, ids=str)
+def test_what_may_be_computed_in_vain_is_a_few_instructions(primitive):
     """Its helpers for floats branch nowhere; what has no helper is a function of the C library."""
-    assert row.weight <= 1 and not row.transcendental
+    assert primitive.weight <= 1 and not primitive.transcendental
     for dtype in (FLOAT32, FLOAT64):
-        for function in re.findall(r"(\w+)\(", column(row.name, dtype)):
+        for function in re.findall(r"(\w+)\(", column(primitive.name, dtype)):
             item = find(f"{function}_{SHORT_NAMES[dtype]}")
             text = item.text if item is not None else ""
             assert not re.search(r"\b(if|for|while|switch)\b", text)
-            assert item is not None or function in row.c_library.values() or row.c_library
+            assert (
+                item is not None or function in primitive.c_library.values() or primitive.c_library
+            )
 
 
-def test_rows_with_branches_are_not_among_them():
-    names = {row.name for row in SPECULATABLE}
+def test_primitives_with_branches_are_not_among_them():
+    names = {primitive.name for primitive in SPECULATABLE}
     assert names >= {"add", "select", "maximum", "less", "logical_and"}
     assert names.isdisjoint({"divide", "floor_divide", "exp", "gcd", "left_shift"})
 
 
-NEAR = [row for row in ELEMENTWISE if row.near]
+NEAR = [primitive for primitive in ELEMENTWISE if primitive.near]
 
 
-@pytest.mark.parametrize("row", NEAR, ids=str)
-def test_near_versions_are_there(row):
+@pytest.mark.parametrize("primitive", NEAR, ids=str)
+def test_near_versions_are_there(primitive):
     for dtype in (FLOAT32, FLOAT64):
-        assert find(f"{row.name}_near_{SHORT_NAMES[dtype]}") is not None
-        assert row.near <= finfo(dtype).max
+        assert find(f"{primitive.name}_near_{SHORT_NAMES[dtype]}") is not None
+        assert primitive.near <= finfo(dtype).max
 
 
-def test_every_near_version_has_a_row():
-    for row in ELEMENTWISE:
-        assert (find(f"{row.name}_near_f64") is not None) == bool(row.near)
+def test_every_near_version_has_a_primitive():
+    for primitive in ELEMENTWISE:
+        assert (find(f"{primitive.name}_near_f64") is not None) == bool(primitive.near)
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.c_library], ids=str)
-def test_names_in_the_c_library_are_names_of_it(row):
-    assert row.c_library.keys() <= {"f", "c"}
-    for kind, name in row.c_library.items():
-        assert kind in row.dtypes
+@pytest.mark.parametrize("primitive", [r for r in ELEMENTWISE if r.c_library], ids=str)
+def test_names_in_the_c_library_are_names_of_it(primitive):
+    assert primitive.c_library.keys() <= {"f", "c"}
+    for kind, name in primitive.c_library.items():
+        assert kind in primitive.dtypes
         assert is_reserved(name) and is_reserved(f"{name}f")

@@ -1,7 +1,8 @@
-"""The table tests itself: every row, for every dtype it accepts, as C and as NumPy.
+"""The table tests itself: every primitive, for every dtype it accepts, as C and as NumPy.
 
-The programs are those of `rows`: one for the elementwise rows of a dtype, on edge values, and one
-for the rows over arrays. All of them are compiled with warnings as errors.
+The programs are those of `primitive_programs`: one for the elementwise primitives of a dtype, on
+edge values, and one for the primitives over arrays. All of them are compiled with warnings as
+errors.
 """
 
 import os
@@ -14,8 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from programs import run_sanitized
-from rows import (
+from primitive_programs import (
     EACH_DTYPE,
     EVERY_DTYPE,
     Batch,
@@ -25,6 +25,7 @@ from rows import (
     elementwise_program,
     small,
 )
+from programs import run_sanitized
 
 from transpile.ir.graph import Const
 from transpile.ir.primitive import TABLE
@@ -86,8 +87,8 @@ def numpy_results(batch):
 
 
 @cache
-def rows_of(kind, name):
-    """The rows of a kind with the operands of a dtype."""
+def primitives_of(kind, name):
+    """The primitives of a kind with the operands of a dtype."""
     return MAKERS[kind](BY_NAME[name])
 
 
@@ -136,29 +137,34 @@ def same_kind(got, want):
     return finite | ((got == want) & np.isinf(want)) | (np.isnan(got) & np.isnan(want))
 
 
-def agrees(row, operands, params, got, want):
+def agrees(primitive, operands, params, got, want):
     """Where a result of C is as good as NumPy's."""
     dtype = operands[0].dtype
     letter = kind_letter(dtype)
-    if row.name == "convert_element_type" and letter in "fc" and params["dtype"].kind in "iu":
+    if primitive.name == "convert_element_type" and letter in "fc" and params["dtype"].kind in "iu":
         return same_bits(got, want) | ~NumpyConversion(params["dtype"]).is_settled(operands[0].real)
-    if dtype.kind == "c" and want.dtype.kind in "fc" and row.cost and row.name != "conjugate":
-        near = within_relative(got, want, COMPLEX_ULPS, COMPLEX_SIZES.get(row.name, 0.0))
-        if row.name in ("multiply", "square"):  # inf - inf, where NumPy has one rounding less
+    if (
+        dtype.kind == "c"
+        and want.dtype.kind in "fc"
+        and primitive.cost
+        and primitive.name != "conjugate"
+    ):
+        near = within_relative(got, want, COMPLEX_ULPS, COMPLEX_SIZES.get(primitive.name, 0.0))
+        if primitive.name in ("multiply", "square"):  # inf - inf, where NumPy has one rounding less
             parts = [part for x in operands for part in (x.real, x.imag)]
             huge = np.any([np.isfinite(p) & (np.abs(p) > 1e18) for p in parts], axis=0)
             near |= huge & ~np.isfinite(got) & ~np.isfinite(want)
         return near
-    if letter == "f" and row.transcendental:
+    if letter == "f" and primitive.transcendental:
         wide = [x.astype(WIDER[dtype.itemsize]) for x in operands]
         with np.errstate(all="ignore"):
-            exact = row.numpy(*wide, **params)
-        scale = np.maximum(*map(np.abs, wide)) if row.name in CANCELLING else 0
-        if row.name in SIZES:
-            scale = np.where((wide[-1] < 0) | (row.name in WHOLE), SIZES[row.name], 0)
-        ulps = ULPS_OF_HALVES if dtype in HALVES else ULPS_OF.get(row.name, ULPS)
+            exact = primitive.numpy(*wide, **params)
+        scale = np.maximum(*map(np.abs, wide)) if primitive.name in CANCELLING else 0
+        if primitive.name in SIZES:
+            scale = np.where((wide[-1] < 0) | (primitive.name in WHOLE), SIZES[primitive.name], 0)
+        ulps = ULPS_OF_HALVES if dtype in HALVES else ULPS_OF.get(primitive.name, ULPS)
         return within_ulps(got, exact, ulps, scale) | same_bits(got, want)
-    if row.name in EITHER_ZERO and kind_letter(want.dtype) == "f":
+    if primitive.name in EITHER_ZERO and kind_letter(want.dtype) == "f":
         return same_bits(got, want) | ((got == 0) & (want == 0) & ~same_bits(*operands))
     return same_bits(got, want)
 
@@ -184,10 +190,10 @@ class NumpyConversion:
         return np.full(x.shape, True)
 
 
-def is_exact(row, dtype):
-    """Tell whether a row over arrays leaves no choice in the order of rounding."""
-    moves = row.kind in ("view", "generate", "piecewise", "sort")
-    return moves or dtype.kind in "biu" or row.combine in ("maximum", "minimum")
+def is_exact(primitive, dtype):
+    """Tell whether a primitive over arrays leaves no choice in the order of rounding."""
+    moves = primitive.kind in ("view", "generate", "piecewise", "sort")
+    return moves or dtype.kind in "biu" or primitive.combine in ("maximum", "minimum")
 
 
 def check(batch, results):
@@ -198,14 +204,14 @@ def check(batch, results):
         assert (got.dtype, got.shape) == (want.dtype, want.shape), name
         if not want.size:
             continue
-        row = TABLE[name]
-        operands = [batch.value(a) for a in atoms] if row.kind == "elementwise" else []
+        primitive = TABLE[name]
+        operands = [batch.value(a) for a in atoms] if primitive.kind == "elementwise" else []
         operands = [np.broadcast_to(v, want.shape) for v in operands]
-        if row.kind == "elementwise":
-            good = agrees(row, operands, params, got, want)
-        elif is_exact(row, want.dtype):
+        if primitive.kind == "elementwise":
+            good = agrees(primitive, operands, params, got, want)
+        elif is_exact(primitive, want.dtype):
             good = same_bits(got, want)
-        elif row.kind in ("fft", "convolve"):  # each element is a sum of many, and may cancel
+        elif primitive.kind in ("fft", "convolve"):  # each element is a sum of many, and may cancel
             good = np.abs(got - want) <= 8 * finfo(want.dtype).eps * np.max(np.abs(want))
         elif want.dtype.kind == "c":
             good = within_relative(got, want, 100 * COMPLEX_ULPS)
@@ -227,17 +233,21 @@ def check(batch, results):
 # ----------------------------------------------------------------------------------------- tests
 
 
-def test_every_row_is_tried_with_every_dtype_it_accepts():
+def test_every_primitive_is_tried_with_every_dtype_it_accepts():
     tried = {
-        (case[0], name) for kind in MAKERS for name in NAMES for case in rows_of(kind, name).cases
+        (case[0], name)
+        for kind in MAKERS
+        for name in NAMES
+        for case in primitives_of(kind, name).cases
     }
     expected = {
-        (row.name, name)
-        for row in TABLE.values()
+        (primitive.name, name)
+        for primitive in TABLE.values()
         for name in NAMES
         # Calls have no C of their own; routines have test_primitives_decompositions.py, and loops
         # and branches test_control_flow.py.
-        if accepted(row, BY_NAME[name]) and row.kind not in ("call", "control", "effect", "routine")
+        if accepted(primitive, BY_NAME[name])
+        and primitive.kind not in ("call", "control", "effect", "routine")
     }
     expected -= {("iota", "bool")}  # a count has no truth
     expected -= {("ldexp", name) for name in NAMES if BY_NAME[name].kind in "iu"}  # its exponents
@@ -245,19 +255,21 @@ def test_every_row_is_tried_with_every_dtype_it_accepts():
 
 
 @EACH_DTYPE
-def test_elementwise_rows_equal_numpy(name):
-    check(rows_of("elementwise", name), run(rows_of("elementwise", name)))
+def test_elementwise_primitives_equal_numpy(name):
+    check(primitives_of("elementwise", name), run(primitives_of("elementwise", name)))
 
 
 @EACH_DTYPE
-def test_array_rows_equal_numpy(name):
-    check(rows_of("arrays", name), run(rows_of("arrays", name)))
+def test_array_primitives_equal_numpy(name):
+    check(primitives_of("arrays", name), run(primitives_of("arrays", name)))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_conversions_from_every_dtype_are_tried(name):
     targets = [
-        c[2]["dtype"] for c in rows_of("elementwise", name).cases if c[0] == "convert_element_type"
+        c[2]["dtype"]
+        for c in primitives_of("elementwise", name).cases
+        if c[0] == "convert_element_type"
     ]
     assert targets == list(DTYPES)
 
@@ -278,7 +290,7 @@ def test_comparisons_that_are_always_true_or_false_are_no_warnings():
     check(batch, run(batch))
 
 
-# --------------------------------------------------------------------- drawn shapes, chained rows
+# ----------------------------------------------------------------- drawn shapes, chained primitives
 
 
 # A failing program is small enough as it is, and each step of shrinking would compile another one.
@@ -398,7 +410,7 @@ SANITIZED = Options(opt_level=0, sanitize=True, openmp=False, extra_cflags=UNDEF
 
 
 def run_everything(options, dtypes=DTYPES):
-    """Run every row program with these options and compare the results with NumPy's."""
+    """Run every primitive program with these options and compare the results with NumPy's."""
     batches = [make(dtype) for make in MAKERS.values() for dtype in dtypes]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for batch, results in zip(
@@ -417,7 +429,7 @@ PARTS = (len(SANITIZED_DTYPES) + 2) // 3
 
 # A process for some dtypes each, for as many at a time as there are.
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_row_has_undefined_behaviour(part, shared_cache):
+def test_no_primitive_has_undefined_behaviour(part, shared_cache):
     run_sanitized(
         "import test_primitives as t;"
         f" t.run_everything(t.SANITIZED, t.SANITIZED_DTYPES[{part}::{PARTS}])",
@@ -425,7 +437,7 @@ def test_no_row_has_undefined_behaviour(part, shared_cache):
     )
 
 
-def test_rows_compile_without_warnings_in_clang(shared_cache):
+def test_primitives_compile_without_warnings_in_clang(shared_cache):
     command = shutil.which("clang")
     if command is None:
         pytest.skip("clang is not installed")

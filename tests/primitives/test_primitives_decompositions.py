@@ -1,4 +1,5 @@
-"""The rows that LAPACK computes: as C against NumPy's meaning, batched, and their derivatives."""
+"""The primitives that LAPACK computes: as C against NumPy's meaning, batched, and their
+derivatives."""
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def regular(dtype, *shape):
 
 
 def calls():
-    """(row, params, makers of operands, whether the results are unique)."""
+    """(primitive, params, makers of operands, whether the results are unique)."""
     yield "lu", {}, [regular], [(3, 3), (2, 5, 3), (3, 5), (1, 1), (2, 1, 4, 4), (40, 40)]
     yield "cholesky", {}, [positive], [(3, 3), (2, 4, 4), (1, 1), (70, 70)]
     for full in (False, True):
@@ -126,7 +127,7 @@ def check_schur_form(x, t, z, limit):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_rows_as_c_equal_numpy(dtype, shared_cache):
+def test_primitives_as_c_equal_numpy(dtype, shared_cache):
     everything, operands, cases = batch_of(dtype)
     found = transpile.jit(everything, compiler_options=STRICT)(*operands)
     for (name, params, _, given), got in zip(cases, found, strict=True):
@@ -153,12 +154,12 @@ def test_rows_as_c_equal_numpy(dtype, shared_cache):
             assert same_up_to_phases(a, b, limit), what
 
 
-def test_every_row_is_tried():
+def test_every_primitive_is_tried():
     assert {name for name, *_ in CALLS} | {"pivots_to_permutation"} == {r.name for r in DECOMPOSED}
 
 
-def jitted(row, **params):
-    return transpile.jit(lambda *x: results(bind(row, *x, **params)), compiler_options=STRICT)
+def jitted(primitive, **params):
+    return transpile.jit(lambda *x: results(bind(primitive, *x, **params)), compiler_options=STRICT)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -299,7 +300,7 @@ def test_derivatives_of_other_matrices(shape, dtype):
 
 
 @pytest.mark.parametrize(
-    ("row", "params", "shape", "words"),
+    ("primitive", "params", "shape", "words"),
     [
         (primitives.qr, {"full_matrices": True}, (4, 3), "mode='reduced'"),
         (primitives.qr, {"full_matrices": False}, (3, 4), "as many rows as columns"),
@@ -307,8 +308,8 @@ def test_derivatives_of_other_matrices(shape, dtype):
         (primitives.householder, {}, (4, 3), "take q and r"),
     ],
 )
-def test_derivatives_that_do_not_exist_say_why(row, params, shape, words):
-    f = anywhere(lambda x: results(bind(row, x, **params))[0])
+def test_derivatives_that_do_not_exist_say_why(primitive, params, shape, words):
+    f = anywhere(lambda x: results(bind(primitive, x, **params))[0])
     with pytest.raises(NotImplementedError, match=words):
         transpile.jvp(f, (matrix("f8", *shape),), (np.ones(shape),))
 
@@ -392,7 +393,7 @@ def test_matrices_of_runtime_sizes_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("row", "params", "kinds"),
+    ("primitive", "params", "kinds"),
     [
         (primitives.cholesky, {}, [("f8", (2, 3))]),
         (primitives.lu, {}, [("i8", (3, 3))]),
@@ -405,6 +406,6 @@ def test_matrices_of_runtime_sizes_are_refused():
         ),
     ],
 )
-def test_type_rules_refuse_what_lapack_cannot_take(row, params, kinds):
+def test_type_rules_refuse_what_lapack_cannot_take(primitive, params, kinds):
     with pytest.raises(TypeError):
-        row.result_types([ArrayType(s, np.dtype(d)) for d, s in kinds], params)
+        primitive.result_types([ArrayType(s, np.dtype(d)) for d, s in kinds], params)

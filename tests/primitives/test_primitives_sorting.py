@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers import values
-from rows import EACH_DTYPE, edges
+from primitive_programs import EACH_DTYPE, edges
 
 import transpile
 from transpile.analysis.oracle.loop_interpreter import run

@@ -1,7 +1,8 @@
-"""The rules of the table test themselves: derivatives, transposes and batching of every row.
+"""The rules of the table test themselves: derivatives, transposes and batching of every primitive.
 
 `rule_cases` has the operands and `rule_checks` the comparisons. The same graphs are compiled, many
-rows to a program. Where finite differences say nothing, at ties and zeros, the numbers are JAX's.
+primitives to a program. Where finite differences say nothing, at ties and zeros, the numbers are
+JAX's.
 """
 
 import os
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from rows import EVERY_DTYPE
+from primitive_programs import EVERY_DTYPE
 from rule_cases import (
     BATCH,
     MODES,
@@ -54,35 +55,35 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-# ------------------------------------------------------------------------------------- row by row
+# --------------------------------------------------------------------------- primitive by primitive
 
 
 @pytest.mark.parametrize("mode", CHECKS)
 @pytest.mark.parametrize("name", NAMES)
-def test_rules_of_every_row_and_dtype(name, mode):
+def test_rules_of_every_primitive_and_dtype(name, mode):
     for dtype in dtypes_of(TABLE[name]):
         check(TABLE[name], dtype, mode)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_without_a_rule_by_nature_say_why(name):
-    row = TABLE[name]
-    if row.kind in TESTED_ELSEWHERE or "f" not in row.dtypes:
+def test_primitives_without_a_rule_by_nature_say_why(name):
+    primitive = TABLE[name]
+    if primitive.kind in TESTED_ELSEWHERE or "f" not in primitive.dtypes:
         return
-    (operands, params), *_ = cases(row, np.dtype("f8"), seeded())
+    (operands, params), *_ = cases(primitive, np.dtype("f8"), seeded())
     for k, x in enumerate(operands):
-        if kind_letter(x.dtype) in "fc" and refusal(row, k):
+        if kind_letter(x.dtype) in "fc" and refusal(primitive, k):
             moving = tuple(j == k for j in range(len(operands)))
-            bundle = Bundle([Trial(row, tuple(operands), params, moving)])
-            with pytest.raises(NotImplementedError, match=re.escape(refusal(row, k))):
+            bundle = Bundle([Trial(primitive, tuple(operands), params, moving)])
+            with pytest.raises(NotImplementedError, match=re.escape(refusal(primitive, k))):
                 jvp(bundle.closed, bundle.active)
 
 
-def test_the_summary_counts_every_row_and_dtype_and_mode():
+def test_the_summary_counts_every_primitive_and_dtype_and_mode():
     *lines, last = summary().splitlines()
     total, tried = map(int, re.findall(r"[0-9]+", last))
-    assert lines[0] == f"{len(TABLE)} rows"
-    assert total == len(MODES) * sum(len(dtypes_of(row)) for row in TABLE.values())
+    assert lines[0] == f"{len(TABLE)} primitives"
+    assert total == len(MODES) * sum(len(dtypes_of(primitive)) for primitive in TABLE.values())
     assert tried > total / 3
 
 
@@ -90,7 +91,7 @@ def test_the_summary_counts_every_row_and_dtype_and_mode():
 
 
 NAN = np.nan
-# The row, the operand, the parameter, and the Jacobian that JAX gives.
+# The primitive, the operand, the parameter, and the Jacobian that JAX gives.
 SETTLED = [
     ("reduce_max", [1, 3, 3, 0], (0,), [0, 0.5, 0.5, 0]),
     ("reduce_min", [2, 2, 5, 2], (0,), [1 / 3, 1 / 3, 0, 1 / 3]),
@@ -105,9 +106,9 @@ SETTLED = [
 ]
 
 
-def jacobian(row, x, params):
+def jacobian(primitive, x, params):
     """By the tangents of the unit vectors, and by the cotangents of those of the result."""
-    bundle = Bundle([Trial(row, (x,), params, (True,))])
+    bundle = Bundle([Trial(primitive, (x,), params, (True,))])
     pushed, _ = jvp(bundle.closed, [True])
     columns = [pushed(x, unit)[1] for unit in np.eye(len(x))]
     _, residuals, back, _ = reversed_graph(bundle.closed, [x], [True])
@@ -218,15 +219,15 @@ WRONG = [
 
 @pytest.mark.parametrize(("name", "column", "rule", "mode"), WRONG)
 def test_a_wrong_rule_is_found(name, column, rule, mode):
-    row = TABLE[name]
-    right = getattr(row, column)
-    object.__setattr__(row, column, rule)
+    primitive = TABLE[name]
+    right = getattr(primitive, column)
+    object.__setattr__(primitive, column, rule)
     try:
         with pytest.raises(WRONGS):
-            for dtype in dtypes_of(row):
-                check(row, dtype, mode)
+            for dtype in dtypes_of(primitive):
+                check(primitive, dtype, mode)
     finally:
-        object.__setattr__(row, column, right)
+        object.__setattr__(primitive, column, right)
 
 
 # --------------------------------------------------------------------------------------- as C
@@ -249,15 +250,15 @@ def program_of(parts, name):
     return graph, values
 
 
-def jvp_part(row, dtype):
+def jvp_part(primitive, dtype):
     """The derivative of all operands together, and its arguments."""
-    derivatives = Derivatives(fullest(derivative_trials(row, dtype)))
+    derivatives = Derivatives(fullest(derivative_trials(primitive, dtype)))
     return derivatives.jvp, [*derivatives.bundle.values, *derivatives.tangents]
 
 
-def vjp_part(row, dtype):
+def vjp_part(primitive, dtype):
     """The results and the cotangents of all operands together, and the arguments of that."""
-    bundle = Bundle(fullest(derivative_trials(row, dtype)))
+    bundle = Bundle(fullest(derivative_trials(primitive, dtype)))
     linear, _, back, _ = reversed_graph(bundle.closed, bundle.values, bundle.active)
     moved = linear.linear.outputs
     random = seeded()
@@ -271,9 +272,9 @@ def vjp_part(row, dtype):
     return both, [*bundle.values, *cotangents]
 
 
-def vmap_part(row, dtype):
+def vmap_part(primitive, dtype):
     """The batch of the first operand alone."""
-    trials = batching_trials(row, dtype)
+    trials = batching_trials(primitive, dtype)
     chosen = thinned([t for t in trials if t.moving[0] and sum(t.moving) == 1])
     random = seeded()
     values = [x for t in chosen for x in examples(t, random) if isinstance(x, np.ndarray)]
@@ -290,9 +291,9 @@ def fullest(trials):
 
 
 def thinned(trials):
-    """Fewer trials, since many sizes try the loops rather than the rules: those of elementwise rows
-    on arrays alone, and every few of the rows that become many equations."""
-    match trials[0].row.kind:
+    """Fewer trials, since many sizes try the loops rather than the rules: those of elementwise
+    primitives on arrays alone, and every few of the primitives that become many equations."""
+    match trials[0].primitive.kind:
         case "elementwise":
             return [t for t in trials if all(x.shape for x in t.operands)]
         case "scan":
@@ -314,12 +315,12 @@ IN_C = FLOATS if EVERY_DTYPE else [d for d in FLOATS if SHORT_NAMES[d] in ("f16"
 JOBS = [(d, m) for d in IN_C for m in PARTS] + [(d, "vmap") for d in INTEGERS]
 
 
-def rows_program(dtype, mode):
-    """One program of a mode for all rows of a dtype."""
+def primitives_program(dtype, mode):
+    """One program of a mode for all primitives of a dtype."""
     parts = [
-        PARTS[mode](row, dtype)
-        for row in TABLE.values()
-        if dtype in dtypes_of(row) and not why_none(row, dtype, mode)
+        PARTS[mode](primitive, dtype)
+        for primitive in TABLE.values()
+        if dtype in dtypes_of(primitive) and not why_none(primitive, dtype, mode)
     ]
     return program_of(parts, f"rules_{mode}_{SHORT_NAMES[dtype]}")
 
@@ -327,7 +328,7 @@ def rows_program(dtype, mode):
 @pytest.fixture(scope="module")
 def programs(shared_cache):
     """The results of every program, compiled and interpreted."""
-    graphs = {job: rows_program(*job) for job in JOBS}
+    graphs = {job: primitives_program(*job) for job in JOBS}
 
     def run(job):
         graph, values = graphs[job]

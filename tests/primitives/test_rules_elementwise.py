@@ -1,11 +1,11 @@
-"""Derivatives of elementwise rows: JAX's numbers at the awkward points, finite differences and
-adjoints elsewhere.
+"""Derivatives of elementwise primitives: JAX's numbers at the awkward points, finite differences
+and adjoints elsewhere.
 """
 
 import numpy as np
 import pytest
 from awkward_points import AWKWARD, BASES, INF, NAN, POWERS
-from rows import accepted, arity, drawn
+from primitive_programs import accepted, arity, drawn
 
 import transpile
 from transpile.ir.graph import live_equations
@@ -21,7 +21,7 @@ from transpile.transforms.transpose import transpose
 
 
 def names(graph):
-    """The rows of a graph, in order."""
+    """The primitives of a graph, in order."""
     return [e.primitive.name for e in graph.equations]
 
 
@@ -71,8 +71,8 @@ def same(got, want):
     return all(np.isclose(g, w, rtol=1e-13, atol=1e-14, equal_nan=True) for g, w in parts)
 
 
-def row(name):
-    """The row as a function of its operands."""
+def primitive(name):
+    """The primitive as a function of its operands."""
     return lambda *operands: bind(TABLE[name], *operands)
 
 
@@ -83,8 +83,8 @@ CASES = [(name, *case) for name, cases in AWKWARD.items() for case in cases]
 def test_derivatives_at_an_awkward_point(name, point, first, second):
     point = [np.asarray(v) for v in point]
     for position, (once, twice) in enumerate(zip(first, second, strict=True)):
-        assert same(forward(row(name), point, position, 1), once)
-        assert same(forward(row(name), point, position, 2), twice)
+        assert same(forward(primitive(name), point, position, 1), once)
+        assert same(forward(primitive(name), point, position, 2), twice)
 
 
 # Of a function that is not holomorphic, what a cotangent 1 becomes is no derivative along 1.
@@ -96,7 +96,7 @@ def test_backwards_an_awkward_point_gives_the_same_numbers(name, point, first, s
     point = [np.asarray(v) for v in point]
     for position, once in enumerate(first):
         active = [k == position for k in range(len(point))]
-        _, (found,) = pulled(row(name), point, active, 1)
+        _, (found,) = pulled(primitive(name), point, active, 1)
         assert same(found, once)
 
 
@@ -121,7 +121,7 @@ def test_powers_of_a_constant_array_are_flat_where_the_exponent_is_zero():
 
 
 @pytest.mark.parametrize(
-    ("exponent", "rows"),
+    ("exponent", "primitives"),
     [
         (0, []),
         (1, []),
@@ -133,22 +133,22 @@ def test_powers_of_a_constant_array_are_flat_where_the_exponent_is_zero():
         (-1.5, ["power", "multiply", "multiply"]),
     ],
 )
-def test_the_derivative_of_a_constant_power_takes_one_power_at_most(exponent, rows):
+def test_the_derivative_of_a_constant_power_takes_one_power_at_most(exponent, primitives):
     linearized = linearize(closed_of(lambda x: x**exponent, [np.ones(3)]), [True])
     graph, residuals = linearized.forward.graph, linearized.forward.graph.outputs[1:]
     read = [e.primitive.name for e in live_equations(graph.equations, residuals)]
-    assert read + names(linearized.linear) == rows
+    assert read + names(linearized.linear) == primitives
 
 
 @pytest.mark.parametrize("name", ["exp", "exp2", "expm1", "sqrt", "cbrt", "tanh", "tan"])
 def test_the_result_gives_the_derivative_without_a_second_elementary_function(name):
-    closed, _ = jvp(closed_of(row(name), [np.ones(3)]), [True])
+    closed, _ = jvp(closed_of(primitive(name), [np.ones(3)]), [True])
     assert [e.primitive.name for e in closed.graph.equations if e.primitive.transcendental] == [
         name
     ]
 
 
-# -------------------------------------------------- every row, every dtype, at ordinary points
+# ------------------------------------------------- every primitive, every dtype, at ordinary points
 
 WIDE = {"b": np.bool_, "i": np.int64, "f": np.longdouble, "c": np.clongdouble}
 # Away from where a difference crosses a step, or from the ends of a domain.
@@ -161,8 +161,8 @@ DOMAINS = {
 COUNT = 40
 
 
-def rows_of(dtype):
-    """The elementwise rows that take a dtype and give floats."""
+def primitives_of(dtype):
+    """The elementwise primitives that take a dtype and give floats."""
     for candidate in TABLE.values():
         if candidate.kind == "elementwise" and accepted(candidate, dtype):
             operands = [ArrayType((), dtype)] * arity(candidate)
@@ -183,7 +183,7 @@ def refuses(rule):
 def trials(dtype):
     """(name, operands, params) for each of them that has a derivative."""
     random = np.random.default_rng(11)
-    for candidate in rows_of(dtype):
+    for candidate in primitives_of(dtype):
         domain = DOMAINS.get(candidate.name, candidate.domain)
         x, y = (drawn(dtype, COUNT, random, domain) for _ in range(2))
         if candidate.name == "select":
@@ -260,9 +260,9 @@ def test_a_tangent_is_a_difference_and_its_transpose_the_adjoint(name, operands,
 WITHOUT = {"nextafter", "igamma_grad_a", "random_gamma_grad"}
 
 
-def test_only_few_rows_have_no_derivative():
-    rows = {r for dtype in ("f4", "f8", "c8", "c16") for r in rows_of(np.dtype(dtype))}
-    assert {r.name for r in rows if refuses(r.jvp)} <= WITHOUT
+def test_only_few_primitives_have_no_derivative():
+    primitives = {r for dtype in ("f4", "f8", "c8", "c16") for r in primitives_of(np.dtype(dtype))}
+    assert {r.name for r in primitives if refuses(r.jvp)} <= WITHOUT
 
 
 def test_nextafter_refuses_and_says_why():
@@ -270,7 +270,7 @@ def test_nextafter_refuses_and_says_why():
         jvp(closed_of(np.nextafter, [np.ones(2), np.ones(2)]), [True, False])
 
 
-# ------------------------------------------------------------------------------- identity rows
+# ------------------------------------------------------------------------------ identity primitives
 
 
 def test_stop_gradient_cuts_the_tangent_and_disappears():
@@ -303,7 +303,7 @@ def test_what_stands_behind_a_barrier_is_computed_again():
 
 
 def test_a_barrier_stands_in_the_tangent_and_in_the_cotangent_too():
-    f = row("optimization_barrier")
+    f = primitive("optimization_barrier")
     linearized = linearize(closed_of(f, [np.ones(2)]), [True])
     assert names(linearized.linear) == ["optimization_barrier"]
     backward, _ = transpose(Closed(linearized.linear), [True], [True])

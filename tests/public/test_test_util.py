@@ -19,7 +19,7 @@ X = RANDOM.normal(size=(3, 4))
 W = RANDOM.normal(size=4)
 
 
-def wrong_row(derivative, transpose=None):
+def wrong_primitive(derivative, transpose=None):
     """A sine whose derivative is what it should not be."""
     return Primitive(
         "crooked",
@@ -33,9 +33,9 @@ def wrong_row(derivative, transpose=None):
     )
 
 
-def function_of(row, plain=np.sin):
-    """The function that is `plain` for arrays and the row for traced ones."""
-    return lambda x: bind(row, x) if isinstance(x, Tracer) else plain(x)
+def function_of(primitive, plain=np.sin):
+    """The function that is `plain` for arrays and the primitive for traced ones."""
+    return lambda x: bind(primitive, x) if isinstance(x, Tracer) else plain(x)
 
 
 # ---------------------------------------------------------------------------------- what is right
@@ -81,7 +81,7 @@ def test_nothing_to_differentiate_by_is_fine():
 
 
 def factor(size):
-    return wrong_row(lambda t, _, x: t * (np.cos(x) * size))
+    return wrong_primitive(lambda t, _, x: t * (np.cos(x) * size))
 
 
 def message(f, args, order=1, **settings):
@@ -127,7 +127,7 @@ def test_wrong_signs_places_and_zeros_fail_in_every_mode_and_dtype(mode, dtype):
         lambda t, _, x: t,
     ]
     for derivative in wrong:
-        message(function_of(wrong_row(derivative)), (X.astype(dtype),), modes=[mode])
+        message(function_of(wrong_primitive(derivative)), (X.astype(dtype),), modes=[mode])
 
 
 def test_a_transpose_that_is_none_fails_backwards_only():
@@ -156,7 +156,7 @@ def test_a_second_derivative_that_is_wrong_fails_in_the_second_order():
         jvp=ByOperand((lambda t, _, x: t * np.sin(x),)),
         batch=batch_elementwise("cos"),
     )
-    f = function_of(wrong_row(lambda t, _, x: t * bind(cosine, x)))
+    f = function_of(wrong_primitive(lambda t, _, x: t * bind(cosine, x)))
     check_grads(f, (W,), 1)
     text = message(f, (W,), order=2, modes=["fwd"])
     assert text.startswith(
@@ -177,7 +177,7 @@ def test_a_result_that_differs_under_a_transformation_fails():
 
 
 def test_a_derivative_without_a_value_fails():
-    text = message(function_of(wrong_row(lambda t, _, x: t * np.nan)), (W,))
+    text = message(function_of(wrong_primitive(lambda t, _, x: t * np.nan)), (W,))
     assert "the tangent of the result is nan at (0,)" in text
 
 

@@ -1,8 +1,9 @@
-"""What the rules of the rows are tried on: for each row and dtype, operands and parameters.
+"""What the rules of the primitives are tried on: for each primitive and dtype, operands and
+parameters.
 
 A `Trial` is one equation with its operands, some of which move (have tangents, or are batched); all
-trials of a row and a dtype make one graph, a `Bundle`. Run as a program, this file prints how many
-rows x dtypes x modes `test_rules` tries, and which have no rule by nature, and why.
+trials of a primitive and a dtype make one graph, a `Bundle`. Run as a program, this file prints how
+many primitives x dtypes x modes `test_rules` tries, and which have no rule by nature, and why.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from rows import (
+from primitive_programs import (
     BROADCASTS,
     COMBINED,
     EMPTY_REDUCTIONS,
@@ -39,7 +40,7 @@ from rows import (
     small,
     taken_shape,
 )
-from window_rows import window_cases
+from window_cases import window_cases
 
 from transpile import numpy as jnp
 from transpile.ir.graph import Const, Equation, Graph, Var
@@ -66,7 +67,7 @@ class Trial:
     """An equation; `moving` marks operands that have tangents or are batched. An operand that is
     a NumPy scalar is a constant in the graph."""
 
-    row: object
+    primitive: object
     operands: tuple
     params: dict
     moving: tuple
@@ -77,7 +78,7 @@ class Trial:
             for x, m in zip(self.operands, self.moving, strict=True)
         )
         params = " ".join(f"{k}={v}" for k, v in self.params.items())
-        return f"{self.row.name}({shapes}) {params}".rstrip()
+        return f"{self.primitive.name}({shapes}) {params}".rstrip()
 
     def moved(self, tangents, step):
         """The operands after a step along the tangents, which moving operands have."""
@@ -106,9 +107,9 @@ class Bundle:
                 self.values.append(x)
                 self.active.append(moves)
             self.places.append(places)
-            types = trial.row.result_types([a.type for a in atoms], trial.params)
+            types = trial.primitive.result_types([a.type for a in atoms], trial.params)
             outputs = tuple(map(Var, types))
-            equations.append(Equation(trial.row, tuple(atoms), trial.params, outputs))
+            equations.append(Equation(trial.primitive, tuple(atoms), trial.params, outputs))
         outputs = tuple(e.output for e in equations)
         self.graph = Graph(tuple(inputs), tuple(equations), outputs, "trials")
         self.graph.check()
@@ -126,8 +127,8 @@ class Bundle:
 
 
 def is_calm(parts):
-    """Where no row has a kink or a jump near: not at integers and halves, powers of two, equal
-    operands, and whole quotients."""
+    """Where no primitive has a kink or a jump near: not at integers and halves, powers of two,
+    equal operands, and whole quotients."""
     good = np.ones(np.broadcast_shapes(*(p.shape for p in parts)), bool)
     for p in parts:
         good &= np.abs(2 * p - np.round(2 * p)) > 0.15
@@ -138,42 +139,42 @@ def is_calm(parts):
     return good
 
 
-def calm(row, dtype, count, number, random, fixed=()):
-    """`number` operands of `count` elements each, inside the row's domain and away from kinks, also
-    in the company of the `fixed` parts."""
-    low, high = row.domain or (-2.4, 2.4)
+def calm(primitive, dtype, count, number, random, fixed=()):
+    """`number` operands of `count` elements each, inside the primitive's domain and away from
+    kinks, also in the company of the `fixed` parts."""
+    low, high = primitive.domain or (-2.4, 2.4)
     low, high = max(low, -2.4), min(high, 2.4)
     each = 2 if kind_letter(dtype) == "c" else 1
     candidates = random.uniform(low, high, (number * each, 4000))
     good = is_calm([*candidates, *(np.full(4000, f) for f in fixed)])
     chosen = candidates[:, good][:, :count]
-    assert chosen.shape[1] == count, f"the domain of {row.name} has too few calm points"
+    assert chosen.shape[1] == count, f"the domain of {primitive.name} has too few calm points"
     if each == 2:
         chosen = chosen[0::2] + 1j * chosen[1::2]
     return [c.astype(dtype) for c in chosen]
 
 
-def elementwise_operands(row, dtype, shape, random):
-    """Operands of one shape for an elementwise row."""
+def elementwise_operands(primitive, dtype, shape, random):
+    """Operands of one shape for an elementwise primitive."""
     count = int(np.prod(shape))
-    if row.name == "select":
+    if primitive.name == "select":
         test = (np.arange(count) % 2 == 0) ^ (random.random() < 0.5)
-        return [test.reshape(shape), *_plain(row, dtype, shape, 2, random)]
-    if row.name == "ldexp":
+        return [test.reshape(shape), *_plain(primitive, dtype, shape, 2, random)]
+    if primitive.name == "ldexp":
         shift = random.integers(-3, 4, shape).astype("int32")
-        return [*_plain(row, dtype, shape, 1, random), shift]
-    operands = _plain(row, dtype, shape, arity(row), random)
-    if row.name == "power" and kind_letter(dtype) in "iu":
+        return [*_plain(primitive, dtype, shape, 1, random), shift]
+    operands = _plain(primitive, dtype, shape, arity(primitive), random)
+    if primitive.name == "power" and kind_letter(dtype) in "iu":
         operands[1] = np.abs(operands[1]) % dtype.type(5)
-    if row.name in WHOLE_ORDERS:
+    if primitive.name in WHOLE_ORDERS:
         operands[0] = random.integers(2, 4, shape).astype(dtype)
     return operands
 
 
-def _plain(row, dtype, shape, number, random):
+def _plain(primitive, dtype, shape, number, random):
     count = int(np.prod(shape))
     if kind_letter(dtype) in "fc":
-        found = calm(row, dtype, count, number, random)
+        found = calm(primitive, dtype, count, number, random)
     else:
         found = [drawn(dtype, count, random) for _ in range(number)]
     return [np.array(x).reshape(shape) for x in found]
@@ -195,9 +196,9 @@ def grid(dtype, shape, random):
 # ------------------------------------------------------------------------------------------ cases
 
 
-def array_cases(row, dtype):
-    """(shapes of the operands, parameters) for a row that is not elementwise."""
-    match row.name:
+def array_cases(primitive, dtype):
+    """(shapes of the operands, parameters) for a primitive that is not elementwise."""
+    match primitive.name:
         case "broadcast_in_dim":
             found = [
                 ([s], {"shape": target, "broadcast_dimensions": d}) for s, target, d in BROADCASTS
@@ -226,7 +227,7 @@ def array_cases(row, dtype):
             ]
         case "sort" | "argsort":
             found = [([s], {"axis": axis}) for s, axis in SORTS]
-            if row.name == "argsort":
+            if primitive.name == "argsort":
                 found += [([s, s], {"axis": axis}) for s, axis in SORTS]
         case "iota":
             found = [([], {"shape": (4, 3), "dimension": 0, "dtype": dtype})]
@@ -238,17 +239,17 @@ def array_cases(row, dtype):
                 ((0, 3), (3, 2), (((1,), (0,)), ((), ()))),
             ]
             found = [([x, y], {"dimension_numbers": n}) for x, y, n in [*PRODUCTS, *more]]
-        case _ if row.kind in ("window", "convolve") or row.name == "windows":
-            found = window_cases(row)
+        case _ if primitive.kind in ("window", "convolve") or primitive.name == "windows":
+            found = window_cases(primitive)
         case _:
-            found = _cases_of_kind(row)
+            found = _cases_of_kind(primitive)
     return [c for c in found if all(np.prod(s) <= LARGEST for s in c[0])]
 
 
-def _cases_of_kind(row):
-    match row.kind:
+def _cases_of_kind(primitive):
+    match primitive.kind:
         case "reduce":
-            has_identity = row.combine not in ("maximum", "minimum")
+            has_identity = primitive.combine not in ("maximum", "minimum")
             shapes = REDUCTIONS + (EMPTY_REDUCTIONS if has_identity else EMPTY_REDUCTIONS[2:3])
             return [([s], {"axes": axes}) for s, axes in shapes if 0 not in s or has_identity]
         case "composite":
@@ -260,16 +261,16 @@ def _cases_of_kind(row):
                 for s, axis in shapes
                 for reverse in (False, True)
             ]
-    raise AssertionError(f"array_cases knows no operands of {row.name}: give it some")
+    raise AssertionError(f"array_cases knows no operands of {primitive.name}: give it some")
 
 
-def indexing_cases(row, dtype, random):
-    """(operands, parameters) of a row that indexes by values."""
-    if row.name in ("dynamic_slice", "dynamic_update_slice"):
+def indexing_cases(primitive, dtype, random):
+    """(operands, parameters) of a primitive that indexes by values."""
+    if primitive.name in ("dynamic_slice", "dynamic_update_slice"):
         for (shape, sizes, given), known in itertools.product(STARTS, (False, True)):
             starts = [np.int64(s) if known else np.array(s) for s in given]
             x, update = grid(dtype, shape, random), grid(dtype, sizes, random)
-            if row.name == "dynamic_slice":
+            if primitive.name == "dynamic_slice":
                 yield [x, *starts], {"sizes": sizes}
             else:
                 yield [x, update, *starts], {}
@@ -278,7 +279,7 @@ def indexing_cases(row, dtype, random):
         indices = index_arrays(shape, axes, given, mode)
         params = {"axes": axes, "mode": mode}
         x = grid(dtype, shape, random)
-        if row.name == "gather":
+        if primitive.name == "gather":
             yield [x, *indices], params
             continue
         updates = grid(dtype, taken_shape(shape, axes, given), random)
@@ -298,52 +299,52 @@ MOST_CASES = 48
 INDEXING = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice")
 
 
-def cases(row, dtype, random):
-    """(operands, parameters) of a row: arrays, and constants beside arrays.
+def cases(primitive, dtype, random):
+    """(operands, parameters) of a primitive: arrays, and constants beside arrays.
 
     Where there are very many, as of scatters, a dtype has every fourth, and the dtypes next to it
     the others.
     """
-    every = list(_cases(row, dtype, random))
+    every = list(_cases(primitive, dtype, random))
     if EVERY_DTYPE or len(every) <= MOST_CASES:
         return every
     return every[DTYPES.index(dtype) % 4 :: 4]
 
 
-def _cases(row, dtype, random):
-    if row.name in INDEXING:
-        for operands, params in indexing_cases(row, dtype, random):
+def _cases(primitive, dtype, random):
+    if primitive.name in INDEXING:
+        for operands, params in indexing_cases(primitive, dtype, random):
             if all(x.size <= LARGEST for x in operands):
                 yield operands, params
         return
-    if row.kind != "elementwise":
-        for shapes, params in array_cases(row, dtype):
+    if primitive.kind != "elementwise":
+        for shapes, params in array_cases(primitive, dtype):
             yield [grid(dtype, s, random) for s in shapes], params
         return
-    targets = DTYPES if row.name == "convert_element_type" else [None]
-    if row.name == "float_from_bits":
+    targets = DTYPES if primitive.name == "convert_element_type" else [None]
+    if primitive.name == "float_from_bits":
         targets = [d for d in DTYPES if d.itemsize == dtype.itemsize and kind_letter(d) == "f"]
     for target in targets:
         params = {} if target is None else {"dtype": target}
         for shape in ((POINTS,), ()):
-            operands = elementwise_operands(row, dtype, shape, random)
+            operands = elementwise_operands(primitive, dtype, shape, random)
             if target is not None and target.kind == "u":
                 operands = [np.abs(operands[0].real).astype(dtype)]
             yield operands, params
-        operands = elementwise_operands(row, dtype, (POINTS,), random)
+        operands = elementwise_operands(primitive, dtype, (POINTS,), random)
         for k, x in enumerate(operands if len(operands) > 1 else []):
-            yield _beside_constant(row, dtype, operands, k, x[0], random), params
+            yield _beside_constant(primitive, dtype, operands, k, x[0], random), params
 
 
-def _beside_constant(row, dtype, operands, k, value, random):
+def _beside_constant(primitive, dtype, operands, k, value, random):
     """The operands, of which the k-th is a constant without axes."""
     others = list(operands)
     plain = [i for i, x in enumerate(operands) if x.dtype == dtype]
     if kind_letter(dtype) in "fc" and k in plain and len(plain) == 2:
         (other,) = (i for i in plain if i != k)
         parts = (value.real, value.imag) if kind_letter(dtype) == "c" else (value,)
-        if row.name not in WHOLE_ORDERS:
-            (others[other],) = calm(row, dtype, POINTS, 1, random, parts)
+        if primitive.name not in WHOLE_ORDERS:
+            (others[other],) = calm(primitive, dtype, POINTS, 1, random, parts)
     others[k] = value
     return others
 
@@ -353,35 +354,40 @@ def has_tangent(x):
     return isinstance(x, np.ndarray) and kind_letter(x.dtype) in "fc"
 
 
-def derivative_trials(row, dtype):
+def derivative_trials(primitive, dtype):
     """Each operand moves alone, and all together; but for those whose rule is a NoRule."""
     random = np.random.default_rng(17)
     trials = []
-    for operands, params in cases(row, dtype, random):
+    for operands, params in cases(primitive, dtype, random):
         types = [ArrayType(np.shape(x), x.dtype) for x in operands]
-        if kind_letter(row.result_types(types, params)[0].dtype) not in "fc":
+        if kind_letter(primitive.result_types(types, params)[0].dtype) not in "fc":
             continue
-        if params.get("mode") == "fill" and not np.isfinite(row.numpy(*operands, **params)).all():
+        if (
+            params.get("mode") == "fill"
+            and not np.isfinite(primitive.numpy(*operands, **params)).all()
+        ):
             continue
-        movable = [k for k, x in enumerate(operands) if has_tangent(x) and not refusal(row, k)]
+        movable = [
+            k for k, x in enumerate(operands) if has_tangent(x) and not refusal(primitive, k)
+        ]
         subsets = [(k,) for k in movable] + ([tuple(movable)] if len(movable) > 1 else [])
         for subset in subsets:
             moving = tuple(k in subset for k in range(len(operands)))
-            trials.append(Trial(row, tuple(operands), params, moving))
+            trials.append(Trial(primitive, tuple(operands), params, moving))
     return trials
 
 
-def batching_trials(row, dtype):
+def batching_trials(primitive, dtype):
     """Every non-empty subset of the operands is batched."""
     random = np.random.default_rng(19)
     trials = []
-    for operands, params in cases(row, dtype, random):
+    for operands, params in cases(primitive, dtype, random):
         free = [k for k, x in enumerate(operands) if isinstance(x, np.ndarray)]
-        few = row.name in INDEXING and len(free) > 3  # starts and indices are all alike
+        few = primitive.name in INDEXING and len(free) > 3  # starts and indices are all alike
         for size in (1, 2, len(free)) if few else range(1, len(free) + 1):
             for subset in itertools.combinations(free, size):
                 moving = tuple(k in subset for k in range(len(operands)))
-                trials.append(Trial(row, tuple(operands), params, moving))
+                trials.append(Trial(primitive, tuple(operands), params, moving))
     return trials
 
 
@@ -390,9 +396,9 @@ def examples(trial, random):
     the operand in other orders."""
     found = []
     for k, (x, batched) in enumerate(zip(trial.operands, trial.moving, strict=True)):
-        if batched and x.shape == () and k == 0 and trial.row.name in WHOLE_ORDERS:
+        if batched and x.shape == () and k == 0 and trial.primitive.name in WHOLE_ORDERS:
             x = (np.arange(BATCH) % 2 + 2).astype(x.dtype)
-        elif batched and trial.row.kind == "elementwise" and x.shape == ():
+        elif batched and trial.primitive.kind == "elementwise" and x.shape == ():
             x = np.stack([x, *_others(x, random)])
         elif batched:
             x = np.stack([random.permutation(x.ravel()).reshape(x.shape) for _ in range(BATCH)])
@@ -413,81 +419,90 @@ def _others(x, random):
 # --------------------------------------------------------------------------------- what has a rule
 
 
-def refusal(row, k):
+def refusal(primitive, k):
     """Why an operand has no derivative, by its rule; or nothing."""
-    rule = row.jvp
+    rule = primitive.jvp
     if isinstance(rule, ByOperand):
         rule = rule.rules[k]
     return rule.reason if isinstance(rule, NoRule) else ""
 
 
-def is_flat(row, dtype):
-    """Tell whether by the row's rule no operand of this dtype changes anything."""
-    trials = derivative_trials(row, dtype)[:3]  # of the first operands, one by one and together
+def is_flat(primitive, dtype):
+    """Tell whether by the primitive's rule no operand of this dtype changes anything."""
+    trials = derivative_trials(primitive, dtype)[
+        :3
+    ]  # of the first operands, one by one and together
     bundle = Bundle(trials)
-    return row.jvp is not None and bool(trials) and not any(jvp(bundle.closed, bundle.active)[1])
+    return (
+        primitive.jvp is not None and bool(trials) and not any(jvp(bundle.closed, bundle.active)[1])
+    )
 
 
-def why_none(row, dtype, mode):
-    """Why a row has no rule of a mode for a dtype, by its nature; or nothing: then it must."""
-    if row.has_graphs:
-        return "calls a graph, whose rows have the rules: has tests of its own"
-    if row.kind == "routine":
+def why_none(primitive, dtype, mode):
+    """Why a primitive has no rule of a mode for a dtype, by its nature; or nothing: then it
+    must."""
+    if primitive.has_graphs:
+        return "calls a graph, whose primitives have the rules: has tests of its own"
+    if primitive.kind == "routine":
         return "is a library's, for matrices that have a decomposition: has tests of its own"
-    if row.kind == "effect":
+    if primitive.kind == "effect":
         return "has no results: has tests of its own"
-    if row.kind == "generate":
+    if primitive.kind == "generate":
         return "has no operands"
     if mode == "vmap":
-        return row.batch.reason if isinstance(row.batch, NoRule) else ""
+        return primitive.batch.reason if isinstance(primitive.batch, NoRule) else ""
     if kind_letter(dtype) not in "fc":
         return "integers and bools have no tangents"
-    if not any(kind in "fc" for kind in _result_kinds(row, dtype)):
+    if not any(kind in "fc" for kind in _result_kinds(primitive, dtype)):
         return "the result is an integer or a bool"
-    if isinstance(row.jvp, NoRule):
-        return row.jvp.reason
-    if mode == "second order" and row.name in ("igamma", "igammac"):
+    if isinstance(primitive.jvp, NoRule):
+        return primitive.jvp.reason
+    if mode == "second order" and primitive.name in ("igamma", "igammac"):
         return "derivatives in the parameter have none: test_special_functions has the others"
-    if mode != "jvp" and is_flat(row, dtype):
+    if mode != "jvp" and is_flat(primitive, dtype):
         return "its derivative is zero, which the mode jvp tries"
     return ""
 
 
-def _result_kinds(row, dtype):
-    for operands, params in cases(row, dtype, np.random.default_rng(0)):
+def _result_kinds(primitive, dtype):
+    for operands, params in cases(primitive, dtype, np.random.default_rng(0)):
         types = [ArrayType(np.shape(x), x.dtype) for x in operands]
-        yield kind_letter(row.result_types(types, params)[0].dtype)
+        yield kind_letter(primitive.result_types(types, params)[0].dtype)
 
 
-def dtypes_of(row):
-    """The dtypes of the operands that a row takes."""
-    found = [d for d in DTYPES if accepted(row, d)]
-    if row.name == "ldexp":  # its integers are the exponents
+def dtypes_of(primitive):
+    """The dtypes of the operands that a primitive takes."""
+    found = [d for d in DTYPES if accepted(primitive, d)]
+    if primitive.name == "ldexp":  # its integers are the exponents
         found = [d for d in found if kind_letter(d) == "f"]
-    if row.name == "iota":  # a count has no truth
+    if primitive.name == "iota":  # a count has no truth
         found = [d for d in found if d.kind != "b"]
     return found
 
 
 def summary():
-    """A table of how many rows x dtypes x modes are tried, and why the others are not."""
+    """A table of how many primitives x dtypes x modes are tried, and why the others are not."""
     tried, reasons = Counter(), Counter()
-    rows_without = {}
-    for row in TABLE.values():
-        for dtype, mode in itertools.product(dtypes_of(row), MODES):
-            reason = why_none(row, dtype, mode)
+    primitives_without = {}
+    for primitive in TABLE.values():
+        for dtype, mode in itertools.product(dtypes_of(primitive), MODES):
+            reason = why_none(primitive, dtype, mode)
             if reason:
                 reasons[reason, mode] += 1
-                rows_without.setdefault(reason, {})[row.name] = None
+                primitives_without.setdefault(reason, {})[primitive.name] = None
             else:
                 tried[mode] += 1
-    lines = [f"{len(TABLE)} rows", _line("", MODES), _line("tried", [tried[m] for m in MODES])]
-    for reason, names in rows_without.items():
+    lines = [
+        f"{len(TABLE)} primitives",
+        _line("", MODES),
+        _line("tried", [tried[m] for m in MODES]),
+    ]
+    for reason, names in primitives_without.items():
         lines.append(
             _line(_short(reason), [reasons[reason, m] for m in MODES]) + f"  {_list(names)}"
         )
     total = sum(tried.values()) + sum(reasons.values())
-    lines.append(f"rows x dtypes x modes: {total}, of them {sum(tried.values())} tried")
+    lines.append(f"primitives x dtypes x modes: {total}, of them {sum(tried.values())} tried")
     return "\n".join(lines)
 
 
@@ -500,7 +515,7 @@ def _short(reason):
 
 
 def _list(names):
-    return ", ".join(names) if len(names) <= 6 else f"{len(names)} rows"
+    return ", ".join(names) if len(names) <= 6 else f"{len(names)} primitives"
 
 
 if __name__ == "__main__":

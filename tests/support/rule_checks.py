@@ -1,6 +1,6 @@
-"""How the rules of rows are tried: `check(row, dtype, mode)` raises where one is wrong.
+"""How the rules of primitives are tried: `check(primitive, dtype, mode)` raises where one is wrong.
 
-Derivatives are compared with finite differences of the row's NumPy meaning in a wider type,
+Derivatives are compared with finite differences of the primitive's NumPy meaning in a wider type,
 transposes with the inner products that define them, batching with a loop over the examples.
 """
 
@@ -92,19 +92,20 @@ def difference(function, step=STEP):
 
 
 def expected_tangent(trial, tangents):
-    """By finite differences of the row's NumPy meaning in a wider type."""
+    """By finite differences of the primitive's NumPy meaning in a wider type."""
     params = {k: widened(v) if isinstance(v, np.dtype) else v for k, v in trial.params.items()}
     wide = replace(trial, operands=tuple(map(widened, trial.operands)), params=params)
     directions = [None if t is None else widened(t) for t in tangents]
 
     def along(step):
-        return np.asarray(trial.row.numpy(*wide.moved(directions, step), **params))
+        return np.asarray(trial.primitive.numpy(*wide.moved(directions, step), **params))
 
     return np.asarray(difference(along))
 
 
 class Derivatives:
-    """The derivatives of the trials of a row and a dtype, at their operands and along tangents."""
+    """The derivatives of the trials of a primitive and a dtype, at their operands and along
+    tangents."""
 
     def __init__(self, trials):
         self.bundle = bundle = Bundle(trials)
@@ -133,17 +134,17 @@ class Derivatives:
         return closed, values, [*self.bundle.active, *(True for _ in self.tangents)]
 
 
-def check_jvp(row, dtype):
+def check_jvp(primitive, dtype):
     """Tangents are finite differences, where there are none by the rule as well."""
-    trials = derivative_trials(row, dtype)
+    trials = derivative_trials(primitive, dtype)
     derivatives = Derivatives(trials)
     pushed = derivatives.pushed()
     for trial, tangents, got in zip(trials, derivatives.by_trial, pushed, strict=True):
         want = expected_tangent(trial, tangents)
-        if row.name in BY_DEFINITION:
-            want = BY_DEFINITION[row.name] * want
+        if primitive.name in BY_DEFINITION:
+            want = BY_DEFINITION[primitive.name] * want
         got = np.zeros(want.shape, want.dtype) if got is None else got
-        result = trial.row.numpy(*trial.operands, **trial.params).dtype
+        result = trial.primitive.numpy(*trial.operands, **trial.params).dtype
         size = min(real_size(dtype), real_size(result))
         assert_near(got, want, TOLERANCE[size], trial)
     return len(trials)
@@ -170,9 +171,9 @@ def pulled(closed, values, active, tangents):
     return linear.active, moved, cotangents, [next(found) if f else None for f in flags]
 
 
-def check_adjoint(row, dtype):
+def check_adjoint(primitive, dtype):
     """Linearized and transposed is the adjoint of the jvp: <ct, J t> = <J' ct, t>."""
-    trials = derivative_trials(row, dtype)
+    trials = derivative_trials(primitive, dtype)
     derivatives = Derivatives(trials)
     bundle = derivatives.bundle
     flags, moved, cotangents, found = pulled(
@@ -181,7 +182,7 @@ def check_adjoint(row, dtype):
     assert flags == derivatives.moved
     pushed = [t for t in derivatives.pushed() if t is not None]
     for got, want in zip(moved, pushed, strict=True):
-        assert_near(got, want, TOLERANCE[real_size(got.dtype)] / 10, f"{row}: linearized")
+        assert_near(got, want, TOLERANCE[real_size(got.dtype)] / 10, f"{primitive}: linearized")
     rest, active = iter(zip(pushed, cotangents, strict=True)), iter(found)
     everywhere = [next(active) if a else None for a in bundle.active]
     for number, trial in enumerate(trials):
@@ -191,7 +192,7 @@ def check_adjoint(row, dtype):
             assert_adjoint(trial, [given], [pushed_one], ends, derivatives.by_trial[number])
         else:
             assert all(c is None for c in ends), f"{trial}: no tangent, but a cotangent"
-    return sum(flags) + len(check_transposed_alone(row, trials))
+    return sum(flags) + len(check_transposed_alone(primitive, trials))
 
 
 def assert_adjoint(what, cotangents, pushed, found, tangents):
@@ -203,11 +204,13 @@ def assert_adjoint(what, cotangents, pushed, found, tangents):
     assert np.abs(left - right) <= limit, f"{what}: <ct, J t> is {left}, <J' ct, t> is {right}"
 
 
-def check_transposed_alone(row, trials):
-    """The row's own transpose, in every set of operands in which it is linear."""
+def check_transposed_alone(primitive, trials):
+    """The primitive's own transpose, in every set of operands in which it is linear."""
     plain = linear_patterns(trials)
-    assert not plain or row.transpose is not None, f"{row} is linear, but has no transpose"
-    if row.transpose is None or isinstance(row.transpose, NoRule):
+    assert not plain or primitive.transpose is not None, (
+        f"{primitive} is linear, but has no transpose"
+    )
+    if primitive.transpose is None or isinstance(primitive.transpose, NoRule):
         return []
     zeroed = [replace(trial, operands=tuple(without_others(trial))) for trial in trials]
     beside_zeros = linear_patterns(zeroed)
@@ -245,25 +248,25 @@ def linear_patterns(trials):
 
 
 def pattern(trial):
-    """What decides whether a row is linear: the operands that move, and how it combines."""
+    """What decides whether a primitive is linear: the operands that move, and how it combines."""
     return trial.moving, trial.params.get("combine", "")
 
 
 def without_others(trial):
-    """The operands, those that do not move zero where they are numbers: the way in which a row
-    that is linear in several operands at once appears in a linear graph."""
+    """The operands, those that do not move zero where they are numbers: the way in which a
+    primitive that is linear in several operands at once appears in a linear graph."""
     for x, moves in zip(trial.operands, trial.moving, strict=True):
         yield x * x.dtype.type(0) if kind_letter(x.dtype) in "fc" and not moves else x
 
 
 def is_linear(trial):
-    """Tell by values whether the trial's row is linear in the operands that move; None where there
-    are no values, or only zeros."""
+    """Tell by values whether the trial's primitive is linear in the operands that move; None where
+    there are no values, or only zeros."""
     random = seeded()
 
     def at(moving):
         operands = [x if m is None else m for x, m in zip(trial.operands, moving, strict=True)]
-        return np.asarray(trial.row.numpy(*operands, **trial.params))
+        return np.asarray(trial.primitive.numpy(*operands, **trial.params))
 
     ways = list(zip(trial.operands, trial.moving, strict=True))
     u, v = ([direction(x, random) if m else None for x, m in ways] for _ in range(2))
@@ -278,9 +281,9 @@ def is_linear(trial):
     return all(np.all(np.abs(d) <= limit) for d in deviations) and not np.any(at(zero))
 
 
-def check_second(row, dtype):
+def check_second(primitive, dtype):
     """The jvp of the jvp is its finite difference, and its transpose the adjoint of that."""
-    trials = derivative_trials(row, dtype)
+    trials = derivative_trials(primitive, dtype)
     derivatives = Derivatives(trials)
     closed, values, active = derivatives.tangent_graph()
     random = seeded()
@@ -296,7 +299,7 @@ def check_second(row, dtype):
         found = np.zeros_like(expected) if found is None else found
         size = min(real_size(dtype), real_size(found.dtype))
         assert_near(found, expected, SECOND_TOLERANCE[size], trial)
-    _check_reverse_over_forward(row, closed, values, active, tangents, got)
+    _check_reverse_over_forward(primitive, closed, values, active, tangents, got)
     return len(named)
 
 
@@ -329,26 +332,26 @@ def _in_double(trial):
     return replace(trial, operands=tuple(map(double, trial.operands)), params=params)
 
 
-def _check_reverse_over_forward(row, closed, values, active, tangents, pushed):
+def _check_reverse_over_forward(primitive, closed, values, active, tangents, pushed):
     flags, _, cotangents, found = pulled(closed, values, active, tangents)
     assert flags == [t is not None for t in pushed]
     if pushed_ones := [t for t in pushed if t is not None]:
-        what = f"{row}: reverse over forward"
+        what = f"{primitive}: reverse over forward"
         assert_adjoint(what, cotangents, pushed_ones, found, tangents)
 
 
-def is_exact(row, dtype):
+def is_exact(primitive, dtype):
     """Tell whether examples together are rounded as they are one by one. NumPy adds up in another
     order, and has other instructions for the last elements of an array than for the first."""
-    if kind_letter(dtype) in "biu" or row.combine in ("maximum", "minimum"):
+    if kind_letter(dtype) in "biu" or primitive.combine in ("maximum", "minimum"):
         return True
-    computes = row.transcendental or (kind_letter(dtype) == "c" and row.cost > 0)
-    return row.kind not in ("reduce", "contract") and not computes
+    computes = primitive.transcendental or (kind_letter(dtype) == "c" and primitive.cost > 0)
+    return primitive.kind not in ("reduce", "contract") and not computes
 
 
-def check_vmap(row, dtype):
+def check_vmap(primitive, dtype):
     """A batch is a loop over its examples, bit for bit where nothing is added up."""
-    trials = batching_trials(row, dtype)
+    trials = batching_trials(primitive, dtype)
     bundle = Bundle(trials)
     random = seeded()
     together, values = [], []
@@ -357,11 +360,11 @@ def check_vmap(row, dtype):
         values += [x for x in together[-1] if isinstance(x, np.ndarray)]
     batched, flags = batch(bundle.closed, Axis(BATCH), bundle.active)
     batched.graph.check()
-    assert all(flags), f"{row}: a batch in gives a batch out"
+    assert all(flags), f"{primitive}: a batch in gives a batch out"
     for trial, operands, got in zip(trials, together, batched(*values), strict=True):
         want = np.stack(
             [
-                trial.row.numpy(
+                trial.primitive.numpy(
                     *(x[k] if m else x for x, m in zip(operands, trial.moving, strict=True)),
                     **trial.params,
                 )
@@ -369,7 +372,7 @@ def check_vmap(row, dtype):
             ]
         )
         assert (got.dtype, got.shape) == (want.dtype, want.shape), trial
-        if is_exact(row, dtype) or kind_letter(want.dtype) not in "fc":
+        if is_exact(primitive, dtype) or kind_letter(want.dtype) not in "fc":
             same = (got == want) | ((got != got) & (want != want))
             assert np.all(same), f"{trial}: {got} is not {want}"
         else:
@@ -385,9 +388,12 @@ CHECKS = {
 }
 
 
-def check(row, dtype, mode):
-    """Try a mode, if the row must have its rule; a rule that has nothing to try is a failure."""
-    if why_none(row, dtype, mode):
+def check(primitive, dtype, mode):
+    """Try a mode, if the primitive must have its rule; a rule that has nothing to try is a
+    failure."""
+    if why_none(primitive, dtype, mode):
         return
     with np.errstate(all="ignore"):
-        assert CHECKS[mode](row, dtype), f"nothing of {row} was tried for {dtype}: {mode}"
+        assert CHECKS[mode](primitive, dtype), (
+            f"nothing of {primitive} was tried for {dtype}: {mode}"
+        )

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from rows import accepted
+from primitive_programs import accepted
 
 from transpile.codegen.c_functions import column, parsed
 from transpile.ir.primitive import TABLE
@@ -104,7 +104,7 @@ def test_a_name_is_found_where_all_files_taken_apart_have_it():
 
 
 def test_no_name_is_a_pattern_and_a_helper_of_its_own_for_one_dtype():
-    """Else two meanings share a name, and which one a row gets depends on its dtype."""
+    """Else two meanings share a name, and which one a primitive gets depends on its dtype."""
     patterns = {n[:-2] for n in items() if n[-2:] in ("_F", "_S", "_U", "_C")}
     clashes = []
     for name in items():
@@ -117,15 +117,19 @@ def test_no_name_is_a_pattern_and_a_helper_of_its_own_for_one_dtype():
 
 def test_every_function_of_the_table_exists_for_every_dtype():
     seen = set()
-    for row in TABLE.values():
-        if row.kind != "elementwise":
+    for primitive in TABLE.values():
+        if primitive.kind != "elementwise":
             continue
         for dtype in DTYPES:
-            if dtype in HALVES or not accepted(row, dtype) or row.name == "convert_element_type":
+            if (
+                dtype in HALVES
+                or not accepted(primitive, dtype)
+                or primitive.name == "convert_element_type"
+            ):
                 continue
-            if row.name == "ldexp" and dtype.kind != "f":
+            if primitive.name == "ldexp" and dtype.kind != "f":
                 continue
-            text = column(row.name, dtype)
+            text = column(primitive.name, dtype)
             assert parsed(text) is not None
             for name in re.findall(r"(\w+)\(", text):
                 if name in ("and", "or", "not"):
@@ -133,7 +137,7 @@ def test_every_function_of_the_table_exists_for_every_dtype():
                 suffix = SHORT_NAMES[dtype]
                 known = find(f"{name}_{suffix}") is not None or library_name(name, suffix)
                 known = known or (dtype.kind == "b" and name in ("maximum", "minimum", "absolute"))
-                assert known, (row.name, dtype.name, name)
+                assert known, (primitive.name, dtype.name, name)
                 seen.add((name, dtype.name))
     assert {("exp", "float32"), ("gcd", "uint8"), ("divide", "complex64")} < seen
 

@@ -1,7 +1,7 @@
 """The expression printer: scalar expressions as text, with the parentheses that C needs and no
 more.
 
-A primitive prints as the C column of its row says (`c_functions.py`), filled with the printed
+A primitive prints as its C column says (`c_functions.py`), filled with the printed
 operands.
 """
 

@@ -1,4 +1,4 @@
-"""Which C an operation is: the column of its row, and the functions that this column calls.
+"""Which C an operation is: its primitive's C column, and the functions that this column calls.
 
 The column is an expression over the operands x, y, z in Python's syntax, parsed once. A function in
 it is a helper of runtime_c or of the C library, by the dtype of the operands. The printer writes
@@ -29,7 +29,7 @@ DType = np.dtype[Any]
 
 
 def column(op: str, dtype: DType) -> str:
-    """The C column of a row for operands of a dtype."""
+    """The C column of a primitive for operands of a dtype."""
     columns = TABLE[op].c
     kind = dtype.kind
     if kind == "u" and dtype.itemsize < 4 and "u" not in columns:
@@ -45,7 +45,7 @@ def parsed(text: str) -> ast.expr:
 
 @cache
 def infix(op: str, dtype: DType) -> str:
-    """The operator of a row that C writes `x operator y`; `""` for the others."""
+    """The operator of a primitive that C writes `x operator y`; `""` for the others."""
     words = [] if dtype in HALVES else column(op, dtype).split()
     return words[1] if len(words) == 3 and words[0] == "x" and words[2] == "y" else ""
 
@@ -57,7 +57,7 @@ def dtype_of_column(expr: Apply) -> DType:
 
 @cache
 def parsed_column(op: str, dtype: DType) -> ast.expr:
-    """The column of a row as Python parses it."""
+    """The C column of a primitive as Python parses it."""
     return parsed(column(op, dtype))
 
 

@@ -43,9 +43,9 @@ class DotsSaveable:
 
     only_if_no_batch_dims: bool
 
-    def __call__(self, row: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
         """Tell whether the results of an equation are kept."""
-        if row.name != "dot_general":
+        if primitive.name != "dot_general":
             return False
         return not self.only_if_no_batch_dims or not any(params["dimension_numbers"][1])
 
@@ -60,9 +60,9 @@ class SaveOnlyTheseNames:
 
     names: frozenset[str]
 
-    def __call__(self, row: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
         """Tell whether the results of an equation are kept."""
-        return row.name == "name" and params["name"] in self.names
+        return primitive.name == "name" and params["name"] in self.names
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class SaveAnyNamesButThese:
 
     names: frozenset[str]
 
-    def __call__(self, row: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
         """Tell whether the results of an equation are kept."""
-        return row.name == "name" and params["name"] not in self.names
+        return primitive.name == "name" and params["name"] not in self.names
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class SaveAnythingExceptTheseNames:
 
     names: frozenset[str]
 
-    def __call__(self, row: Primitive, *_: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *_: Any, **params: Any) -> bool:
         """Tell whether the results of an equation are kept."""
-        return row.name != "name" or params["name"] not in self.names
+        return primitive.name != "name" or params["name"] not in self.names
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class SaveFromBothPolicies:
     first: Policy
     second: Policy
 
-    def __call__(self, row: Primitive, *types: Any, **params: Any) -> bool:
+    def __call__(self, primitive: Primitive, *types: Any, **params: Any) -> bool:
         """Tell whether the results of an equation are kept."""
-        answers = self.first(row, *types, **params), self.second(row, *types, **params)
+        answers = self.first(primitive, *types, **params), self.second(primitive, *types, **params)
         if not all(isinstance(answer, bool) for answer in answers):
             raise ValueError(
                 f"{user_source()}: The return value of the policies should be a boolean. Got: "
@@ -126,7 +126,7 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     return SaveFromBothPolicies(policy_1, policy_2)
 
 
-# A policy is a function (row, *types of the operands, **params) -> bool.
+# A policy is a function (primitive, *types of the operands, **params) -> bool.
 checkpoint_policies = SimpleNamespace(
     everything_saveable=everything_saveable,
     nothing_saveable=nothing_saveable,

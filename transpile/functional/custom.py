@@ -111,7 +111,7 @@ def _resolved(fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
 
 
 def bind_function(
-    fun: Function, row: Primitive, operands: Sequence[Any], **params: Any
+    fun: Function, primitive: Primitive, operands: Sequence[Any], **params: Any
 ) -> list[Any]:
     """Bind a call of `fun` as an equation, at the user's line.
 
@@ -120,9 +120,9 @@ def bind_function(
     """
     source, trace = function_source(inner(fun)), the_trace()
     if trace.source != source:
-        return bind_call(row, *operands, **params)
+        return bind_call(primitive, *operands, **params)
     with trace.at(source):
-        return bind_call(row, *operands, **params)
+        return bind_call(primitive, *operands, **params)
 
 
 def finished(fun: Function, result: Any) -> Any:

@@ -80,12 +80,12 @@ def _at_units(
 
     `units` are the values that hold, example by example, the unit vectors of their shape.
     """
-    row = equation.primitive.name
-    if row == "reshape" and equation.inputs[0] in units:
+    name = equation.primitive.name
+    if name == "reshape" and equation.inputs[0] in units:
         units.update(equation.outputs)
         unit = environment[equation.inputs[0]]
         return reshaped(unit, (unit.shape[0], *equation.output.type.shape))
-    if row != "dot_general" or len(units.intersection(equation.inputs)) != 1:
+    if name != "dot_general" or len(units.intersection(equation.inputs)) != 1:
         return None
     x, y = equation.inputs
     side = 0 if x in units else 1

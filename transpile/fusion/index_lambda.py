@@ -103,8 +103,12 @@ class Elements:
         if equation is None or atom in self.materialised:
             return False
         if atom not in self._arithmetic:
-            row = equation.primitive
-            fits = row.kind == "view" or row is axis_primitives.iota or _is_index_arithmetic(row)
+            primitive = equation.primitive
+            fits = (
+                primitive.kind == "view"
+                or primitive is axis_primitives.iota
+                or _is_index_arithmetic(primitive)
+            )
             self._arithmetic[atom] = fits and all(map(self._is_arithmetic, equation.inputs))
         return self._arithmetic[atom]
 
@@ -391,9 +395,9 @@ def of_indices(value: Apply) -> Expr:
     return value
 
 
-def _is_index_arithmetic(row: Primitive) -> bool:
+def _is_index_arithmetic(primitive: Primitive) -> bool:
     """Tell whether of indices it may be an index again, or a truth that their ranges decide."""
-    return row.on_indices is not None or bool(row.signs) or row is select
+    return primitive.on_indices is not None or bool(primitive.signs) or primitive is select
 
 
 def _decided(difference: Index, signs: tuple[int, ...]) -> bool | None:

@@ -177,8 +177,8 @@ class _Materialiser(Elements):
                 forced |= self._produced(self.producers[atom].inputs)
                 continue
             if self._is_produced(base):
-                row = self.producers[base].primitive
-                if row.kind != "generate" or atom in fixed.wholes:
+                primitive = self.producers[base].primitive
+                if primitive.kind != "generate" or atom in fixed.wholes:
                     forced.add(base)
         return forced
 

@@ -108,8 +108,8 @@ def _counter(
 ) -> tuple[Symbol | None, Index]:
     """The counter of a loop, and the place in its xs: a loop over `lower + iota` counts from there,
     so that the user's number is the counter itself."""
-    row = equation.primitive
-    if row is primitives.fori_loop:
+    primitive = equation.primitive
+    if primitive is primitives.fori_loop:
         lower, upper = (around.index_of(a, ()) for a in operands.bounds)
         low = None if lower is None else bounds(lower)[0]
         high = None if upper is None else bounds(upper)[1]
@@ -117,7 +117,7 @@ def _counter(
         if isinstance(upper, Dim) and high is not None:  # below what the counters around it allow
             return Symbol(name, low, upper), 0
         return Symbol(name, low, max(UNBOUNDED if high is None else high, low + 1)), 0
-    if row is not primitives.scan:
+    if primitive is not primitives.scan:
         return None, 0
     length = equation.params["length"]
     symbol = Symbol(name, 0, length)

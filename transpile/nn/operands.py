@@ -73,12 +73,12 @@ def floating(function: str, value: Array) -> Any:
     return x
 
 
-def applied(row: str, x: Any) -> Any:
+def applied(name: str, x: Any) -> Any:
     """A primitive applied to one value: an equation, or what NumPy computes."""
     if isinstance(x, Tracer):
-        return bind(TABLE[row], x)
+        return bind(TABLE[name], x)
     value = np.asarray(x)
-    return np.asarray(TABLE[row].numpy(value)).astype(value.dtype, copy=False)[()]
+    return np.asarray(TABLE[name].numpy(value)).astype(value.dtype, copy=False)[()]
 
 
 def array_dtype(x: Any) -> np.dtype[Any]:

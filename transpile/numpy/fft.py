@@ -27,7 +27,7 @@ from transpile.numpy.core.promotion import (
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.ufuncs import call
 from transpile.primitives import axes as primitives
-from transpile.primitives.fft import fft as row
+from transpile.primitives.fft import fft as primitive
 from transpile.trace.trace import bind
 
 _OPPOSITE = {"backward": "forward", None: "forward", "ortho": "ortho", "forward": "backward"}
@@ -92,7 +92,7 @@ def _operand(a: Array, kind: str) -> tuple[Any, Any]:
 def _transformed(x: Any, kind: str, n: int, axis: int, scale: float) -> Any:
     size = n // 2 + 1 if kind == "irfft" else n
     x = _resized(x, size, axis)
-    return bind(row, x, fft_type=kind, fft_lengths=(n,), axes=(axis,), scale=scale)
+    return bind(primitive, x, fft_type=kind, fft_lengths=(n,), axes=(axis,), scale=scale)
 
 
 def _along(kind: str, a: Array, n: Any, axis: Any, norm: Any, out: Any) -> Any:
@@ -222,7 +222,7 @@ def _over(kind: str, x: Any, lengths: Sequence[int], axes: Sequence[int], norm: 
 
 def _of_group(kind: str, x: Any, group: Sequence[tuple[int, int]], scale: float) -> Any:
     axes, lengths = zip(*group, strict=True)
-    return bind(row, x, fft_type=kind, fft_lengths=lengths, axes=axes, scale=scale)
+    return bind(primitive, x, fft_type=kind, fft_lengths=lengths, axes=axes, scale=scale)
 
 
 def _complex_transform(kind: str, a: Array, s: Any, axes: Any, norm: Any, out: Any) -> Any:

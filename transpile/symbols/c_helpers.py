@@ -19,8 +19,8 @@ from functools import cache, lru_cache
 
 from transpile.errors import InternalError
 from transpile.ir.primitive import TABLE
-from transpile.primitives import elementwise as _elementwise  # noqa: F401 (for its rows)
-from transpile.primitives.elementary import primitives as _elementary  # noqa: F401 (for its rows)
+from transpile.primitives import elementwise as _elementwise  # noqa: F401 (registers)
+from transpile.primitives.elementary import primitives as _elementary  # noqa: F401 (registers)
 from transpile.util.data_files import data_directory
 from transpile.util.frozen_records import dataclass
 
@@ -51,7 +51,7 @@ for _suffix in ("f32", "f64"):
     _WORDS[_suffix][1]["U"] = f"uint{_suffix[1:]}_t"
     _PARTNERS[_suffix]["U"] = f"u{_suffix[1:]}"
 
-# Functions of the C library that helpers call and no row is; those of rows stand there.
+# Functions of the C library that helpers call, except those in the `c_library` of primitives.
 _LIBRARY = {"f": ("fma", "frexp"), "c": ("cpow",)}
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)

@@ -13,7 +13,7 @@ from transpile.lax.arrays.operators import (
     INEXACT,
     NUMBERS,
     as_bits,
-    by_row,
+    by_primitive,
     check_has_complex,
     kinds_of,
     published,
@@ -51,11 +51,16 @@ def _takes_two(accepted: str) -> str:
 
 
 def _binary(
-    name: str, row: Primitive | Binary, accepted: str, meaning: str, tip: str = "", called: str = ""
+    name: str,
+    primitive: Primitive | Binary,
+    accepted: str,
+    meaning: str,
+    tip: str = "",
+    called: str = "",
 ) -> Binary:
     """A function of two operands of one dtype. `called` is what JAX's errors call it, and `tip` the
     function of `numpy` that they name."""
-    rule = row if not isinstance(row, Primitive) else by_row(row)
+    rule = primitive if not isinstance(primitive, Primitive) else by_primitive(primitive)
     called = called or name
 
     def function(x: Array, y: Array) -> Any:

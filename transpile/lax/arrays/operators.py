@@ -73,9 +73,9 @@ def weak_like(result: Any, *operands: Any) -> Any:
 # ------------------------------------------------------------------------------- of one operand
 
 
-def _unary(name: str, row: Primitive | Unary, accepted: str, meaning: str) -> Unary:
-    """A function of one operand, by a row or by a function of the operand."""
-    rule = row if not isinstance(row, Primitive) else by_row(row)
+def _unary(name: str, primitive: Primitive | Unary, accepted: str, meaning: str) -> Unary:
+    """A function of one operand, by a primitive or by a function of the operand."""
+    rule = primitive if not isinstance(primitive, Primitive) else by_primitive(primitive)
 
     def function(x: Array) -> Any:
         x = as_value(x, name)
@@ -86,9 +86,9 @@ def _unary(name: str, row: Primitive | Unary, accepted: str, meaning: str) -> Un
     return published(function, name, meaning, _takes(accepted), __all__)  # type: ignore[no-any-return]
 
 
-def _elementary(name: str, row: Primitive | Unary, accepted: str, meaning: str) -> Any:
+def _elementary(name: str, primitive: Primitive | Unary, accepted: str, meaning: str) -> Any:
     """One that takes JAX's `accuracy`, which changes nothing here."""
-    rule = row if not isinstance(row, Primitive) else by_row(row)
+    rule = primitive if not isinstance(primitive, Primitive) else by_primitive(primitive)
 
     def function(x: Array, *, accuracy: Any = None) -> Any:
         x = as_value(x, name)
@@ -100,9 +100,9 @@ def _elementary(name: str, row: Primitive | Unary, accepted: str, meaning: str) 
     return published(function, name, meaning, takes, __all__)
 
 
-def by_row(row: Primitive) -> Callable[..., Any]:
+def by_primitive(primitive: Primitive) -> Callable[..., Any]:
     """The function that applies a primitive to values of the trace."""
-    return lambda *values: bind(row, *values)
+    return lambda *values: bind(primitive, *values)
 
 
 def _conjugate(x: Any) -> Any:

@@ -82,26 +82,26 @@ def _rest(shape: Shape, axes: Sequence[int]) -> Shape:
     return tuple(d for a, d in enumerate(shape) if a not in axes)
 
 
-def reduced(x: Any, row: Primitive, axes: tuple[int, ...]) -> Any:
-    """The array reduced by a row; the row's identity where there is nothing to reduce."""
+def reduced(x: Any, primitive: Primitive, axes: tuple[int, ...]) -> Any:
+    """The array reduced by a primitive; its identity where there is nothing to reduce."""
     if not axes:
         return strengthen(x)
     if is_empty(x.shape):
-        return fill(identity(row.combine, x.dtype).value, _rest(x.shape, axes), x.dtype)
-    return bind(row, x, axes=axes)
+        return fill(identity(primitive.combine, x.dtype).value, _rest(x.shape, axes), x.dtype)
+    return bind(primitive, x, axes=axes)
 
 
 # What every reduction says of its axes.
 _AXES = "Axes do not count from the end; raises ValueError for repeated ones."
 
 
-def _reduction(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
+def _reduction(name: str, primitive: Primitive, accepted: str, meaning: str) -> Any:
     """A reduction by a primitive; its identity is the result over no elements."""
 
     def function(operand: Array, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
         x = array(operand, name)
         check_kind(name, x, accepted)
-        return reduced(x, row, _checked_axes(x, axes))
+        return reduced(x, primitive, _checked_axes(x, axes))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{meaning}\n\n    {_AXES}\n    "
@@ -116,8 +116,8 @@ def _logical(name: str, of_bools: Primitive, of_integers: Primitive, meaning: st
                 TypeError,
                 f"logical reduction requires operand dtype bool or int, got {x.dtype.name}.",
             )
-        row = of_bools if x.dtype.kind == "b" else of_integers
-        return reduced(x, row, _checked_axes(x, axes))
+        primitive = of_bools if x.dtype.kind == "b" else of_integers
+        return reduced(x, primitive, _checked_axes(x, axes))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{meaning}\n\n    {_AXES} TypeError for floats.\n    "
@@ -251,7 +251,7 @@ class _Computation:
                     TypeError,
                     f"the computation of a reduce gives {kind} where the operand is {x.dtype.name}",
                 )
-        self.row = combination(graph) if self.count == 1 else None
+        self.primitive = combination(graph) if self.count == 1 else None
 
     def _checked(self, *values: Any) -> tuple[list[Any], None]:
         return self(*values), None
@@ -279,9 +279,11 @@ class _Computation:
         self, arrays: Sequence[Any], inits: Sequence[Any], axes: tuple[int, ...]
     ) -> list[Any]:
         """The arrays reduced along axes."""
-        row = reduction_by(self.row, arrays[0].dtype) if self.row is not None else None
-        if row is not None:
-            return [self._by_row(arrays[0], inits[0], row, axes)]
+        primitive = (
+            reduction_by(self.primitive, arrays[0].dtype) if self.primitive is not None else None
+        )
+        if primitive is not None:
+            return [self._by_primitive(arrays[0], inits[0], primitive, axes)]
         shape = arrays[0].shape
         rest = _rest(shape, axes)
         size = product(tuple(shape[a] for a in axes))
@@ -299,14 +301,14 @@ class _Computation:
         total = [reshape_to(x, (count,)) for x in self._in_pairs(flat, size, count)]
         return [reshape_to(v, rest) for v in self.elementwise(starts, total)]
 
-    def _by_row(self, x: Any, start: Any, row: Primitive, axes: tuple[int, ...]) -> Any:
-        result = reduced(x, row, axes)
-        neutral = identity(row.combine, x.dtype)
+    def _by_primitive(self, x: Any, start: Any, primitive: Primitive, axes: tuple[int, ...]) -> Any:
+        result = reduced(x, primitive, axes)
+        neutral = identity(primitive.combine, x.dtype)
         if not isinstance(start, Tracer) and np.asarray(start).tobytes() == neutral.value.tobytes():
             return result
         value = broadcast_in_dim(traced(start), tuple(result.shape), ())
-        assert self.row is not None
-        return bind(self.row, value, result)
+        assert self.primitive is not None
+        return bind(self.primitive, value, result)
 
     def _in_pairs(self, arrays: list[Any], size: int, count: Any) -> list[Any]:
         """Arrays whose first axis has size 1, from neighbours, pairs of neighbours, and so on."""
@@ -327,7 +329,7 @@ class _Computation:
 # -------------------------------------------------------------------------- cumulative reductions
 
 
-def _cumulative(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
+def _cumulative(name: str, primitive: Primitive, accepted: str, meaning: str) -> Any:
     def function(operand: Array, axis: int = 0, reverse: bool = False) -> Any:
         x = array(operand, name)
         check_kind(name, x, accepted)
@@ -338,9 +340,9 @@ def _cumulative(name: str, row: Primitive, accepted: str, meaning: str) -> Any:
             raise located(
                 ValueError, f"axis {axis} is out of bounds for array of shape {spelled(x.shape)}"
             )
-        if x.dtype.kind == "c" and "c" not in row.dtypes:
-            return _doubling_scan(row, x, number, bool(reverse))
-        return bind(row, x, axis=number, reverse=bool(reverse))
+        if x.dtype.kind == "c" and "c" not in primitive.dtypes:
+            return _doubling_scan(primitive, x, number, bool(reverse))
+        return bind(primitive, x, axis=number, reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -358,10 +360,14 @@ def _logaddexp(x: Any, y: Any) -> Any:
     return np.where(np.isneginf(np.real(high)), high, both)
 
 
-def _doubling_scan(row: Primitive, x: Any, axis: int, reverse: bool) -> Any:
+def _doubling_scan(primitive: Primitive, x: Any, axis: int, reverse: bool) -> Any:
     """A cumulative reduction of complex numbers, which have no primitive for it: each pass combines
     elements twice as far apart as the one before (D. Hillis and G. Steele, 1986)."""
-    combine = _logaddexp if row is primitives.cumlogsumexp else partial(bind, TABLE[row.combine])
+    combine = (
+        _logaddexp
+        if primitive is primitives.cumlogsumexp
+        else partial(bind, TABLE[primitive.combine])
+    )
     size, distance = x.shape[axis], 1
     while distance < size:
         first, last = (0, size - distance) if not reverse else (distance, size)

@@ -170,7 +170,7 @@ def approx_min_k(
     return _approximate("approx_min_k", operand, k, reduction_dimension, aggregate_to_topk, True)
 
 
-def _position(name: str, row: Any, operand: Any, axis: int, index_dtype: Any) -> Any:
+def _position(name: str, primitive: Any, operand: Any, axis: int, index_dtype: Any) -> Any:
     x = array(operand, name)
     wanted = dtype_argument(index_dtype)
     if wanted.kind not in "iu":
@@ -190,7 +190,7 @@ def _position(name: str, row: Any, operand: Any, axis: int, index_dtype: Any) ->
             f"operand.shape={spelled(x.shape)} axis={axis}",
         )
     rest = (*x.shape[:axis], *x.shape[axis + 1 :])
-    index = fill(0, rest, INT64) if is_empty(rest) else bind(row, x, axis=int(axis))
+    index = fill(0, rest, INT64) if is_empty(rest) else bind(primitive, x, axis=int(axis))
     return of_dtype(index, wanted)
 
 

@@ -40,19 +40,19 @@ __all__ = [
 ]
 
 
-def _applied(row: Primitive, name: str, operands: Sequence[Any], tip: str = "") -> Any:
-    """A row of operands of one dtype and shape, or the TypeError that they deserve."""
+def _applied(primitive: Primitive, name: str, operands: Sequence[Any], tip: str = "") -> Any:
+    """A primitive of operands of one dtype and shape, or the TypeError that they deserve."""
     values = [as_value(v, name, k) for k, v in enumerate(operands)]
     for position, value in enumerate(values):
         check_kind(name, value, "f", position if len(values) > 1 else None)
     dtype = same_dtypes(name, values, tip)
-    result = bind(row, *aligned(name, values, dtype))
+    result = bind(primitive, *aligned(name, values, dtype))
     return weaken(result) if all(map(is_weak, values)) else result
 
 
-def _of_one(name: str, row: Primitive, meaning: str) -> Callable[[Array], Any]:
+def _of_one(name: str, primitive: Primitive, meaning: str) -> Callable[[Array], Any]:
     def function(x: Array) -> Any:
-        return _applied(row, name, [x])
+        return _applied(primitive, name, [x])
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{meaning}\n\n    Raises TypeError for other dtypes than floats.\n    "

@@ -31,7 +31,7 @@ from transpile.lax.indexed.convolution_shapes import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.promotion import transpose_to
-from transpile.primitives.convolution import conv_general_dilated as row
+from transpile.primitives.convolution import conv_general_dilated as primitive
 from transpile.primitives.windows import dilated
 from transpile.trace.trace import bind
 
@@ -116,9 +116,9 @@ def conv_general_dilated(
 def _convolved(values: Sequence[Any], dtype: np.dtype[Any], params: dict[str, Any]) -> Any:
     if dtype == BOOL:  # whether any product is true
         counted = [array(of_dtype(v, np.dtype("int32")), "conv_general_dilated") for v in values]
-        return np.not_equal(bind(row, *counted, **params), np.int32(0))
+        return np.not_equal(bind(primitive, *counted, **params), np.int32(0))
     x, w = (array(of_dtype(v, dtype), "conv_general_dilated") for v in values)
-    return bind(row, x, w, **params)
+    return bind(primitive, x, w, **params)
 
 
 def _pads_of_name(

@@ -121,7 +121,7 @@ def _params(
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> dict[str, Any]:
-    """The parameters of the rows over windows."""
+    """The params of the window primitives."""
     size = tuple(map(int, window_dimensions))
     one = (1,) * len(size)
     strides, base, apart = (
@@ -226,7 +226,7 @@ class _Computation:
                     f"the computation of a reduce_window gives {a.type} where the operand is "
                     f"{x.dtype.name}",
                 )
-        self.row = combination(graph) if self.count == 1 else None
+        self.primitive = combination(graph) if self.count == 1 else None
 
     def _checked(self, *values: Any) -> tuple[list[Any], None]:
         return self(*values), None
@@ -250,20 +250,20 @@ class _Computation:
         self, arrays: Sequence[Any], inits: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         """The arrays reduced over windows."""
-        if self.row is not None and reduction_by(self.row, arrays[0].dtype) is not None:
-            return [self._by_row(arrays[0], inits[0], params)]
+        if self.primitive is not None and reduction_by(self.primitive, arrays[0].dtype) is not None:
+            return [self._by_primitive(arrays[0], inits[0], params)]
         return self._tap_by_tap(arrays, inits, params)
 
-    def _by_row(self, x: Any, start: Any, params: dict[str, Any]) -> Any:
-        """By a row that knows windows, or by a reduction of the view of all windows."""
-        assert self.row is not None
-        row = windows.reduction_of_windows_by(self.row)
-        of_view = reduction_by(self.row, x.dtype)
-        accepts = row is not None and x.dtype.kind in row.dtypes
-        if row is not None and (accepts or x.dtype.kind not in "biufc"):
-            result = bind(row, x, **params)
-            neutral = identity(row.combine, x.dtype)
-        elif row is None and of_view is not None:
+    def _by_primitive(self, x: Any, start: Any, params: dict[str, Any]) -> Any:
+        """By a window primitive, or by a reduction of the view of all windows."""
+        assert self.primitive is not None
+        primitive = windows.reduction_of_windows_by(self.primitive)
+        of_view = reduction_by(self.primitive, x.dtype)
+        accepts = primitive is not None and x.dtype.kind in primitive.dtypes
+        if primitive is not None and (accepts or x.dtype.kind not in "biufc"):
+            result = bind(primitive, x, **params)
+            neutral = identity(primitive.combine, x.dtype)
+        elif primitive is None and of_view is not None:
             neutral = identity(of_view.combine, x.dtype)
             view = _view(x, neutral, params)
             result = bind(of_view, view, axes=tuple(range(x.ndim, view.ndim)))
@@ -271,7 +271,9 @@ class _Computation:
             return self._tap_by_tap([x], [start], params)[0]
         if not isinstance(start, Tracer) and np.asarray(start).tobytes() == neutral.value.tobytes():
             return result
-        return bind(self.row, broadcast_in_dim(traced(start), tuple(result.shape), ()), result)
+        return bind(
+            self.primitive, broadcast_in_dim(traced(start), tuple(result.shape), ()), result
+        )
 
     def _tap_by_tap(
         self, arrays: Sequence[Any], inits: Sequence[Any], params: dict[str, Any]

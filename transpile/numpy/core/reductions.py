@@ -82,9 +82,9 @@ def keep_dimensions(result: Any, shape: Shape, axes: tuple[int, ...], keepdims: 
     return broadcast_in_dim(result, kept, [a for a in range(len(shape)) if a not in axes])
 
 
-def reduce_axes(row: Primitive, x: Any, axes: tuple[int, ...]) -> Any:
+def reduce_axes(primitive: Primitive, x: Any, axes: tuple[int, ...]) -> Any:
     """Apply a reduction primitive; over no axes it is the array itself."""
-    return bind(row, x, axes=tuple(sorted(axes))) if axes else x
+    return bind(primitive, x, axes=tuple(sorted(axes))) if axes else x
 
 
 def mask_of(where: Any) -> Any:
@@ -128,9 +128,9 @@ def _fold(
 
 def _reducing(ufunc: np.ufunc, dtype: DType) -> Primitive:
     """The primitive that reduces by a ufunc."""
-    row = reduction_by(BY_UFUNC[ufunc], dtype)
-    assert row is not None, ufunc
-    return row
+    primitive = reduction_by(BY_UFUNC[ufunc], dtype)
+    assert primitive is not None, ufunc
+    return primitive
 
 
 def _is_changed_by_identity(function: Any, dtype: DType) -> bool:
@@ -292,8 +292,8 @@ def ptp(a: Array, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) ->
     return call(np.subtract, max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
-def _position(row: Primitive, a: Array, axis: Any, out: Any, keepdims: Any) -> Any:
-    refuse(row.name, out=out)
+def _position(primitive: Primitive, a: Array, axis: Any, out: Any, keepdims: Any) -> Any:
+    refuse(primitive.name, out=out)
     x = as_array(a)
     shape = x.shape
     if axis is None:
@@ -304,8 +304,8 @@ def _position(row: Primitive, a: Array, axis: Any, out: Any, keepdims: Any) -> A
         (axis,) = axes
     left = x.shape[:axis] + x.shape[axis + 1 :]
     if x.shape[axis] == 0:
-        raise located(ValueError, f"attempt to get {row.name} of an empty sequence")
-    result = fill(0, left, INT64) if is_empty(left) else bind(row, x, axis=axis)
+        raise located(ValueError, f"attempt to get {primitive.name} of an empty sequence")
+    result = fill(0, left, INT64) if is_empty(left) else bind(primitive, x, axis=axis)
     return keep_dimensions(result, shape, axes, keepdims)
 
 

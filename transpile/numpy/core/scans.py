@@ -28,14 +28,14 @@ from transpile.trace.trace import bind
 # ---------------------------------------------------------------------------------------- scans
 
 
-def scan(row: Primitive, x: Any, axis: Any) -> Any:
+def scan(primitive: Primitive, x: Any, axis: Any) -> Any:
     """Apply a cumulative primitive along an axis; None flattens first."""
     if axis is None:
         x, axis = reshape_to(x, (product(x.shape),)), 0
     elif x.ndim == 0:
         number = axis_of(axis, 1)
-        return bind(row, reshape_to(x, (1,)), axis=number, reverse=False)
-    return bind(row, x, axis=axis_of(axis, x.ndim), reverse=False)
+        return bind(primitive, reshape_to(x, (1,)), axis=number, reverse=False)
+    return bind(primitive, x, axis=axis_of(axis, x.ndim), reverse=False)
 
 
 @implements(np.cumsum)

@@ -160,9 +160,9 @@ def _into(
     return tuple(results) if isinstance(computed, tuple) else results[0]
 
 
-def apply(row: Primitive, operands: Operands, dtypes: Sequence[DType]) -> Any:
+def apply(primitive: Primitive, operands: Operands, dtypes: Sequence[DType]) -> Any:
     """Apply an elementwise primitive to operands converted to these dtypes and to one shape."""
-    return bind(row, *fit_all(operands, dtypes))
+    return bind(primitive, *fit_all(operands, dtypes))
 
 
 def _row_rule(ufunc: Any, operands: Operands, loop: Loop) -> Any:
@@ -289,7 +289,7 @@ def _scaled(x: Any, dtype: DType, factor: Callable[[Any], Any]) -> Any:
 @rule(np.frexp)
 def _frexp(ufunc: Any, operands: Operands, loop: Loop) -> Any:
     return tuple(
-        apply(row, operands, loop[:1]) for row in (primitives.mantissa, primitives.exponent)
+        apply(part, operands, loop[:1]) for part in (primitives.mantissa, primitives.exponent)
     )
 
 
@@ -330,8 +330,8 @@ def _power(ufunc: Any, operands: Operands, loop: Loop) -> Any:
         if kind_letter(loop[0]) == "f" and value == 0:
             return fill(1, shape, loop[0])
         if kind_letter(loop[0]) == "f" and value in (0.5, -1):
-            row = elementary.sqrt if value == 0.5 else primitives.reciprocal
-            return bind(row, fit(base, shape, loop[0]))
+            primitive = elementary.sqrt if value == 0.5 else primitives.reciprocal
+            return bind(primitive, fit(base, shape, loop[0]))
     return apply(elementary.power, operands, loop[:2])
 
 

@@ -53,8 +53,8 @@ class Term:
     def summed(self, kept: set[Label]) -> Term:
         """The term summed over the labels that are not kept."""
         axes = tuple(k for k, m in enumerate(self.labels) if m not in kept)
-        row = reductions.reduce_or if self.array.dtype == BOOL else reductions.reduce_sum
-        return Term(reduce_axes(row, self.array, axes), [m for m in self.labels if m in kept])
+        primitive = reductions.reduce_or if self.array.dtype == BOOL else reductions.reduce_sum
+        return Term(reduce_axes(primitive, self.array, axes), [m for m in self.labels if m in kept])
 
     def arranged(self, labels: Sequence[Label]) -> Any:
         """The array with its axes in the order of these labels."""

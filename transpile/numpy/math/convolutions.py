@@ -154,8 +154,8 @@ def _written_out(x: Any, y: Any, missing: int, total: int) -> Any:
 def _sum_over_windows(x: Any, weights: Any) -> Any:
     """The sums over j of x[i + j] weights[i, j]."""
     windows = bind(gather, x, _diagonal_sums(weights.shape), axes=(0,), mode=PROMISED)
-    row = reductions.reduce_or if x.dtype == BOOL else reductions.reduce_sum
-    return bind(row, call(np.multiply, windows, weights), axes=(1,))
+    primitive = reductions.reduce_or if x.dtype == BOOL else reductions.reduce_sum
+    return bind(primitive, call(np.multiply, windows, weights), axes=(1,))
 
 
 def _diagonal_sums(shape: Shape) -> Any:

@@ -1,8 +1,9 @@
-"""Facts about primitives stand in their rows: no module outside `primitives` lists operations.
+"""Facts about primitives stand in their primitives: no module outside `primitives` lists
+operations.
 
 A list is a dict, set, tuple or list that is written out, or the alternatives of a pattern, of which
-at least two entries, and half of them, are operations: names of rows, or rows. A single name is no
-list: a pass may know `select`, or that a difference is a sum with a negative.
+at least two entries, and half of them, are operations: names of primitives, or primitives. A single
+name is no list: a pass may know `select`, or that a difference is a sum with a negative.
 """
 
 import ast
@@ -17,9 +18,9 @@ from transpile.ir.primitive import TABLE, Primitive
 PACKAGE = Path(__file__).parents[2] / "transpile"
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if PACKAGE / "primitives" not in p.parents)
 
-RULES = "what is done with each row is the module's own matter: code, not a fact"
-API = "words of a public function, which are no rows"
-PARTS = "the two rows that take a number apart"
+RULES = "what is done with each primitive is the module's own matter: code, not a fact"
+API = "words of a public function, which are no primitives"
+PARTS = "the two primitives that take a number apart"
 # (module, the operations of a list), each with its reason.
 JUSTIFIED = {
     ("codegen.plan.gcc_faults", "add subtract maximum minimum"): "what gcc 12 gets wrong",
@@ -27,7 +28,10 @@ JUSTIFIED = {
         "fusion.index_lambda",
         "iota concatenate pad gather dynamic_slice dynamic_update_slice",
     ): RULES,
-    ("fusion.materialize", "scan scatter sort fft"): "kinds, of which some are called as rows are",
+    (
+        "fusion.materialize",
+        "scan scatter sort fft",
+    ): "kinds, of which some are called as primitives are",
     ("numpy.core.reductions", "real imag"): PARTS,
     ("numpy.core.ufuncs", "mantissa exponent"): PARTS,
     ("numpy.math.norms", "real imag"): PARTS,
@@ -55,7 +59,7 @@ def module_name(path):
 
 
 def operation(node, module):
-    """The row that an expression names, if it does."""
+    """The primitive that an expression names, if it does."""
     if isinstance(node, ast.MatchValue):
         node = node.value
     if isinstance(node, ast.Constant):
@@ -98,7 +102,7 @@ def lists(text, module):
 
 
 def found_in(path):
-    list(TABLE)  # with the rows that few programs need
+    list(TABLE)  # with the primitives that few programs need
     name = module_name(path)
     module = importlib.import_module(name)
     short = name.removeprefix("transpile.")
@@ -133,6 +137,6 @@ def test_others_are_not(text):
 
 
 def test_no_module_lists_operations():
-    """What is true of operations is a column of `Primitive`, where each row says it."""
+    """What is true of operations is a column of `Primitive`, where each primitive says it."""
     found = set().union(*(found_in(path) for path in FILES if path.name != "__main__.py"))
     assert found == JUSTIFIED.keys()

@@ -1,4 +1,4 @@
-"""What the rows over windows, and the convolution, are tried on: shapes and parameters."""
+"""What the primitives over windows, and the convolution, are tried on: shapes and parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from transpile.primitives.windows import taps_of
 
 
 def windowed(window, strides=None, padding=None, base=None, apart=None):
-    """The parameters of a row over windows, those left out being the usual ones."""
+    """The parameters of a primitive over windows, those left out being the usual ones."""
     one, none = (1,) * len(window), ((0, 0),) * len(window)
     return {
         "window_dimensions": window,
@@ -88,20 +88,22 @@ LARGE_CONVOLUTIONS = [
 ]
 
 
-def window_cases(row, large=False):
-    """(shapes of the operands, parameters) for a row over windows, or for the convolution."""
-    if row.name == "windows":
+def window_cases(primitive, large=False):
+    """(shapes of the operands, parameters) for a primitive over windows, or for the convolution."""
+    if primitive.name == "windows":
         return [([shape], params) for shape, params in VIEWS]
-    if row.kind == "convolve":
+    if primitive.kind == "convolve":
         every = CONVOLUTIONS + (LARGE_CONVOLUTIONS if large else [])
         return [([x, w], params) for x, w, params in every]
-    windows = WINDOWS if large or row.name == "reduce_window_sum" else [*filter(has_taps, WINDOWS)]
-    if not row.name.startswith("select_and"):
+    windows = (
+        WINDOWS if large or primitive.name == "reduce_window_sum" else [*filter(has_taps, WINDOWS)]
+    )
+    if not primitive.name.startswith("select_and"):
         return [([shape], params) for shape, params in windows]
     found = []
     for number, (shape, params) in enumerate(windows):
         chosen = {"select": ("ge", "le")[number % 2], **params}
-        if row.name == "select_and_gather_add":
+        if primitive.name == "select_and_gather_add":
             found.append(([shape, shape], chosen))
         else:
             found.append(([counts(shape, params), shape], chosen))

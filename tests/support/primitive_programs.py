@@ -1,7 +1,9 @@
-"""Programs that hold every row of the table, many rows to a program, and the values to try them on.
+"""Programs that hold every primitive of the table, many primitives to a program, and the values to
+try them on.
 
 Each program takes the operands of one dtype; `elementwise_program` and `array_program` give it as a
-`Batch`: the graph, its arguments, and for each of its results the row and the name of the case.
+`Batch`: the graph, its arguments, and for each of its results the primitive and the name of the
+case.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import re
 
 import numpy as np
 import pytest
-from window_rows import window_cases
+from window_cases import window_cases
 
 from transpile.ir.graph import Const, Equation, Graph, Var
 from transpile.ir.primitive import TABLE
@@ -61,10 +63,10 @@ class Batch:
 
     def apply(self, name, *atoms, **params):
         """An equation; its result."""
-        row = TABLE[name]
-        (result,) = row.result_types([a.type for a in atoms], params)
+        primitive = TABLE[name]
+        (result,) = primitive.result_types([a.type for a in atoms], params)
         output = Var(result)
-        self.equations.append(Equation(row, atoms, params, (output,)))
+        self.equations.append(Equation(primitive, atoms, params, (output,)))
         return output
 
     def case(self, name, *atoms, **params):
@@ -166,68 +168,69 @@ WORDS = {"threefry_2x32": "uint64", "threefry_2x32_folded": "uint64"}
 SAMPLES = ("random_gamma", "random_loggamma")
 
 
-def accepted(row, dtype):
-    """Tell whether a row takes operands of a dtype."""
-    if row.name == "float_from_bits" and dtype.itemsize == 1:
+def accepted(primitive, dtype):
+    """Tell whether a primitive takes operands of a dtype."""
+    if primitive.name == "float_from_bits" and dtype.itemsize == 1:
         return False  # there are no floats of 8 bits
-    if dtype in HALVES and (row.name == "complex" or row.kind == "fft"):
+    if dtype in HALVES and (primitive.name == "complex" or primitive.kind == "fft"):
         return False  # there are no complex numbers of them
-    if row.name in SAMPLES:
+    if primitive.name in SAMPLES:
         return False
-    if row.name in WORDS:
-        return dtype.name == WORDS[row.name]
-    return kind_letter(dtype) in row.dtypes
+    if primitive.name in WORDS:
+        return dtype.name == WORDS[primitive.name]
+    return kind_letter(dtype) in primitive.dtypes
 
 
-def arity(row):
-    """How many operands an elementwise row has."""
-    return len(set(re.findall(r"\b[xyzw]\b", " ".join(row.c.values()))))
+def arity(primitive):
+    """How many operands an elementwise primitive has."""
+    return len(set(re.findall(r"\b[xyzw]\b", " ".join(primitive.c.values()))))
 
 
 def elementwise_program(dtype):
-    """Every elementwise row that takes this dtype, on pairs of edge values and on drawn ones."""
+    """Every elementwise primitive that takes this dtype, on pairs of edge values and on drawn
+    ones."""
     random = np.random.default_rng(7)
-    batch = Batch(f"rows_{SHORT_NAMES[dtype]}")
+    batch = Batch(f"primitives_{SHORT_NAMES[dtype]}")
     x, y = (batch.input(v, n) for v, n in zip(pairs(dtype, random), "xy", strict=True))
     count = x.type.shape[0]
-    for row in TABLE.values():
-        if row.kind != "elementwise" or not accepted(row, dtype):
+    for primitive in TABLE.values():
+        if primitive.kind != "elementwise" or not accepted(primitive, dtype):
             continue
-        if row.name == "convert_element_type":
+        if primitive.name == "convert_element_type":
             for target in DTYPES:
-                batch.case(row.name, x, dtype=target)
-        elif row.name == "select":
+                batch.case(primitive.name, x, dtype=target)
+        elif primitive.name == "select":
             test = batch.input(drawn(np.dtype(bool), count, random), "test")
-            batch.case(row.name, test, x, y)
-        elif row.name == "ldexp":
+            batch.case(primitive.name, test, x, y)
+        elif primitive.name == "ldexp":
             if kind_letter(dtype) == "f":
                 for kind in ("int32", "int64"):
                     shifts = random.integers(-60, 60, count).astype(kind)
                     shifts[:8] = [0, 1, -1, 2000, -2000, np.iinfo(kind).min, np.iinfo(kind).max, 3]
-                    batch.case(row.name, x, batch.input(shifts, f"shift_{kind}"))
-        elif row.name == "float_from_bits":
+                    batch.case(primitive.name, x, batch.input(shifts, f"shift_{kind}"))
+        elif primitive.name == "float_from_bits":
             for target in DTYPES:
                 if kind_letter(target) == "f" and target.itemsize == dtype.itemsize:
-                    batch.case(row.name, x, dtype=target)
-        elif row.name in NON_NEGATIVE and dtype.kind in "iu":
+                    batch.case(primitive.name, x, dtype=target)
+        elif primitive.name in NON_NEGATIVE and dtype.kind in "iu":
             exponents = np.where(batch.value(y) < 0, 3, batch.value(y)).astype(dtype)
-            batch.case(row.name, x, batch.input(exponents, "exponent"))
-        elif arity(row) > 2:
-            for known in (edges(dtype), drawn(dtype, count, random, row.domain)):
-                drawn_ones = [random.choice(known, count) for _ in range(arity(row))]
-                names = [f"{row.name}_{len(known)}_{k}" for k in range(arity(row))]
-                batch.case(row.name, *map(batch.input, drawn_ones, names))
+            batch.case(primitive.name, x, batch.input(exponents, "exponent"))
+        elif arity(primitive) > 2:
+            for known in (edges(dtype), drawn(dtype, count, random, primitive.domain)):
+                drawn_ones = [random.choice(known, count) for _ in range(arity(primitive))]
+                names = [f"{primitive.name}_{len(known)}_{k}" for k in range(arity(primitive))]
+                batch.case(primitive.name, *map(batch.input, drawn_ones, names))
         else:
-            batch.case(row.name, *(x, y)[: arity(row)])
-            if row.domain is not None:
+            batch.case(primitive.name, *(x, y)[: arity(primitive)])
+            if primitive.domain is not None:
                 inside = [
                     batch.input(
-                        drawn(dtype, count, random, row.domain),
-                        f"{n}_{row.domain[0]}_{row.domain[1]}",
+                        drawn(dtype, count, random, primitive.domain),
+                        f"{n}_{primitive.domain[0]}_{primitive.domain[1]}",
                     )
-                    for n in "xy"[: arity(row)]
+                    for n in "xy"[: arity(primitive)]
                 ]
-                batch.case(row.name, *inside)
+                batch.case(primitive.name, *inside)
     return batch
 
 
@@ -379,7 +382,8 @@ PRODUCTS = [
 
 
 def array_program(dtype):
-    """Every row that is not elementwise and takes this dtype, on several shapes and parameters."""
+    """Every primitive that is not elementwise and takes this dtype, on several shapes and
+    parameters."""
     random = np.random.default_rng(11)
     batch = Batch(f"arrays_{SHORT_NAMES[dtype]}")
 
@@ -409,17 +413,17 @@ def array_program(dtype):
     for shape, dimension in [((7,), 0), ((2, 3, 4), 1), ((0,), 0)]:
         if dtype.kind != "b":
             batch.case("iota", shape=shape, dimension=dimension, dtype=dtype)
-    for row in TABLE.values():
-        if row.kind == "reduce" and accepted(row, dtype):
-            has_identity = row.combine not in ("maximum", "minimum")
+    for primitive in TABLE.values():
+        if primitive.kind == "reduce" and accepted(primitive, dtype):
+            has_identity = primitive.combine not in ("maximum", "minimum")
             for shape, over in REDUCTIONS + (EMPTY_REDUCTIONS if has_identity else []):
-                batch.case(row.name, operand(shape), axes=over)
-        elif row.kind == "composite":
+                batch.case(primitive.name, operand(shape), axes=over)
+        elif primitive.kind == "composite":
             for shape, axis in POSITIONS:
-                batch.case(row.name, operand(shape), axis=axis)
-        elif row.kind == "scan" and accepted(row, dtype):
+                batch.case(primitive.name, operand(shape), axis=axis)
+        elif primitive.kind == "scan" and accepted(primitive, dtype):
             for number, (shape, axis) in enumerate(SCANS):
-                batch.case(row.name, operand(shape), axis=axis, reverse=number % 2 == 1)
+                batch.case(primitive.name, operand(shape), axis=axis, reverse=number % 2 == 1)
     for shape, axis in SORTS:
         x, y = operand(shape), operand(shape, "other")
         batch.case("sort", x, axis=axis)
@@ -433,19 +437,23 @@ def array_program(dtype):
         for kind, shape, lengths, over in TRANSFORMS[dtype.kind]:
             params = {"fft_type": kind, "fft_lengths": lengths, "axes": over, "scale": 0.5}
             batch.case("fft", operand(shape), **params)
-    for row in TABLE.values():
-        if (row.kind in ("window", "convolve") or row.name == "windows") and accepted(row, dtype):
-            every = window_cases(row, large=True)
+    for primitive in TABLE.values():
+        if (primitive.kind in ("window", "convolve") or primitive.name == "windows") and accepted(
+            primitive, dtype
+        ):
+            every = window_cases(primitive, large=True)
             if dtype.name not in ("int32", "float32", "float64", "complex128"):
                 every = every[::4]
             for shapes, params in every:
                 parts = [operand(s, f"part{k}") for k, s in enumerate(shapes)]
-                if row.kind == "convolve":  # gaps are left out, which are zero but for 0 * NaN
+                if (
+                    primitive.kind == "convolve"
+                ):  # gaps are left out, which are zero but for 0 * NaN
                     plain = (small(dtype, s, random) for s in shapes)
                     finite = [np.where(x == x, x, 1).astype(dtype) for x in plain]
                     names = ["_".join(["finite", *map(str, s)]) for s in shapes]
                     parts = list(map(batch.input, finite, names))
-                batch.case(row.name, *parts, **params)
+                batch.case(primitive.name, *parts, **params)
     indexing_cases(batch, dtype, operand)
     return batch
 
@@ -464,7 +472,7 @@ def taken_shape(shape, axes, indices):
 
 
 def indexing_cases(batch, dtype, operand):
-    """The rows that index by values: every mode and every way to combine."""
+    """The primitives that index by values: every mode and every way to combine."""
     for number, (shape, axes, given) in enumerate(INDEXED):
         for mode in ("clip", "fill", "promise"):
             arrays = index_arrays(shape, axes, given, mode)
