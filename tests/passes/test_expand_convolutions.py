@@ -11,7 +11,7 @@ from transpile.passes.expand.decompose import decompose
 
 
 def equations(f, *args):
-    """How often each row stands in the graph after the pass; its convolutions."""
+    """The number of equations of each primitive after the pass; its convolutions."""
     graph = decompose(trace_to_graph(f, *args))
     graph.check()
     found = [e for e in graph.equations if e.primitive.name == "conv_general_dilated"]
@@ -26,8 +26,8 @@ X, W = np.ones((2, 8, 16, 16), np.float32), np.ones((8, 8, 3, 3), np.float32)
 
 
 def test_large_convolutions_stay():
-    rows, found = equations(conv, X, W)
-    assert rows == {"conv_general_dilated": 1}
+    counts, found = equations(conv, X, W)
+    assert counts == {"conv_general_dilated": 1}
     assert len(found) == 1
 
 
@@ -40,43 +40,43 @@ def test_gaps_become_phases_with_the_taps_that_they_meet():
 
 
 def test_complex_numbers_go_by_parts():
-    rows, found = equations(conv, X.astype(np.complex64), W.astype(np.complex64))
+    counts, found = equations(conv, X.astype(np.complex64), W.astype(np.complex64))
     assert len(found) == 4
     assert all(e.output.type.dtype == np.float32 for e in found)
-    assert rows["complex"] == 1
+    assert counts["complex"] == 1
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32])
 def test_others_are_products_of_windows(dtype):
     small = np.ones((1, 4, 5, 5), dtype), np.ones((2, 4, 3, 3), dtype)
-    rows, found = equations(conv, *small)
+    counts, found = equations(conv, *small)
     assert not found
-    assert rows["dot_general"] == rows["windows"] == 1
+    assert counts["dot_general"] == counts["windows"] == 1
 
 
 def test_one_feature_a_group_is_written_out():
-    rows, found = equations(lambda x, w: conv(x, w, feature_group_count=8), X, W[:, :1])
+    counts, found = equations(lambda x, w: conv(x, w, feature_group_count=8), X, W[:, :1])
     assert not found
-    assert rows["multiply"] == 9
-    assert rows["add"] == 8
+    assert counts["multiply"] == 9
+    assert counts["add"] == 8
 
 
 def test_large_windows_are_runs_that_double():
     def f(x):
         return lax.reduce_window(x, 0.0, lax.add, (1, 1, 1, 11), (1,) * 4, "VALID")
 
-    rows, _ = equations(f, np.ones((2, 4, 12, 40)))
+    counts, _ = equations(f, np.ones((2, 4, 12, 40)))
     # 11 = 1 + 2 + 8: runs of 2, 4 and 8, and two more sums.
-    assert rows["add"] == 5
-    assert "pad" not in rows
-    assert "reduce_sum" not in rows
+    assert counts["add"] == 5
+    assert "pad" not in counts
+    assert "reduce_sum" not in counts
 
 
 def test_taps_inside_are_slices_and_others_have_a_pad_of_their_own():
     def f(x, padding):
         return lax.reduce_window(x, -np.inf, lax.max, (3,), (1,), padding)
 
-    rows, _ = equations(lambda x: f(x, "VALID"), np.ones(9))
-    assert rows == {"slice": 3, "maximum": 2}
-    rows, _ = equations(lambda x: f(x, "SAME"), np.ones(9))
-    assert rows == {"pad": 2, "maximum": 2}
+    counts, _ = equations(lambda x: f(x, "VALID"), np.ones(9))
+    assert counts == {"slice": 3, "maximum": 2}
+    counts, _ = equations(lambda x: f(x, "SAME"), np.ones(9))
+    assert counts == {"pad": 2, "maximum": 2}

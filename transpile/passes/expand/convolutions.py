@@ -10,7 +10,7 @@ windows (im2col).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ import numpy as np
 from transpile.ir.dims import Index, product
 from transpile.ir.graph import Atom, Const, Equation
 from transpile.ir.graph_rewrite import Builder
-from transpile.ir.types import FLOAT32, FLOAT64
+from transpile.ir.types import FLOAT32, FLOAT64, ArrayType
 from transpile.machine import Machine
-from transpile.passes.expand.windows import interleave_phases, padded_slice, phase_taps
+from transpile.passes.expand.labelled import Labelled, reshaped
+from transpile.passes.expand.windows import interleave_phases, phase_taps
 from transpile.primitives import axes, dot, elementwise, reductions, windows
 from transpile.primitives.convolution import conv_general_dilated
 
@@ -132,236 +133,169 @@ def _polyphase(
 
 
 def _choose_algorithm(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
-    """Choose how to compute a real convolution without base dilation: a library call, one matrix
-    product, a sum over taps, or a loop over results."""
-    _, rhs, _ = params["dimension_numbers"]
+    """Choose how to compute a real convolution without base dilation: unrolled, by a reduction for
+    each position, by the library, or as one matrix product."""
+    machine = builder.machine
+    _, rhs, to = params["dimension_numbers"]
     groups = params["feature_group_count"] * params["batch_group_count"]
+    (kind,) = conv_general_dilated.result_types([x.type, w.type], params)
     terms = product(w.type.shape) // w.type.shape[rhs[0]]
     features = w.type.shape[rhs[0]] // groups
-    machine = builder.machine
-    is_few = isinstance(terms, int) and terms <= machine.most_written_terms
-    has_few_features = isinstance(features, int) and features <= machine.few_features
-    if is_few and has_few_features:
-        return _unrolled(builder, x, w, params)
-    (kind,) = conv_general_dilated.result_types([x.type, w.type], params)
-    positions = product(kind.shape[a] for a in params["dimension_numbers"][2][2:])
-    has_few_positions = isinstance(positions, int) and positions <= machine.most_written_terms
-    if has_few_features and groups > 1 and has_few_positions:
+    positions = product(kind.shape[a] for a in to[2:])
+
+    def is_at_most(count: Index, limit: int) -> bool:
+        return isinstance(count, int) and count <= limit
+
+    has_few_features = is_at_most(features, machine.few_features)
+    if has_few_features and is_at_most(terms, machine.most_written_terms):
+        return _unrolled(_GroupedConv(builder, x, w, params))
+    if has_few_features and groups > 1 and is_at_most(positions, machine.most_written_terms):
         return _sums_by_position(_GroupedConv(builder, x, w, params))
-    output = builder.apply(conv_general_dilated, x, w, **params)
-    if _is_library_convolution(builder.producers[output], machine):
-        return output
-    del builder.producers[builder.equations.pop().output]
-    return _im2col(builder, x, w, params)
+    if _is_in_library((x.type, w.type, kind), terms, machine):
+        return builder.apply(conv_general_dilated, x, w, **params)
+    return _im2col(_GroupedConv(builder, x, w, params))
 
 
-def _is_library_convolution(equation: Equation, machine: Machine) -> bool:
-    """True if products/conv.h has this convolution, and it is large enough for a call."""
-    x, w = (a.type for a in equation.inputs)
-    out = equation.output.type
-    if out.dtype not in (FLOAT32, FLOAT64) or x.ndim - 2 > SPACE:
+def _is_in_library(types: Sequence[ArrayType], terms: Index, machine: Machine) -> bool:
+    """True if products/conv.h has a convolution of these operands and result, whose elements are
+    sums of so many terms, and it is large enough for a call."""
+    result = types[-1]
+    if result.dtype not in (FLOAT32, FLOAT64) or result.ndim - 2 > SPACE:
         return False
-    if not all(isinstance(d, int) for d in (*x.shape, *w.shape, *out.shape)):
+    if not all(isinstance(d, int) for t in types for d in t.shape):
         return False
-    terms = product(w.shape) // w.shape[equation.params["dimension_numbers"][1][0]]
-    operations = product(out.shape) * terms
-    return isinstance(operations, int) and operations >= machine.least_convolution_products
+    products = product(result.shape) * terms
+    return isinstance(products, int) and products >= machine.least_convolution_products
 
 
 class _GroupedConv:
-    """A convolution whose operands are viewed with an axis for each of these letters, as in einsum:
-    n the batch, g groups, o output features of a group, c input features of a group, and digits the
-    spatial axes."""
+    """A convolution whose operands have an axis for each of these letters: n the batch, g groups,
+    o output features of a group, c input features of a group, digits the spatial axes. Axes of taps
+    have the capital letters of `tap_letter`."""
 
     def __init__(self, builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> None:
         self.builder = builder
         lhs, rhs, to = params["dimension_numbers"]
         batches = params["batch_group_count"]
-        self.groups = params["feature_group_count"] * batches
-        space = [str(k) for k in range(len(lhs) - 2)]
-        split = ["gn", "c"] if batches > 1 else ["n", "gc"]
-        self.x, self.x_letters = self._split(x, dict(zip(lhs, [*split, *space], strict=True)))
-        self.w, self.w_letters = self._split(w, dict(zip(rhs, ["go", "c", *space], strict=True)))
+        groups = {"g": params["feature_group_count"] * batches}
+        self.space = "".join(map(str, range(len(lhs) - 2)))
+        of_x = [*(("gn", "c") if batches > 1 else ("n", "gc")), *self.space]
+        self.x = Labelled.of(builder, x, [of_x[lhs.index(a)] for a in range(len(lhs))], groups)
+        of_w = ["go", "c", *self.space]
+        self.w = Labelled.of(builder, w, [of_w[rhs.index(a)] for a in range(len(rhs))], groups)
         (kind,) = conv_general_dilated.result_types([x.type, w.type], params)
-        self.shape = kind.shape
-        letters = dict(zip(to, ["n", "go", *space], strict=True))
-        self.out_letters = "".join(letters[a] for a in range(len(to)))
-        sizes = {letters[a]: n for a, n in enumerate(kind.shape)}
-        self.sizes = sizes | {"g": self.groups, "o": sizes["go"] // self.groups}
-        self.space = space
-        self.low = [low for low, _ in params["padding"]]
-        self.padding = params["padding"]
-        self.strides, self.apart = params["window_strides"], params["rhs_dilation"]
+        names = ["n", "go", *self.space]
+        self.shape, self.letters = kind.shape, "".join(names[to.index(a)] for a in range(len(to)))
+        extents = {names[to.index(a)]: extent for a, extent in enumerate(kind.shape)}
+        self.sizes = {**extents, **groups, "o": extents["go"] // groups["g"]}
+        self.windows = {a: self.w.sizes[a] for a in self.space}
+        self.padding = dict(zip(self.space, params["padding"], strict=True))
+        self.strides = dict(zip(self.space, params["window_strides"], strict=True))
+        self.dilation = dict(zip(self.space, params["rhs_dilation"], strict=True))
 
-    def _split(self, x: Atom, letters: dict[int, str]) -> tuple[Atom, str]:
-        """The array with its group axis split off, and the letters of its axes."""
-        shape: list[Index] = []
-        for axis, size in enumerate(x.type.shape):
-            one = letters[axis]
-            shape += [size] if len(one) == 1 else [self.groups, size // self.groups]
-        x = self._reshaped(x, shape)
-        return x, "".join(letters[a] for a in range(len(letters)))
-
-    def _reshaped(self, x: Atom, shape: Sequence[Index]) -> Atom:
-        if tuple(x.type.shape) == tuple(shape):
-            return x
-        return self.builder.apply(axes.reshape, x, shape=tuple(shape))
-
-    def broadcast(self, x: Atom, letters: str) -> Atom:
-        """An array with some axes of the result, broadcast to all of them."""
-        kept = [letter for letter in self.out_letters if letter in letters]
-        order = tuple(map(letters.index, kept))
-        if order != tuple(range(len(order))):
-            x = self.builder.apply(axes.transpose, x, permutation=order)
-        return self.builder.apply(
-            axes.broadcast_in_dim,
-            x,
-            shape=tuple(self.sizes[letter] for letter in self.out_letters),
-            broadcast_dimensions=tuple(map(self.out_letters.index, kept)),
-        )
-
-    def result(self, x: Atom) -> Atom:
+    def result(self, x: Labelled) -> Atom:
         """The result, with groups and features merged into one axis."""
-        return self._reshaped(x, self.shape)
+        return reshaped(self.builder, x.atom, self.shape)
 
-    def tap(self, channel: int, tap: Sequence[int]) -> Atom:
-        """The elements that one tap reads of one channel of every group, broadcast to the
-        result."""
-        zero = Const(np.zeros((), self.x.type.dtype))
-        shifts, counts, steps = [], [], []
-        for letter, size in zip(self.x_letters, self.x.type.shape, strict=True):
-            k = self.space.index(letter) if letter in self.space else None
-            shift = channel if letter == "c" else 0
-            shifts.append(shift if k is None else tap[k] * self.apart[k] - self.low[k])
-            steps.append(1 if k is None else self.strides[k])
-            counts.append(1 if letter == "c" else size if k is None else self.sizes[letter])
-        elements = padded_slice(self.builder, self.x, zero, shifts, counts, steps)
-        letters = self.x_letters.replace("c", "")
-        elements = self._reshaped(
-            elements, [n for n, a in zip(counts, self.x_letters, strict=True) if a != "c"]
-        )
-        return self.broadcast(elements, letters)
+    def tap(self, channel: int, tap: Mapping[str, int]) -> Labelled:
+        """The elements that one tap reads of one channel of every group, one for each result."""
+        starts = {a: k * self.dilation[a] - self.padding[a][0] for a, k in tap.items()}
+        counts = {a: self.sizes[a] for a in self.space}
+        elements = self.x.slice({"c": channel, **starts}, {"c": 1, **counts}, self.strides)
+        return elements.without("c").broadcast(self.letters, self.sizes)
 
-    def weight(self, channel: int, tap: Sequence[int]) -> Atom:
-        """The weights of one tap and channel, broadcast to the result."""
-        first = [
-            channel if a == "c" else tap[self.space.index(a)] if a in self.space else 0
-            for a in self.w_letters
-        ]
-        counts = [
-            n if a in "go" else 1 for a, n in zip(self.w_letters, self.w.type.shape, strict=True)
-        ]
-        zero = Const(np.zeros((), self.w.type.dtype))
-        elements = padded_slice(self.builder, self.w, zero, first, counts, [1] * len(first))
-        elements = self._reshaped(elements, [self.sizes["g"], self.sizes["o"]])
-        return self.broadcast(elements, "go")
+    def weight(self, channel: int, tap: Mapping[str, int]) -> Labelled:
+        """The weights of one tap and channel, one for each result."""
+        one = dict.fromkeys(f"c{self.space}", 1)
+        weights = self.w.slice({"c": channel, **tap}, one, {})
+        return weights.without(f"c{self.space}").broadcast(self.letters, self.sizes)
 
-    def window(self, position: Sequence[int]) -> tuple[Atom, str]:
-        """The products of the window at one spatial position of the result with the weights, and
-        the letters of their axes."""
-        zero = Const(np.zeros((), self.x.type.dtype))
-        window = dict(zip(self.w_letters, self.w.type.shape, strict=True))
-        shifts, counts, steps = [], [], []
-        for letter, size in zip(self.x_letters, self.x.type.shape, strict=True):
-            k = self.space.index(letter) if letter in self.space else None
-            shifts.append(0 if k is None else position[k] * self.strides[k] - self.low[k])
-            steps.append(1 if k is None else self.apart[k])
-            counts.append(size if k is None else window[letter])
-        elements = padded_slice(self.builder, self.x, zero, shifts, counts, steps)
-        letters = self.x_letters + "o"
-        shape = (*counts, self.sizes["o"])
-        factors = []
-        for value, own in ((elements, self.x_letters), (self.w, self.w_letters)):
-            kept = [letter for letter in letters if letter in own]
-            order = tuple(map(own.index, kept))
-            if order != tuple(range(len(order))):
-                value = self.builder.apply(axes.transpose, value, permutation=order)
-            dimensions = tuple(map(letters.index, kept))
-            params = {"shape": shape, "broadcast_dimensions": dimensions}
-            factors.append(self.builder.apply(axes.broadcast_in_dim, value, **params))
-        return self.builder.apply(elementwise.multiply, *factors), letters
+    def products_at(self, position: Mapping[str, int]) -> Labelled:
+        """The products of weights and elements in the window at one spatial position."""
+        starts = {a: k * self.strides[a] - self.padding[a][0] for a, k in position.items()}
+        elements = self.x.slice(starts, self.windows, self.dilation)
+        letters, sizes = f"{self.x.letters}o", {**elements.sizes, "o": self.sizes["o"]}
+        factors = [factor.broadcast(letters, sizes).atom for factor in (elements, self.w)]
+        products = self.builder.apply(elementwise.multiply, *factors)
+        return Labelled(self.builder, products, letters)
 
-    def at_one_position(self, x: Atom, letters: str) -> Atom:
-        """An array without spatial axes as the result at one spatial position."""
-        kept = [letter for letter in self.out_letters if letter in letters]
-        order = tuple(map(letters.index, kept))
-        if order != tuple(range(len(order))):
-            x = self.builder.apply(axes.transpose, x, permutation=order)
-        shape = [1 if a in self.space else self.sizes[a] for a in self.out_letters]
-        return self._reshaped(x, shape)
+    def at_one_position(self, x: Labelled) -> Atom:
+        """A value without spatial axes as the result at one spatial position."""
+        shape = [1 if a in self.space else self.sizes[a] for a in self.letters]
+        return reshaped(self.builder, x.ordered(self.letters).atom, shape)
 
-    def windows(self) -> tuple[Atom, str]:
-        """The view of all windows of the operand, and the letters of its axes; taps have `t` and
-        the letter."""
-        own = [self.space.index(a) if a in self.space else None for a in self.x_letters]
-        padding = tuple((0, 0, 0) if k is None else (*self.padding[k], 0) for k in own)
-        x = self.x
+    @staticmethod
+    def tap_letter(axis: str) -> str:
+        """The letter of the axis of taps along a spatial axis."""
+        return chr(ord("A") + int(axis))
+
+    def all_windows(self) -> Labelled:
+        """The view of all windows of the operand, whose last axes are taps."""
+        builder, x, letters = self.builder, self.x.atom, self.x.letters
+        padding = tuple((*self.padding[a], 0) if a in self.space else (0, 0, 0) for a in letters)
         if any(map(any, padding)):
-            x = self.builder.apply(axes.pad, x, Const(np.zeros((), x.type.dtype)), padding=padding)
-        window = dict(zip(self.w_letters, self.w.type.shape, strict=True))
-        taps = tuple(
-            1 if k is None else window[a] for k, a in zip(own, self.x_letters, strict=True)
-        )
-        x = self.builder.apply(
+            x = builder.apply(axes.pad, x, Const(np.zeros((), x.type.dtype)), padding=padding)
+        x = builder.apply(
             windows.windows,
             x,
-            window_dimensions=taps,
-            window_strides=tuple(1 if k is None else self.strides[k] for k in own),
-            window_dilation=tuple(1 if k is None else self.apart[k] for k in own),
+            window_dimensions=tuple(self.windows.get(a, 1) for a in letters),
+            window_strides=tuple(self.strides.get(a, 1) for a in letters),
+            window_dilation=tuple(self.dilation.get(a, 1) for a in letters),
         )
-        rank = len(own)
-        kept = [size for size, k in zip(x.type.shape[rank:], own, strict=True) if k is not None]
-        x = self._reshaped(x, (*x.type.shape[:rank], *kept))
-        return x, self.x_letters + "".join(f"t{a}" for a in self.x_letters if a in self.space)
+        spatial = [a for a in letters if a in self.space]
+        shape = (*x.type.shape[: len(letters)], *(self.windows[a] for a in spatial))
+        taps = "".join(map(self.tap_letter, spatial))
+        return Labelled(builder, reshaped(builder, x, shape), letters + taps)
 
 
-def _unrolled(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
+def _indices(sizes: Mapping[str, Index]) -> Iterator[dict[str, int]]:
+    """All indices of axes of static extents, by letter, in row-major order."""
+    for index in np.ndindex(*(int(str(extent)) for extent in sizes.values())):
+        yield dict(zip(sizes, index, strict=True))
+
+
+def _unrolled(conv: _GroupedConv) -> Atom:
     """The sum of products as one expression, which fuses with its surroundings."""
-    conv = _GroupedConv(builder, x, w, params)
-    sizes = dict(zip(conv.w_letters, conv.w.type.shape, strict=True))
-    total: Atom | None = None
-    for channel, *tap in np.ndindex(*(int(str(sizes[a])) for a in ("c", *conv.space))):
-        factors = conv.tap(channel, tap), conv.weight(channel, tap)
+    builder, total = conv.builder, None
+    for tap in _indices({"c": conv.w.sizes["c"], **conv.windows}):
+        channel = tap.pop("c")
+        factors = conv.tap(channel, tap).atom, conv.weight(channel, tap).atom
         term = builder.apply(elementwise.multiply, *factors)
         total = term if total is None else builder.apply(elementwise.add, total, term)
     if total is None:
-        return _zeros(builder, conv.shape, x.type.dtype)
-    return conv.result(total)
+        return _zeros(builder, conv.shape, conv.x.atom.type.dtype)
+    return conv.result(Labelled(builder, total, conv.letters))
 
 
 def _sums_by_position(conv: _GroupedConv) -> Atom:
     """A reduction over the window for each spatial position of the result: where windows are large
     and positions few, as in the gradient of depthwise weights."""
     builder = conv.builder
-    letters = "".join(a for a in conv.x_letters if a not in (*conv.space, "c")) + "o"
+    kept = "".join(a for a in f"{conv.x.letters}o" if a not in f"c{conv.space}")
     parts = []
-    for spatial in np.ndindex(*(int(str(conv.sizes[a])) for a in conv.space)):
-        product_, order = conv.window(spatial)
-        over = tuple(k for k, a in enumerate(order) if a not in letters)
-        total = builder.apply(reductions.reduce_sum, product_, axes=over)
-        parts.append(conv.at_one_position(total, letters))
-    for axis in reversed(range(len(conv.space))):
-        size = int(str(conv.sizes[conv.space[axis]]))
-        position = conv.out_letters.index(conv.space[axis])
+    for position in _indices({a: conv.sizes[a] for a in conv.space}):
+        products = conv.products_at(position)
+        over = tuple(k for k, a in enumerate(products.letters) if a not in kept)
+        total = builder.apply(reductions.reduce_sum, products.atom, axes=over)
+        parts.append(conv.at_one_position(Labelled(builder, total, kept)))
+    for letter in reversed(conv.space):
+        size, axis = int(str(conv.sizes[letter])), conv.letters.index(letter)
         groups = [parts[k : k + size] for k in range(0, len(parts), size)]
         parts = [
-            builder.apply(axes.concatenate, *group, dimension=position) if size > 1 else group[0]
+            builder.apply(axes.concatenate, *group, dimension=axis) if size > 1 else group[0]
             for group in groups
         ]
-    return conv.result(parts[0])
+    return conv.result(Labelled(builder, parts[0], conv.letters))
 
 
-def _im2col(builder: Builder, x: Atom, w: Atom, params: dict[str, Any]) -> Atom:
+def _im2col(conv: _GroupedConv) -> Atom:
     """The matrix product of the view of all windows with the weights."""
-    conv = _GroupedConv(builder, x, w, params)
-    view, letters = conv.windows()
-    rank = len(conv.x_letters)
-    order = [a for a in conv.x_letters if a in conv.space]
-    over_x = (letters.index("c"), *range(rank, rank + len(order)))
-    over_w = tuple(map(conv.w_letters.index, ("c", *order)))
-    both = (letters.index("g"),), (conv.w_letters.index("g"),)
-    result = builder.apply(
-        dot.dot_general, view, conv.w, dimension_numbers=((over_x, over_w), both)
-    )
-    free = "g" + "".join(a for a in conv.x_letters if a not in "gc") + "o"
-    return conv.result(conv.broadcast(result, free))
+    view = conv.all_windows()
+    spatial = [a for a in conv.x.letters if a in conv.space]
+    over_view = tuple(map(view.letters.index, ["c", *map(conv.tap_letter, spatial)]))
+    over_w = tuple(map(conv.w.letters.index, ["c", *spatial]))
+    batch = (view.letters.index("g"),), (conv.w.letters.index("g"),)
+    numbers = (over_view, over_w), batch
+    result = conv.builder.apply(dot.dot_general, view.atom, conv.w.atom, dimension_numbers=numbers)
+    letters = "g" + "".join(a for a in conv.x.letters if a not in "gc") + "o"
+    return conv.result(Labelled(conv.builder, result, letters).broadcast(conv.letters, conv.sizes))
