@@ -61,12 +61,51 @@ LATER = {
     ("types", "ml_dtypes"): "takes 5 ms, and few programs compute with bfloat16",
 }
 
-# Numbers that stand in modules of the schedule: what a machine decides stands in `machine.py`.
+# Numbers that stand in modules of these packages: what a machine decides stands in `machine.py`.
+DECIDING = ("passes", "library", "analysis", "fusion", "lower", "schedule", "codegen")
+GCC = "how long gcc takes"
 NUMBERS = {
-    ("blocking/fixpoint", "LARGEST"): "how far a proof goes",
-    ("memory_plan", "ALIGNMENT"): "the contract of a program with its caller",
-    ("stack", "STACK"): "the contract of a program with its caller",
-    ("stack", "HELPERS"): "what the functions of runtime_c need",
+    ("analysis/cost_model", "TURNS"): "the unit of work",
+    ("analysis/cost_model", "UNBOUNDED"): "indices have 64 bits",
+    ("analysis/cost_model", "_ACCESS_WEIGHT"): "the unit of work",
+    ("analysis/oracle/loop_interpreter", "FAR"): "an element that no program should read",
+    ("analysis/oracle/shadow_memory", "UNWRITTEN"): "who wrote an element: nobody",
+    ("analysis/value_range", "_ROUNDINGS"): "how accurate the functions of runtime_c are",
+    ("codegen/callback_entry", "_LONGEST_LITERAL"): "what every C compiler takes",
+    ("codegen/compile_budget", "LONGEST"): GCC,
+    ("codegen/compile_budget", "LONGEST_USUAL"): GCC,
+    ("codegen/constants", "ALIGNMENT"): "a constant may be read in any vectors",
+    ("codegen/constants", "LONGEST_CONSTANT"): "what a reader takes for a text",
+    ("codegen/line_wrapping", "WIDTH"): "the format of the text",
+    ("codegen/plan/gcc_faults", "_LARGEST"): "the elements for which gcc is at fault",
+    ("codegen/plan/helper_inlining", "LONGEST_INLINED"): GCC,
+    ("codegen/plan/helper_inlining", "SMALLEST"): GCC,
+    ("codegen/plan/program_length", "_OF_DECLARATION"): GCC,
+    ("codegen/plan/program_length", "_OF_LOOP"): GCC,
+    ("fusion/index_lambda", "LARGEST_INDEX"): "indices have 64 bits",
+    ("fusion/index_lambda", "MOST_CHOICES"): "how deep C compilers let choices stand in each other",
+    ("fusion/rematerialize", "ROUNDS"): "how long an iteration to a fixpoint goes on",
+    ("fusion/reshape_cuts", "MOST_RESHAPES"): "the text doubles with each",
+    ("library/convolution", "DEPTH"): "as in conv.h",
+    ("library/convolution", "FEW"): "as in conv.h",
+    ("library/convolution", "_FAR"): "what conv.h takes",
+    ("library/convolution", "_NEAR"): "what conv.h takes",
+    ("library/fft", "FIELDS"): "the plan of fft.h",
+    ("library/fft", "LARGEST_RADIX"): "the plan of fft.h",
+    ("library/fft", "_BLOCK"): "the tables of fft.h",
+    ("library/fft", "_PADDING"): "the tables of fft.h",
+    ("library/fft", "_PAIR"): "the registers that fft.h is compiled for",
+    ("library/fft", "_WORTH_SHARING"): "as in fft.h",
+    ("lower/kernels", "LONGEST_COMMENT"): "the format of the text",
+    ("lower/sort_calls", "_LONGEST_ROW"): "the positions of sort.h have 32 bits",
+    ("passes/control_flow", "_CONSTANT_DIVISOR_WEIGHT"): "what C compilers make of a division",
+    ("passes/expand/convolutions", "SPACE"): "as in conv.h",
+    ("passes/expand/decompose", "LARGEST_EXPANDED_POWER"): "how accurate products are",
+    ("passes/simplify", "MOST_UPDATES"): "how far a search goes",
+    ("schedule/blocking/fixpoint", "LARGEST"): "how far a proof goes",
+    ("schedule/memory_plan", "ALIGNMENT"): "the contract of a program with its caller",
+    ("schedule/stack", "STACK"): "the contract of a program with its caller",
+    ("schedule/stack", "HELPERS"): "what the functions of runtime_c need",
 }
 
 LONGEST_FILE = 500
@@ -189,16 +228,28 @@ def test_every_later_import_has_a_reason():
     assert found == set(LATER)
 
 
-def test_thresholds_of_the_schedule_are_the_machine_s():
+def test_thresholds_are_the_machine_s():
+    paths = [path for name in DECIDING for path in (PACKAGE / name).rglob("*.py")]
     numbers = {
-        (str(path.relative_to(PACKAGE / "schedule").with_suffix("")), target.id)
-        for path in (PACKAGE / "schedule").rglob("*.py")
-        for node in tree_of(path).body
-        if isinstance(node, ast.Assign) and is_number(node.value)
-        for target in node.targets
-        if isinstance(target, ast.Name)
+        (path.relative_to(PACKAGE).with_suffix("").as_posix(), name)
+        for path in paths
+        for name in numbers_of(tree_of(path).body)
     }
     assert numbers == set(NUMBERS)
+
+
+def numbers_of(statements):
+    """The names that statements give numbers, one or several at a time."""
+    for node in statements:
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            is_one = not isinstance(target, ast.Tuple)
+            names = [target] if is_one else target.elts
+            values = [node.value] if is_one else getattr(node.value, "elts", [])
+            for name, value in zip(names, values, strict=False):
+                if isinstance(name, ast.Name) and is_number(value):
+                    yield name.id
 
 
 def is_number(node):
