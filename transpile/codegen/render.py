@@ -19,6 +19,8 @@ from transpile.codegen.plan.kernel_dedup import Group, functions_for
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.codegen.templates import filled_in
 from transpile.ir import loop_rewrite
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED
 from transpile.ir.graph import Source
 from transpile.ir.loop_ir import (
     Buffer,
@@ -70,6 +72,7 @@ class KernelFunction:
     scope: Scope
 
 
+@contract(requires=(NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED))
 @in_usual_modes
 def render(
     program: Program,

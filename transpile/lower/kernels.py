@@ -13,6 +13,23 @@ from transpile.errors import UnsupportedError
 from transpile.fusion.loop_fusion import explain
 from transpile.fusion.nodes import LoopNode, Nest, Node, Region, nodes_of
 from transpile.fusion.rematerialize import loops_of_graph
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import (
+    CANONICAL_DOTS,
+    NO_BARRIERS,
+    NO_CALLS,
+    NO_COMPOSITES,
+    NO_DEAD_CODE,
+    NO_HALF_ARITHMETIC,
+    OWN_OUTPUTS,
+)
+from transpile.ir.contracts.loops import (
+    INNERMOST_LANES,
+    NO_ALIASES,
+    NO_LANES,
+    ONE_VERSION,
+    OWN_SHAPES,
+)
 from transpile.ir.graph import UNKNOWN_SOURCE, Donated, Graph, Source
 from transpile.ir.loop_ir import Kernel, Program
 from transpile.ir.loop_rewrite import used_buffers
@@ -30,6 +47,18 @@ LONGEST_COMMENT = 6
 Items = Sequence[Nest | Node]
 
 
+@contract(
+    requires=(
+        NO_CALLS,
+        NO_HALF_ARITHMETIC,
+        NO_COMPOSITES,
+        NO_BARRIERS,
+        CANONICAL_DOTS,
+        NO_DEAD_CODE,
+        OWN_OUTPUTS,
+    ),
+    provides=(OWN_SHAPES, NO_ALIASES, NO_LANES, INNERMOST_LANES, ONE_VERSION),
+)
 @in_usual_modes
 def lower(graph: Graph, donated: Donated = (), machine: Machine = USUAL) -> Program:
     """The program that computes an optimised graph; `donated` are positions of its inputs, with

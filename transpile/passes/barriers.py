@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_BARRIERS, NO_COMMON_SUBEXPRESSIONS, OWN_OUTPUTS
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.machine import USUAL, Machine
 from transpile.primitives.elementwise import optimization_barrier
 
 
+@contract(
+    requires=(NO_COMMON_SUBEXPRESSIONS,),
+    provides=(NO_BARRIERS,),
+    destroys=(NO_COMMON_SUBEXPRESSIONS, OWN_OUTPUTS),
+)
 def remove_barriers(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Replace each barrier by its operand."""
     return rewrite(graph, _rule) if optimization_barrier in graph.primitives else graph

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import CANONICAL_DOTS, NO_COMMON_SUBEXPRESSIONS, NO_COMPOSITES
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.machine import USUAL, Machine
@@ -17,6 +19,11 @@ from transpile.primitives.axes import transpose
 from transpile.primitives.dot import dot_general, free_axes
 
 
+@contract(
+    requires=(NO_COMPOSITES,),
+    provides=(CANONICAL_DOTS,),
+    destroys=(NO_COMMON_SUBEXPRESSIONS,),
+)
 def canonicalize_dots(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Transpose the operands of contractions whose contracted or free axes are not adjacent."""
     return rewrite(graph, _rule) if dot_general in graph.primitives else graph

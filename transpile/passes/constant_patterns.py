@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_CALLS, NO_COMMON_SUBEXPRESSIONS
 from transpile.ir.graph import Atom, Const, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE
@@ -23,6 +25,7 @@ from transpile.primitives import axes, elementwise
 from transpile.util.frozen_records import replace
 
 
+@contract(requires=(NO_CALLS,), destroys=(NO_COMMON_SUBEXPRESSIONS,))
 def replace_constant_patterns(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Generate the constants that have a pattern and as many elements as `Machine` asks for."""
     known: dict[Const, Atom] = {}

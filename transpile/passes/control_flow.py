@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_CALLS, OF_EQUATIONS
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect, live_equations
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import BOOL
@@ -33,6 +35,7 @@ _CONSTANT_DIVISOR_WEIGHT = 2
 _EXPRESSION = ("elementwise", "view", "generate", "piecewise")
 
 
+@contract(requires=(NO_CALLS,), destroys=OF_EQUATIONS)
 def simplify_control_flow(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Simplify the loops and branches of a graph and of its regions, innermost first."""
     if not any(primitive.kind == "control" for primitive in graph.primitives):

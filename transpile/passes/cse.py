@@ -6,11 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, OWN_OUTPUTS
 from transpile.ir.graph import Atom, Equation, Graph, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.machine import USUAL, Machine
 
 
+@contract(provides=(NO_COMMON_SUBEXPRESSIONS,), destroys=(OWN_OUTPUTS,))
 def eliminate_common_subexpressions(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Compute equal equations without effects once."""
     seen: dict[tuple[Any, ...], Equation] = {}

@@ -15,6 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import (
+    NO_CALLS,
+    NO_COMMON_SUBEXPRESSIONS,
+    NO_DEAD_CODE,
+    NO_HALF_ARITHMETIC,
+    OWN_OUTPUTS,
+)
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE
@@ -26,6 +34,11 @@ from transpile.primitives import elementwise
 _OWN_FORMAT = ("view", "generate", "piecewise", "scan", "scatter", "control", "effect")
 
 
+@contract(
+    requires=(NO_CALLS,),
+    provides=(NO_HALF_ARITHMETIC,),
+    destroys=(NO_DEAD_CODE, NO_COMMON_SUBEXPRESSIONS, OWN_OUTPUTS),
+)
 def widen_halves(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Leave float16 and bfloat16 to loads, stores and moves of elements; compute in float32."""
     dtypes = {a.type.dtype for e in graph.equations for a in (*e.inputs, *e.outputs)}

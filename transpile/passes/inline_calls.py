@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import compress
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_CALLS, OF_EQUATIONS
 from transpile.ir.graph import Atom, Equation, Graph, Var, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.machine import USUAL, Machine
@@ -17,6 +19,7 @@ from transpile.primitives.control.operands import graphs_of, operands_of, rebuil
 from transpile.util.frozen_records import replace
 
 
+@contract(provides=(NO_CALLS,), destroys=OF_EQUATIONS)
 def inline_calls(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Inline every call that has a live result.
 

@@ -15,6 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import (
+    CANONICAL_DOTS,
+    NO_BARRIERS,
+    NO_COMMON_SUBEXPRESSIONS,
+    NO_DEAD_CODE,
+    OWN_OUTPUTS,
+)
 from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.machine import USUAL, Machine
@@ -37,6 +45,10 @@ TransposedValues = dict[tuple[Atom, Permutation], Atom]
 _PERMUTABLE = (broadcast_in_dim, concatenate, iota, pad, rev, slice_)
 
 
+@contract(
+    requires=(NO_BARRIERS,),
+    destroys=(NO_DEAD_CODE, NO_COMMON_SUBEXPRESSIONS, CANONICAL_DOTS, OWN_OUTPUTS),
+)
 def sink_transposes(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Compute values in the order of axes in which all their readers read them, where it pays."""
     if transpose not in graph.primitives:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_COMPOSITES
 from transpile.ir.dims import product
 from transpile.ir.graph import Atom, Equation, Graph
 from transpile.ir.graph_rewrite import Builder, rewrite
@@ -16,6 +18,7 @@ from transpile.machine import USUAL, Machine
 from transpile.primitives import axes
 
 
+@contract(requires=(NO_COMPOSITES,), destroys=(NO_COMMON_SUBEXPRESSIONS,))
 def scalarize_reductions(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Split the reductions that `Machine` says are worth it, and concatenate their results."""
     if not any(primitive.kind == "reduce" for primitive in graph.primitives):

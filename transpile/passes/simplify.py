@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, NO_DEAD_CODE, OWN_OUTPUTS
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var, has_effect
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.primitive import TABLE, Primitive
@@ -28,6 +30,7 @@ MOST_UPDATES = 128
 SimplifyRule = Callable[[Builder, Equation], "Atom | None"]
 
 
+@contract(destroys=(NO_DEAD_CODE, NO_COMMON_SUBEXPRESSIONS, OWN_OUTPUTS))
 def simplify(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Fold constants and apply algebraic identities."""
     return rewrite(graph, _rule, machine)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import NO_COMMON_SUBEXPRESSIONS, OWN_OUTPUTS
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.machine import USUAL, Machine
 from transpile.primitives.axes import broadcast_in_dim
 from transpile.primitives.elementwise import copy
 
 
+@contract(provides=(OWN_OUTPUTS,), destroys=(NO_COMMON_SUBEXPRESSIONS,))
 def unalias_outputs(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Make each output the result of an equation of its own."""
     equations = list(graph.equations)

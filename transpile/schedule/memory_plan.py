@@ -10,6 +10,8 @@ from heapq import heappop, heappush
 
 from transpile.analysis.cost_model import count
 from transpile.errors import UnsupportedError
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import WORKSPACE_PLANNED
 from transpile.ir.loop_ir import Program
 from transpile.ir.loop_rewrite import used_buffers
 from transpile.ir.types import MOST
@@ -19,6 +21,7 @@ from transpile.util.frozen_records import replace
 ALIGNMENT = 64
 
 
+@contract(provides=(WORKSPACE_PLANNED,))
 def plan_memory(program: Program, options: Options) -> Program:
     """The program with an offset in the workspace for each temporary."""
     lives: dict[str, tuple[int, int]] = {}

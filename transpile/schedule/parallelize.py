@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from transpile.analysis.cost_model import trips, work
 from transpile.ir.calls import Call
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import PROMOTED, STACK_BOUNDED, THREADS_BOUND
 from transpile.ir.loop_ir import Alloc, For, Program, Statement
 from transpile.ir.loop_rewrite import is_independent, is_sequence, map_bodies, walk, with_bodies
 from transpile.machine import Machine
@@ -15,6 +17,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
+@contract(requires=(PROMOTED,), provides=(THREADS_BOUND,), destroys=(STACK_BOUNDED,))
 def parallelize_loops(program: Program, options: Options) -> Program:
     """The program with its parallel loops marked; unchanged without OpenMP."""
     if not options.threaded:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.analysis.cost_model import count
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND, PROMOTED, STACK_BOUNDED, WORKSPACE_PLANNED
 from transpile.ir.loop_ir import Alloc, Buffer, For, If, Kernel, Program, Slot, Statement, While
 from transpile.ir.loop_rewrite import names_in, walk, with_bodies
 from transpile.ir.types import UINT8
@@ -29,6 +31,11 @@ HELPERS = 28 << 10
 Body = tuple[Statement, ...]
 
 
+@contract(
+    requires=(LANES_BOUND,),
+    provides=(STACK_BOUNDED,),
+    destroys=(WORKSPACE_PLANNED, PROMOTED),
+)
 def move_arrays_off_stack(program: Program, options: Options) -> Program:
     """The program whose kernels have at most `stack_array_bytes` of local arrays on the stack."""
     machine = options.machine

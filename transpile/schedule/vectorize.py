@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND, NO_LANES
 from transpile.ir.dims import symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -29,6 +31,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
+@contract(provides=(LANES_BOUND,), destroys=(NO_LANES,))
 def vectorize_loops(program: Program, options: Options) -> Program:
     """The program with its vector loops marked."""
     machine = options.machine

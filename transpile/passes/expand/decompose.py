@@ -11,6 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.graphs import (
+    CANONICAL_DOTS,
+    NO_COMMON_SUBEXPRESSIONS,
+    NO_COMPOSITES,
+    NO_DEAD_CODE,
+    NO_HALF_ARITHMETIC,
+    OWN_OUTPUTS,
+)
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
 from transpile.ir.types import INT64
@@ -24,6 +33,11 @@ from transpile.primitives.elementary import primitives as elementary
 LARGEST_EXPANDED_POWER = 4
 
 
+@contract(
+    requires=(NO_HALF_ARITHMETIC,),
+    provides=(NO_COMPOSITES,),
+    destroys=(NO_DEAD_CODE, NO_COMMON_SUBEXPRESSIONS, CANONICAL_DOTS, OWN_OUTPUTS),
+)
 def decompose(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Expand composite primitives and small constant powers."""
     return rewrite(graph, _rule, machine)

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from transpile.analysis.cost_model import trips
 from transpile.intrinsics.products import Matmul, MatmulRows
 from transpile.ir.calls import Call, Strided
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES, OWN_SHAPES
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product
 from transpile.ir.loop_ir import Alloc, Buffer, For, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
@@ -38,6 +40,7 @@ from transpile.util.frozen_records import dataclass, replace
 Body = tuple[Statement, ...]
 
 
+@contract(requires=(OWN_SHAPES, NO_LANES), destroys=(*OF_LOOPS, *OF_TEMPORARIES))
 def tile_batched_scans(program: Program, options: Options) -> Program:
     """The program with such loops inside loops over blocks of rows; unchanged with a BLAS, which
     has no products of blocks."""

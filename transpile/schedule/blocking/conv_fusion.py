@@ -23,6 +23,15 @@ from transpile.intrinsics.convolutions import (
     Images,
 )
 from transpile.ir.calls import Strided
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    NO_ALIASES,
+    NO_LANES,
+    OF_LOOPS,
+    OF_TEMPORARIES,
+    OWN_SHAPES,
+    STACK_BOUNDED,
+)
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute, unravel
 from transpile.ir.loop_ir import Alloc, Buffer, For, Kernel, Load, Program, Statement
 from transpile.ir.loop_rewrite import (
@@ -74,6 +83,10 @@ class RowConvolution:
 Part = RowConvolution | RowNest
 
 
+@contract(
+    requires=(OWN_SHAPES, NO_ALIASES, NO_LANES),
+    destroys=(*OF_LOOPS, *OF_TEMPORARIES, STACK_BOUNDED),
+)
 def fuse_convolutions(program: Program, options: Options) -> Program:
     """The program with kernels around convolutions fused."""
     if not options.threaded:

@@ -22,6 +22,15 @@ from itertools import accumulate
 
 from transpile.intrinsics.products import MatmulPanelRows, MatmulPanels, MatmulRows
 from transpile.ir.calls import Call, Strided
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    NO_ALIASES,
+    NO_LANES,
+    OF_LOOPS,
+    OF_TEMPORARIES,
+    OWN_SHAPES,
+    STACK_BOUNDED,
+)
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, substitute
 from transpile.ir.loop_ir import (
     Alloc,
@@ -63,6 +72,10 @@ from transpile.util.frozen_records import cached_property, changed, dataclass, r
 Part = RowProduct | RowNest
 
 
+@contract(
+    requires=(OWN_SHAPES, NO_ALIASES, NO_LANES),
+    destroys=(*OF_LOOPS, *OF_TEMPORARIES, STACK_BOUNDED),
+)
 def fuse_products(program: Program, options: Options) -> Program:
     """The program with kernels around products fused; unchanged with a BLAS, which makes whole
     products only."""

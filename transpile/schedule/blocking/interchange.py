@@ -16,6 +16,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES, STACK_BOUNDED
 from transpile.ir.loop_ir import (
     Buffer,
     Declare,
@@ -51,6 +53,7 @@ from transpile.util.frozen_records import changed, dataclass, replace, same
 Body = tuple[Statement, ...]
 
 
+@contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, *OF_TEMPORARIES, STACK_BOUNDED))
 def interchange(program: Program, options: Options) -> Program:
     """The program with such loops inside loops over tiles of elements."""
     names = Names(names_in(program))

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 
 from transpile.intrinsics.products import Matmul
 from transpile.ir.calls import Strided
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import OF_LOOPS, OF_TEMPORARIES, OWN_SHAPES
 from transpile.ir.dims import Dim, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -35,6 +37,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 
+@contract(requires=(OWN_SHAPES,), destroys=(*OF_LOOPS, *OF_TEMPORARIES))
 def pack_operands(program: Program, options: Options) -> Program:
     """The program with such operands packed before loops. A BLAS packs for itself."""
     if options.blas != "none":

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping
 
 from transpile.intrinsics.tiles import TransposeTile
 from transpile.ir.calls import Call, Strided
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import COALESCED, NO_LANES, OF_LOOPS, STACK_BOUNDED
 from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, product, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -49,6 +51,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 
+@contract(requires=(NO_LANES, COALESCED), destroys=(*OF_LOOPS, STACK_BOUNDED))
 def tile(program: Program, options: Options) -> Program:
     """The program with such nests tiled."""
     machine = options.machine

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from functools import partial
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_DEAD_SCALARS
 from transpile.ir.loop_ir import Declare, Program, Statement, While
 from transpile.ir.loop_rewrite import map_bodies, names_read, with_bodies
 from transpile.options import Options
 
 
+@contract(provides=(NO_DEAD_SCALARS,))
 def remove_dead_scalars(program: Program, options: Options) -> Program:
     """The program without constants that are never read."""
     return map_bodies(program, lambda body: _body(body, frozenset()))

@@ -12,6 +12,8 @@ not out of parallel loops, whose locals are private. Dead scalars are removed fi
 
 from __future__ import annotations
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_DEAD_SCALARS, SUBEXPRESSIONS_SHARED, THREADS_BOUND
 from transpile.ir.dims import Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Declare,
@@ -36,6 +38,11 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, same
 
 
+@contract(
+    requires=(THREADS_BOUND, SUBEXPRESSIONS_SHARED),
+    provides=(NO_DEAD_SCALARS,),
+    destroys=(SUBEXPRESSIONS_SHARED,),
+)
 def hoist_invariants(program: Program, options: Options) -> Program:
     """The program with the declarations of subscripts outside all loops that they do not
     depend on."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES, SCALARS_REPLACED, SUBEXPRESSIONS_SHARED
 from transpile.ir.loop_ir import (
     Alloc,
     Apply,
@@ -42,6 +44,7 @@ from transpile.options import Options
 from transpile.symbols.identifiers import Names
 
 
+@contract(requires=(NO_LANES, SCALARS_REPLACED), provides=(SUBEXPRESSIONS_SHARED,))
 def local_cse(program: Program, options: Options) -> Program:
     """The program with its common subexpressions named."""
     taken = Names(names_in(program))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from transpile.ir.contracts import contract
 from transpile.ir.dims import Dim, Index, symbols_of
 from transpile.ir.loop_ir import Apply, Declare, Expr, If, IndexValue, Program, Ref, Statement
 from transpile.ir.loop_rewrite import map_statement, with_bodies
@@ -20,6 +21,7 @@ from transpile.primitives.kinds import comparison_of
 from transpile.util.frozen_records import dataclass, replace, same
 
 
+@contract()
 def simplify_range_checks(program: Program, options: Options) -> Program:
     """The program with such tests on ranges."""
     return replace(program, kernels=tuple(replace(k, body=_body(k.body)) for k in program.kernels))

@@ -16,6 +16,13 @@ from functools import partial
 import numpy as np
 
 from transpile.ir.calls import Call
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    NO_LANES,
+    SCALARS_REPLACED,
+    SUBEXPRESSIONS_SHARED,
+    WORKSPACE_PLANNED,
+)
 from transpile.ir.loop_ir import (
     Declare,
     Expr,
@@ -46,6 +53,11 @@ from transpile.options import Options
 from transpile.util.frozen_records import changed, same
 
 
+@contract(
+    requires=(NO_LANES,),
+    provides=(SCALARS_REPLACED,),
+    destroys=(SUBEXPRESSIONS_SHARED, WORKSPACE_PLANNED),
+)
 def replace_with_scalars(program: Program, options: Options) -> Program:
     """The program without temporaries of one element that a single kernel uses."""
     candidates = {b.name for b in program.temporaries if not b.shape} & of_one_kernel(program)

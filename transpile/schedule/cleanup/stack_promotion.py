@@ -9,6 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    PROMOTED,
+    SCALARS_REPLACED,
+    STACK_BOUNDED,
+    WORKSPACE_PLANNED,
+)
 from transpile.ir.loop_ir import Alloc, Buffer, Kernel, Program, Statement, Swap
 from transpile.ir.loop_rewrite import (
     is_sequence,
@@ -25,6 +32,11 @@ from transpile.util.frozen_records import replace
 Body = tuple[Statement, ...]
 
 
+@contract(
+    requires=(SCALARS_REPLACED,),
+    provides=(PROMOTED,),
+    destroys=(WORKSPACE_PLANNED, STACK_BOUNDED),
+)
 def promote_to_stack(program: Program, options: Options) -> Program:
     """The program with such temporaries allocated where they are used."""
     alone = of_one_kernel(program)

@@ -12,6 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    COALESCED,
+    LANES_BOUND,
+    NO_DEAD_SCALARS,
+    NO_LANES,
+    OWN_SHAPES,
+    THREADS_BOUND,
+)
 from transpile.ir.dims import Dim, Index, Shape, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -37,6 +46,11 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
+@contract(
+    requires=(NO_LANES, NO_DEAD_SCALARS),
+    provides=(COALESCED,),
+    destroys=(OWN_SHAPES, THREADS_BOUND, LANES_BOUND),
+)
 def coalesce(program: Program, options: Options) -> Program:
     """The program with its contiguous nests coalesced."""
     return map_kernels(program, lambda kernel: _kernel(program, kernel))

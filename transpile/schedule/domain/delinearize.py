@@ -16,6 +16,14 @@ from collections.abc import Iterator
 from math import gcd
 
 from transpile.analysis.cost_model import trips, work
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    BOUNDS_RESOLVED,
+    LINEAR_SUBSCRIPTS,
+    NO_DEAD_SCALARS,
+    NO_LANES,
+    OF_LOOPS,
+)
 from transpile.ir.dims import Dim, Quotient, Remainder, Symbol, floor_divide, modulo, symbols_of
 from transpile.ir.loop_ir import (
     Apply,
@@ -44,6 +52,10 @@ from transpile.symbols.identifiers import LOOP_NAMES
 from transpile.util.frozen_records import replace
 
 
+@contract(
+    requires=(NO_LANES, BOUNDS_RESOLVED, LINEAR_SUBSCRIPTS),
+    destroys=(*OF_LOOPS, NO_DEAD_SCALARS),
+)
 def delinearize(program: Program, options: Options) -> Program:
     """The program with such loops as nests, split where conditions on the new indices change."""
     machine = options.machine

@@ -15,6 +15,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    BOUNDS_RESOLVED,
+    DIAGONALS_RESOLVED,
+    NO_DEAD_SCALARS,
+    NO_LANES,
+    OF_LOOPS,
+    SUBEXPRESSIONS_SHARED,
+)
 from transpile.ir.dims import Dim, Index, Symbol, bounds, substitute, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -51,6 +60,11 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, once, replace, same
 
 
+@contract(
+    requires=(NO_LANES,),
+    provides=(BOUNDS_RESOLVED,),
+    destroys=(*OF_LOOPS, DIAGONALS_RESOLVED, SUBEXPRESSIONS_SHARED, NO_DEAD_SCALARS),
+)
 def split_index_sets(program: Program, options: Options) -> Program:
     """The program with its loops split where conditions on their indices change."""
     machine = options.machine

@@ -7,6 +7,8 @@ dimension.
 
 from __future__ import annotations
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import COALESCED, LINEAR_SUBSCRIPTS, OWN_SHAPES
 from transpile.ir.dims import Index, Shape, Symbol, product, recombine, row_major
 from transpile.ir.loop_ir import Alloc, Kernel, Program
 from transpile.ir.loop_rewrite import accesses, map_accesses, map_kernels, seen_by, walk
@@ -14,6 +16,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
+@contract(provides=(LINEAR_SUBSCRIPTS,), destroys=(OWN_SHAPES, COALESCED))
 def linearize(program: Program, options: Options) -> Program:
     """The program with such buffers one-dimensional, kernel by kernel."""
     return map_kernels(program, lambda kernel: _kernel(program, kernel))

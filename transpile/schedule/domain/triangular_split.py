@@ -17,6 +17,15 @@ from itertools import pairwise
 import numpy as np
 
 from transpile.fusion.index_lambda import as_index
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    BOUNDS_RESOLVED,
+    DIAGONALS_RESOLVED,
+    NO_DEAD_SCALARS,
+    NO_LANES,
+    OF_LOOPS,
+    SUBEXPRESSIONS_SHARED,
+)
 from transpile.ir.dims import Dim, Index, bounds, symbols_of
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, Literal, Program, Statement
 from transpile.ir.loop_rewrite import (
@@ -36,6 +45,11 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace, same
 
 
+@contract(
+    requires=(NO_LANES, BOUNDS_RESOLVED),
+    provides=(DIAGONALS_RESOLVED,),
+    destroys=(*OF_LOOPS, SUBEXPRESSIONS_SHARED, NO_DEAD_SCALARS),
+)
 def split_triangles(program: Program, options: Options) -> Program:
     """The program with loops split where such comparisons change."""
     machine = options.machine

@@ -17,6 +17,8 @@ import math
 from collections.abc import Iterator, Mapping
 
 from transpile.analysis.cost_model import UNBOUNDED
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES
 from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, product, symbols_of
 from transpile.ir.loop_ir import (
     Buffer,
@@ -46,6 +48,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 
+@contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, *OF_TEMPORARIES))
 def aos_to_soa(program: Program, options: Options) -> Program:
     """The program with vector loops over transposed copies of short rows."""
     transposer = _Transposer(program, options.machine)

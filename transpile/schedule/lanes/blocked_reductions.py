@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.analysis.cost_model import trips
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, OF_TEMPORARIES
 from transpile.ir.dims import Dim, Index, Symbol
 from transpile.ir.loop_ir import (
     Buffer,
@@ -45,6 +47,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 
+@contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, *OF_TEMPORARIES))
 def block_reductions(program: Program, options: Options) -> Program:
     """The program with its outermost reductions blocked."""
     machine = options.machine

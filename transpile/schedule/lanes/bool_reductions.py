@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from transpile.analysis.cost_model import trips
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND
 from transpile.ir.dims import symbols_of
 from transpile.ir.loop_ir import (
     Apply,
@@ -45,6 +47,7 @@ from transpile.util.frozen_records import replace
 _FLAGS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: INT64}  # by their size
 
 
+@contract(requires=(LANES_BOUND,))
 def widen_bool_reductions(program: Program, options: Options) -> Program:
     """The program with such reductions in wide flags."""
     machine = options.machine

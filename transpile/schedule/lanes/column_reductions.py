@@ -17,6 +17,14 @@ from collections.abc import Iterator
 
 from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    BOUNDS_RESOLVED,
+    DIAGONALS_RESOLVED,
+    NO_LANES,
+    OF_LOOPS,
+    STACK_BOUNDED,
+)
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product
 from transpile.ir.loop_ir import (
     Alloc,
@@ -48,6 +56,10 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 
+@contract(
+    requires=(NO_LANES, BOUNDS_RESOLVED, DIAGONALS_RESOLVED),
+    destroys=(*OF_LOOPS, STACK_BOUNDED),
+)
 def vectorize_columns(program: Program, options: Options) -> Program:
     """The program with nests over columns strip-mined and interchanged."""
     machine = options.machine

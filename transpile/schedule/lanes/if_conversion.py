@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND
 from transpile.ir.dims import Dim, Index, Symbol, is_within, substitute
 from transpile.ir.loop_ir import (
     Alloc,
@@ -51,6 +53,7 @@ from transpile.util.frozen_records import changed, dataclass, same
 Body = tuple[Statement, ...]
 
 
+@contract(requires=(LANES_BOUND,))
 def convert_ifs(program: Program, options: Options) -> Program:
     """The program with nested selects of vector loops named."""
     names = Names(names_in(program))

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from transpile.analysis.cost_model import trips
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import INNERMOST_LANES, LANES_BOUND, ONE_VERSION, STACK_BOUNDED
 from transpile.ir.dims import Shape, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -49,6 +51,7 @@ from transpile.util.frozen_records import replace
 _FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: np.dtype(np.int32), FLOAT64: INT64}
 
 
+@contract(requires=(LANES_BOUND, INNERMOST_LANES, ONE_VERSION), destroys=(STACK_BOUNDED,))
 def flag_nans(program: Program, options: Options) -> Program:
     """The program with NaNs of long reductions in flags; unchanged under `fast_math`, which ignores
     NaNs."""

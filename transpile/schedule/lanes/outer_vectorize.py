@@ -22,6 +22,8 @@ from typing import cast
 
 from transpile.analysis.cost_model import trips
 from transpile.ir.calls import Call
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED
 from transpile.ir.dims import Dim, Index, Shape, Symbol, is_within, product, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -58,6 +60,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, dataclass, replace, same
 
 
+@contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, STACK_BOUNDED))
 def vectorize_outer(program: Program, options: Options) -> Program:
     """The program with nests over short rows vectorised over rows."""
     names = Names(names_in(program))

@@ -20,6 +20,14 @@ from collections.abc import Iterator, Mapping
 
 from transpile.analysis.cost_model import work
 from transpile.errors import InternalError
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import (
+    NO_ALIASES,
+    NO_LANES,
+    OF_LOOPS,
+    OF_TEMPORARIES,
+    STACK_BOUNDED,
+)
 from transpile.ir.dims import Dim, Index, Shape, Symbol, product, row_major, substitute
 from transpile.ir.loop_ir import (
     Alloc,
@@ -57,6 +65,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 
+@contract(requires=(NO_LANES, NO_ALIASES), destroys=(*OF_LOOPS, *OF_TEMPORARIES, STACK_BOUNDED))
 def privatize_scatters(program: Program, options: Options) -> Program:
     """The program with such updates accumulated in private tables."""
     machine = options.machine

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeGuard
 
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import NO_LANES, OF_LOOPS, STACK_BOUNDED, SUBEXPRESSIONS_SHARED
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import (
     Alloc,
@@ -49,6 +51,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 
+@contract(requires=(NO_LANES,), destroys=(*OF_LOOPS, SUBEXPRESSIONS_SHARED, STACK_BOUNDED))
 def fission_rng(program: Program, options: Options) -> Program:
     """The program with loops over random bits and functions of them split in two."""
     machine = options.machine

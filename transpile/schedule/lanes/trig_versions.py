@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from transpile.analysis.value_range import angles, ordinary_angles
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import LANES_BOUND, ONE_VERSION
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -52,6 +54,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 
+@contract(requires=(LANES_BOUND,), destroys=(ONE_VERSION,))
 def version_trig_loops(program: Program, options: Options) -> Program:
     """The program with such loops in two versions; unchanged where libm computes the functions."""
     machine = options.machine

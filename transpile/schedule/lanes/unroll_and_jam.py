@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from transpile.analysis.cost_model import expression_cost, trips
+from transpile.ir.contracts import contract
+from transpile.ir.contracts.loops import INNERMOST_LANES, LANES_BOUND, THREADS_BOUND
 from transpile.ir.dims import Dim, Index, Shape, Symbol, symbols_of
 from transpile.ir.loop_ir import (
     Alloc,
@@ -48,6 +50,7 @@ from transpile.util.frozen_records import replace
 _Element = tuple[str, Shape]
 
 
+@contract(requires=(LANES_BOUND,), destroys=(INNERMOST_LANES, THREADS_BOUND))
 def unroll_and_jam(program: Program, options: Options) -> Program:
     """The program with such loops unrolled and jammed."""
     machine = options.machine
