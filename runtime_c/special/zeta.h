@@ -1,5 +1,5 @@
 /* scipy.special.zeta: Hurwitz' zeta function, the sum of (q + k)^-s, for s > 1.
-   Method: ten terms, and the formula of Euler and Maclaurin for the rest (DLMF 25.11.5), with the
+   Method: ten terms, and the formula of Euler and Maclaurin for the rest (DLMF 2.10(i)), with the
    Bernoulli numbers up to B_24. For negative q and whole s the terms below zero are those of two
    such series. At zero and the negative integers infinite where s is even, else NaN, as in JAX.
    Largest error measured: 0.51 ulp in single, 5 ulp in double precision. */

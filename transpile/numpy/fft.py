@@ -123,9 +123,11 @@ fft = _make(
 
     Complex. `n` crops or zero-pads, and must be known while tracing; `norm` is "backward" (the
     default, no factor), "ortho" or "forward". float32 and halves are computed in single precision.
-    Mixed radix after T. Stockham (1966), in four steps for long axes (D. Bailey, 1990), and as a
-    convolution with a chirp for large prime factors (L. Bluestein, 1970). Raises ValueError for n
-    below 1 and an unknown `norm`, and UnsupportedError for an axis of a runtime size.
+    Mixed radix, in the self-sorting form of T. Stockham (C. Van Loan, Computational Frameworks for
+    the Fast Fourier Transform, 1992, section 1.7); in four steps for long axes (D. Bailey, FFTs in
+    External or Hierarchical Memory, 1990), and as a convolution with a chirp for large prime
+    factors (L. Bluestein, 1970). Raises ValueError for n below 1 and an unknown `norm`, and
+    UnsupportedError for an axis of a runtime size.
     """,
 )
 ifft = _make(

@@ -17,8 +17,8 @@ from transpile.numpy.core.promotion import fill
 from transpile.numpy.linalg.common import identity
 from transpile.numpy.linalg.solving import solved, triangular
 
-# By the bytes of a real number: the degree of the approximant, and the largest 1-norm for which it
-# is exact to rounding (Higham, table 2.3).
+# By the bytes of a real number: the degree of the approximant, and the largest 1-norm for which its
+# backward error is at most the unit roundoff (Higham's theta).
 _APPROXIMANTS = {4: (7, 3.925724783138660), 8: (13, 5.371920351148152)}
 
 

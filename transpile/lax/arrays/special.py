@@ -104,7 +104,7 @@ def polygamma(m: Array, x: Array) -> Any:
 def zeta(x: Array, q: Array) -> Any:
     """Hurwitz' zeta function, the sum of (k + q)**-x over k = 0, 1, ...: inf at x = 1, NaN below.
 
-    By the formula of Euler and Maclaurin (DLMF 25.11.5). Raises TypeError for dtypes that differ.
+    By Euler-Maclaurin summation (DLMF 2.10(i)). Raises TypeError for dtypes that differ.
     """
     return _applied(primitives.zeta, "zeta", [x, q])
 

@@ -82,8 +82,8 @@ def cholesky(x: Array, *, symmetrize_input: bool = True) -> Any:
 def cholesky_update(r_matrix: Array, w_vector: Array) -> Any:
     """The upper triangular Cholesky factor of R^T R + w w^T, from R and w, which are real.
 
-    By Givens rotations (G. Golub and C. Van Loan, Matrix Computations, section 6.5.4). Raises
-    ValueError for shapes that do not match.
+    By Givens rotations (G. Golub and C. Van Loan, Matrix Computations, 4th edition, section 6.5.4).
+    Raises ValueError for shapes that do not match.
     """
     r, w = matrix("cholesky_update", r_matrix, square=True), array(w_vector, "cholesky_update", 1)
     dtype = same_dtypes("cholesky_update", [r, w])
@@ -273,7 +273,7 @@ def hessenberg(a: Array) -> tuple[Any, Any]:
     and their taus.
 
     `householder_product` takes both without the first row and column. G. Golub and C. Van Loan,
-    Matrix Computations, section 7.4.2.
+    Matrix Computations, algorithm 7.4.2.
     """
     x = matrix("hessenberg", a, square=True)
     factors = reflections.over_batch(reflections.hessenberg, 2)(x)

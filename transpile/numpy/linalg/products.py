@@ -113,9 +113,9 @@ def multi_dot(arrays: Sequence[Array], *, out: Any = None) -> Any:
     """The product of a chain of matrices, the first and last of which may be vectors, in the order
     of the fewest multiplications.
 
-    That order is found by dynamic programming while tracing (T. Cormen et al., Introduction to
-    Algorithms, section 15.2). Raises ValueError for fewer than two arrays, LinAlgError for other
-    shapes.
+    That order is found by dynamic programming while tracing (matrix-chain multiplication in T.
+    Cormen et al., Introduction to Algorithms, 3rd edition, section 15.2). Raises ValueError for
+    fewer than two arrays, LinAlgError for other shapes.
     """
     refuse("linalg.multi_dot", out=out)
     if len(arrays) < 2:

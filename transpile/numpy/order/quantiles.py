@@ -329,10 +329,11 @@ def quantile(
 ) -> Any:
     """The q-quantiles along axes, one for each element of q, along new axes in front; by a sort.
 
-    All methods of NumPy, numbered in R. Hyndman and Y. Fan, Sample Quantiles in Statistical
-    Packages, 1996; "linear" is type 7. Weights need the method "inverted_cdf". NaN where an element
-    is NaN. Raises ValueError for a known q outside [0, 1], which a traced one is not checked for,
-    and for an unknown method; TypeError for complex numbers; IndexError for no elements.
+    All methods of NumPy; nine are the types of R. Hyndman and Y. Fan, Sample Quantiles in
+    Statistical Packages, 1996, of which "linear" is type 7. Weights need the method "inverted_cdf".
+    NaN where an element is NaN. Raises ValueError for a known q outside [0, 1], which a traced one
+    is not checked for, and for an unknown method; TypeError for complex numbers; IndexError for no
+    elements.
     """
     refuse("quantile", out=out)
     return _quantile(a, q, axis, method, keepdims, weights, percent=False, skip=False)

@@ -186,7 +186,7 @@ def _zeta(s: Any, q: Any) -> Any:
 
 
 def zeta_of_positive(s: Any, q: Any) -> Any:
-    """By the formula of Euler and Maclaurin (DLMF 25.11.5), after 16 terms of the series."""
+    """By Euler-Maclaurin summation (DLMF 2.10(i)) after 16 terms of the series."""
     count = 16
     total = np.zeros_like(q)
     for k in range(count):

@@ -45,7 +45,7 @@ def spence(t: Any, out: Any, x: Any) -> Any:
 
 def zeta_by_order(s: Any, q: Any) -> Any:
     """d/ds of Hurwitz' zeta function: the derivative of the Euler-Maclaurin formula, term by term
-    (DLMF 25.11.5, with s (s + 1) ... for its factorials)."""
+    (DLMF 2.10(i))."""
     count, terms = 12, 12
     total: Any = None
     for k in range(count):

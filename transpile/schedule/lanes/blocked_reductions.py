@@ -7,7 +7,7 @@ order.
 
 Blocks may run in parallel. They depend on sizes alone, not on the number of threads, so that
 results are the same bits on every machine, and the error of a blocked sum grows more slowly than
-that of one running sum (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
+that of one running sum (Higham, The accuracy of floating point summation, 1993).
 """
 
 from __future__ import annotations

@@ -165,15 +165,15 @@ def owens_t(h: Array, a: Array) -> Any:
     pi.
 
     By 28-point Gauss-Legendre quadrature for |a| <= 1, and the relation of T(h, a) and T(a h, 1 /
-    a) beyond (D. Owen, A Table of Normal Integrals, 1980, 2.3).
+    a) beyond (M. Patefield and D. Tandy, Fast and Accurate Calculation of Owen's T-Function, 2000).
     """
     return _owens_t(*np.broadcast_arrays(*real("owens_t", h, a)))
 
 
 @custom_jvp
 def _owens_t(h: Any, a: Any) -> Any:
-    """By Gauss's quadrature for |a| <= 1, and by the relation of T(h, a) and T(a h, 1 / a) (D.
-    Owen, A table of normal integrals, 1980, 2.3) beyond."""
+    """By Gauss's quadrature for |a| <= 1, and by the relation of T(h, a) and T(a h, 1 / a) beyond,
+    in two forms without cancellation (M. Patefield and D. Tandy, 2000)."""
     x, slope = np.absolute(h), np.absolute(a)
     steep = slope > 1
     inner = np.where(steep, 1 / np.where(steep, slope, 1), slope)

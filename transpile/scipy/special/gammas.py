@@ -177,7 +177,7 @@ def zeta(x: Array, q: Array | None = None) -> Any:
     """Hurwitz' zeta function, the sum of (k + q)^-x over k = 0, 1, ...; raises NotImplementedError
     without q, as JAX does.
 
-    By the formula of Euler and Maclaurin (DLMF 25.11.5).
+    By Euler-Maclaurin summation (DLMF 2.10(i)).
     """
     if q is None:
         raise NotImplementedError(
