@@ -70,7 +70,7 @@ def loop(*body, **more):
 
 
 def summed(n, *strides):
-    """A call that has no scratch memory yet."""
+    """A call whose workspace is not allocated yet."""
     first = Strided(Load("x", (0,), FLOAT64), strides)
     return CumulativeSum(1, n, 0, first, Strided(Load("y", (0,), FLOAT64)))
 
@@ -81,7 +81,7 @@ BROKEN = {
     "too many subscripts": (loop(Store("y", (i, 0), number(0))), "has 1 axes, not 2"),
     "too few subscripts": (loop(Store("y", (i,), Load("x", (), FLOAT64))), "has 1 axes, not 0"),
     "a loop that is not there": (loop(Store("y", (j,), number(0))), "j is not a loop here"),
-    "a call without scratch memory": (summed(4), "cumsum has no scratch memory"),
+    "a call without workspace": (summed(4), "the workspace of cumsum is not allocated"),
     "a stride of a loop that is not there": (summed(4, j), "j is not a loop here"),
     "a scalar before its declaration": (
         loop(Store("y", (i,), ref("t"))),

@@ -102,7 +102,7 @@ class _Numbering:
         return (routine, *(self._operand(getattr(call, n)) for n in routine.__dataclass_fields__))
 
     def _operand(self, value: Any) -> Hashable:
-        """An operand of a call; what is neither an array nor a number stands as it is."""
+        """The form of a call's operand; compile-time data are their own form."""
         match value:
             case Strided(first=first, strides=strides):
                 return Strided, self._expr(first), self._shape(strides)

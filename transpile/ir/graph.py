@@ -5,8 +5,8 @@
     Var      = type            Const = type, value
 
 Every Var is defined once, before its use. Broadcasting and conversion are equations of their own:
-the operands of an elementwise primitive have equal dtypes and one shape, except that a scalar Const
-may stand beside arrays. Sub-programs (branches, loop bodies) are graphs in `params`.
+the operands of an elementwise primitive have equal dtypes and one shape, except for scalar Consts,
+which are broadcast. Regions (branches, loop bodies) are graphs in `params`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Source:
     scope: str = ""
 
     def __str__(self) -> str:
-        place = f"{one_line(os.path.basename(self.file))}:{self.line}"
-        return f"{place} ({self.scope})" if self.scope else place
+        location = f"{one_line(os.path.basename(self.file))}:{self.line}"
+        return f"{location} ({self.scope})" if self.scope else location
 
 
 UNKNOWN_SOURCE = Source("<unknown>", 0, "")
@@ -124,7 +124,7 @@ Donated = tuple[int | tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """The application of one primitive."""
+    """The application of a primitive to atoms; its outputs are new Vars."""
 
     primitive: Primitive
     inputs: tuple[Atom, ...]
@@ -139,8 +139,8 @@ class Equation:
         return output
 
     def check(self) -> None:
-        """Raise InternalError unless its outputs have the types that its row gives them."""
-        assert self._is_typed  # looked at once in its life: graphs are checked after each pass
+        """Raise InternalError unless its outputs have the types that its primitive infers."""
+        assert self._is_typed  # cached: passes keep most equations, and each is followed by a check
 
     @cached_property
     def _is_typed(self) -> bool:
@@ -227,7 +227,7 @@ class Graph:
         return counts
 
     def key(self) -> tuple[Any, ...]:
-        """What it computes: equal for two graphs that compute the same, whatever their names."""
+        """A key of the computation: equal for graphs that are equal up to names and sources."""
         numbers: dict[Atom, int] = {v: i for i, v in enumerate(self.inputs)}
         lines = []
         for equation in self.equations:
@@ -239,8 +239,9 @@ class Graph:
         return (types, tuple(lines), tuple(numbers.get(a, a) for a in self.outputs))
 
     def fingerprint(self) -> str:
-        """Everything that the program depends on, as text: two equal ones may share a build."""
-        # As `repr` writes them: names of users and of files may hold whatever would separate them.
+        """All that the generated program depends on, as text: graphs with equal ones share a
+        build."""
+        # By `repr`: names of users and files may contain any separator.
         names = [v.name for v in self.inputs], self.output_names
         consts = [f"{c.type}{c.digest}" for c in self.constants()]
         sources = [
@@ -257,7 +258,7 @@ class Graph:
         )
 
     def check(self) -> None:
-        """Raise InternalError unless every rule of the language holds."""
+        """Verify SSA form and types; raise InternalError."""
         defined: set[Atom] = set(self.inputs)
         if len(defined) != len(self.inputs):
             raise InternalError(f"an input of {self.name} is listed twice")
@@ -322,12 +323,12 @@ class Site:
 
 
 def site_of(equation: Equation) -> Site:
-    """What an effect calls, with what."""
+    """The callback of an effect and the types of its operands."""
     return Site(equation.params["callback"], tuple(a.type.strong for a in equation.inputs))
 
 
 def _effects_text(graph: Graph) -> str:
-    """Which effects are equal (they have one number), and what they print by themselves."""
+    """The effects in order, equal ones by one number, and the messages of their callbacks."""
     sites = graph.sites()
     numbers = {site: k for k, site in enumerate(dict.fromkeys(sites))}
     return f"{[numbers[s] for s in sites]} {[s.callback for s in numbers]}" if sites else ""

@@ -171,7 +171,7 @@ class If:
 class Declare:
     """A scalar variable and its first value; `constant` when nothing updates it.
 
-    With a `symbol`, of the same name, the variable is an int64 that may stand in subscripts.
+    With a `symbol`, of the same name, the variable is an int64 that subscripts may read.
     """
 
     name: str

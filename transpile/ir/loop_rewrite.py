@@ -104,14 +104,14 @@ def with_bodies(statement: Statement, function: Bodies) -> Statement:
 
 
 def is_sequence(statement: Statement) -> bool:
-    """True if what stands inside is a sequence of loop nests, as in a kernel: the user's own
-    loops and branches."""
+    """True if the body of a statement is a sequence of loop nests, as a kernel's is: the statement
+    is a loop or branch of the user's."""
     return isinstance(statement, If | While) or (isinstance(statement, For) and statement.ordered)
 
 
 def map_sequences(body: tuple[Statement, ...], function: Bodies) -> tuple[Statement, ...]:
-    """A kernel's body, and those of the loops and branches of the user's inside it, each replaced
-    by what the function makes of it; the inner ones first."""
+    """Apply a function to a kernel's body and to the bodies of the user's loops and branches inside
+    it, innermost first."""
     inner = tuple(
         with_bodies(s, lambda b: map_sequences(b, function)) if is_sequence(s) else s for s in body
     )
@@ -136,7 +136,7 @@ def _inside(statement: Statement) -> tuple[Statement, ...]:
 
 
 def computes_complex(program: Program) -> bool:
-    """True if an intermediate value is complex, though perhaps no array is."""
+    """True if an expression is complex; the arrays of the program may all be real."""
     statements = (s for k in program.kernels for s in walk(k.body))
     return any(p.dtype.kind == "c" for s in statements for p in parts(s))
 
@@ -152,7 +152,7 @@ def loads(statement: Statement) -> tuple[Load, ...]:
 
 @once
 def parts(statement: Statement) -> tuple[Expr, ...]:
-    """The expressions that stand directly in a statement and everything in them."""
+    """The expressions of a statement itself, with their subexpressions."""
     return tuple(p for e in expressions(statement) for p in subexpressions(e))
 
 
@@ -183,7 +183,7 @@ def map_expr(expr: Expr, function: Callable[[Expr], Expr]) -> Expr:
 
 
 def as_it_is(index: Index) -> Index:
-    """The index: for what changes expressions only."""
+    """The identity on indices, for rewrites of expressions only."""
     return index
 
 
@@ -280,7 +280,7 @@ def accesses(statement: Statement) -> Iterator[tuple[str, Shape]]:
 
 
 def indices(statement: Statement) -> Iterator[Index]:
-    """The indices that stand directly in a statement."""
+    """The indices of a statement itself."""
     for _, subscripts in accesses(statement):
         yield from subscripts
     for part in parts(statement):
@@ -302,14 +302,15 @@ def indices(statement: Statement) -> Iterator[Index]:
 
 @once
 def symbols_read(statement: Statement) -> frozenset[Symbol]:
-    """The symbols in the subscripts of a statement and of what stands inside it."""
+    """The symbols in the indices of a statement, including nested statements."""
     own = {symbol for index in indices(statement) for symbol in symbols_of(index)}
     return frozenset(own.union(*map(symbols_read, children(statement))))
 
 
 @once
 def names_read(statement: Statement) -> frozenset[str]:
-    """The scalars and subscripts that a statement, and what stands inside it, reads or updates."""
+    """The scalars and loop indices that a statement reads or updates, including nested
+    statements."""
     own = {part.name for part in parts(statement) if isinstance(part, Ref)}
     own.update(symbol.name for index in indices(statement) for symbol in symbols_of(index))
     if isinstance(statement, Update) and isinstance(statement.target, Ref):
@@ -449,7 +450,7 @@ def is_independent(loop: For) -> bool:
         return False
     inside = list(walk(loop.body))
     declared = declared_names(loop.body)
-    own = {loop.symbol}  # with the loops inside that begin where this one stands
+    own = {loop.symbol}  # and the inner loops whose start depends on this one
     for statement in inside:
         match statement:
             case For(symbol=symbol, start=start):

@@ -50,7 +50,7 @@ class _Checker:
         self.local: dict[str, Buffer] = {}
 
     def scope(self, body: tuple[Statement, ...], *around: Symbol) -> None:
-        """Check the statements of a scope, in order, and forget what they declare."""
+        """Verify the statements of a scope, in order; their declarations end with it."""
         declared: set[str] = set()
         names: set[str] = set()
         symbols = {s for s in around if s not in self.symbols}
@@ -81,7 +81,7 @@ class _Checker:
             del self.local[name]
 
     def statement(self, statement: Statement) -> None:
-        """Check a statement that declares nothing, and what stands inside it."""
+        """Verify a statement that declares nothing, and its nested statements."""
         if isinstance(statement, While):
             self.scope((*statement.test, If(statement.condition, statement.body)))
             return
@@ -105,13 +105,13 @@ class _Checker:
                 pass
 
     def call(self, call: Call) -> None:
-        """Check what is no element: sizes, strides, and that there is scratch memory."""
+        """Verify the integer operands of a call, and that its workspace is allocated."""
         self.indices(call.numbers)
         if UNALLOCATED in call.arrays.values():
-            raise InternalError(f"{call.name} has no scratch memory")
+            raise InternalError(f"the workspace of {call.name} is not allocated")
 
     def reads(self, statement: Statement) -> None:
-        """Check what a statement itself reads."""
+        """Verify the reads of a statement itself."""
         for part in parts(statement):
             if type(part) is Ref and part.name not in self.names:
                 raise InternalError(f"{part.name} is read before it is declared")
@@ -119,7 +119,7 @@ class _Checker:
             self.element(load.buffer, load.index)
 
     def element(self, name: str, index: Shape) -> None:
-        """Check an element of a buffer."""
+        """Verify an element of a buffer."""
         buffer = self.local.get(name) or self.buffers.get(name)
         if buffer is None:
             raise InternalError(f"unknown buffer {name}")
@@ -128,7 +128,7 @@ class _Checker:
         self.indices(index)
 
     def indices(self, indices: Shape) -> None:
-        """Check subscripts, or the ends of a loop."""
+        """Verify subscripts or loop bounds."""
         for part in indices:
             free = [s for s in symbols_of(part) - self.symbols if s.extent is not None]
             if free:

@@ -57,8 +57,8 @@ def _source(code: CodeType, line: int, scope: str) -> Source:
 class named_scope(ContextDecorator):  # a context and a decorator, like JAX's
     """A name for what is computed in this context, or by the decorated function.
 
-    It stands in the comments of the C and in error messages, after the names of the scopes around
-    it, and changes nothing else. Raises TypeError for a name that is no string.
+    Comments of the C and error messages show it, after the names of the enclosing scopes; it has no
+    other effect. Raises TypeError for a name that is no string.
     """
 
     def __init__(self, name: str) -> None:
@@ -92,7 +92,7 @@ def _stores(code: CodeType) -> dict[int, str]:
     for instruction in dis.get_instructions(code):
         if previous is not None and instruction.opname.startswith(_STORES):
             name = instruction.argval
-            # In a call of a Python function, f_lasti stands behind the call's inline cache entries.
+            # In a call of a Python function, f_lasti is after the call's inline cache entries.
             for offset in range(previous, instruction.offset, 2):
                 targets[offset] = name if isinstance(name, str) else name[0]
         previous = instruction.offset

@@ -138,7 +138,7 @@ def _scan_in_python(f: Function, init: Any, xs: Any, length: int, reverse: bool)
             f"output type is unknown."
         )
     carry, ys = tree.map(own_copy, init), []
-    for i in primitives.steps(length, reverse):
+    for i in primitives.iterations(length, reverse):
         carry, y = f(carry, tree.map(lambda x, i=i: own_copy(x[i]), xs))
         ys.append(y)
     return carry, tree.map(lambda *parts: np.stack(parts), *(ys[::-1] if reverse else ys))

@@ -43,8 +43,8 @@ def _checkpoint_jvp(
     fixed = derivative.inputs[: len(derivative.inputs) - len(moving)]
     known, rest = partition(derivative, moving)
     kept = _Kept(policy, known)
-    moved = derivative.outputs[count:]
-    recomputed, read = _equations_from((*kept.again, *rest), moved, kept.values)
+    tangents_out = derivative.outputs[count:]
+    recomputed, read = _equations_from((*kept.again, *rest), tangents_out, kept.values)
     saved = [v for v in kept.values if v in read]
     values = dict(zip(fixed, (*both.captured, *operands), strict=True))
     guards = dict(zip(fixed, (*[True] * len(both.captured), *prevent_cse), strict=True))
@@ -64,7 +64,7 @@ def _checkpoint_jvp(
         checkpoint,
         *[values[v] for v in needed],
         *[t for t in tangents if t is not None],
-        graph=_part(derivative, (*needed, *moving), recomputed, moved),
+        graph=_part(derivative, (*needed, *moving), recomputed, tangents_out),
         policy=policy,
         prevent_cse=(*[guards.get(v, True) for v in needed], *[True] * len(moving)),
     )

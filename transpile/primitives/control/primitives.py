@@ -202,7 +202,7 @@ def _scan_value(
     state, xs = list(values[consts : consts + carry]), values[consts + carry :]
     kinds = [a.type for a in graph.outputs[carry:]]
     ys = [np.empty((length, *k.static_shape()), k.dtype) for k in kinds]
-    for i in steps(length, reverse):
+    for i in iterations(length, reverse):
         results = step([*fixed, *state, *[x[i] for x in xs]])
         state = results[:carry]
         for y, element in zip(ys, results[carry:], strict=True):
@@ -210,8 +210,8 @@ def _scan_value(
     return [*_copies(state), *ys]
 
 
-def steps(length: int, reverse: bool) -> Iterator[int]:
-    """The places of a scan, in the order in which it goes to them."""
+def iterations(length: int, reverse: bool) -> Iterator[int]:
+    """The indices of a scan's iterations, in order of execution."""
     return iter(reversed(range(length)) if reverse else range(length))
 
 

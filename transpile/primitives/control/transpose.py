@@ -103,15 +103,15 @@ def scan_transpose(
         length=length,
         reverse=not reverse,
     )
-    counts = len(body.sums), sum(marks), len(body.moved)
-    sums, first, moved, factors = split_list(results, *counts)
+    counts = len(body.sums), sum(marks), len(body.of_xs)
+    sums, first, xs_cotangents, factors = split_list(results, *counts)
     of_consts = body.of_consts(sums, factors, others(xs, _is_linear(xs)))
     has_const, _, has_x = split_list(has, consts, carry)
     of_initial = [
         c if isinstance(x, Linear) else None
         for c, x in zip(filled(first, marks), initial, strict=True)
     ]
-    return [*filled(of_consts, has_const), *of_initial, *filled(moved, has_x)]
+    return [*filled(of_consts, has_const), *of_initial, *filled(xs_cotangents, has_x)]
 
 
 class _Backwards:
@@ -120,7 +120,7 @@ class _Backwards:
     backward  the transpose of the body
     kinds     the types of the cotangents of the inputs of the body
     sums      an accumulator for each cotangent of a const that the scan sums
-    moved     the cotangents of xs
+    of_xs     the cotangents of xs
     products  for each const the equation whose sum over iterations is computed after the scan, None
               where the scan accumulates it
     stacks    the operands of these equations that the scan stacks
@@ -150,7 +150,7 @@ class _Backwards:
         self.xs: list[Var] = self.inputs[2]
         has_const, self.has_carry, _ = split_list(has, consts, carry)
         parts = split_list(closed.graph.outputs, sum(has_const), sum(self.has_carry))
-        self.parts, self.before, self.moved = parts
+        self.parts, self.before, self.of_xs = parts
         self.products = self._products()
         factors = [a for e in self.products if e is not None for a in e.inputs]
         self.stacks = [a for a in dict.fromkeys(factors) if a not in self.xs]

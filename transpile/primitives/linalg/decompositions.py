@@ -132,10 +132,10 @@ def _solve_batch(axis: Axis, batched: Any, a: Any, b: Any, **params: Any) -> tup
     if batched[0]:
         return apply("triangular_solve", a, with_batch_axis(b, axis, batched[1]), **params), True
     *_, n, k = b.shape
-    moved = transposed(b, (*range(1, b.ndim - 1), 0, b.ndim - 1))  # (..., n, examples, k)
-    wide = apply("reshape", moved, shape=(*a.shape[:-2], n, axis.size * k))
+    columns_last = transposed(b, (*range(1, b.ndim - 1), 0, b.ndim - 1))  # (..., n, examples, k)
+    wide = apply("reshape", columns_last, shape=(*a.shape[:-2], n, axis.size * k))
     solution = apply("triangular_solve", a, wide, **params)
-    solution = apply("reshape", solution, shape=tuple(moved.shape))
+    solution = apply("reshape", solution, shape=tuple(columns_last.shape))
     last = solution.ndim - 1
     return transposed(solution, (last - 1, *range(last - 1), last)), True
 
@@ -161,9 +161,9 @@ def _solved(a: Any, b: Any, lower: bool, unit_diagonal: bool = False, form: int 
 
 def _solved_right(a: Any, b: Any, lower: bool, form: int = 0) -> Any:
     """The x of x a = b, or of x a^H = b for the form 2."""
-    turned = {0: 1, 1: 0, 2: 0}[form]
+    dual_form = {0: 1, 1: 0, 2: 0}[form]
     a = np.conjugate(a) if form == 2 else a
-    return _adjoint(_solved(a, _adjoint(b, False), lower, False, turned), False)
+    return _adjoint(_solved(a, _adjoint(b, False), lower, False, dual_form), False)
 
 
 # ------------------------------------------------------------------------------ LU, Cholesky, QR

@@ -1,2 +1,2 @@
-"""What the rows of special functions mean: textbook series and continued fractions with NumPy, in
-the widest floating-point type there is."""
+"""Reference semantics in NumPy of primitives that NumPy lacks: special functions by textbook series
+and continued fractions in long doubles, random bits and samples, and decompositions."""

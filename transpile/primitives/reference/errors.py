@@ -67,7 +67,7 @@ def erfcx(x: Any) -> Any:
 
 
 def scaled_erfc(x: Any) -> Any:
-    """The same of a vector of long doubles."""
+    """exp(x^2) erfc(x) of a vector of long doubles."""
     size = np.abs(x)
     growth = np.exp(np.square(x))
     result = growth * (1 - _erf_series(np.minimum(size, 2.5)))

@@ -1,4 +1,5 @@
-"""What the meanings of special functions share: long doubles, constants, loops over arrays."""
+"""Helpers of reference implementations: long doubles and constants in them, evaluation under masks,
+polynomials, Bernoulli numbers."""
 
 from __future__ import annotations
 
@@ -18,13 +19,12 @@ EULER = LONG("0.57721566490153286060651209008240243")
 HALF_LOG_TWO_PI = LONG("0.91893853320467274178032973640561764")
 SQRT_PI = LONG("1.77245385090551602729816748334114518")
 EPSILON = np.finfo(LONG).eps
-# More rounds of a loop than this are not worth waiting for.
-LONGEST = 20000
+LONGEST = 20000  # the most iterations of a series or continued fraction
 
 
 def wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of vectors of long doubles as one of floats: operands of one dtype, which may be
-    scalars beside arrays; the result has that dtype. Nothing warns."""
+    """A function of vectors of long doubles as one of floats of any dtype, which are broadcast; the
+    result has their dtype. NumPy's warnings are off."""
 
     @functools.wraps(function)
     def meaning(*operands: Any) -> Any:
@@ -45,7 +45,7 @@ def _in_long(x: Any) -> Any:
 
 
 def where_true(mask: Any, function: Callable[..., Any], into: Any, *vectors: Any) -> None:
-    """Put the values of a function where the mask holds, and compute it only there."""
+    """Store the values of a function where a mask is set, and evaluate it only there."""
     if mask.any():
         into[mask] = function(*(v[mask] for v in vectors))
 
@@ -69,7 +69,7 @@ def bernoulli_numbers(count: int) -> tuple[Fraction, ...]:
 
 
 def long_of(value: Fraction) -> Any:
-    """A fraction as the nearest long double, or nearly so."""
+    """A fraction rounded to a long double, to within an ulp."""
     shift = 80 - value.numerator.bit_length() + value.denominator.bit_length()
     whole = round(value * Fraction(2) ** shift)
     high, low = divmod(abs(whole), 2**40)

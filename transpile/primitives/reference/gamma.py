@@ -1,4 +1,4 @@
-"""The logarithm of the gamma function, its derivatives, and Hurwitz' zeta function."""
+"""The gamma function, its logarithm, digamma and polygamma, and Hurwitz' zeta function."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lgamma(x: Any) -> Any:
 
 
 def log_gamma(x: Any) -> Any:
-    """The same of a vector of long doubles (DLMF 5.5.3 for negative ones)."""
+    """log |gamma| of a vector of long doubles (DLMF 5.5.3 for negative ones)."""
     regular = log_gamma_of_positive(np.where(x < 0, 1 - x, x))
     sine = np.abs(sine_of_turns(x))
     reflected = np.where(sine > 0, np.log(PI / sine) - regular, np.inf)
@@ -112,7 +112,7 @@ def digamma(x: Any) -> Any:
 
 
 def psi(x: Any) -> Any:
-    """The same of a vector of long doubles (DLMF 5.5.4 for negative ones)."""
+    """digamma of a vector of long doubles (DLMF 5.5.4 for negative ones)."""
     regular = _psi_of_positive(np.where(x < 0, 1 - x, x))
     turns = x - np.rint(x)
     reflected = np.where(turns == 0, np.nan, regular - PI / np.tan(PI * turns))

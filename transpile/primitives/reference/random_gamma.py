@@ -1,5 +1,5 @@
-"""Samples of the gamma distribution with NumPy: random/random_gamma.h says how, and whose method
-it is. Samples that are not yet accepted are drawn again together."""
+"""Samples of the gamma distribution by rejection (G. Marsaglia and W. Tsang, 2000), with the random
+bits of random/random_gamma.h. The samples that are rejected are drawn again, all at once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _volumes(d: Any, key: Any) -> Any:
 
 
 def _positive(c: Any, key: Any) -> tuple[Any, Any]:
-    """Normal samples x for which 1 + c x is positive, and that."""
+    """Normal samples x, drawn until 1 + c x is positive; x and 1 + c x."""
     one = c.dtype.type(1)
     x = _normal_float(threefry(key, 1), c.dtype)
     v = one + x * c

@@ -1,4 +1,4 @@
-"""Threefry-2x32 with NumPy: runtime_c/random/threefry.h says what it is."""
+"""Threefry-2x32 with 20 rounds (J. Salmon, M. Moraes, R. Dror and D. Shaw, 2011), with NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PARITY = 0x1BD11BDA
 
 
 def threefry(key: Any, counter: Any) -> Any:
-    """Two random words, as one number, for a key and a counter of two words each."""
+    """Two random 32-bit words, as a uint64, for a key and a counter of two words each."""
     key, counter = np.asarray(key, UINT64), np.asarray(counter, UINT64)
     first, second = _words(key)
     schedule = (first, second, first ^ second ^ np.uint32(PARITY))
