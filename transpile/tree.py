@@ -7,14 +7,10 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from transpile.pytree.keys import KeyPath, keystr
 from transpile.pytree.prefix import broadcast_prefix, parts_of
-from transpile.pytree.registry import KeyPath, NodeType, keystr
-from transpile.pytree.treedef import (
-    LEAF,
-    Leaf,
-    PyTreeDef,
-    TreeDef,
-    flatten,
+from transpile.pytree.registry import (
+    NodeType,
     node_of,
     node_of_value,
     one_level,
@@ -23,6 +19,7 @@ from transpile.pytree.treedef import (
     register_pytree_node,
     register_pytree_node_class,
 )
+from transpile.pytree.treedef import LEAF, Leaf, PyTreeDef, TreeDef, flatten
 
 __all__ = [
     "LEAF",

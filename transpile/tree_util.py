@@ -10,21 +10,18 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from transpile import tree
-from transpile.pytree.prefix import broadcast_prefix, prefix_errors
-from transpile.pytree.registry import (
+from transpile.pytree.keys import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
     KeyEntry,
     KeyPath,
-    NodeType,
     SequenceKey,
     keystr,
 )
-from transpile.pytree.treedef import (
-    Leaf,
-    PyTreeDef,
-    TreeDef,
+from transpile.pytree.prefix import broadcast_prefix, prefix_errors
+from transpile.pytree.registry import (
+    NodeType,
     node_of,
     node_of_value,
     register,
@@ -32,6 +29,7 @@ from transpile.pytree.treedef import (
     register_pytree_node,
     register_pytree_node_class,
 )
+from transpile.pytree.treedef import Leaf, PyTreeDef, TreeDef
 
 __all__ = [
     "DictKey",

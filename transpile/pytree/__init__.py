@@ -1,1 +1,1 @@
-"""Nested containers of arrays: which classes are containers, structures, prefixes of them."""
+"""Pytrees: keys, the registry of containers, structures, prefixes, arrays of extended dtypes."""

@@ -1,7 +1,7 @@
-"""Arrays of extended dtypes, which NumPy has not, such as PRNG keys.
+"""Arrays of extended dtypes, which NumPy lacks, such as PRNG keys.
 
-To users such an array is a leaf of every tree, with a shape and a dtype. To traces and programs it
-is the array of numbers that it holds: `flatten_arrays` takes trees apart down to those.
+For users such an array is a leaf, with a shape and a dtype. For traces and programs it is a
+container of one leaf, the array of numbers in it: `flatten_arrays` flattens to these.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
-from transpile.pytree import treedef as pytrees
-from transpile.pytree.registry import NodeType
-from transpile.pytree.treedef import EXTENDED, LEAF, Leaf, TreeDef
+from transpile.pytree import registry
+from transpile.pytree.registry import EXTENDED, NodeType
+from transpile.pytree.treedef import LEAF, Leaf, TreeDef, flatten
 
 
 def register_extended(cls: type, held: Callable[[Any], Any], holding: Callable[[Any], Any]) -> None:
-    """Make a class one of arrays of an own dtype: `held(value)` is the array of numbers in it, and
-    `holding(x)` the value that holds x: an array, a tracer, or what stands for one."""
+    """Register a class of arrays of an extended dtype: `held(value)` is the array of numbers in it,
+    and `holding(x)` the value with the array, tracer or placeholder x in it."""
     EXTENDED[cls] = NodeType(
         cls.__name__,
         cls,
@@ -39,25 +39,24 @@ def has_extended_type(types: Iterable[type]) -> bool:
 
 
 def one_level(value: Any) -> tuple[Sequence[Any], Hashable] | None:
-    """The children of a container, or the array that one of an own dtype holds, and what else there
-    is; None for a leaf."""
+    """As `registry.one_level`; an array of an extended dtype is a container of its numbers."""
     node = EXTENDED.get(type(value))
-    return pytrees.one_level(value) if node is None else node.flatten(value)
+    return registry.one_level(value) if node is None else node.flatten(value)
 
 
 def flatten_arrays(tree: Any) -> tuple[list[Leaf], TreeDef]:
-    """As `flatten`; arrays of own dtypes are containers of the one that they hold."""
-    leaves, treedef = pytrees.flatten(tree)
+    """As `flatten`; arrays of extended dtypes are containers of their numbers."""
+    leaves, treedef = flatten(tree)
     if not any(type(x) in EXTENDED for x in leaves):
         return leaves, treedef
     nodes = [EXTENDED.get(type(x)) for x in leaves]
     parts = [LEAF if n is None else TreeDef(n, None, (LEAF,)) for n in nodes]
-    found = [x if n is None else n.flatten(x)[0][0] for x, n in zip(leaves, nodes, strict=True)]
-    return found, _with_parts(treedef, iter(parts))
+    held = [x if n is None else n.flatten(x)[0][0] for x, n in zip(leaves, nodes, strict=True)]
+    return held, _with_parts(treedef, iter(parts))
 
 
 def _with_parts(treedef: TreeDef, parts: Iterator[TreeDef]) -> TreeDef:
-    """The structure with other structures in the places of its leaves."""
+    """The structure with each leaf replaced by a structure."""
     if treedef.node is None:
         return next(parts)
     subtrees = tuple([_with_parts(child, parts) for child in treedef.subtrees])
@@ -65,7 +64,7 @@ def _with_parts(treedef: TreeDef, parts: Iterator[TreeDef]) -> TreeDef:
 
 
 def opened(value: Any) -> Any:
-    """Arguments with the arrays of numbers in the places of those that hold them."""
+    """Arguments in which arrays of extended dtypes are replaced by their numbers."""
     node = EXTENDED.get(type(value))
     if node is not None:
         return node.flatten(value)[0][0]
@@ -75,8 +74,8 @@ def opened(value: Any) -> Any:
 
 
 def moved(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What a function that moves elements makes of arrays of an own dtype."""
-    (cls,) = {type(x) for x in pytrees.flatten((args, kwargs))[0] if type(x) in EXTENDED}
+    """The result of a function that moves elements, for arguments of one extended dtype."""
+    (cls,) = {type(x) for x in flatten((args, kwargs))[0] if type(x) in EXTENDED}
     return _closed(function(*opened(args), **opened(kwargs)), EXTENDED[cls])
 
 

@@ -1,4 +1,7 @@
-"""Prefixes of pytrees: one that has a leaf where another has a whole part."""
+"""Prefixes of pytrees: a prefix has leaves where the full tree has subtrees.
+
+`{"w": 0, "b": 1}` is a prefix of `{"w": [x, y], "b": z}`; its leaves are broadcast to (0, 0, 1).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from transpile.pytree.registry import KeyPath, keystr, simple_key
+from transpile.pytree.keys import KeyPath, keystr, simple_key
 from transpile.pytree.treedef import IsLeaf, TreeDef, flatten
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later
@@ -19,11 +22,11 @@ else:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where a tree is no prefix of another one.
+    """A node at which a tree is not a prefix of another one.
 
-    what  which of its properties is another one there
-    own   what the prefix has there
-    rest  what the full tree has
+    what  the property that differs
+    own   that of the prefix
+    rest  that of the full tree
     """
 
     path: KeyPath
@@ -32,7 +35,7 @@ class Mismatch:
     rest: str
 
     def error(self, name: str) -> ValueError:
-        """The error, where the prefix is called so."""
+        """The error, in which `name` stands for the prefix."""
         return ValueError(
             f"pytree structure error: different {self.what} at key path\n    {name}"
             f"{keystr(self.path)}\nAt that key path, the prefix pytree {name} has a subtree of "
@@ -43,7 +46,7 @@ class Mismatch:
 def mismatches(
     prefix: Any, structure: TreeDef, full: Any, path: KeyPath = ()
 ) -> Iterator[Mismatch]:
-    """Where a tree of a structure is no prefix of another one, from the outside to the inside."""
+    """The nodes at which a tree of a structure is not a prefix of another one, in preorder."""
     if structure.node is None:
         return
     cls = type(prefix)
@@ -94,7 +97,7 @@ def mismatches(
 
 
 def _level(value: Any) -> tuple[list[Any], TreeDef]:
-    """The children of a container, and its structure, in which they count as leaves."""
+    """The children of a container, and its structure with the children as leaves."""
     return flatten(value, is_leaf=lambda part: part is not value)
 
 
@@ -104,15 +107,15 @@ def _difference(own: Any, other: Any) -> str:
 
 
 def prefix_errors(prefix: Any, full: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """A function of the prefix's name for each mismatch, which gives the error."""
+    """For each mismatch a function from the prefix's name to the error."""
     structure = flatten(prefix, is_leaf)[1]
     return [mismatch.error for mismatch in mismatches(prefix, structure, full)]
 
 
 def parts_of(name: str, tree: Any, structure: TreeDef, full: Any) -> list[Any]:
-    """The parts of a tree in the places of the leaves of another one, which has this structure.
+    """The subtrees of `full` at the leaves of the prefix `tree`, which has this structure.
 
-    Raises ValueError, in which `name` stands for that other one, where it is no prefix.
+    Raises ValueError, in which `name` stands for the prefix, where it is not one.
     """
     try:
         return structure.flatten_up_to(full)
@@ -125,8 +128,8 @@ def parts_of(name: str, tree: Any, structure: TreeDef, full: Any) -> list[Any]:
 def broadcast_prefix(
     prefix: Any, full: Any, is_leaf: IsLeaf | None = None
 ) -> tuple[list[Any], TreeDef]:
-    """The leaves of a prefix, each repeated for all leaves of the full tree that it stands for, and
-    the full tree's structure."""
+    """The leaves of a prefix, each repeated for the leaves of its subtree of the full tree, and the
+    structure of the full tree."""
     leaves, structure = flatten(prefix, is_leaf)
     parts = parts_of("broadcast_prefix prefix_tree", prefix, structure, full)
     repeated: list[Any] = []

@@ -1,64 +1,37 @@
-"""What pytrees are made of: the keys by which children are reached, and classes of containers."""
+"""The registry of container classes: how values of a class are flattened and rebuilt.
+
+Tuples, lists, dicts (in the order of their sorted keys), OrderedDicts, defaultdicts and None are
+containers; namedtuples and dataclasses become so at their first use; users register other classes.
+A value of any other class is a leaf.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from transpile.pytree.keys import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    SequenceKey,
+)
 from transpile.util.frozen_records import dataclass
 
-KeyEntry = Any  # one of the four below, or what a registered class calls its children
-KeyPath = tuple[KeyEntry, ...]
-
-
-@dataclass(frozen=True)
-class SequenceKey:
-    """The path entry of an item of a tuple or list: `[idx]`."""
-
-    idx: int
-
-    def __str__(self) -> str:
-        return f"[{self.idx!r}]"
-
-
-@dataclass(frozen=True)
-class DictKey:
-    """The path entry of a value of a dict: `[key]`."""
-
-    key: Hashable
-
-    def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-
-@dataclass(frozen=True)
-class GetAttrKey:
-    """The path entry of an attribute: `.name`."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f".{self.name}"
-
-
-@dataclass(frozen=True)
-class FlattenedIndexKey:
-    """The path entry of a child of a registered class that names no keys: its position."""
-
-    key: int
-
-    def __str__(self) -> str:
-        return f"[<flat index {self.key}>]"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class NodeType:
     """How one class of containers is flattened and rebuilt.
 
-    flatten    value -> (children, data): `data` is what is not a child (hashable)
+    flatten    value -> (children, data): `data` is hashable and has all that is not a child
     unflatten  (data, children) -> value
     entries    (data, number of children) -> the key of each child
-    with_keys  value -> ((key, child) pairs, data), where a class tells the keys itself
+    with_keys  value -> ((key, child) pairs, data), for a class that makes its own keys
     """
 
     name: str
@@ -69,25 +42,244 @@ class NodeType:
     with_keys: Callable[[Any], tuple[Iterable[tuple[KeyEntry, Any]], Hashable]] | None = None
 
 
-def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """A path as text: as Python would write it, or, with `simple`, the bare names and numbers.
-
-    separator  what stands between the keys
-    """
-    return separator.join(map(simple_key if simple else str, keys))
-
-
-def simple_key(key: KeyEntry) -> str:
-    """A key without brackets and dots."""
-    match key:
-        case SequenceKey(idx=part) | DictKey(key=part) | GetAttrKey(name=part):
-            return str(part)
-        case FlattenedIndexKey(key=part):
-            return str(part)
-        case _:
-            return str(key)
-
-
 def is_namedtuple(cls: type) -> bool:
     """True if a class is a namedtuple."""
     return issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+# -------------------------------------------------------------------------- the built-in containers
+
+_SEQUENCE_KEYS = [tuple(SequenceKey(i) for i in range(count)) for count in range(9)]
+
+
+def _sequence_keys(_: Any, count: int) -> Sequence[KeyEntry]:
+    if count < len(_SEQUENCE_KEYS):
+        return _SEQUENCE_KEYS[count]
+    return [SequenceKey(i) for i in range(count)]
+
+
+def _flatten_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    try:
+        keys = tuple(sorted(value))
+    except TypeError as error:
+        raise ValueError(
+            "Comparator raised exception while sorting pytree dictionary keys: the keys of a dict "
+            f"in a pytree must be sortable; these are not: {list(value)!r}"
+        ) from error
+    return [value[key] for key in keys], keys
+
+
+def _flatten_defaultdict(value: defaultdict[Any, Any]) -> tuple[list[Any], Hashable]:
+    children, keys = _flatten_dict(value)
+    return children, (value.default_factory, keys)
+
+
+TUPLE = NodeType("tuple", tuple, lambda v: (v, None), lambda _, c: tuple(c), _sequence_keys)
+LIST = NodeType("list", list, lambda v: (v, None), lambda _, c: list(c), _sequence_keys)
+NONE = NodeType("None", type(None), lambda _: ((), None), lambda *_: None, lambda *_: ())
+DICT = NodeType(
+    "dict",
+    dict,
+    _flatten_dict,
+    lambda keys, c: dict(zip(keys, c, strict=True)),
+    lambda keys, _: [DictKey(k) for k in keys],
+)
+_ORDERED = NodeType(
+    "OrderedDict",
+    OrderedDict,
+    lambda v: (list(v.values()), tuple(v)),
+    lambda keys, c: OrderedDict(zip(keys, c, strict=True)),
+    lambda keys, _: [DictKey(k) for k in keys],
+)
+_DEFAULT = NodeType(
+    "defaultdict",
+    defaultdict,
+    _flatten_defaultdict,
+    lambda data, c: defaultdict(data[0], zip(data[1], c, strict=True)),
+    lambda data, _: [DictKey(k) for k in data[1]],
+)
+
+_registry: dict[type, NodeType] = {
+    node.cls: node for node in (TUPLE, LIST, NONE, DICT, _ORDERED, _DEFAULT)
+}
+_implicit: set[type] = set()  # namedtuples and dataclasses that users have not registered
+EXTENDED: dict[type, NodeType] = {}  # leaves that hold an array: see `extended_dtypes.py`
+
+
+# ------------------------------------------------------------------------------------ registration
+
+
+def register(node: NodeType, kind: str = "") -> None:
+    """Register a class of containers; ValueError where it is registered already."""
+    if node.cls in _registry and node.cls not in _implicit:
+        raise ValueError(f"Duplicate custom {kind}PyTreeDef type registration for {node.cls}.")
+    _implicit.discard(node.cls)
+    _registry[node.cls] = node
+
+
+def register_pytree_node(
+    nodetype: type[T],
+    flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]],
+    unflatten_func: Callable[[Any, Any], T],
+    flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[KeyEntry, Any]], Hashable]]
+    | None = None,
+) -> None:
+    """Register a class of containers.
+
+    flatten_func            value -> (children, data), where data is hashable
+    unflatten_func          (data, children) -> value
+    flatten_with_keys_func  value -> ((key, child) pairs, data)
+
+    Raises ValueError for a class that is registered already, TypeError for arguments that are not
+    functions.
+    """
+    functions = (flatten_func, unflatten_func, flatten_with_keys_func or flatten_func)
+    if not isinstance(nodetype, type) or not all(map(callable, functions)):
+        raise TypeError(
+            "register_pytree_node takes a class and the functions that flatten and rebuild its "
+            f"values, not {nodetype!r}, {flatten_func!r} and {unflatten_func!r}"
+        )
+
+    def flatten(value: T) -> tuple[Sequence[Any], Hashable]:
+        children, data = flatten_func(value)
+        return children if isinstance(children, list | tuple) else list(children), data
+
+    register(
+        NodeType(
+            nodetype.__name__,
+            nodetype,
+            flatten,
+            unflatten_func,
+            lambda _, count: [FlattenedIndexKey(i) for i in range(count)],
+            flatten_with_keys_func,
+        )
+    )
+
+
+def register_pytree_node_class(cls: type[T]) -> type[T]:
+    """A class decorator that registers a class with the methods `tree_flatten(self)` and
+    `tree_unflatten(cls, data, children)`."""
+    methods: Any = cls
+    register_pytree_node(cls, methods.tree_flatten, methods.tree_unflatten)
+    return cls
+
+
+def register_dataclass(
+    nodetype: type[T],
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> type[T]:
+    """Register a dataclass with the roles of its fields; returns the class.
+
+    data_fields  the children; by default the fields that are not marked `tree.static`
+    meta_fields  part of the structure; by default the fields marked so
+    drop_fields  neither; a rebuilt value has their defaults
+
+    Raises TypeError for one of the first two without the other, and for neither of them where the
+    class is no dataclass; ValueError for fields that are missing or unknown.
+    """
+    if (data_fields is None) != (meta_fields is None):
+        raise TypeError(
+            "register_dataclass: data_fields and meta_fields must both be specified when either "
+            f"is specified. Got data_fields={data_fields} meta_fields={meta_fields}."
+        )
+    is_dataclass = dataclasses.is_dataclass(nodetype)
+    if data_fields is None or meta_fields is None:
+        if not is_dataclass:
+            raise TypeError(
+                "register_dataclass: data_fields and meta_fields are required when nodetype is "
+                f"not a dataclass. Got nodetype={nodetype}."
+            )
+        data_fields, meta_fields = _fields(nodetype, drop_fields)
+    elif is_dataclass:
+        _check_fields(nodetype, {*data_fields, *meta_fields}, set(drop_fields))
+    register(_dataclass_node(nodetype, tuple(data_fields), tuple(meta_fields)), "dataclass ")
+    return nodetype
+
+
+def _fields(cls: type, dropped: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the fields that are children, and of those that are part of the structure."""
+    all_fields: Any = dataclasses.fields(cls)
+    fields = [f for f in all_fields if f.init and f.name not in dropped]
+    return (
+        tuple(f.name for f in fields if not f.metadata.get("static", False)),
+        tuple(f.name for f in fields if f.metadata.get("static", False)),
+    )
+
+
+def _check_fields(cls: type, given: set[str], dropped: set[str]) -> None:
+    fields: Any = dataclasses.fields(cls)
+    expected = {f.name for f in fields if f.init} - dropped
+    rule = "data_fields and meta_fields must include all dataclass fields with ``init=True``"
+    if unknown := given - expected:
+        raise ValueError(f"{rule} and only them. Unexpected fields: {unknown}.")
+    if missing := expected - given:
+        raise ValueError(
+            f"{rule} and only them. Missing fields: {missing}. Add them to drop_fields to "
+            "suppress this error."
+        )
+
+
+def _dataclass_node(cls: type, names: tuple[str, ...], meta: tuple[str, ...]) -> NodeType:
+    def flatten(value: Any) -> tuple[Sequence[Any], Hashable]:
+        return [getattr(value, n) for n in names], tuple([getattr(value, n) for n in meta])
+
+    def unflatten(data: Any, children: Sequence[Any]) -> Any:
+        return cls(**dict(zip(names, children, strict=True)), **dict(zip(meta, data, strict=True)))
+
+    keys = tuple(GetAttrKey(n) for n in names)
+    return NodeType(cls.__name__, cls, flatten, unflatten, lambda *_: keys)
+
+
+def node_of(cls: type) -> NodeType | None:
+    """The node type of a class that is registered, a namedtuple or a dataclass; else None."""
+    node = _registry.get(cls)
+    if node is None:
+        node = _new_node_type(cls)
+        if node is not None:
+            _implicit.add(cls)
+            _registry[cls] = node
+    return node
+
+
+def _new_node_type(cls: type) -> NodeType | None:
+    if is_namedtuple(cls):
+        named: Any = cls
+        keys = tuple(GetAttrKey(f) for f in named._fields)
+        return NodeType(
+            cls.__name__, cls, lambda v: (v, None), lambda _, c: named(*c), lambda *_: keys
+        )
+    array_like = hasattr(cls, "__array__") or hasattr(cls, "shape")
+    if dataclasses.is_dataclass(cls) and not array_like:
+        return _dataclass_node(cls, *_fields(cls))
+    return None
+
+
+def node_of_value(value: Any) -> NodeType | None:
+    """The node type of a value, None for a leaf. Namedtuples and dataclasses are registered at
+    their first value."""
+    node = _registry.get(type(value))
+    if node is None and not hasattr(value, "dtype"):
+        node = node_of(type(value))
+    return node
+
+
+def one_level(value: Any) -> tuple[Sequence[Any], Hashable] | None:
+    """(children, data) of a container; None for a leaf."""
+    node = node_of_value(value)
+    return None if node is None else node.flatten(value)
+
+
+def known_node(cls: type) -> NodeType:
+    """The node type of a class of containers or extended dtypes; TypeError for other classes."""
+    node = EXTENDED.get(cls) or node_of(cls)
+    if node is None:
+        raise TypeError(f"{cls.__name__} is not registered as a pytree")
+    return node
+
+
+def reduce_node(node: NodeType) -> tuple[Callable[[type], NodeType], tuple[type]]:
+    """The reduction of a node type for pickle: it is found by its class, which must be
+    importable."""
+    return known_node, (node.cls,)

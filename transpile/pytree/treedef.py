@@ -1,37 +1,37 @@
-"""Pytrees: nested containers of arrays, their structures, and the classes that are containers.
+"""Structures of pytrees: flattening nested containers to their leaves, and rebuilding them.
 
-Containers are tuples, lists, dicts (in key order), namedtuples, dataclasses, None (no leaves) and
-the classes registered here; all else is a leaf. `tree.py` and `tree_util.py` use them.
+`flatten(tree)` returns the leaves in order and the structure, a `TreeDef`; `unflatten` of that
+takes leaves in the same order. Two trees have equal structures if their containers are of the same
+classes with the same data besides children.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
+from transpile.pytree.keys import KeyEntry, KeyPath
 from transpile.pytree.registry import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
+    DICT,
+    LIST,
+    NONE,
+    TUPLE,
     NodeType,
-    SequenceKey,
     is_namedtuple,
+    known_node,
+    node_of_value,
 )
 
-T = TypeVar("T")
 Leaf = Any
 IsLeaf = Callable[[Any], bool]
 
 
 class TreeDef:
-    """The structure of a pytree: its containers, with a hole for each leaf.
+    """The structure of a pytree: its containers without the leaves.
 
-    node      the class of the outermost container; None for a leaf
-    data      what this container holds besides its children
+    node      the node type of the outermost container; None for a leaf
+    data      its data besides the children
     subtrees  the structures of the children
     """
 
@@ -66,7 +66,7 @@ class TreeDef:
 
     @property
     def num_nodes(self) -> int:
-        """How many containers and leaves the tree has."""
+        """The number of containers and leaves."""
         return 1 + sum(child.num_nodes for child in self.subtrees)
 
     @property
@@ -81,7 +81,7 @@ class TreeDef:
         return list(self.subtrees)
 
     def node_data(self) -> tuple[type, Any] | None:
-        """The class of the outermost container and what it holds besides children; None: a leaf."""
+        """(class, data) of the outermost container; None for a leaf."""
         if self.node is None:
             return None
         data: Any = self.data
@@ -127,17 +127,17 @@ class TreeDef:
         return TreeDef(self.node, self.data, parts, self._keys)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """The parts of a tree that stand where this structure, a prefix of it, has leaves.
+        """The subtrees of a tree at the leaves of this structure, which is a prefix of it.
 
         Raises ValueError where the tree has another container.
         """
-        found: list[Any] = []
-        self._flatten_up_to(tree, found)
-        return found
+        subtrees: list[Any] = []
+        self._flatten_up_to(tree, subtrees)
+        return subtrees
 
-    def _flatten_up_to(self, tree: Any, found: list[Any]) -> None:
+    def _flatten_up_to(self, tree: Any, subtrees: list[Any]) -> None:
         if self.node is None:
-            found.append(tree)
+            subtrees.append(tree)
             return
         other = node_of_value(tree)
         if other is not self.node:
@@ -152,20 +152,21 @@ class TreeDef:
         if data != self.data:
             raise ValueError(_other_data(self, data, tree))
         for part, child in zip(self.subtrees, children, strict=True):
-            part._flatten_up_to(child, found)
+            part._flatten_up_to(child, subtrees)
 
     @staticmethod
     def from_node_data_and_children(
         registry: Any, node_data: tuple[type, Any] | None, children: Iterable[TreeDef]
     ) -> TreeDef:
-        """The structure that has this `node_data()` and these `children()`."""
+        """The structure with this `node_data()` and these `children()`."""
         if node_data is None:
             return LEAF
         cls, data = node_data
         return TreeDef(known_node(cls), tuple(data) if cls is dict else data, tuple(children))
 
     def paths(self, prefix: str = "") -> list[str]:
-        """The path of each leaf, as one would write it in Python after the name of the tree."""
+        """The path of each leaf in Python's syntax, after the name of the tree:
+        `params['w'][0]`."""
         if self.node is None:
             return [prefix]
         return [
@@ -175,7 +176,7 @@ class TreeDef:
         ]
 
     def key_paths(self, before: KeyPath = ()) -> list[KeyPath]:
-        """The keys on the way to each leaf."""
+        """The keys on the path to each leaf."""
         if self.node is None:
             return [before]
         return [
@@ -195,7 +196,7 @@ class TreeDef:
     __repr__ = __str__
 
     def text(self) -> str:
-        """The structure as Python writes such containers, with `*` for leaves."""
+        """The structure in Python's syntax, with `*` for leaves."""
         if self.node is None:
             return "*"
         inner = [child.text() for child in self.subtrees]
@@ -241,241 +242,7 @@ def _other_data(expected: TreeDef, data: Any, tree: Any) -> str:
     return f"Mismatch custom node data: {expected.data!r} != {data!r}; value: {tree}."
 
 
-# -------------------------------------------------------------------------- the built-in containers
-
-_SEQUENCE_KEYS = [tuple(SequenceKey(i) for i in range(count)) for count in range(9)]
-
-
-def _sequence_keys(_: Any, count: int) -> Sequence[KeyEntry]:
-    if count < len(_SEQUENCE_KEYS):
-        return _SEQUENCE_KEYS[count]
-    return [SequenceKey(i) for i in range(count)]
-
-
-def _flatten_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    try:
-        keys = tuple(sorted(value))
-    except TypeError as error:
-        raise ValueError(
-            "Comparator raised exception while sorting pytree dictionary keys: the keys of a dict "
-            f"in a pytree must be sortable; these are not: {list(value)!r}"
-        ) from error
-    return [value[key] for key in keys], keys
-
-
-def _flatten_defaultdict(value: defaultdict[Any, Any]) -> tuple[list[Any], Hashable]:
-    children, keys = _flatten_dict(value)
-    return children, (value.default_factory, keys)
-
-
-TUPLE = NodeType("tuple", tuple, lambda v: (v, None), lambda _, c: tuple(c), _sequence_keys)
-LIST = NodeType("list", list, lambda v: (v, None), lambda _, c: list(c), _sequence_keys)
-NONE = NodeType("None", type(None), lambda _: ((), None), lambda *_: None, lambda *_: ())
-DICT = NodeType(
-    "dict",
-    dict,
-    _flatten_dict,
-    lambda keys, c: dict(zip(keys, c, strict=True)),
-    lambda keys, _: [DictKey(k) for k in keys],
-)
-_ORDERED = NodeType(
-    "OrderedDict",
-    OrderedDict,
-    lambda v: (list(v.values()), tuple(v)),
-    lambda keys, c: OrderedDict(zip(keys, c, strict=True)),
-    lambda keys, _: [DictKey(k) for k in keys],
-)
-_DEFAULT = NodeType(
-    "defaultdict",
-    defaultdict,
-    _flatten_defaultdict,
-    lambda data, c: defaultdict(data[0], zip(data[1], c, strict=True)),
-    lambda data, _: [DictKey(k) for k in data[1]],
-)
-
-_registry: dict[type, NodeType] = {
-    node.cls: node for node in (TUPLE, LIST, NONE, DICT, _ORDERED, _DEFAULT)
-}
-_found: set[type] = set()  # namedtuples and dataclasses that nobody has registered
-EXTENDED: dict[type, NodeType] = {}  # leaves that hold an array: see `pytree/extended_dtypes.py`
-
-
-# ------------------------------------------------------------------------------------ registration
-
-
-def register(node: NodeType, kind: str = "") -> None:
-    """Add a class of containers; ValueError where it is one already."""
-    if node.cls in _registry and node.cls not in _found:
-        raise ValueError(f"Duplicate custom {kind}PyTreeDef type registration for {node.cls}.")
-    _found.discard(node.cls)
-    _registry[node.cls] = node
-
-
-def register_pytree_node(
-    nodetype: type[T],
-    flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]],
-    unflatten_func: Callable[[Any, Any], T],
-    flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[KeyEntry, Any]], Hashable]]
-    | None = None,
-) -> None:
-    """Make a class a container.
-
-    flatten_func            value -> (children, data), where data is hashable
-    unflatten_func          (data, children) -> value
-    flatten_with_keys_func  value -> ((key, child) pairs, data)
-
-    Raises ValueError for a class that is one already, TypeError for what are no functions.
-    """
-    functions = (flatten_func, unflatten_func, flatten_with_keys_func or flatten_func)
-    if not isinstance(nodetype, type) or not all(map(callable, functions)):
-        raise TypeError(
-            "register_pytree_node takes a class and the functions that take its values apart and "
-            f"rebuild them, not {nodetype!r}, {flatten_func!r} and {unflatten_func!r}"
-        )
-
-    def flatten(value: T) -> tuple[Sequence[Any], Hashable]:
-        children, data = flatten_func(value)
-        return children if isinstance(children, list | tuple) else list(children), data
-
-    register(
-        NodeType(
-            nodetype.__name__,
-            nodetype,
-            flatten,
-            unflatten_func,
-            lambda _, count: [FlattenedIndexKey(i) for i in range(count)],
-            flatten_with_keys_func,
-        )
-    )
-
-
-def register_pytree_node_class(cls: type[T]) -> type[T]:
-    """A class decorator: the class has `tree_flatten(self)` and `tree_unflatten(cls, data, c)`."""
-    methods: Any = cls
-    register_pytree_node(cls, methods.tree_flatten, methods.tree_unflatten)
-    return cls
-
-
-def register_dataclass(
-    nodetype: type[T],
-    data_fields: Sequence[str] | None = None,
-    meta_fields: Sequence[str] | None = None,
-    drop_fields: Sequence[str] = (),
-) -> type[T]:
-    """Make a dataclass a container, or choose which fields are what; gives the class.
-
-    data_fields  the children; by default the fields that are not marked `tree.static`
-    meta_fields  part of the structure; by default the fields marked so
-    drop_fields  neither: they have their defaults when a value is rebuilt
-
-    Raises TypeError for one of the first two without the other, and for neither of them where the
-    class is no dataclass; ValueError for fields that are missing or unknown.
-    """
-    if (data_fields is None) != (meta_fields is None):
-        raise TypeError(
-            "register_dataclass: data_fields and meta_fields must both be specified when either "
-            f"is specified. Got data_fields={data_fields} meta_fields={meta_fields}."
-        )
-    is_dataclass = dataclasses.is_dataclass(nodetype)
-    if data_fields is None or meta_fields is None:
-        if not is_dataclass:
-            raise TypeError(
-                "register_dataclass: data_fields and meta_fields are required when nodetype is "
-                f"not a dataclass. Got nodetype={nodetype}."
-            )
-        data_fields, meta_fields = _fields(nodetype, drop_fields)
-    elif is_dataclass:
-        _check_fields(nodetype, {*data_fields, *meta_fields}, set(drop_fields))
-    register(_dataclass_node(nodetype, tuple(data_fields), tuple(meta_fields)), "dataclass ")
-    return nodetype
-
-
-def _fields(cls: type, dropped: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the children and of what is part of the structure."""
-    all_fields: Any = dataclasses.fields(cls)
-    fields = [f for f in all_fields if f.init and f.name not in dropped]
-    return (
-        tuple(f.name for f in fields if not f.metadata.get("static", False)),
-        tuple(f.name for f in fields if f.metadata.get("static", False)),
-    )
-
-
-def _check_fields(cls: type, given: set[str], dropped: set[str]) -> None:
-    fields: Any = dataclasses.fields(cls)
-    expected = {f.name for f in fields if f.init} - dropped
-    rule = "data_fields and meta_fields must include all dataclass fields with ``init=True``"
-    if unknown := given - expected:
-        raise ValueError(f"{rule} and only them. Unexpected fields: {unknown}.")
-    if missing := expected - given:
-        raise ValueError(
-            f"{rule} and only them. Missing fields: {missing}. Add them to drop_fields to "
-            "suppress this error."
-        )
-
-
-def _dataclass_node(cls: type, names: tuple[str, ...], meta: tuple[str, ...]) -> NodeType:
-    def flatten(value: Any) -> tuple[Sequence[Any], Hashable]:
-        return [getattr(value, n) for n in names], tuple([getattr(value, n) for n in meta])
-
-    def unflatten(data: Any, children: Sequence[Any]) -> Any:
-        return cls(**dict(zip(names, children, strict=True)), **dict(zip(meta, data, strict=True)))
-
-    keys = tuple(GetAttrKey(n) for n in names)
-    return NodeType(cls.__name__, cls, flatten, unflatten, lambda *_: keys)
-
-
-def node_of(cls: type) -> NodeType | None:
-    """The container type of a class: registered, a namedtuple or a dataclass; else None."""
-    node = _registry.get(cls)
-    if node is None:
-        node = _new_node_type(cls)
-        if node is not None:
-            _found.add(cls)
-            _registry[cls] = node
-    return node
-
-
-def _new_node_type(cls: type) -> NodeType | None:
-    if is_namedtuple(cls):
-        named: Any = cls
-        keys = tuple(GetAttrKey(f) for f in named._fields)
-        return NodeType(
-            cls.__name__, cls, lambda v: (v, None), lambda _, c: named(*c), lambda *_: keys
-        )
-    array_like = hasattr(cls, "__array__") or hasattr(cls, "shape")
-    if dataclasses.is_dataclass(cls) and not array_like:
-        return _dataclass_node(cls, *_fields(cls))
-    return None
-
-
-def node_of_value(value: Any) -> NodeType | None:
-    """The container type of a value, None for a leaf; new namedtuples and dataclasses join."""
-    node = _registry.get(type(value))
-    if node is None and not hasattr(value, "dtype"):
-        node = node_of(type(value))
-    return node
-
-
-def known_node(cls: type) -> NodeType:
-    """The container type of a class that is one, or a TypeError."""
-    node = EXTENDED.get(cls) or node_of(cls)
-    if node is None:
-        raise TypeError(f"{cls.__name__} is not registered as a pytree")
-    return node
-
-
-def reduce_node(node: NodeType) -> tuple[Callable[[type], NodeType], tuple[type]]:
-    """For pickle: a container type goes by its class, which must be importable."""
-    return known_node, (node.cls,)
-
-
 # ---------------------------------------------------------------------------------------- flatten
-
-
-def one_level(value: Any) -> tuple[Sequence[Any], Hashable] | None:
-    """The children of a container and what else it holds; None for a leaf."""
-    node = node_of_value(value)
-    return None if node is None else node.flatten(value)
 
 
 def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], TreeDef]:

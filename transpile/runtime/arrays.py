@@ -12,7 +12,7 @@ import numpy as np
 from transpile.ir.types import PYTHON_SCALARS, type_of
 from transpile.numpy.core.promotion import as_array
 from transpile.pytree.extended_dtypes import flatten_arrays
-from transpile.pytree.treedef import EXTENDED
+from transpile.pytree.registry import EXTENDED
 from transpile.runtime.devices import check_device
 from transpile.trace.tracer import Tracer
 from transpile.tree import leaves

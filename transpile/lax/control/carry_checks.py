@@ -8,7 +8,7 @@ from typing import Any
 
 from transpile.ir.source_info import function_source, user_source
 from transpile.ir.types import ArrayType
-from transpile.pytree.registry import KeyPath, keystr
+from transpile.pytree.keys import KeyPath, keystr
 from transpile.pytree.treedef import TreeDef
 from transpile.trace.call_signature import function_name, inner, type_text
 from transpile.util.escapes import one_line
