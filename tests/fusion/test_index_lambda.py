@@ -68,6 +68,7 @@ def test_promised_indices_are_not_checked():
     program = lowered(lambda x, i: bind(gather, x, i, axes=(0,), mode=PROMISED), x, i)
     (declared,) = subscripts(program)
     assert isinstance(declared.value, Load)
+    np.testing.assert_array_equal(run(program, [x, i])[0], [4, 0])
 
 
 @pytest.mark.parametrize("combine", ["add", "set"])

@@ -101,20 +101,21 @@ WEAK = [
 @pytest.mark.parametrize(("init", "dtype", "expected"), WEAK)
 def test_a_python_number_takes_the_dtype_of_the_carry(init, dtype, expected):
     xs = np.ones(3, dtype)
-    assert lax.scan(lambda c, x: (c + x, None), init, xs)[0].dtype == expected
-    found = lax.fori_loop(0, 3, lambda i, c: c + xs[0] * i, init)
-    assert found.dtype == expected
-    found = lax.while_loop(lambda c: c[1] < 2, lambda c: (c[0] + xs[0], c[1] + 1), (init, 0))
-    assert found[0].dtype == expected
-    assert transpile.jit(lambda c: lax.scan(lambda c, x: (c + x, None), c, xs)[0])(init).dtype == (
-        expected
-    )
+
+    def scanned(c):
+        return lax.scan(lambda c, x: (c + x, None), c, xs)[0]
+
+    looped = lax.while_loop(lambda c: c[1] < 3, lambda c: (c[0] + xs[0], c[1] + 1), (init, 0))
+    counted = lax.fori_loop(0, 3, lambda i, c: c + xs[0] * i, init)
+    for found in (scanned(init), transpile.jit(scanned)(init), counted, looped[0]):
+        assert found.dtype == expected and found == init + 3
 
 
 def test_the_number_of_an_iteration_is_a_python_number():
     x = np.ones(2, "float32")
-    assert lax.fori_loop(0, 3, lambda i, c: c * i, x).dtype == np.float32
-    assert lax.fori_loop(np.int64(0), np.int64(3), lambda i, c: c * i, x).dtype == np.float32
+    for zero, three in ((0, 3), (np.int64(0), np.int64(3))):
+        found = lax.fori_loop(zero, three, lambda i, c: c * 2 + i, x)
+        assert found.dtype == np.float32 and found.tolist() == [12, 12]
     seen = []
 
     def body(i, c):

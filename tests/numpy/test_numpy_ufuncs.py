@@ -241,11 +241,16 @@ def test_operator_between_python_scalars_is_pythons(op):
 
 def test_python_scalar_results_stay_weak_through_operators_and_not_through_functions():
     x = np.ones(3, np.float32)
-    assert evaluate(lambda a, n: a * (n * 2 + 1) / n, x, 3)[0].dtype == np.float32
-    assert evaluate(lambda a, n: a * np.sin(n), x, 3.0)[0].dtype == np.float64
-    assert evaluate(lambda a, n: a * np.positive(n), x, 3.0)[0].dtype == np.float64
-    assert evaluate(lambda a, n: a + n, x, 2.5)[0].dtype == np.float32
-    assert evaluate(lambda a, n: a + n, x.astype("i2"), 2)[0].dtype == np.int16
+    for f, a, n, dtype in (
+        (lambda a, n: a * (n * 2 + 1) / n, x, 3, np.float32),
+        (lambda a, n: a * np.sin(n), x, 3.0, np.float64),
+        (lambda a, n: a * np.positive(n), x, 3.0, np.float64),
+        (lambda a, n: a + n, x, 2.5, np.float32),
+        (lambda a, n: a + n, x.astype("i2"), 2, np.int16),
+    ):
+        (found,) = evaluate(f, a, n)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, f(a, n), rtol=1e-6)
 
 
 def test_negative_power_of_a_python_int_is_a_float():

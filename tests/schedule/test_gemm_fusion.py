@@ -76,7 +76,7 @@ def test_kernels_around_a_product_become_one(name):
     assert len(before.kernels) > 1
     calls = [s for s in walk(kernel.body) if isinstance(s, Call)]
     assert all(isinstance(c, MatmulRows | MatmulPanelRows | MatmulPanels) for c in calls)
-    assert any(loop.parallel for loop in loops_of(after))
+    assert sum(loop.parallel for loop in loops_of(after)) == 1
     in_blocks = [s for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.shape[0] <= 4]
     assert len(in_blocks) == arrays
     assert not any(b.dtype == np.uint8 for b in after.temporaries)

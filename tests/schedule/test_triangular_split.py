@@ -33,24 +33,27 @@ def masked(test, x, y=0.0):
     return np.where(test(rows, columns), x, y)
 
 
+# Comparisons, with where the first loop over columns ends, and where the second begins.
 TESTS = {
-    "below": lambda i, j: j < i,
-    "up to": lambda i, j: j <= i,
-    "above": lambda i, j: i < j,
-    "on": lambda i, j: i == j,
-    "off": lambda i, j: i != j,
-    "shifted": lambda i, j: j - 2 > i - 1,
-    "turned": lambda i, j: i >= j + 1,
+    "below": (lambda i, j: j < i, "i", "i"),
+    "up to": (lambda i, j: j <= i, "i + 1", "i + 1"),
+    "above": (lambda i, j: i < j, "i + 1", "i + 1"),
+    "on": (lambda i, j: i == j, "i", "i + 1"),
+    "off": (lambda i, j: i != j, "i", "i + 1"),
+    "shifted": (lambda i, j: j - 2 > i - 1, "i + 2", "i + 2"),
+    "turned": (lambda i, j: i >= j + 1, "i", "i"),
 }
 
 
 @pytest.mark.parametrize("name", TESTS)
 def test_loops_are_cut_where_a_comparison_changes(name):
-    program = split_index_sets(lowered(lambda x: masked(TESTS[name], x), X), Options())
+    test, end, start = TESTS[name]
+    program = split_index_sets(lowered(lambda x: masked(test, x), X), Options())
     assert comparisons_in(program)
     after = assert_steps_agree(program, [X], split_triangles)
     assert not comparisons_in(after)
-    assert len(loops_of(after)) > 2
+    rows, *columns = [(str(s.start), str(s.stop)) for s in loops_of(after)]
+    assert (rows, *columns) == (("0", "9"), ("0", end), (start, "11"))
 
 
 def test_a_band_is_two_comparisons():
