@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from transpile.fusion.in_place_updates import updates_in_time
-from transpile.fusion.nodes import IndexLambda, Scatter
+from transpile.fusion.index_lambda import IndexLambda
+from transpile.fusion.nodes import Scatter
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.graph import Equation, Var
 from transpile.ir.loop_ir import Apply, IndexValue, Load
@@ -23,10 +24,10 @@ def element(index):
 
 
 def update(index, body, primitive=dynamic_update_slice, order=(ROW,), bound=None, tests=()):
-    then = IndexLambda(order, (index,), body, bound or {})
-    first = IndexLambda((), (), body, {})
+    then = IndexLambda(order, (index,), body, bound or {}, ())
+    first = IndexLambda((), (), body, {}, ())
     equation = Equation(primitive, (), {}, (OUT,))
-    return Scatter(equation, {}, (), first, then, tests, "set")
+    return Scatter(equation, first, then, tests, "set")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 from graphs import lowered
 from helpers import ordinary, trace_to_graph
 
-from transpile.fusion.index_lambda import is_unrolled
-from transpile.fusion.inline_cost import Survey
+from transpile.fusion.elements import is_unrolled
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import (
     Choices,
@@ -19,6 +18,7 @@ from transpile.fusion.nodes import (
     Scatter,
 )
 from transpile.fusion.scopes import scope_of
+from transpile.fusion.survey import survey
 from transpile.ir.primitive import TABLE
 from transpile.machine import USUAL
 from transpile.passes import optimise
@@ -32,7 +32,7 @@ def block_of(f, *args):
     """The materialised graph of f, before anything is fused."""
     graph = optimise(trace_to_graph(f, *args))
     scope = scope_of(graph)
-    return materialise(scope, {}, Choices(), Survey(scope))
+    return materialise(survey(scope, {}), Choices())
 
 
 def nodes(f, *args):
@@ -150,7 +150,7 @@ def test_each_kind_of_computation_is_a_type_of_node():
 def test_a_library_call_names_its_operands_by_the_values_in_memory():
     graph = optimise(trace_to_graph(lambda x: np.sort(np.sin(x).reshape(-1)), X))
     scope = scope_of(graph)
-    sine, sort = materialise(scope, {}, Choices(), Survey(scope)).nodes
+    sine, sort = materialise(survey(scope, {}), Choices()).nodes
     assert isinstance(sort, LibraryCall)
     assert sort.operands == (sine.var,)  # the reshape has its elements in their order
     (total,) = block_of(lambda x: np.cumsum(x), ordinary("f8", (100_000,))).nodes
@@ -181,12 +181,12 @@ def test_choices_overrule_what_a_value_deserves():
     plus = next(e.output for e in graph.equations if e.primitive.name == "add")
     choices = Choices(inlined=frozenset([sine]), kept=frozenset([plus]))
     scope = scope_of(graph)
-    block = materialise(scope, {}, choices, Survey(scope))
-    assert block.is_inlined(sine) and not block.is_inlined(plus)
+    block = materialise(survey(scope, {}), choices)
+    assert block.values.is_inlined(sine) and not block.values.is_inlined(plus)
     assert [n.equation.primitive.name for n in block.nodes] == ["multiply", "add", "reduce_sum"]
 
 
 def test_nodes_never_change():
     (node,) = block_of(lambda x: x * 2, X).nodes
     with pytest.raises(FrozenInstanceError):
-        node.body = None
+        node.value = None

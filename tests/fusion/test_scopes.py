@@ -4,9 +4,9 @@ import numpy as np
 from helpers import ordinary, trace_to_graph
 
 from transpile import lax
-from transpile.fusion.index_lambda import as_index
 from transpile.fusion.scopes import scope_of
 from transpile.ir.dims import Dim
+from transpile.ir.index_values import as_index
 from transpile.ir.loop_ir import Literal
 from transpile.passes import optimise
 

@@ -25,13 +25,9 @@ PARTS = "the two primitives that take a number apart"
 JUSTIFIED = {
     ("codegen.plan.gcc_faults", "add subtract maximum minimum"): "what gcc 12 gets wrong",
     (
-        "fusion.index_lambda",
+        "fusion.elements",
         "iota concatenate pad gather dynamic_slice dynamic_update_slice",
     ): RULES,
-    (
-        "fusion.materialize",
-        "scan scatter sort fft",
-    ): "kinds, of which some are called as primitives are",
     ("numpy.core.reductions", "real imag"): PARTS,
     ("numpy.core.ufuncs", "mantissa exponent"): PARTS,
     ("numpy.math.norms", "real imag"): PARTS,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from transpile.fusion.in_place_updates import updates_in_time
+from transpile.fusion.index_lambda import IndexLambda
 from transpile.fusion.nodes import (
     Branch,
-    IndexLambda,
     Loop,
     LoopNode,
     Loops,
@@ -81,6 +81,7 @@ class _Analysis:
     def __init__(self, loops: Loops) -> None:
         self.loops = loops
         self.block = loops.block
+        self.producers = loops.block.values.producers
         self.item = {n: k for k, item in enumerate(loops.items) for n in nodes_of([item])}
         self.order = tuple(self.item)
         self.position = {n: k for k, n in enumerate(self.order)}
@@ -186,10 +187,10 @@ class _Analysis:
                 return updates_in_time(node, key)
             case Branch():
                 named = [a for a in node.consts if self.block.key(a) == key]
-                reads = sum(load.buffer == key for load in node.fixed_loads)
+                reads = sum(load.buffer == key for load in node.operand_loads)
                 return len(named) == 1 and reads <= 1 and not _reads(node.chosen, key)
             case Loop():
-                if any(load.buffer == key for load in node.fixed_loads):
+                if any(load.buffer == key for load in node.operand_loads):
                     return False
                 reading = [x for x in node.lambdas if _reads(x, key)]
                 return len(reading) == 1 and reading[0].is_copy
@@ -212,9 +213,9 @@ class _Analysis:
                 return nodes, None
             if self.block.node_of(x) is not None and not self.may_take(node, x):
                 return nodes, None
-            if x not in self.inputs and x not in self.block.producers:
+            if x not in self.inputs and x not in self.producers:
                 return nodes, None  # a constant
-            if x in self.block.producers and self.block.node_of(x) is None:
+            if x in self.producers and self.block.node_of(x) is None:
                 return nodes, None
             var = x
 
@@ -222,9 +223,9 @@ class _Analysis:
         """The number of the input that a result is, changed or as it was."""
         nodes, x = self.writers(var)
         if x is None and isinstance(nodes[-1], Map):
-            body = nodes[-1].body
-            if isinstance(body, Load) and nodes[-1].is_copy:
-                x = self.block.atoms[body.buffer]
+            value = nodes[-1].value
+            if isinstance(value.body, Load) and value.is_copy:
+                x = self.block.values.atoms[value.body.buffer]
         return self.inputs.get(x) if isinstance(x, Var) else None
 
     def settles(self, before: Var, after: Atom) -> frozenset[Node] | None:

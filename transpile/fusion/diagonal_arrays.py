@@ -41,12 +41,12 @@ def _is_read_as_it_is(block: Block, node: Map) -> bool:
 def _size(node: Map, sizes: Mapping[str, int]) -> int:
     """Of how many operations an element is made if its row differs from it at diagonals only, or
     where others do whose size is known; 0 if elsewhere as well."""
-    if node.bound or not node.order:
+    if node.value.bound or not node.order:
         return 0
     column = node.order[-1]
     size = 0
     differs = False
-    for part in subexpressions(node.body):
+    for part in subexpressions(node.value.body):
         size += isinstance(part, Apply)
         match part:
             case Apply(op="equal", args=(IndexValue(index=a), IndexValue(index=b))):
@@ -68,8 +68,8 @@ def _inlined_parts(block: Block, var: Var) -> set[Var]:
     inlined: set[Var] = set()
     waiting = [var]
     while waiting:
-        for atom in block.producers[waiting.pop()].inputs:
-            if isinstance(atom, Var) and block.is_inlined(atom) and atom not in inlined:
+        for atom in block.values.producers[waiting.pop()].inputs:
+            if isinstance(atom, Var) and block.values.is_inlined(atom) and atom not in inlined:
                 inlined.add(atom)
                 waiting.append(atom)
     return inlined

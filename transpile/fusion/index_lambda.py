@@ -1,488 +1,144 @@
-"""Elements: one element of a value as a scalar expression over the elements of others.
+"""Index lambdas: in each iteration of loops the element of an array at an index.
 
-Views are arithmetic on subscripts. A value that has a loop nest of its own is read; any other is
-computed where it is used. Where a subscript is itself a value (an element of an array of indices),
-it is bound to a symbol, which a statement before the expression declares.
+Every value of a graph has one, whose expressions are over the values that are materialised. The
+functions here make them of equations; what they return is frozen.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
-
-from transpile.ir.dims import Dim, Index, Shape, Symbol, bounds, is_within, product, symbols_of
-from transpile.ir.graph import Atom, Const, Equation, Graph, Source, Var
-from transpile.ir.loop_ir import Apply, Expr, IndexValue, Literal, Load, Within
-from transpile.ir.primitive import Primitive
-from transpile.ir.types import BOOL, INT64, kind_letter
-from transpile.machine import Machine
-from transpile.primitives import axes as axis_primitives
+from transpile.fusion.elements import Elements, Values, merged_index
+from transpile.ir.dims import Dim, Index, Shape, Symbol, recombine, row_major, unravel
+from transpile.ir.graph import Atom, Const, Equation, Source
+from transpile.ir.index_values import as_index
+from transpile.ir.loop_ir import Expr, Load
 from transpile.primitives import indexing
-from transpile.primitives.dot import dot_general, free_axes
-from transpile.primitives.elementwise import copy, select
-
-# Choices between more joined arrays than this are made by halves: C compilers need not take more
-# parentheses in one another than 63.
-MOST_CHOICES = 64
+from transpile.util.frozen_records import dataclass
 
 
-class Elements:
-    """The elements of a graph's values; those in `materialised` are read, the others computed.
+@dataclass(frozen=True, eq=False)
+class IndexLambda:
+    """In each iteration of loops the element of an array at an index.
 
-    `sources` and `bound` collect, while an expression is made, the lines it comes from and the
-    symbols that stand for subscripts read from arrays. `given` has the inputs of a loop's body that
-    are arithmetic on the indices of loops around it; `prefix` begins the names of its symbols.
+    order    the loops, from the outside in
+    index    the element that an iteration computes
+    body     its value
+    bound    the subscripts in it that are themselves read from arrays
+    sources  the lines of Python that it comes from
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        given: Mapping[Var, Expr] | None = None,
-        prefix: str = "",
-        producers: dict[Var, Equation] | None = None,
-    ) -> None:
-        self.graph = graph
-        self.given = dict(given or {})
-        self.prefix = prefix
-        self.counters = {s for e in self.given.values() for s in symbols_of(as_index(e) or 0)}
-        if producers is None:
-            producers = {v: e for e in graph.equations for v in e.outputs}
-        self.producers = producers
-        self.keys: dict[Atom, str] = {}
-        self.atoms: dict[str, Atom] = {}
-        self.materialised: set[Var] = set()
-        self.sources: dict[Source, None] = {}
-        self.bound: dict[Expr, Symbol] = {}
-        self._guards: list[Expr] = []  # what holds wherever the present expression is evaluated
-        self._symbols = 0
-        self._arithmetic: dict[Atom, bool] = {}
+    order: tuple[Symbol, ...]
+    index: Shape
+    body: Expr
+    bound: Mapping[Symbol, Expr]
+    sources: tuple[Source, ...]
 
-    def key(self, atom: Atom) -> str:
-        """The name by which expressions refer to a value until it has a buffer."""
-        key = self.keys.get(atom)
-        if key is None:
-            key = self.keys[atom] = f"%{len(self.keys)}"
-            self.atoms[key] = atom
-        return key
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """All that an iteration evaluates."""
+        return (*self.bound.values(), self.body)
 
-    def symbol(self, extent: Index) -> Symbol:
-        """A new symbol, from 0 to below an extent."""
-        self._symbols += 1
-        return Symbol(f"{self.prefix}s{self._symbols}", 0, extent)
+    @property
+    def is_copy(self) -> bool:
+        """Whether the elements are those of another array, at the same indices."""
+        return isinstance(self.body, Load) and self.body.index == self.index
 
-    def element(self, atom: Atom, index: Shape) -> Expr:
-        """The expression of one element of a value."""
-        if 0 in atom.type.shape:  # where a test that never holds asks for an element of nothing
-            return Literal(np.zeros((), atom.type.dtype)[()], atom.type.dtype)
-        if isinstance(atom, Const):
-            if atom.is_scalar:
-                return Literal(atom.value[()], atom.type.dtype)
-            known = tuple(i for i in index if isinstance(i, int))
-            if len(known) == len(index):
-                return Literal(atom.value[known], atom.type.dtype)
-            return Load(self.key(atom), index, atom.type.dtype)
-        if atom in self.given:
-            return self.given[atom]
-        equation = self.producers.get(atom)
-        if equation is None or atom in self.materialised:
-            return Load(self.key(atom), index, atom.type.dtype)
-        return self.compute(equation, index)
 
-    def arithmetic(self, atom: Atom, index: Shape) -> Expr | None:
-        """An element that is arithmetic on known numbers and on indices of loops, or a comparison
-        of such; None for any other."""
-        return self.element(atom, index) if self._is_arithmetic(atom) else None
+def _index_lambda(
+    elements: Elements, order: tuple[Symbol, ...], index: Shape, body: Expr
+) -> IndexLambda:
+    bound = {symbol: value for value, symbol in elements.bound.items()}
+    return IndexLambda(order, index, body, bound, tuple(elements.sources))
 
-    def _is_arithmetic(self, atom: Atom) -> bool:
-        if isinstance(atom, Const) or atom in self.given:
-            return isinstance(atom, Var) or atom.is_scalar
-        equation = self.producers.get(atom)
-        if equation is None or atom in self.materialised:
-            return False
-        if atom not in self._arithmetic:
-            primitive = equation.primitive
-            fits = (
-                primitive.kind == "view"
-                or primitive is axis_primitives.iota
-                or _is_index_arithmetic(primitive)
-            )
-            self._arithmetic[atom] = fits and all(map(self._is_arithmetic, equation.inputs))
-        return self._arithmetic[atom]
 
-    def index_of(self, atom: Atom, index: Shape) -> Index | None:
-        """An element as an index, if it is arithmetic on indices."""
-        value = self.arithmetic(atom, index)
-        return None if value is None else as_index(value)
+def value_of(values: Values, atom: Atom, stem: str) -> IndexLambda:
+    """The elements of a value, which are read if it is materialised. The symbols of a lambda begin
+    with its stem, so that no two lambdas of a program share any."""
+    elements = Elements(values, stem)
+    loops, index = elements.loops(atom.type.shape)
+    return _index_lambda(elements, loops, index, elements.element(atom, index))
 
-    def compute(self, equation: Equation, index: Shape) -> Expr:
-        """The expression of one element of an equation's result."""
-        primitive, var = equation.primitive, equation.output
-        self.sources.setdefault(equation.source)
-        if primitive.kind == "elementwise":
-            args = tuple(self.element(a, index if a.type.shape else ()) for a in equation.inputs)
-            if primitive is copy:
-                return args[0]
-            return of_indices(Apply(primitive.name, args, var.type.dtype))
-        if primitive.kind == "view":
-            if primitive.index is None:
-                raise TypeError(f"the view {primitive.name} has no index rule")
-            x = equation.inputs[0]
-            return self.element(x, primitive.index(index, x.type, **equation.params))
-        rule = _RULES.get(primitive, Elements._unrolled)
-        return rule(self, equation, index)
 
-    def _count(self, equation: Equation, index: Shape) -> Expr:
-        dimension = equation.params["dimension"]
-        return convert(IndexValue(index[dimension]), equation.output.type.dtype)
+def result_of(values: Values, equation: Equation, stem: str) -> IndexLambda:
+    """The elements of the result of an equation, in terms of its operands."""
+    elements = Elements(values, stem)
+    loops, index = elements.loops(equation.output.type.shape)
+    return _index_lambda(elements, loops, index, elements.compute(equation, index))
 
-    def _concatenated(self, equation: Equation, index: Shape) -> Expr:
-        axis = equation.params["dimension"]
-        offset: Index = 0
-        pieces: list[tuple[Index, Expr]] = []
-        for atom in equation.inputs:
-            inner = (*index[:axis], index[axis] - offset, *index[axis + 1 :])
-            limit = offset + atom.type.shape[axis]
-            if isinstance(index[axis], int) and isinstance(limit, int) and not pieces:
-                if index[axis] < limit:
-                    return self.element(atom, inner)
-                offset = limit
-                continue
-            pieces.append((limit, self._where([Within(index[axis], offset, limit)], atom, inner)))
-            offset = limit
-        return _chosen(pieces, index[axis])
 
-    def _padded(self, equation: Equation, index: Shape) -> Expr:
-        x, value = equation.inputs
-        inner: list[Index] = []
-        tests: list[Expr] = []
-        for i, extent, (low, high, interior) in zip(
-            index, x.type.shape, equation.params["padding"], strict=True
-        ):
-            step = interior + 1
-            span = (extent - 1) * step + 1
-            if isinstance(i, int) and isinstance(span, int):
-                if not low <= i < span + low:
-                    return self.element(value, ())
-            elif low or high or interior:
-                tests.append(Within(i, low, span + low))
-            phase = (i - low) % step
-            if isinstance(phase, int):
-                if phase != 0:
-                    return self.element(value, ())
-            else:
-                tests.append(Apply("equal", (IndexValue(phase), Literal(0, INT64)), BOOL))
-            inner.append((i - low) // step)
-        result = self._where(tests, x, tuple(inner))
-        fill = self.element(value, ())
-        for test in reversed(tests):
-            result = Apply("select", (test, result, fill), result.dtype)
-        return result
+def reshape_of(values: Values, equation: Equation, stem: str) -> IndexLambda:
+    """The elements of a reshape, in the order of its operand, whose subscripts are then plain."""
+    elements, (x,) = Elements(values, stem), equation.inputs
+    loops, inner = elements.loops(x.type.shape)
+    index = unravel(recombine(row_major(inner, x.type.shape)), equation.output.type.shape)
+    return _index_lambda(elements, loops, index, elements.element(x, inner))
 
-    def _unrolled(self, equation: Equation, index: Shape) -> Expr:
-        """A small reduction or contraction, written out."""
-        x = equation.inputs[0]
-        if equation.primitive is dot_general:
-            over = equation.params["dimension_numbers"][0][0]
-        else:
-            over = equation.params["axes"]
-        extents = [int(x.type.shape[a]) for a in over]
-        combine = equation.primitive.combine
-        terms: list[Expr] = []
-        for inner in np.ndindex(*extents):
-            if equation.primitive is dot_general:
-                combine, term = self.product_body(equation, index, inner)
-            else:
-                term = self.element(x, merged_index(x.type.ndim, over, inner, index))
-            terms.append(term)
-        if combine == "add" and not any(map(_is_never_minus_zero, terms)):
-            terms.insert(0, Literal(terms[0].dtype.type(0), terms[0].dtype))
-        elif combine == "multiply" and terms[0].dtype.kind == "c":  # 1 times an infinity has a NaN
-            terms.insert(0, Literal(terms[0].dtype.type(1), terms[0].dtype))
-        return functools.reduce(lambda p, q: Apply(combine, (p, q), q.dtype), terms)
 
-    def product_body(self, equation: Equation, index: Shape, inner: Shape) -> tuple[str, Expr]:
-        """The term of a contraction at an index of the result and of the contracted axes."""
-        x, y = equation.inputs
-        (cx, cy), (bx, by) = equation.params["dimension_numbers"]
-        batch, free = index[: len(bx)], index[len(bx) :]
-        free_x = free_axes(x.type.ndim, cx, bx)
-        free_y = free_axes(y.type.ndim, cy, by)
-        x_index = dict(
-            zip((*bx, *cx, *free_x), (*batch, *inner, *free[: len(free_x)]), strict=True)
-        )
-        y_index = dict(
-            zip((*by, *cy, *free_y), (*batch, *inner, *free[len(free_x) :]), strict=True)
-        )
-        dtype = equation.output.type.dtype
-        is_bool = dtype == BOOL
-        factors = (
-            self.element(x, tuple(x_index[a] for a in range(x.type.ndim))),
-            self.element(y, tuple(y_index[a] for a in range(y.type.ndim))),
-        )
-        return (
-            "logical_or" if is_bool else "add",
-            Apply("logical_and" if is_bool else "multiply", factors, dtype),
-        )
+def terms_of(values: Values, equation: Equation, stem: str) -> tuple[IndexLambda, int]:
+    """What a reduction combines, with how many loops over its terms there are inside of those over
+    its result."""
+    elements, x, axes = Elements(values, stem), equation.inputs[0], equation.params["axes"]
+    loops, index = elements.loops(equation.output.type.shape)
+    reduced, inner = elements.loops(tuple(x.type.shape[a] for a in axes))
+    body = elements.element(x, merged_index(x.type.ndim, axes, inner, index))
+    return _index_lambda(elements, (*loops, *reduced), index, body), len(reduced)
 
-    # -------------------------------------------------------------------- subscripts from arrays
 
-    def _where(self, tests: Sequence[Expr], atom: Atom, index: Shape) -> Expr:
-        """An element that is there only where the tests hold."""
-        around = self._guards
-        self._guards = [*around, *(t for t in tests if isinstance(t, Within))]
-        result = self.element(atom, index)
-        self._guards = around
-        return result
+def products_of(values: Values, equation: Equation, stem: str) -> tuple[IndexLambda, int, str]:
+    """What a contraction combines, with how many loops over its terms there are inside of those
+    over its result, and how it combines them."""
+    elements, x = Elements(values, stem), equation.inputs[0]
+    (contracting, _), _ = equation.params["dimension_numbers"]
+    loops, index = elements.loops(equation.output.type.shape)
+    reduced, inner = elements.loops(tuple(x.type.shape[a] for a in contracting))
+    combine, body = elements.product_body(equation, index, inner)
+    return _index_lambda(elements, (*loops, *reduced), index, body), len(reduced), combine
 
-    def bind(self, value: Expr, extent: Index, is_target: bool = False) -> Index:
-        """A subscript with this value, which is at least 0 and below the extent.
 
-        In a target different iterations of a loop must be known to meet different elements, or
-        their subscript must be a variable.
-        """
-        known = as_index(value)
-        if known is not None and not (is_target and self._may_repeat(known)):
-            return known
-        for test in reversed(self._guards):  # the variable is declared where they may not hold
-            value = Apply("select", (test, value, Literal(0, INT64)), INT64)
-        if value not in self.bound:
-            self.bound[value] = self.symbol(extent)
-        return Dim.of(self.bound[value])
+def running_terms_of(values: Values, equation: Equation, stem: str) -> IndexLambda:
+    """What a scan combines, its axis in the innermost loop."""
+    elements, (x,) = Elements(values, stem), equation.inputs
+    axis: int = equation.params["axis"]
+    loops, index = elements.loops(equation.output.type.shape)
+    along = index[axis]
+    if equation.params["reverse"]:
+        index = (*index[:axis], x.type.shape[axis] - 1 - along, *index[axis + 1 :])
+    order = (
+        *(s for s in loops if Dim.of(s) != along),
+        *(s for s in loops if Dim.of(s) == along),
+    )
+    return _index_lambda(elements, order, index, elements.element(x, index))
 
-    def _may_repeat(self, index: Index) -> bool:
-        """Tell whether an index may be the same in different iterations of a loop that it depends
-        on: unless it is a multiple of one loop's index. The loops around a body do not count."""
-        if isinstance(index, int):
-            return False
-        moving = [atoms for atoms, _ in index.terms if not self.counters.issuperset(atoms)]
-        if not moving:
-            return False
-        return len(moving) != 1 or len(moving[0]) != 1 or not isinstance(moving[0][0], Symbol)
 
-    def clipped(self, value: Expr, extent: Index, is_target: bool = False) -> Index:
-        """The subscript next to a value that is at least 0 and below the extent."""
-        known = as_index(value)
-        if isinstance(known, int) and isinstance(extent, int):
-            return min(max(known, 0), extent - 1)
-        if known is None or not is_within(known, extent):
-            least, most = (None, None) if known is None else bounds(known)
-            if least is None or least < 0:
-                value = Apply("maximum", (value, Literal(0, INT64)), INT64)
-            if most is None or not is_within(most, extent):
-                value = Apply("minimum", (value, _as_value(extent - 1)), INT64)
-        return self.bind(value, extent, is_target)
-
-    def positions(
-        self, equation: Equation, index: Shape
-    ) -> tuple[dict[int, Index], list[Expr], Shape]:
-        """For each axis that an equation indexes by arrays its subscript, the tests that it is one,
-        and what is left of an index into the updates or the result."""
-        indices = indexing.index_operands(equation)
-        is_target = equation.primitive is indexing.scatter
-        x, mode = equation.inputs[0], equation.params["mode"]
-        rank = indices[0].type.ndim if indices else 0
-        places: dict[int, Index] = {}
-        tests: list[Expr] = []
-        for axis, atom in zip(equation.params["axes"], indices, strict=True):
-            extent = x.type.shape[axis]
-            value = self.element(atom, index[:rank])
-            if mode == indexing.PROMISED:
-                places[axis] = self.bind(value, extent, is_target)
-                continue
-            if not is_within(0, extent):  # there may be no element at all
-                tests.append(Within(0, 0, extent))
-            places[axis] = self.clipped(value, extent, is_target)
-            known = as_index(value)
-            if mode == indexing.FILL and (known is None or not is_within(known, extent)):
-                tests.append(Apply("equal", (_as_value(places[axis]), value), BOOL))
-        return places, tests, index[rank:]
-
-    def _gathered(self, equation: Equation, index: Shape) -> Expr:
-        x = equation.inputs[0]
-        fill = Literal(indexing.fill_value(x.type.dtype), x.type.dtype)
-        if any(x.type.shape[a] == 0 for a in equation.params["axes"]):
-            return fill
-        places, tests, rest = self.positions(equation, index)
+def update_of(
+    values: Values, equation: Equation, stem: str
+) -> tuple[IndexLambda, tuple[Expr, ...]]:
+    """The elements that a scatter, or a slice that is put into an array, puts at their indices, and
+    the tests that they are put anywhere."""
+    elements = Elements(values, stem)
+    x, updates = equation.inputs[:2]
+    loops, index = elements.loops(updates.type.shape)
+    tests: list[Expr] = []
+    if equation.primitive is indexing.scatter:
+        places, tests, rest = elements.positions(equation, index)
         left = iter(rest)
-        inner = tuple(places[a] if a in places else next(left) for a in range(x.type.ndim))
-        result = self._where(tests, x, inner)
-        for test in reversed(tests):
-            result = Apply("select", (test, result, fill), result.dtype)
-        return result
-
-    def starts(self, starts: Sequence[Atom], shape: Shape, sizes: Shape) -> Shape:
-        """Where a slice with starts from values begins: as near to them as it fits."""
-        return tuple(
-            0 if size == extent else self.clipped(self.element(atom, ()), extent - size + 1)
-            for atom, extent, size in zip(starts, shape, sizes, strict=True)
-        )
-
-    def _sliced(self, equation: Equation, index: Shape) -> Expr:
-        x, *starts = equation.inputs
-        first = self.starts(starts, x.type.shape, equation.params["sizes"])
-        return self.element(x, tuple(a + i for a, i in zip(first, index, strict=True)))
-
-    def _updated(self, equation: Equation, index: Shape) -> Expr:
-        x, update, *starts = equation.inputs
-        first = self.starts(starts, x.type.shape, update.type.shape)
-        tests = [
-            Within(i, low, low + size)
-            for low, i, size, extent in zip(
-                first, index, update.type.shape, x.type.shape, strict=True
-            )
-            if size != extent
-        ]
-        inner = tuple(i - a for a, i in zip(first, index, strict=True))
-        result = self._where(tests, update, inner)
-        otherwise = self.element(x, index)
-        for test in reversed(tests):
-            result = Apply("select", (test, result, otherwise), result.dtype)
-        return result
-
-
-def _chosen(pieces: list[tuple[Index, Expr]], index: Index) -> Expr:
-    """The piece in which an index lies, from the pieces with their ends; of many pieces by halves,
-    since choices cannot stand inside one another without end."""
-    if len(pieces) > MOST_CHOICES:
-        middle = len(pieces) // 2
-        first, second = _chosen(pieces[:middle], index), _chosen(pieces[middle:], index)
-        is_first = Within(index, 0, pieces[middle - 1][0])
-        return Apply("select", (is_first, first, second), first.dtype)
-    result = pieces[-1][1]
-    for limit, piece in reversed(pieces[:-1]):
-        result = Apply("select", (Within(index, 0, limit), piece, result), piece.dtype)
-    return result
-
-
-_RULES: dict[Any, Callable[[Elements, Equation, Shape], Expr]] = {
-    axis_primitives.iota: Elements._count,
-    axis_primitives.concatenate: Elements._concatenated,
-    axis_primitives.pad: Elements._padded,
-    indexing.gather: Elements._gathered,
-    indexing.dynamic_slice: Elements._sliced,
-    indexing.dynamic_update_slice: Elements._updated,
-}
-
-
-def _as_value(index: Index) -> Expr:
-    return Literal(index, INT64) if isinstance(index, int) else IndexValue(index)
-
-
-# Arithmetic on indices of loops stays below this in size, whatever their ranges: it has 64 bits.
-LARGEST_INDEX = 1 << 62
-
-
-def of_indices(value: Apply) -> Expr:
-    """The value, simpler where it is arithmetic on indices of loops, or a comparison of such that
-    their ranges decide."""
-    if value.op == "select" and isinstance(value.args[0], Literal):
-        return value.args[1] if value.args[0].value else value.args[2]
-    if value.primitive.on_indices is not None and value.dtype.kind in "iu":
-        index = as_index(value)
-        if isinstance(index, Dim):
-            low, high = bounds(index)
-            if low is not None and high is not None and max(-low, high) <= LARGEST_INDEX:
-                return convert(IndexValue(index), value.dtype)
-    if value.primitive.signs:
-        left, right = map(as_index, value.args)
-        if left is not None and right is not None:
-            decided = _decided(left - right, value.primitive.signs)
-            if decided is not None:
-                return Literal(np.bool_(decided), BOOL)
-    return value
-
-
-def _is_index_arithmetic(primitive: Primitive) -> bool:
-    """Tell whether of indices it may be an index again, or a truth that their ranges decide."""
-    return primitive.on_indices is not None or bool(primitive.signs) or primitive is select
-
-
-def _decided(difference: Index, signs: tuple[int, ...]) -> bool | None:
-    """Whether a difference has one of these signs, where its range tells."""
-    low, high = bounds(difference)
-    possible = {
-        -1: low is None or low < 0,
-        0: (low is None or low <= 0) and (high is None or high >= 0),
-        1: high is None or high > 0,
-    }
-    truths = {sign in signs for sign, may_be in possible.items() if may_be}
-    return truths.pop() if len(truths) == 1 else None
-
-
-def as_index(value: Expr) -> Index | None:
-    """The value as index arithmetic, where it is a sum of multiples of loop indices and does not
-    overflow its dtype."""
-    index = _as_index(value)
-    if index is None or value.dtype == INT64:
-        return index
-    low, high = bounds(index)
-    limits = np.iinfo(value.dtype)
-    fits = low is not None and high is not None and limits.min <= low and high <= limits.max
-    return index if fits else None
-
-
-def _as_index(value: Expr) -> Index | None:
-    if value.dtype.kind not in "iu":
-        return None
-    match value:
-        case Literal(value=number):
-            return int(number)
-        case IndexValue(index=index):
-            return index
-        case Apply(args=args) if value.primitive.on_indices is not None:
-            indices = [as_index(arg) for arg in args]
-            return None if None in indices else value.primitive.on_indices(*indices)
-        case _:
-            return None
-
-
-def convert(expr: Expr, dtype: np.dtype[Any]) -> Expr:
-    """The expression in another dtype."""
-    if expr.dtype == dtype:
-        return expr
-    return Apply("convert_element_type", (expr,), dtype)
-
-
-def merged_index(rank: int, reduced: tuple[int, ...], inner: Shape, outer: Shape) -> Shape:
-    """The index into an operand from those of its reduced axes and of the rest."""
-    inside, outside = iter(inner), iter(outer)
-    places = dict(zip(reduced, inside, strict=True))
-    return tuple(places[a] if a in places else next(outside) for a in range(rank))
-
-
-def _is_never_minus_zero(term: Expr) -> bool:
-    """Tell whether a term is certainly not -0.0: then a sum that starts with it, or reaches it, is
-    what NumPy's is, which starts at 0.0."""
-    if kind_letter(term.dtype) != "f":
-        return True
-    match term:
-        case Literal(value=number):
-            return bool(number != 0 or not np.signbit(number))
-        case Apply(op="multiply", args=(left, right)):
-            return left == right
-        case Apply(op="convert_element_type", args=(inner,)):
-            return inner.dtype.kind in "biu"
-        case Apply(op="select", args=(_, left, right)):
-            return _is_never_minus_zero(left) and _is_never_minus_zero(right)
-        case Apply(op="add", args=args):
-            return any(map(_is_never_minus_zero, args))
-        case Apply():
-            return kind_letter(term.dtype) in term.primitive.nonnegative
-        case _:
-            return False
-
-
-def is_unrolled(equation: Equation, machine: Machine) -> bool:
-    """Tell whether a reduction or contraction is small enough to be written out."""
-    if equation.primitive.kind == "reduce":
-        over, longest = equation.params["axes"], machine.longest_unrolled_reduction
-    elif equation.primitive is dot_general:
-        over = equation.params["dimension_numbers"][0][0]
-        longest = machine.longest_unrolled_contraction
+        target = tuple(places[a] if a in places else next(left) for a in range(x.type.ndim))
     else:
-        return False
-    count = product(equation.inputs[0].type.shape[a] for a in over)
-    return isinstance(count, int) and 0 < count <= longest
+        start = elements.starts(equation.inputs[2:], x.type.shape, updates.type.shape)
+        target = tuple(a + i for a, i in zip(start, index, strict=True))
+    body = elements.element(updates, index)
+    return _index_lambda(elements, loops, target, body), tuple(tests)
+
+
+def arithmetic(values: Values, atom: Atom, index: Shape) -> Expr | None:
+    """An element that is arithmetic on known numbers and on indices of loops, or a comparison of
+    such; None for any other."""
+    is_known = atom.is_scalar if isinstance(atom, Const) else atom in values.arithmetic
+    return Elements(values).element(atom, index) if is_known else None
+
+
+def index_of(values: Values, atom: Atom, index: Shape) -> Index | None:
+    """An element as an index, if it is arithmetic on indices."""
+    value = arithmetic(values, atom, index)
+    return None if value is None else as_index(value)

@@ -1,47 +1,16 @@
-"""Inlining: what it costs to compute a value where it is read, and what has memory instead."""
+"""Inline costs: what it costs to compute a value where it is read, and which slices are stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from transpile.fusion.index_lambda import is_unrolled
-from transpile.fusion.reshape_cuts import tangled
+from transpile.fusion.elements import is_by_elements, is_unrolled
 from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Index, bounds, product
 from transpile.ir.graph import Atom, Const, Equation, Var
-from transpile.library.plan import Views
-from transpile.library.planner import plan_calls
 from transpile.primitives import axes as axis_primitives
 from transpile.primitives import indexing
 from transpile.primitives.dot import dot_general
-
-# Kinds whose values are not computed element by element.
-_WHOLE = frozenset(
-    ("reduce", "scan", "contract", "composite", "scatter", "sort", "routine", "fft", "convolve")
-)
-
-
-class Survey:
-    """What a graph says of its values however they are placed: a graph may be placed anew.
-
-    producers   the equation of each value
-    updates     the slices that are put into arrays in memory
-    uses        how often each value is read, results included
-    costs       for each value the cost and the number of parts of its expression
-    tangled     the reshaped values that are put into memory
-    views       what values are views of
-    calls       the equations that are calls of a library
-    """
-
-    def __init__(self, scope: Scope) -> None:
-        graph = scope.graph
-        self.producers = {v: e for e in graph.equations for v in e.outputs}
-        self.updates = updates_in_place(scope, self.producers)
-        self.uses = graph.uses()
-        self.costs = inline_costs(scope, self.producers, self.updates, self.uses)
-        self.tangled = tangled(graph)
-        self.views = Views(self.producers, self.tangled)
-        self.calls = plan_calls(graph, self.views, scope.machine)
 
 
 def updates_in_place(scope: Scope, producers: Mapping[Var, Equation]) -> set[Var]:
@@ -121,7 +90,7 @@ def inline_costs(
                     costs[atom][1] <= machine.largest_expression
                     and not shared
                     and atom not in updates
-                    and (kind not in _WHOLE or is_unrolled(producers[atom], machine))
+                    and is_by_elements(producers[atom], machine)
                 ):
                     cost += costs[atom][0] * repeat
                     size += costs[atom][1] * repeat

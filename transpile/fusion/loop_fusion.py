@@ -203,9 +203,9 @@ def _is_aligned(block: Block, producer: Node, reader: LoopNode, depth: int) -> b
 
 def own_cost(node: LoopNode) -> int:
     """What it costs to compute one element of a node, what it reads being there."""
-    return gather.weight * len(node.bound) + sum(
+    return gather.weight * len(node.value.bound) + sum(
         part.primitive.weight
-        for expression in node.expressions
+        for expression in node.value.expressions
         for part in subexpressions(expression)
         if isinstance(part, Apply)
     )

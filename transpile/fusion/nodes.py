@@ -10,52 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from transpile.fusion.index_lambda import Elements
+from transpile.fusion.elements import Values
+from transpile.fusion.index_lambda import IndexLambda
 from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.graph import Atom, Equation, Graph, Source, Var
 from transpile.ir.loop_ir import Expr, Load
+from transpile.ir.loop_rewrite import loads_of
 from transpile.library.plan import CallPlan
 from transpile.util.frozen_records import cached_property, dataclass
 
 
 @dataclass(frozen=True, eq=False)
-class IndexLambda:
-    """In each iteration of loops the element of an array at an index.
-
-    order   the loops, from the outside in
-    index   the element that an iteration computes
-    body    its value
-    bound   the subscripts in it that are themselves read from arrays
-    """
-
-    order: tuple[Symbol, ...]
-    index: Shape
-    body: Expr
-    bound: Mapping[Symbol, Expr]
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        """All that an iteration evaluates."""
-        return (*self.bound.values(), self.body)
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether the elements are those of another array, at the same indices."""
-        return isinstance(self.body, Load) and self.body.index == self.index
-
-
-@dataclass(frozen=True, eq=False)
 class Node:
-    """What computes values that are materialised.
-
-    reads    what it reads of each value, by the value's key
-    sources  the lines of Python that it comes from
-    """
+    """What computes values that are materialised."""
 
     equation: Equation
-    reads: Mapping[str, Sequence[Load]]
-    sources: tuple[Source, ...]
 
     @property
     def results(self) -> tuple[Var, ...]:
@@ -67,16 +37,57 @@ class Node:
         """The elements that it computes in loops."""
         return ()
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """All that it evaluates in loops of its own."""
+        return tuple(e for value in self.lambdas for e in value.expressions)
+
+    @property
+    def operand_loads(self) -> tuple[Load, ...]:
+        """What it reads elsewhere."""
+        return ()
+
+    @cached_property
+    def loads(self) -> tuple[Load, ...]:
+        """What it reads in loops of its own."""
+        return tuple(loads_of(*self.expressions))
+
+    @cached_property
+    def reads(self) -> Mapping[str, Sequence[Load]]:
+        """What it reads of each value, by the value's key."""
+        reads: dict[str, list[Load]] = {}
+        for load in (*self.loads, *self.operand_loads):
+            reads.setdefault(load.buffer, []).append(load)
+        return reads
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """The lines of Python that it comes from."""
+        inlined = (source for value in self.lambdas for source in value.sources)
+        return tuple(dict.fromkeys((self.equation.source, *inlined)))
+
 
 @dataclass(frozen=True, eq=False)
-class LoopNode(IndexLambda, Node):
+class LoopNode(Node):
     """One value, made in loops that other nodes may share: first over its own axes (those longer
     than one), then over those that it reduces over."""
+
+    value: IndexLambda
 
     @cached_property
     def var(self) -> Var:
         """The value."""
         return self.equation.output
+
+    @cached_property
+    def order(self) -> tuple[Symbol, ...]:
+        """The loops, from the outside in."""
+        return self.value.order
+
+    @cached_property
+    def index(self) -> Shape:
+        """The element that an iteration computes, or adds to."""
+        return self.value.index
 
     @cached_property
     def rank(self) -> int:
@@ -85,18 +96,18 @@ class LoopNode(IndexLambda, Node):
 
     @property
     def lambdas(self) -> tuple[IndexLambda, ...]:
-        """Itself."""
-        return (self,)
+        """Its elements, or what they combine."""
+        return (self.value,)
 
 
 @dataclass(frozen=True, eq=False)
 class Map(LoopNode):
-    """Each element is `body`."""
+    """Each element is that of `value`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reduce(LoopNode):
-    """Each element combines those of `body` over `reduced` more loops."""
+    """Each element combines those of `value` over `reduced` more loops."""
 
     combine: str
     reduced: int
@@ -109,7 +120,7 @@ class Reduce(LoopNode):
 
 @dataclass(frozen=True, eq=False)
 class Scan(LoopNode):
-    """Each element combines those of `body` so far in the innermost loop."""
+    """Each element combines those of `value` so far in the innermost loop."""
 
     combine: str
 
@@ -134,12 +145,27 @@ class Scatter(Node):
         """The elements that it begins with, and those that it updates."""
         return (self.first, self.then)
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """All that it evaluates, tests included."""
+        return (*self.first.expressions, *self.then.expressions, *self.tests)
+
 
 @dataclass(frozen=True, eq=False)
 class LibraryCall(Node):
-    """Calls of a library, which read their operands as arrays in memory."""
+    """Calls of a library, which read their operands as arrays in memory.
+
+    keys  those of the operands
+    """
 
     plan: CallPlan
+    keys: tuple[str, ...]
+
+    @cached_property
+    def operand_loads(self) -> tuple[Load, ...]:
+        """What stands for its operands: they are read as a whole."""
+        named = zip(self.keys, self.operands, strict=True)
+        return tuple(Load(key, (), atom.type.dtype) for key, atom in named)
 
     @property
     def operands(self) -> tuple[Atom, ...]:
@@ -168,31 +194,34 @@ class Effect(Node):
 class Region(Node):
     """A loop or a branch of the user's.
 
-    parts        its bodies: the branches, or the condition and the body, or the body
-    consts       operands that all iterations read, or that the branches read
-    fixed        those operands that the bodies read as they are
-    wholes       those of them that a body hands to a library, as arrays in memory
-    fixed_loads  what the bodies read of them, by elements
+    parts   its bodies: the branches, or the condition and the body, or the body
+    consts  operands that all iterations read, or that the branches read
+    fixed   those operands that the bodies read as they are, with their elements
+    wholes  those of them that a body hands to a library, as arrays in memory
     """
 
     parts: tuple[Loops, ...]
     consts: tuple[Atom, ...]
-    fixed: tuple[Atom, ...]
+    fixed: Mapping[Atom, IndexLambda]
     wholes: frozenset[Atom]
-    fixed_loads: tuple[Load, ...]
+
+    @cached_property
+    def operand_loads(self) -> tuple[Load, ...]:
+        """What the bodies read of the operands."""
+        return tuple(loads_of(*(e for value in self.fixed.values() for e in value.expressions)))
 
 
 @dataclass(frozen=True, eq=False)
 class Loop(Region):
     """A scan, a loop over a range, or one with a condition.
 
-    limits   the bounds of a loop over a range, as indices where they are arithmetic on such
+    limits   the bounds of a loop over a range
     carry    what the first iteration is handed, with the elements `initial`
     xs       operands of which each iteration reads its part, at `where`
     symbol   the counter, in terms of which the bodies are placed
     """
 
-    limits: tuple[Index | IndexLambda, ...]
+    limits: tuple[IndexLambda, ...]
     carry: tuple[Atom, ...]
     initial: tuple[IndexLambda, ...]
     xs: tuple[Atom, ...]
@@ -218,7 +247,7 @@ class Loop(Region):
     @property
     def lambdas(self) -> tuple[IndexLambda, ...]:
         """The elements of its bounds, and of what the first iteration is handed."""
-        return (*(x for x in self.limits if isinstance(x, IndexLambda)), *self.initial)
+        return (*self.limits, *self.initial)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,37 +282,41 @@ class Choices:
 class Block:
     """A graph, or a body in one, whose values are materialised or inlined.
 
-    nodes         what computes the former, in order
-    materialised  all of them, also those that nothing reads
-    results       the elements of the results of a condition, which are not materialised
-    elements      the elements of any value, in terms of those of the materialised ones
+    values   all of them
+    nodes    what computes those that are materialised, in order
+    results  the elements of the results of a condition, which are not materialised
     """
 
     scope: Scope
     choices: Choices
+    values: Values
     nodes: tuple[Node, ...]
-    materialised: frozenset[Var]
     results: tuple[IndexLambda, ...]
-    elements: Elements
 
     @property
     def graph(self) -> Graph:
         """The graph."""
         return self.scope.graph
 
-    @property
-    def atoms(self) -> Mapping[str, Atom]:
-        """The value of each key."""
-        return self.elements.atoms
-
-    @property
-    def producers(self) -> Mapping[Var, Equation]:
-        """The equation of each value."""
-        return self.elements.producers
-
     def key(self, atom: Atom) -> str:
         """The name by which expressions refer to a value; none if no expression does."""
-        return self.elements.keys.get(atom, "")
+        return self.values.keys.get(atom, "")
+
+    @cached_property
+    def in_memory(self) -> dict[str, Atom]:
+        """The values that nodes read or compute, by their keys, in the order in which those that
+        are stored get their buffers."""
+        loads = [load for node in self.nodes for load in node.loads]
+        loads += (load for value in self.results for load in loads_of(*value.expressions))
+        operands = (load for node in reversed(self.nodes) for load in node.operand_loads)
+        computed = (v for node in self.nodes for v in node.results)
+        keys = (
+            *(load.buffer for load in loads),
+            *map(self.key, self.graph.outputs),
+            *(load.buffer for load in operands),
+            *map(self.key, computed),
+        )
+        return {key: self.values.atoms[key] for key in dict.fromkeys(keys)}
 
     @cached_property
     def by_key(self) -> dict[str, Node]:
@@ -309,10 +342,6 @@ class Block:
     def node_of(self, atom: Atom) -> Node | None:
         """The node that computes a value."""
         return self.by_key.get(self.key(atom))
-
-    def is_inlined(self, atom: Atom) -> bool:
-        """Tell whether a value is computed wherever it is read."""
-        return atom in self.elements.producers and atom not in self.materialised
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from transpile.fusion.diagonal_arrays import diagonals
 from transpile.fusion.in_place_updates import updates_in_time
-from transpile.fusion.inline_cost import Survey
 from transpile.fusion.loop_fusion import fuse, own_cost
 from transpile.fusion.materialize import materialise
 from transpile.fusion.nodes import (
@@ -24,6 +23,7 @@ from transpile.fusion.nodes import (
     array_operands,
 )
 from transpile.fusion.scopes import Scope, scope_of
+from transpile.fusion.survey import survey
 from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Atom, Graph, Var
 from transpile.machine import USUAL, Machine
@@ -39,10 +39,10 @@ def loops_of_graph(graph: Graph, machine: Machine = USUAL) -> Loops:
 
 def _loops_of(scope: Scope) -> Loops:
     parts = {e: tuple(map(_loops_of, bodies.parts)) for e, bodies in scope.inner.items()}
-    survey = Survey(scope)
+    known = survey(scope, parts)
     choices = Choices()
     for _ in range(ROUNDS):
-        loops = fuse(materialise(scope, parts, choices, survey))
+        loops = fuse(materialise(known, choices))
         better = _better_choices(loops)
         if better == Choices():
             break
@@ -63,7 +63,7 @@ def _array_operands(block: Block) -> set[Atom]:
     operands = array_operands(block.nodes)
     for node in block.nodes:
         if isinstance(node, Region):
-            operands.update(block.atoms[key] for key in node.reads)
+            operands.update(block.values.atoms[key] for key in node.reads)
     return operands
 
 
@@ -99,7 +99,7 @@ def _late_updates(block: Block) -> frozenset[Var]:
         if isinstance(node, Scatter):
             x, value = node.equation.inputs[:2]
             is_late = not updates_in_time(node, block.key(x))
-            if is_late and isinstance(value, Var) and block.is_inlined(value):
+            if is_late and isinstance(value, Var) and block.values.is_inlined(value):
                 late.add(value)
     return frozenset(late)
 
@@ -119,7 +119,7 @@ def _slices_before(block: Block) -> frozenset[Var]:
         fixed = [any(own.isdisjoint(symbols_of(i)) for i in load.index) for load in loads]
         if parts and readers == [node] and loads and all(fixed):
             slices |= parts
-    return frozenset(slices - block.materialised)
+    return frozenset(slices - block.values.materialised)
 
 
 def _slices_of(graph: Graph, x: Var, machine: Machine) -> set[Var]:

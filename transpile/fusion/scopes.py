@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from transpile.analysis.cost_model import UNBOUNDED
-from transpile.fusion.index_lambda import Elements, convert
+from transpile.fusion.elements import Values, values_of
+from transpile.fusion.index_lambda import index_of
 from transpile.ir.dims import Dim, Index, Symbol, bounds
 from transpile.ir.graph import Atom, Const, Equation, Graph, Var
+from transpile.ir.index_values import convert
 from transpile.ir.loop_ir import Expr, IndexValue, Literal
 from transpile.machine import USUAL, Machine
 from transpile.primitives.control import primitives
@@ -30,7 +32,7 @@ class Scope:
     """A program's graph, or a body in one.
 
     machine  what it is lowered for
-    given    its inputs that are arithmetic on counters
+    values   its values, with its inputs that are arithmetic on counters
     prefix   begins the names of its symbols
     carry    what an iteration is handed, and what it hands on instead
     inner    its loops and branches
@@ -38,12 +40,17 @@ class Scope:
 
     graph: Graph
     machine: Machine
-    given: Given
+    values: Values
     prefix: str
     is_body: bool
     is_condition: bool
     carry: tuple[tuple[Var, Atom], ...]
     inner: Mapping[Equation, Bodies]
+
+    @property
+    def given(self) -> Given:
+        """Its inputs that are arithmetic on counters."""
+        return self.values.given
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +83,16 @@ def _scope(
     is_condition: bool = False,
     carry: tuple[tuple[Var, Atom], ...] = (),
 ) -> Scope:
-    inner: dict[Equation, Bodies] = {}
-    control = [(k, e) for k, e in enumerate(graph.equations) if e.primitive.kind == "control"]
-    if control:
-        around = Elements(graph, given, prefix)
-        inner = {e: _bodies(around, machine, e, f"{prefix}{k}.") for k, e in control}
-    return Scope(graph, machine, given, prefix, is_body, is_condition, carry, inner)
+    values = values_of(graph, given)
+    inner = {
+        equation: _bodies(values, machine, equation, f"{prefix}{number}.")
+        for number, equation in enumerate(graph.equations)
+        if equation.primitive.kind == "control"
+    }
+    return Scope(graph, machine, values, prefix, is_body, is_condition, carry, inner)
 
 
-def _bodies(around: Elements, machine: Machine, equation: Equation, prefix: str) -> Bodies:
+def _bodies(around: Values, machine: Machine, equation: Equation, prefix: str) -> Bodies:
     operands = operands_of(equation)
     symbol, where = _counter(around, equation, operands, f"{prefix}i")
     parts = []
@@ -104,13 +112,13 @@ def _carried(equation: Equation, graph: Graph) -> tuple[tuple[Var, Atom], ...]:
 
 
 def _counter(
-    around: Elements, equation: Equation, operands: Operands, name: str
+    around: Values, equation: Equation, operands: Operands, name: str
 ) -> tuple[Symbol | None, Index]:
     """The counter of a loop, and the place in its xs: a loop over `lower + iota` counts from there,
     so that the user's number is the counter itself."""
     primitive = equation.primitive
     if primitive is primitives.fori_loop:
-        lower, upper = (around.index_of(a, ()) for a in operands.bounds)
+        lower, upper = (index_of(around, a, ()) for a in operands.bounds)
         low = None if lower is None else bounds(lower)[0]
         high = None if upper is None else bounds(upper)[1]
         low = -UNBOUNDED if low is None else low
@@ -133,15 +141,15 @@ def _counter(
     return symbol, where
 
 
-def _number(around: Elements, x: Atom, where: Index) -> Index | None:
+def _number(around: Values, x: Atom, where: Index) -> Index | None:
     """The part of an operand that an iteration reads, where that is arithmetic on indices."""
     if x.type.ndim != 1 or x.type.dtype.kind not in "iu":
         return None
-    return around.index_of(x, (where,))
+    return index_of(around, x, (where,))
 
 
 def _given(
-    around: Elements, equation: Equation, graph: Graph, symbol: Symbol | None, where: Index
+    around: Values, equation: Equation, graph: Graph, symbol: Symbol | None, where: Index
 ) -> Given:
     """What the inputs of a body are, as far as they are constants or arithmetic on indices."""
     given: dict[Var, Expr] = {}
@@ -163,14 +171,14 @@ def _as_value(index: Index, var: Var) -> Expr:
     return convert(IndexValue(index), var.type.dtype)
 
 
-def _scalar(around: Elements, atom: Atom) -> Expr | None:
+def _scalar(around: Values, atom: Atom) -> Expr | None:
     if atom.type.shape:
         return None
     if isinstance(atom, Const):
         return Literal(atom.value[()], atom.type.dtype)
     if atom.type.dtype.kind not in "iu":
         return None
-    index = around.index_of(atom, ())
+    index = index_of(around, atom, ())
     if isinstance(index, int):
         return Literal(atom.type.dtype.type(index), atom.type.dtype)
     return None if index is None else convert(IndexValue(index), atom.type.dtype)

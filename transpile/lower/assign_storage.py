@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 
 from transpile.errors import InternalError, UnsupportedError
 from transpile.fusion.buffer_reuse import Aliases, aliases
-from transpile.fusion.index_lambda import as_index
 from transpile.fusion.nodes import (
     Branch,
     Effect,
@@ -28,6 +27,7 @@ from transpile.fusion.nodes import (
 from transpile.fusion.scopes import Scope
 from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.graph import Atom, Const, Graph, Var, site_of
+from transpile.ir.index_values import as_index
 from transpile.ir.loop_ir import Buffer
 from transpile.library.plan import SCRATCH, CallPlan
 from transpile.lower.memory import Memory
@@ -109,7 +109,7 @@ class _Assignment:
         """Find places for all values, those of the bodies included."""
         homes = self.aliases.loops.homes
         self._reuse()
-        for key, atom in self.block.atoms.items():
+        for key, atom in self.block.in_memory.items():
             producer = self.block.by_key.get(key)
             is_stored = producer is None or isinstance(homes[producer], InMemory)
             if is_stored and atom not in self.views:
@@ -124,7 +124,7 @@ class _Assignment:
                 places[var] = place.part(view.prefix)
             elif place is not None:
                 places[var] = place
-        constants = (atom for atom in self.block.atoms.values() if isinstance(atom, Const))
+        constants = (atom for atom in self.block.in_memory.values() if isinstance(atom, Const))
         places.update((const, self.memory.constant(const)) for const in constants)
         places.update(self.places)
         bodies: dict[Loops, Frame] = {}
@@ -297,10 +297,10 @@ class _Assignment:
         """Decide for a body, which reads operands of the loop or branch where they are."""
         inputs = inputs_of(node.equation, part.block.graph)
         consts = zip(inputs.consts, node.consts, strict=True)
-        views: dict[Atom, View] = {v: View(atom) for v, atom in consts}
+        views: dict[Atom, View] = {v: View(atom, node.fixed.get(atom)) for v, atom in consts}
         if isinstance(node, Loop):
             xs = zip(inputs.xs, node.xs, strict=True)
-            views.update((v, View(atom, (where,))) for v, atom in xs)
+            views.update((v, View(atom, node.fixed.get(atom), (where,))) for v, atom in xs)
         around, counters = {**self.around, **own}, (*self.counters, *names)
         allowed = self.aliases.inner[part]
         body = _Assignment(allowed, self.memory, places, views, self, around, counters)

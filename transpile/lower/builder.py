@@ -101,7 +101,7 @@ def _scatter(writer: Writer, node: Scatter) -> Iterator[Statement]:
     """All elements first, unless they are there already; then the updates, in order."""
     out = writer.stored(node.var)
     writer.tested = {}
-    if writer.known(node.equation.inputs[0]) != out:
+    if writer.frame.places.get(node.equation.inputs[0]) != out:
         yield from writer.nest(node.first, node, lambda i, v: [out.store(i, v)], node.tests)
 
     def update(index: Shape, value: Expr) -> list[Statement]:

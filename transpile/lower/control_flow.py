@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from transpile.analysis.cost_model import UNBOUNDED
-from transpile.fusion.index_lambda import convert
-from transpile.fusion.nodes import Branch, IndexLambda, Loop
+from transpile.fusion.nodes import Branch, Loop
 from transpile.ir.dims import Dim, Index, Symbol, substitute
 from transpile.ir.graph import has_effect
+from transpile.ir.index_values import as_index, convert
 from transpile.ir.loop_ir import (
     Apply,
     Declare,
@@ -50,8 +50,9 @@ def limits(writer: Writer, node: Loop) -> Limits:
     declared: list[Statement] = []
     bounds: list[Index] = []
     for bound, name in zip(node.limits, ("start", "stop"), strict=False):
-        if not isinstance(bound, IndexLambda):
-            bounds.append(substitute(bound, writer.frame.around))
+        known = as_index(bound.body)
+        if known is not None:
+            bounds.append(substitute(known, writer.frame.around))
             continue
         before, value = writer.number(bound, node)
         symbol = Symbol(writer.scope.new(name), -2 * UNBOUNDED, 2 * UNBOUNDED)
@@ -64,7 +65,7 @@ def begin(writer: Writer, node: Loop, storage: LoopStorage) -> Iterator[Statemen
     """What the first iteration is handed, where it is not there already."""
     for c in storage.carried:
         current = c.current
-        if writer.known(c.initial) == current:
+        if writer.frame.places.get(c.initial) == current:
             continue
         if isinstance(current, Variable) and current in storage.declared:
             declared, value = writer.number(c.start, node)
@@ -84,7 +85,7 @@ def hand_on(body: Writer, storage: LoopStorage) -> Iterator[Statement]:
         if c.settled:
             continue
         if isinstance(c.current, Variable):
-            yield c.current.store((), body.read(c.after, ()))
+            yield c.current.store((), body.result(c.after))
         elif c.following is not None:
             yield _handed_on(body, c, c.current, c.following)
 

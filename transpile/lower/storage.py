@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from transpile.fusion.buffer_reuse import Aliases
-from transpile.fusion.nodes import IndexLambda, Loops, Node, Region
+from transpile.fusion.index_lambda import IndexLambda
+from transpile.fusion.nodes import Loops, Node, Region
 from transpile.ir.dims import Index, Shape, Symbol
 from transpile.ir.graph import Atom, Var
 from transpile.ir.loop_ir import Apply, Buffer, Expr, Load, Ref, Statement, Store, Update
@@ -85,9 +86,10 @@ class Variable:
 @dataclass(frozen=True)
 class View:
     """The part of a value of the surrounding graph, at an index into its leading axes, that an
-    input of a body stands for."""
+    input of a body stands for; and the elements of the value, if the body reads them."""
 
     atom: Atom
+    value: IndexLambda | None
     prefix: Shape = ()
 
 

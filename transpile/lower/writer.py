@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from transpile.errors import InternalError
+from transpile.fusion.index_lambda import IndexLambda
 from transpile.fusion.nodes import (
-    IndexLambda,
     InMemory,
     InRow,
     InScalar,
@@ -21,8 +21,8 @@ from transpile.fusion.nodes import (
     Scan,
 )
 from transpile.ir import loop_rewrite
-from transpile.ir.dims import Dim, Index, Shape, Symbol, substitute
-from transpile.ir.graph import Atom
+from transpile.ir.dims import Dim, Index, Shape, Symbol, sole_symbol, substitute
+from transpile.ir.graph import Atom, Const
 from transpile.ir.loop_ir import (
     Apply,
     Buffer,
@@ -88,17 +88,13 @@ class Writer:
 
     def name_loop(self, node: LoopNode, depth: int, symbol: Symbol) -> None:
         """Call the loop of a node at a depth by this symbol."""
-        self.symbols.setdefault(node, {})[node.order[depth]] = Dim.of(symbol)
+        self.symbols.setdefault(node.value, {})[node.order[depth]] = Dim.of(symbol)
 
     def loop_name(self, depth: int) -> str:
         """The name of the loops at a depth."""
         return loop_name(self.names, self.frame.counters, depth)
 
     # -------------------------------------------------------------------------------- places
-
-    def known(self, atom: Atom) -> Place | Variable | None:
-        """Where a value is, if it has a place."""
-        return self.frame.places.get(atom)
 
     def place(self, atom: Atom) -> Place | Variable:
         """Where a value is."""
@@ -114,19 +110,21 @@ class Writer:
             raise InternalError(f"{place} is a variable, not an array in memory")
         return place
 
-    def read(self, atom: Atom, index: Shape) -> Expr:
-        """An element of a value, at an index in the program's own symbols."""
-        if atom in self.frame.places:
-            return self.frame.places[atom].load(index)
-        element = self.block.elements.element(atom, index)
-        return self._resolved(element, self.frame.around, None)
+    def result(self, atom: Atom) -> Expr:
+        """A number that the graph gives as a result."""
+        if isinstance(atom, Const):
+            return Literal(atom.value[()], atom.type.dtype)
+        given = self.block.values.given.get(atom)
+        if given is not None:
+            return self._resolved(given, self.frame.around, None)
+        return self._load(None, Load(self.block.key(atom), (), atom.type.dtype))
 
     # ---------------------------------------------------------------------------- statements
 
     def element(self, node: LoopNode) -> Iterator[Statement]:
         """What an iteration does for a node."""
-        yield from self.subscripts(node, node)
-        value = self.expression(node, node.body, node)
+        yield from self.subscripts(node.value, node)
+        value = self.expression(node.value, node.value.body, node)
         dtype = node.var.type.dtype
         if isinstance(node, ACCUMULATIONS):
             accumulator = Ref(self.scalar(node), dtype)
@@ -148,7 +146,7 @@ class Writer:
         is_complex = accumulator.dtype.kind == "c"
         if not (isinstance(node, Scan) and node.combine == "multiply" and is_complex):
             return Update(accumulator, node.combine, value)
-        place = IndexValue(self.symbols[node][node.order[-1]])
+        place = IndexValue(self.symbols[node.value][node.order[-1]])
         is_first = Apply("equal", (place, Literal(0, INT64)), BOOL)
         product = Apply("multiply", (accumulator, value), accumulator.dtype)
         chosen = Apply("select", (is_first, value, product), accumulator.dtype)
@@ -184,7 +182,7 @@ class Writer:
     def keep(self, node: LoopNode, value: Expr) -> Iterator[Statement]:
         """Put a computed element where it lives, unless it is there."""
         home = self.loops.homes[node]
-        index = self._index(node)
+        index = self._index(node.value)
         if isinstance(home, InRow):
             yield Store(self.rows[node].name, tuple(index[a] for a in home.kept), value)
         elif isinstance(home, InMemory) or node.var in self.frame.places:
@@ -232,7 +230,7 @@ class Writer:
 
     def _load(self, reader: Node | None, load: Load) -> Expr:
         """A read of a value, from wherever it lives."""
-        atom = self.block.atoms[load.buffer]
+        atom = self.block.values.atoms[load.buffer]
         producer = self.block.by_key.get(load.buffer)
         if isinstance(producer, LoopNode):
             home = self.loops.homes[producer]
@@ -245,10 +243,19 @@ class Writer:
             here = reader is not None and (producer, reader) in self.loops.forwarded
             if isinstance(home, InScalar) or here:
                 return Ref(self.scalar(producer), load.dtype)
+        place = self.frame.places.get(atom)
+        if place is not None:
+            return place.load(load.index)
         view = self.frame.views.get(atom)
-        if atom not in self.frame.places and view is not None and self.parent is not None:
-            return self.parent.read(view.atom, (*view.prefix, *load.index))
-        return self.place(atom).load(load.index)
+        if view is None or view.value is None or self.parent is None:
+            raise InternalError(f"{atom} has no place")
+        return self.parent.inlined(view.value, (*view.prefix, *load.index))
+
+    def inlined(self, value: IndexLambda, index: Shape) -> Expr:
+        """An element of a value, at an index in the program's own symbols."""
+        axes = zip(value.index, index, strict=True)
+        values = {s: i for axis, i in axes if (s := sole_symbol(axis)) is not None}
+        return self._resolved(value.body, {**self.frame.around, **values}, None)
 
     def nest(
         self,

@@ -16,7 +16,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from transpile.fusion.index_lambda import as_index
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import (
     BOUNDS_RESOLVED,
@@ -27,6 +26,7 @@ from transpile.ir.contracts.loops import (
     SUBEXPRESSIONS_SHARED,
 )
 from transpile.ir.dims import Dim, Index, bounds, symbols_of
+from transpile.ir.index_values import as_index
 from transpile.ir.loop_ir import Apply, Declare, Expr, For, Literal, Program, Statement
 from transpile.ir.loop_rewrite import (
     map_bodies,

@@ -1,0 +1,79 @@
+"""Inlining: what has to be in memory is materialised, and choices are kept to."""
+
+from random import Random
+
+import pytest
+from graphs import random_graph, small_machine
+
+from transpile.fusion.elements import is_by_elements
+from transpile.fusion.inlining import materialised
+from transpile.fusion.materialize import materialise
+from transpile.fusion.nodes import Choices
+from transpile.fusion.scopes import scope_of
+from transpile.fusion.survey import survey
+from transpile.ir.graph import Var
+from transpile.ir.loop_rewrite import subexpressions
+from transpile.passes import optimise
+
+SEEDS = range(0, 300, 9)
+
+
+def drawn(seed):
+    machine = small_machine(seed)
+    graph, _ = random_graph(seed)
+    return survey(scope_of(optimise(graph, machine), machine), {})
+
+
+def producers(known):
+    return known.scope.values.producers
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_results_and_what_is_no_expression_and_operands_of_calls_are_in_memory(seed):
+    known = drawn(seed)
+    chosen = materialised(known, Choices())
+    outputs = {v for v in known.scope.graph.outputs if v in producers(known)}
+    operands = {a for plan in known.calls.values() for a in plan.reads.values()}
+    whole = {v for v, e in producers(known).items() if not is_by_elements(e, known.scope.machine)}
+    assert outputs | whole | {a for a in operands if a in producers(known)} <= chosen
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_value_that_has_memory_for_a_reason_of_its_own_is_not_inlined_by_a_choice(seed):
+    known = drawn(seed)
+    plain = materialised(known, Choices())
+    random = Random(seed)
+    values = sorted(producers(known), key=known.scope.values.keys.__getitem__)
+    picked = frozenset(v for v in values if random.random() < 0.3)
+    assert picked <= materialised(known, Choices(kept=picked))
+    inlined = materialised(known, Choices(inlined=picked))
+    must = {v for v in plain if v in inlined & picked}
+    for var in must:
+        equation = producers(known)[var]
+        operands = [a for plan in known.calls.values() for a in plan.reads.values()]
+        assert (
+            var in known.scope.graph.outputs
+            or var in known.tangled
+            or var in known.updates
+            or var in operands
+            or not is_by_elements(equation, known.scope.machine)
+        )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nodes_read_materialised_values_and_inputs_only(seed):
+    known = drawn(seed)
+    block = materialise(known, Choices())
+    for node in block.nodes:
+        for key in node.reads:
+            atom = block.values.atoms[key]
+            assert not (isinstance(atom, Var) and block.values.is_inlined(atom))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_symbols_of_different_lambdas_differ(seed):
+    block = materialise(drawn(seed), Choices())
+    lambdas = [value for node in block.nodes for value in node.lambdas]
+    symbols = [s for value in lambdas for s in (*value.order, *value.bound)]
+    assert len(symbols) == len(set(symbols))
+    assert all(list(subexpressions(e)) for value in lambdas for e in value.expressions)

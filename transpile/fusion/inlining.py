@@ -1,0 +1,118 @@
+"""Inlining: which values are materialised; every other one is substituted into each use.
+
+Views and iotas are always inlined. A computed value is inlined when that repeats no work worth
+mentioning: it has one use, and is not spread over more elements than it has; or it is so cheap that
+reading it back would cost as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from transpile.fusion.elements import is_by_elements
+from transpile.fusion.index_lambda import arithmetic
+from transpile.fusion.inline_cost import spreads
+from transpile.fusion.nodes import Choices
+from transpile.fusion.survey import Survey
+from transpile.ir.graph import Atom, Equation, Var
+from transpile.ir.index_values import as_index
+from transpile.ir.loop_ir import Literal
+
+
+def materialised(survey: Survey, choices: Choices) -> frozenset[Var]:
+    """The values that are not inlined, from the results of the graph on: what a value is read by
+    is decided before it."""
+    scope = survey.scope
+    chosen = set(choices.kept)
+    if not scope.is_condition:
+        chosen |= _produced(survey, scope.graph.outputs)
+    uses: dict[Atom, int] = {}
+    spread: set[Atom] = set()
+    for equation in reversed(scope.graph.equations):
+        call = survey.calls.get(equation)
+        if call is not None:
+            chosen |= _produced(survey, call.reads.values())
+        match equation.primitive.kind:
+            case "routine":
+                chosen.update(equation.outputs)
+            case "effect":
+                _count(uses, equation.inputs)
+            case "control":
+                chosen |= _operands_of_bodies(survey, equation)
+                _count(uses, scope.inner[equation].operands.carry)
+            case _:
+                var = equation.output
+                is_spread, readers = var in spread, uses.get(var, 0)
+                if var in chosen or _deserves_memory(survey, choices, equation, readers, is_spread):
+                    chosen.add(var)
+                    is_spread, readers = False, 1
+                for atom in equation.inputs:
+                    uses[atom] = uses.get(atom, 0) + readers
+                    if is_spread or spreads(equation, atom):
+                        spread.add(atom)
+    return frozenset(chosen)
+
+
+def _count(uses: dict[Atom, int], atoms: Iterable[Atom]) -> None:
+    for atom in atoms:
+        uses[atom] = uses.get(atom, 0) + 1
+
+
+def _produced(survey: Survey, atoms: Iterable[Atom]) -> set[Var]:
+    """Those that equations of the graph compute."""
+    producers: Mapping[Var, Equation] = survey.scope.values.producers
+    return {atom for atom in atoms if isinstance(atom, Var) and atom in producers}
+
+
+def _deserves_memory(
+    survey: Survey, choices: Choices, equation: Equation, readers: int, is_spread: bool
+) -> bool:
+    """Tell whether a value that is read so often, and perhaps for many elements of what reads it,
+    had better be computed once; or has to be."""
+    scope, var = survey.scope, equation.output
+    if equation.primitive.kind in ("view", "generate"):
+        return var in survey.tangled
+    if scope.is_body and not var.type.shape:
+        value = arithmetic(scope.values, var, ())
+        if value is not None and (isinstance(value, Literal) or as_index(value) is not None):
+            return False
+    if var in survey.updates or not is_by_elements(equation, scope.machine):
+        return True
+    if var in choices.inlined:
+        return False
+    cost, size = survey.costs[var]
+    if is_spread and cost > scope.machine.cheap_weight:
+        return True
+    return readers > 1 or size > scope.machine.largest_expression
+
+
+def _operands_of_bodies(survey: Survey, equation: Equation) -> set[Var]:
+    """What a loop or branch reads in each iteration is in memory, but for views, which its body
+    sees through where it takes them by elements, and what is arithmetic on indices."""
+    producers = survey.scope.values.producers
+    fixed, xs = survey.fixed[equation], survey.scope.inner[equation].operands.xs
+    forced = {*equation.outputs}
+    for atom in fixed.operands:
+        base = atom if atom in fixed.wholes else survey.views.base(atom)[0]
+        if isinstance(atom, Var) and base is atom and atom in xs and _is_cheap(survey, atom):
+            forced |= _produced(survey, producers[atom].inputs)
+        elif atom in fixed.wholes or not _is_generated(survey, base):
+            forced |= _produced(survey, (base,))
+    return forced
+
+
+def _is_generated(survey: Survey, atom: Atom) -> bool:
+    """Tell whether a value is a function of its subscripts."""
+    equation = survey.scope.values.producers.get(atom) if isinstance(atom, Var) else None
+    return equation is not None and equation.primitive.kind == "generate"
+
+
+def _is_cheap(survey: Survey, atom: Var) -> bool:
+    """Tell whether each iteration may as well compute its part of an operand itself."""
+    equation = survey.scope.values.producers.get(atom)
+    return (
+        equation is not None
+        and equation.primitive.kind == "elementwise"
+        and equation.primitive.weight <= survey.scope.machine.cheap_weight
+        and survey.uses[atom] == 1
+    )
