@@ -12,6 +12,7 @@ of their header instead, which says what each pointer is, and which a C compiler
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -101,50 +102,53 @@ class ProgramCall:
         """
         if len(leaves) != self._count:
             raise InternalError(f"{self._name} takes {self._count} arrays, not {len(leaves)}")
+        from_buffer, dtypes, donated = self._from_buffer, self._dtypes, self._donated
+        pointers: list[Any] = []  # they hold their arrays
+        inputs: list[Array] = []
+        outputs: list[Array] = []
+        number = 0  # `zip` and `enumerate` take longer than all else in these loops
         try:
-            outputs, pointers = self._memory(leaves)
+            for x in leaves:
+                if (
+                    type(x) is not ndarray
+                    or x.dtype is not dtypes[number]
+                    or x.flags.num & _IN_PLACE != _IN_PLACE
+                ):
+                    x = self.converted(x, number)
+                pointers.append(from_buffer(x))
+                if donated:
+                    inputs.append(x)
+                number += 1
+            for new in self._lent(inputs) if donated else self._new_outputs:
+                x = new()
+                outputs.append(x)
+                pointers.append(from_buffer(x))
+            scratch = self._scratch() if self.workspace else None
+            pointers.append(self._null if scratch is None else from_buffer(scratch))
         except MemoryError:  # once more, without what is kept for later arrays
             if not memory_pool.RESERVE.give_back():
                 raise
-            outputs, pointers = self._memory(leaves)
+            del pointers[:], inputs[:], outputs[:]
+            return self.run(leaves)
         callbacks = self.callbacks
         if callbacks is not None:
             running = callbacks.begin()
             pointers += (callbacks.address, running.context)
         code = self._function(pointers)
-        if self._keeps:
-            self.spare.append(outputs.pop())
+        if scratch is not None and self._keeps:
+            self.spare.append(scratch)
         if code:
             self.fail(code)
         if callbacks is not None:
             running.finish()
         return outputs
 
-    def _memory(self, leaves: Sequence[Any]) -> tuple[list[Array], list[Any]]:
-        """The outputs, then a workspace that is kept; and pointers, which hold their arrays."""
-        from_buffer, dtypes = self._from_buffer, self._dtypes
-        inputs, outputs, pointers = [], [], []
-        for number, x in enumerate(leaves):
-            if (
-                type(x) is not ndarray
-                or x.dtype is not dtypes[number]
-                or x.flags.num & _IN_PLACE != _IN_PLACE
-            ):
-                x = self.converted(x, number)
-            inputs.append(x)
-            pointers.append(from_buffer(x))
-        for new in self._lent(inputs) if self._donated else self._new_outputs:
-            x = new()
-            outputs.append(x)
-            pointers.append(from_buffer(x))
-        if not self.workspace:
-            pointers.append(self._null)
-        elif self._keeps:
-            outputs.append(self.spare.pop() if self.spare else self._new_workspace())
-            pointers.append(from_buffer(outputs[-1]))
-        else:
-            pointers.append(from_buffer(self._new_workspace()))
-        return outputs, pointers
+    def _scratch(self) -> Array:
+        """A workspace, one that an earlier call has kept or a new one."""
+        if self._keeps:
+            with contextlib.suppress(IndexError):
+                return self.spare.pop()
+        return self._new_workspace()
 
     def _lent(self, inputs: Sequence[Array]) -> list[Maker]:
         """What gives the arrays of the outputs: new ones, and inputs whose memory outputs take."""

@@ -101,7 +101,8 @@ class Parameters:
         else:
             for value in args:
                 if type(value) is ndarray:  # inlined for speed
-                    key += (value.dtype, value.shape)
+                    key.append(value.dtype)
+                    key.append(value.shape)
                     leaves.append(value)
                 else:
                     describe(value, key, leaves, leaf)
