@@ -14,7 +14,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -26,7 +26,12 @@ from transpile.ir.primitive import TABLE, Primitive
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall
-from transpile.runtime.dispatcher import Dispatcher, Specialization
+from transpile.runtime.dispatcher import (
+    CalledBySlot,
+    Dispatcher,
+    InstanceSignature,
+    Specialization,
+)
 from transpile.runtime.mutated_arguments import given_up, writing
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
@@ -55,6 +60,10 @@ _OBJECTS: dict[str, Callable[[Lowering], Any]] = {
 }
 
 
+_Self = TypeVar("_Self", bound="_Stage")
+_MOST_SHOWN = 8  # types in a representation
+
+
 @dataclass(frozen=True)
 class ArgInfo:
     """The shape and dtype of one leaf of the arguments, and whether it is donated."""
@@ -73,6 +82,18 @@ class _Stage:
         self._signature = signature
         self._out_tree = out_tree
         self._out_types = out_types
+
+    _where: str  # the function, and where it is defined
+
+    def __repr__(self) -> str:
+        types = _listed(self._signature.types), _listed(self._out_types)
+        return f"<{type(self).__name__} {self._where}: {' -> '.join(types)}>"
+
+    def __copy__(self: _Self) -> _Self:
+        return self  # a stage never changes
+
+    def __deepcopy__(self: _Self, _: Any) -> _Self:
+        return self
 
     @property
     def in_tree(self) -> tree.TreeDef:
@@ -275,7 +296,7 @@ class Lowered(_ProgramStage):
         return _lowered, _state(self)
 
 
-class Compiled(_ProgramStage):
+class Compiled(_ProgramStage, metaclass=CalledBySlot):
     """A loaded program for one signature. Made by `jit(f).lower(...).compile()`.
 
     Called with the arguments of the function, without static ones; dtypes and shapes must be those
@@ -285,6 +306,7 @@ class Compiled(_ProgramStage):
     __slots__ = ("__call__",)  # see runtime/dispatcher.py
 
     __call__: Callable[..., Any]
+    __signature__ = InstanceSignature(lambda _: inspect.signature(lambda *args, **kwargs: None))
 
     def __init__(
         self,
@@ -311,11 +333,6 @@ class Compiled(_ProgramStage):
         )
         calls = CheckedCall(known, self.specialization, where)
         Dispatcher(calls.table, described, calls.missed, [], lambda: False).attach(self)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """Any arguments, as in JAX: the class has a slot where `inspect` looks for a method."""
-        return inspect.signature(lambda *args, **kwargs: None)
 
     @property
     def call(self) -> Callable[..., Any]:
@@ -366,6 +383,7 @@ class Wrapped(Protocol):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run, tracing and compiling where that has not been done."""
+        return self(*args, **kwargs)
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The trace for these arguments, which may be any objects with `shape` and `dtype`."""
@@ -393,6 +411,11 @@ def _finisher(out_tree: tree.TreeDef) -> Callable[[list[Any]], Any] | None:
         if out_tree.node is tree.node_of(list):
             return list
     return out_tree.unflatten
+
+
+def _listed(types: Sequence[ArrayType]) -> str:
+    shown = [str(t) for t in types[:_MOST_SHOWN]] + ["..."] * (len(types) > _MOST_SHOWN)
+    return f"({', '.join(shown)})"
 
 
 def _text(lowering: Lowering, dialect: str | None, further: tuple[str, ...] = ()) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -13,21 +14,43 @@ from transpile import tree
 from transpile.dispatch.switches import DISABLED, is_jit_disabled
 from transpile.dispatch.tracing import Config, Tracing
 from transpile.options import Options
-from transpile.runtime.dispatcher import Dispatcher
+from transpile.runtime.dispatcher import CalledBySlot, Dispatcher, InstanceSignature
 from transpile.stages import Lowered, Traced
 from transpile.trace.call_signature import function_name, place_of
 
 
-class Wrapped:
+class _Doc:
+    """The docstring of a bound method is that of the method, that of its class its own."""
+
+    def __init__(self, own: str | None) -> None:
+        self._own = own
+
+    def __get__(self, instance: Any, owner: type) -> str | None:
+        return self._own if instance is None else instance.__wrapped__.__doc__
+
+
+class Wrapped(metaclass=CalledBySlot):
     """A function that is compiled when it is called; `jit` makes it and says what it does.
 
     A call runs it on these arguments, tracing and compiling where that has not been done.
     """
 
-    __slots__ = ("__call__", "__dict__", "__weakref__")  # see runtime/dispatcher.py
+    # `__call__`: see runtime/dispatcher.py. What else is its own is no attribute that
+    # `functools.wraps` hands on.
+    __slots__ = (
+        "__call__",
+        "__dict__",
+        "__weakref__",
+        "_config",
+        "_for_methods",
+        "_function",
+        "_parameters",
+        "_tracing",
+    )
 
     __call__: Callable[..., Any]
     __name__: str
+    __signature__ = InstanceSignature(lambda own: inspect.signature(own.__wrapped__))
     __wrapped__: Callable[..., Any]
 
     def __init__(self, function: Callable[..., Any], config: Config) -> None:
@@ -35,6 +58,8 @@ class Wrapped:
         if not hasattr(function, "__name__"):
             self.__name__ = function_name(function)
             self.__qualname__ = self.__name__
+        if isinstance(function, functools.partial):  # its own says what a partial is
+            self.__doc__ = function.func.__doc__
         self.__wrapped__ = function
         self._function = function
         self._config = config
@@ -150,7 +175,10 @@ def _jitted(function: Any, config: Config, module: str, name: str) -> Wrapped:
 class BoundWrapped:
     """A jitted method of an instance: `obj.method`, with the members of Wrapped."""
 
-    __slots__ = ("__self__", "__wrapped__", "_jitted")
+    __slots__ = ("__self__", "__weakref__", "__wrapped__", "_jitted")
+
+    __doc__ = _Doc(__doc__)
+    __signature__ = InstanceSignature(lambda own: inspect.signature(own.__wrapped__))
 
     def __init__(self, jitted: Wrapped, instance: Any) -> None:
         self._jitted = jitted
@@ -160,6 +188,24 @@ class BoundWrapped:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the method."""
         return self._jitted(self.__self__, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<bound {self._jitted!r} of {self.__self__!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, BoundWrapped)
+            and self.__self__ is other.__self__
+            and self._jitted is other._jitted
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.__self__), self._jitted))
+
+    @property
+    def __func__(self) -> Wrapped:
+        """The jitted function, as for a method."""
+        return self._jitted
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """As Wrapped.trace."""

@@ -25,6 +25,8 @@ from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy_imports import Later
 
 if TYPE_CHECKING:
+    from inspect import Signature
+
     from transpile.runtime import fast_call
     from transpile.runtime.program_call import ProgramCall
     from transpile.trace.guards import Watch
@@ -134,6 +136,38 @@ class Specializations:
 
     def _drop_entry(self, key: Key) -> None:
         self.entries[:] = [entry for entry in self.entries if entry.key != key]
+
+
+class CalledBySlot(type):
+    """The class of classes whose instances have a slot `__call__`. Through such a class,
+    `Compiled.__call__(compiled, x)`, there is a function, as in other classes."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        return _call if name == "__call__" else super().__getattribute__(name)
+
+
+def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Run on these arguments."""
+    return self.__call__(*args, **kwargs)
+
+
+_call.__name__ = _call.__qualname__ = "__call__"
+
+
+class InstanceSignature:
+    """What `inspect.signature` says of instances of such a class; of the class it says the usual.
+    ValueError and TypeError of `find`: there is none."""
+
+    def __init__(self, find: Callable[[Any], Signature]) -> None:
+        self._find = find
+
+    def __get__(self, instance: Any, owner: type) -> Signature:
+        if instance is None:
+            raise AttributeError("__signature__")
+        try:
+            return self._find(instance)
+        except (ValueError, TypeError) as error:
+            raise AttributeError(str(error)) from None
 
 
 # What a key that is not known, or cannot be made, raises. What follows finds out why.
