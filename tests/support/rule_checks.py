@@ -260,8 +260,10 @@ def without_others(trial):
 
 
 def is_linear(trial):
-    """Tell by values whether the trial's primitive is linear in the operands that move; None where
-    there are no values, or only zeros."""
+    """True if by its values the trial's primitive is linear in the operands that move; None where
+    one of them has no elements, or there are no results but zeros."""
+    if any(moves and x.size == 0 for x, moves in zip(trial.operands, trial.moving, strict=True)):
+        return None
     random = seeded()
 
     def at(moving):
@@ -341,7 +343,7 @@ def _check_reverse_over_forward(primitive, closed, values, active, tangents, pus
 
 
 def is_exact(primitive, dtype):
-    """Tell whether examples together are rounded as they are one by one. NumPy adds up in another
+    """True if examples together are rounded as they are one by one. NumPy adds up in another
     order, and has other instructions for the last elements of an array than for the first."""
     if kind_letter(dtype) in "biu" or primitive.combine in ("maximum", "minimum"):
         return True
