@@ -1,4 +1,4 @@
-"""Loops and branches: their primitives, by the graphs that stand in their params."""
+"""Structured control flow: the primitives, by the graphs in their params."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ def graph_of(kinds, *primitives, outputs):
     """A graph of elementwise equations, each over the numbers of earlier values."""
     values = [Var(kind) for kind in kinds]
     inputs, equations = tuple(values), []
-    for primitive, *places in primitives:
-        atoms = tuple(values[p] if isinstance(p, int) else p for p in places)
+    for primitive, *operands in primitives:
+        atoms = tuple(values[p] if isinstance(p, int) else p for p in operands)
         (kind,) = primitive.result_types([a.type for a in atoms], {})
         values.append(Var(kind))
         equations.append(Equation(primitive, atoms, {}, (values[-1],)))

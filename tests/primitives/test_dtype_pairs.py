@@ -67,7 +67,7 @@ def check(ufunc, got, want):
 
 
 def has_loop(ufunc, first, second):
-    """Tell whether NumPy computes these dtypes, and in dtypes that are supported here."""
+    """True if NumPy computes these dtypes, and in dtypes that are supported here."""
     try:
         loop = ufunc.resolve_dtypes((first, second, None))
     except TypeError:

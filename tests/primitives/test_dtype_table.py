@@ -115,7 +115,7 @@ def test_numpys_functions_with_a_dtype(dtype):
 
 
 def is_right(expression, want, problem):
-    """Tell whether tracing refuses what NumPy refuses, or says that it is unsupported."""
+    """True if tracing refuses what NumPy refuses, or says that it is unsupported."""
     if isinstance(problem, UnsupportedError):
         return True
     if not isinstance(want, Exception):

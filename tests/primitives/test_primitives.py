@@ -191,7 +191,7 @@ class NumpyConversion:
 
 
 def is_exact(primitive, dtype):
-    """Tell whether a primitive over arrays leaves no choice in the order of rounding."""
+    """True if a primitive over arrays leaves no choice in the order of rounding."""
     moves = primitive.kind in ("view", "generate", "piecewise", "sort")
     return moves or dtype.kind in "biu" or primitive.combine in ("maximum", "minimum")
 

@@ -1,4 +1,4 @@
-"""The row of Fourier transforms: derivatives, batches, operands read in place, saved programs."""
+"""The primitive fft: derivatives, batches, operands read in place, saved programs."""
 
 import shutil
 import subprocess

@@ -1,4 +1,5 @@
-"""The rows that index by values: what types they refuse, what is out of range, ties and repeats."""
+"""Gather, scatter and dynamic slices: what types they refuse, what is out of range, ties and
+repeats."""
 
 import numpy as np
 import pytest

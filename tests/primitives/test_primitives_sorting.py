@@ -1,4 +1,4 @@
-"""The rows sort and argsort: programs in the loop language, C on edge values, JAX's derivatives."""
+"""Sort and argsort: programs in the loop language, C on edge values, JAX's derivatives."""
 
 import numpy as np
 import pytest
@@ -98,6 +98,6 @@ def test_one_thread_and_several_give_the_same(shared_cache):
         np.testing.assert_array_equal(got, want)
 
 
-def test_rows_have_no_transpose_of_their_own_as_they_are_not_linear():
+def test_sorts_have_no_transpose_of_their_own_as_they_are_not_linear():
     assert TABLE["sort"].transpose is None and TABLE["argsort"].transpose is None
     assert TABLE["sort"].kind == TABLE["argsort"].kind == "sort"

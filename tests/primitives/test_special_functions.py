@@ -1,4 +1,4 @@
-"""The rows of special functions against exact values, at their edges, and in vector lanes."""
+"""Special functions against exact values, at their edges, and in vector lanes."""
 
 import ctypes
 import re
@@ -21,17 +21,17 @@ from transpile.trace.trace import bind
 as_users = pytest.mark.full_level
 
 TYPES = ("f4", "f8")
-ROWS = sorted(EDGES)
+PRIMITIVES = sorted(EDGES)
 
 
 @pytest.fixture(scope="module")
 def programs():
-    """Each row of vectors, compiled with all others for a dtype."""
+    """Each primitive on vectors, compiled with all others for a dtype."""
 
-    def all_rows(operands):
+    def all_primitives(operands):
         return {name: bind(TABLE[name], *arrays) for name, arrays in operands.items()}
 
-    return transpile.jit(all_rows)
+    return transpile.jit(all_primitives)
 
 
 def ulps(got, exact):

@@ -66,22 +66,22 @@ class Draw:
         self.values[name] = np.concatenate([fill[:before], flat, fill[before:]])
         return Strided(Load(name, (before,), flat.dtype))
 
-    def array(self, shape, dtype=None, *, by_rows=False):
+    def array(self, shape, dtype=None, *, last_is_dense=False):
         """An array whose axes are in a drawn order, some of them backwards and with gaps; with
-        adjacent elements of rows where these are asked for."""
+        a contiguous last axis if `last_is_dense`."""
         dtype = self.dtype if dtype is None else np.dtype(dtype)
         rank = len(shape)
-        order = [int(a) for a in self.random.permutation(rank - by_rows)]
-        order += [rank - 1] * by_rows
+        order = [int(a) for a in self.random.permutation(rank - last_is_dense)]
+        order += [rank - 1] * last_is_dense
         strides, size = [0] * rank, 1
         for axis in reversed(order):
-            is_row = by_rows and axis == rank - 1
+            is_row = last_is_dense and axis == rank - 1
             gap = 1 if is_row else int(self.random.integers(1, 3))
             strides[axis] = size * gap
             size *= shape[axis] * gap + int(self.random.integers(0, 3))
         first = 0
         for axis in range(rank):
-            if self.random.integers(4) == 0 and not (by_rows and axis == rank - 1):
+            if self.random.integers(4) == 0 and not (last_is_dense and axis == rank - 1):
                 first += (shape[axis] - 1) * strides[axis]
                 strides[axis] *= -1
         whole = self.dense(self.numbers(dtype, size))
@@ -114,13 +114,13 @@ class Draw:
 
 def matmul(draw):
     m, n, k = draw.sizes(3, 40)
-    a, b, c = draw.array((m, k)), draw.array((k, n)), draw.array((m, n), by_rows=True)
+    a, b, c = draw.array((m, k)), draw.array((k, n)), draw.array((m, n), last_is_dense=True)
     yield draw.with_scratch(Matmul(m, n, k, a, b, draw.written(c)))
 
 
 def matmul_batch(draw):
     count, m, n, k = draw.sizes(4, 9)
-    c = draw.written(draw.array((count, m, n), by_rows=True))
+    c = draw.written(draw.array((count, m, n), last_is_dense=True))
     a, b = draw.array((count, m, k)), draw.array((count, k, n))
     yield draw.with_scratch(MatmulBatch(count, m, n, k, a, b, c, min(count, 3)))
 
@@ -128,7 +128,7 @@ def matmul_batch(draw):
 def matmul_rows(draw):
     m, k = draw.sizes(2)
     n = LANES * int(draw.random.integers(1, 4))
-    b, c = (draw.array(shape, by_rows=True) for shape in ((k, n), (m, n)))
+    b, c = (draw.array(shape, last_is_dense=True) for shape in ((k, n), (m, n)))
     b = replace(b, strides=(max(n, abs(b.strides[0])), 1))
     b = replace(b, first=draw.dense(draw.numbers(draw.dtype, k * b.strides[0])).first)
     yield MatmulRows(m, n, k, draw.array((m, k)), b, draw.written(c))
@@ -139,7 +139,7 @@ def matmul_panels(draw):
     columns = -(-n // (2 * LANES)) * 2 * LANES
     panels = draw.temporary(columns * k, draw.dtype)
     yield MatmulPanels(n, k, draw.array((k, n)), panels)
-    c = draw.written(draw.array((m, n), by_rows=True))
+    c = draw.written(draw.array((m, n), last_is_dense=True))
     yield MatmulPanelRows(m, n, k, draw.array((m, k)), panels, c)
 
 
@@ -249,7 +249,7 @@ def cumsum(draw):
 def transpose_tile(draw):
     side = 256 // draw.dtype.itemsize
     rows, columns = draw.sizes(2, 2 * side)
-    x = draw.array((min(rows, side), min(columns, side)), by_rows=True)
+    x = draw.array((min(rows, side), min(columns, side)), last_is_dense=True)
     out = draw.written(draw.dense(draw.numbers(draw.dtype, side * side)))
     yield TransposeTile(side, rows, columns, x, replace(out, strides=(side, 1)))
 

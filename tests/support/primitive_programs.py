@@ -169,7 +169,7 @@ SAMPLES = ("random_gamma", "random_loggamma")
 
 
 def accepted(primitive, dtype):
-    """Tell whether a primitive takes operands of a dtype."""
+    """True if a primitive takes operands of a dtype."""
     if primitive.name == "float_from_bits" and dtype.itemsize == 1:
         return False  # there are no floats of 8 bits
     if dtype in HALVES and (primitive.name == "complex" or primitive.kind == "fft"):

@@ -124,7 +124,7 @@ def leaves(result):
 
 
 def is_numpys(function, results, x):
-    """Tell whether these are NumPy's results: products by numbers to the bit."""
+    """True if these are NumPy's results: products by numbers to the bit."""
     with np.errstate(all="ignore"):
         wanted = leaves(function(x))
         if function is constants and results[0].tobytes() != wanted[0].tobytes():

@@ -92,21 +92,21 @@ class Bundle:
 
     def __init__(self, trials):
         self.trials = list(trials)
-        self.values, self.active, self.places = [], [], []
+        self.values, self.active, self.positions = [], [], []
         inputs, equations = [], []
         for trial in self.trials:
-            atoms, places = [], []
+            atoms, positions = [], []
             for x, moves in zip(trial.operands, trial.moving, strict=True):
                 if isinstance(x, np.generic):
                     atoms.append(Const(x))
-                    places.append(None)
+                    positions.append(None)
                     continue
-                places.append(len(inputs))
+                positions.append(len(inputs))
                 atoms.append(Var(ArrayType(x.shape, x.dtype), f"x{len(inputs)}"))
                 inputs.append(atoms[-1])
                 self.values.append(x)
                 self.active.append(moves)
-            self.places.append(places)
+            self.positions.append(positions)
             types = trial.primitive.result_types([a.type for a in atoms], trial.params)
             outputs = tuple(map(Var, types))
             equations.append(Equation(trial.primitive, tuple(atoms), trial.params, outputs))
@@ -118,8 +118,7 @@ class Bundle:
     def of_operands(self, number, arrays):
         """Of arrays for all inputs, those of a trial's operands that move; None for the others."""
         return [
-            arrays[place] if place is not None and self.active[place] else None
-            for place in self.places[number]
+            arrays[p] if p is not None and self.active[p] else None for p in self.positions[number]
         ]
 
 
@@ -287,7 +286,7 @@ def indexing_cases(primitive, dtype, random):
             updates = (updates + dtype.type(0.013)).astype(dtype)
         every = COMBINED.get(dtype.kind, COMBINED[""])
         for combine in every if mode == "clip" else every[:2]:
-            if combine == "multiply":  # of places that differ
+            if combine == "multiply":  # of positions that differ
                 indices = [np.unique(i)[:1] if i.ndim else i for i in indices]
                 updates = updates[tuple(slice(0, 1) for _ in range(np.ndim(given[0])))]
                 updates = updates.reshape(taken_shape(shape, axes, indices))
@@ -350,7 +349,7 @@ def _beside_constant(primitive, dtype, operands, k, value, random):
 
 
 def has_tangent(x):
-    """Tell whether an operand, which is no constant, can move a little."""
+    """True if an operand, which is no constant, can move a little."""
     return isinstance(x, np.ndarray) and kind_letter(x.dtype) in "fc"
 
 
@@ -428,7 +427,7 @@ def refusal(primitive, k):
 
 
 def is_flat(primitive, dtype):
-    """Tell whether by the primitive's rule no operand of this dtype changes anything."""
+    """True if by the primitive's rule no operand of this dtype changes anything."""
     trials = derivative_trials(primitive, dtype)[
         :3
     ]  # of the first operands, one by one and together

@@ -111,7 +111,7 @@ def window_cases(primitive, large=False):
 
 
 def has_taps(case):
-    """Tell whether no window of a case sees padding only, of which no extreme is a number."""
+    """True if no window of a case sees padding only, of which no extreme is a number."""
     shape, params = case
     return bool(np.all(taps_of(np.ones(shape), 0, **params).any(axis=-1)))
 
