@@ -33,17 +33,30 @@ def compiled(monkeypatch, tmp_path):
 
 def test_templates_are_compiled_once_for_all_processes(compiled, tmp_path):
     assert compiled() == NAMES
-    assert len(list(tmp_path.glob("template-*.json"))) == len(NAMES)
+    assert len(list(tmp_path.glob("template-*.json"))) == 1
     assert compiled() == set()
 
 
 def test_what_is_damaged_or_gone_is_compiled_again(compiled, tmp_path):
     compiled()
-    first, second, third = sorted(tmp_path.glob("template-*.json"))
-    first.write_bytes(first.read_bytes()[:-9] + b"?" + first.read_bytes()[-8:])
-    second.unlink()
-    third.write_text("")
-    assert compiled() == NAMES
+    (kept,) = tmp_path.glob("template-*.json")
+    contents = kept.read_bytes()
+    for damaged in contents[:-9] + b"?" + contents[-8:], b"", None:
+        kept.unlink() if damaged is None else kept.write_bytes(damaged)
+        assert compiled() == NAMES
+        assert compiled() == set()
+
+
+def test_a_template_that_has_changed_is_compiled_again(compiled, monkeypatch):
+    compiled()
+    read = jinja2.FileSystemLoader.get_source
+
+    def changed(self, environment, template):
+        source, path, is_current = read(self, environment, template)
+        return source + "{# #}" * (template == "kernel.j2"), path, is_current
+
+    monkeypatch.setattr(jinja2.FileSystemLoader, "get_source", changed)
+    assert compiled() == {"kernel.j2"}
     assert compiled() == set()
 
 
