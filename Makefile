@@ -42,7 +42,7 @@ CHECKED := project/test_layers.py project/test_docstrings.py project/test_facts_
     schedule/test_linearize.py schedule/test_local_cse.py schedule/test_memory_plan.py \
     schedule/test_scalar_replacement.py schedule/test_tile.py schedule/test_triangular_split.py \
     schedule/test_vectorize.py codegen/test_golden.py codegen/test_definitions.py codegen/test_dialect.py \
-    codegen/test_c_expr.py codegen/plan/test_program_length.py codegen/test_render.py \
+    codegen/test_c_expr.py codegen/plan/test_summary.py codegen/test_render.py \
     symbols/test_identifiers.py symbols/test_c_helpers.py runtime_c/test_runtime_transpose.py build/test_elf.py \
     disk_cache/test_cache_entry.py runtime/test_loader.py runtime/test_memory_overlap.py \
     stages/test_stages.py dispatch/test_config.py public/test_errors.py public/test_ops.py

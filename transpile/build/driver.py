@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from transpile.analysis.cost_model import is_brief, program_cost
 from transpile.build import toolchain
 from transpile.build.pool_linking import pool_for
+from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.python_entry import declarations, python_entry
 from transpile.codegen.render import Text, render
 from transpile.disk_cache.cache_entry import PROGRAM
 from transpile.ir.calls import Call
 from transpile.ir.graph import Donated, Graph
 from transpile.ir.loop_ir import Program
-from transpile.ir.loop_rewrite import walk
 from transpile.lower.kernels import lower
 from transpile.options import Options
 from transpile.passes import optimise
@@ -85,17 +86,17 @@ class Pipeline:
     @cached_property
     def _blas(self) -> Blas | None:
         """The library for matrix products; None without products, or unless the options name it."""
-        calls = any(call.has("blas") for call in self._calls())
+        calls = any(call.has("blas") for call in self._intrinsics())
         return toolchain.find_blas(self.options) if calls else None
 
     @cached_property
     def _lapack(self) -> Lapack | None:
         """The library for decompositions; None for a program without them."""
-        calls = any(call.has("lapack") for call in self._calls())
+        calls = any(call.has("lapack") for call in self._intrinsics())
         return toolchain.find_lapack(self.options) if calls else None
 
-    def _calls(self) -> list[Call]:
-        return [s for k in self.program.kernels for s in walk(k.body) if isinstance(s, Call)]
+    def _intrinsics(self) -> Collection[type[Call]]:
+        return summary_of(self.program.kernels).intrinsics
 
     def cost(self) -> dict[str, float]:
         """Operations and bytes of memory traffic of the fused program."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 Effort = Literal["usual", "long", "huge"]
 
-# Programs of more names and numbers (`program_length.py`) than this are long, and huge. Steps of
+# Programs of more names and numbers (`plan/summary.py`) than this are long, and huge. Steps of
 # training of a transformer have 4000 to 6000, a filter with all that it is tested by 13000; arrays
 # passed through 1000 operations of a network without loops have 10000.
 LONGEST_USUAL = 3000

@@ -16,22 +16,20 @@ from transpile.codegen.plan import gcc_faults
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
 from transpile.codegen.plan.helper_inlining import outlined
 from transpile.codegen.plan.kernel_dedup import Group, functions_for
+from transpile.codegen.plan.summary import summary_of
 from transpile.codegen.scope import ProgramScope, Scope
 from transpile.codegen.templates import filled_in
-from transpile.ir import loop_rewrite
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.loops import NO_DEAD_SCALARS, STACK_BOUNDED, WORKSPACE_PLANNED
 from transpile.ir.graph import Source
 from transpile.ir.loop_ir import (
     Buffer,
     DType,
-    For,
     Program,
     Statement,
 )
 from transpile.ir.loop_rewrite import (
     used_buffers,
-    walk,
 )
 from transpile.ir.types import BOOL, HALVES
 from transpile.options import Options
@@ -114,13 +112,15 @@ class _Renderer:
         lanes = outlined(firsts, precise=self.options.precise_math)
         constants, binary = constants_of(program, self.convention.reads_bytes)
         dtypes = {b.dtype for b in self.buffers.values()}
-        is_complex = any(d.kind == "c" for d in dtypes) or loop_rewrite.computes_complex(program)
-        loops = [s for k in firsts for s in walk(k.body) if isinstance(s, For)]
-        has_marked = any(s.parallel or s.simd for s in loops) or any(lanes.values())
-        gcc_flags = gcc_faults.flags_around_faults(program)
+        summary = summary_of(program.kernels)
+        is_complex = summary.is_complex or any(d.kind == "c" for d in dtypes)
+        is_marked = summary.is_marked or any(lanes.values()) or c_helpers.has_directives(helpers)
+        gcc_flags = gcc_faults.flags_around_faults(
+            reduces_short_integers=summary.reduces_short_integers
+        )
         contract = [
             *self._contract(),
-            *notes(self.libraries, needs.intrinsics),
+            *notes(self.libraries, summary.intrinsics),
             *compile_budget.notes(effort),
             *gcc_faults.notes(gcc_flags),
         ]
@@ -131,7 +131,7 @@ class _Renderer:
             title=self.title,
             description=contract,
             includes=self.dialect.headers(is_complex) + includes_of(messages),
-            directives=has_marked or c_helpers.has_directives(helpers),
+            directives=is_marked,
             header=header,
             prototypes=prototypes(self.libraries, needs.routines),
             helpers=[(helper, lanes.get(helper.names[0])) for helper in helpers],
@@ -156,7 +156,7 @@ class _Renderer:
             includes=_includes_of_header(dtypes),
             complex=complex_types(program, self.dialect.types),
         )
-        runs_threads = any(s.parallel for s in loops) or c_helpers.runs_threads(helpers)
+        runs_threads = summary.is_parallel or c_helpers.runs_threads(helpers)
         return Text(source, text, binary, effort, gcc_flags, runs_threads)
 
     def _contract(self) -> list[str]:

@@ -55,13 +55,11 @@ class Needs:
     """What the text of a program needs beside its kernels.
 
     helpers      the functions of runtime_c that statements call
-    intrinsics   the routines that statements call, as the loops have them
     routines     the functions of libraries that these call
     reductions   the operations on accumulators that OpenMP has to be told of
     """
 
     helpers: set[str] = field(default_factory=set)
-    intrinsics: set[type[Call]] = field(default_factory=set)
     routines: set[tuple[str, str]] = field(default_factory=set)
     reductions: dict[str, Reduction] = field(default_factory=dict)
 
@@ -180,7 +178,6 @@ class Scope:
         """The function and the arguments of a call, in the words of a library that is there, or of
         C."""
         invocation = call.invocation(*self.shared.targets)
-        self.shared.needs.intrinsics.add(type(call))
         self.shared.needs.helpers.add(invocation.function)
         self.shared.needs.routines.update(invocation.routines)
         return invocation.function, [

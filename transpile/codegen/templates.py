@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -150,8 +150,9 @@ def _literal(value: Any, dtype: DType, dialect: Dialect) -> str:
     return dialect.literal(value, dtype)
 
 
-def _literals(values: Any, dtype: DType, dialect: Dialect) -> Iterator[str]:
-    return (dialect.literal(value, dtype) for value in values)
+def _literals(values: Any, dtype: DType, dialect: Dialect, margin: str) -> str:
+    literal = dialect.literal
+    return filled([literal(value, dtype) for value in values], margin)
 
 
 _FILTERS = {
@@ -159,7 +160,6 @@ _FILTERS = {
     "comment": comment_text,
     "comment_line": comment_line,
     "ctype": _ctype,
-    "filled": filled,
     "hanging": hanging,
     "is_one_line": _is_one_line,
     "is_uneven": _is_uneven,

@@ -89,9 +89,10 @@ class Call:
         """The arrays that it writes, in the order of the signature, from those that it reads."""
         raise InternalError(f"{self.name} has no reference semantics")
 
-    def has(self, target: str) -> bool:
+    @classmethod
+    def has(cls, target: str) -> bool:
         """True if a target has a function for it."""
-        return hasattr(self, f"in_{target}")
+        return hasattr(cls, f"in_{target}")
 
     def invocation(self, *targets: str) -> Invocation:
         """The call of the first of these targets that has a function for it."""

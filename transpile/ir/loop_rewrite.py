@@ -135,12 +135,6 @@ def _inside(statement: Statement) -> tuple[Statement, ...]:
     return tuple(walk(children(statement)))
 
 
-def computes_complex(program: Program) -> bool:
-    """True if an expression is complex; the arrays of the program may all be real."""
-    statements = (s for k in program.kernels for s in walk(k.body))
-    return any(p.dtype.kind == "c" for s in statements for p in parts(s))
-
-
 @once
 def loads(statement: Statement) -> tuple[Load, ...]:
     """The elements that a statement itself reads, including the target of an update."""

@@ -37,13 +37,14 @@ class Parameter:
 
 
 class CallingConvention:
-    """The parameters of a program's kernels."""
+    """The parameters of a program's kernels, worked out once for each."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._order = {name: k for k, name in enumerate(program.buffers())}
         self._deciding = deciding(program)
         self.constants = frozenset(b.name for b in program.constants)
+        self._of_kernels: dict[str, tuple[Parameter, ...]] = {}
 
     def reads_bytes(self, buffer: Buffer) -> bool:
         """Tell whether the bools of a buffer are read as numbers: compilers vectorise a choice by
@@ -53,6 +54,11 @@ class CallingConvention:
     def parameters(self, kernel: Kernel) -> tuple[Parameter, ...]:
         """What a kernel takes, in the order in which the program has its buffers. A constant is
         global, so only one that the kernel sees in another shape is a parameter."""
+        if kernel.name not in self._of_kernels:
+            self._of_kernels[kernel.name] = self._taken(kernel)
+        return self._of_kernels[kernel.name]
+
+    def _taken(self, kernel: Kernel) -> tuple[Parameter, ...]:
         used, writes = used_buffers(kernel)
         seen = seen_by(self._program, kernel)
         outer = self._program.buffers()

@@ -9,32 +9,23 @@ as they should be.
 
 from __future__ import annotations
 
-from transpile.ir.loop_ir import Apply, DType, Program, Update
-from transpile.ir.loop_rewrite import parts, walk
+from transpile.ir.loop_ir import DType
 
 _REDUCING = {"add", "subtract", "maximum", "minimum"}
 _LARGEST = 2  # bytes
 _NO_STRAIGHT_LINE_VECTORS = ("-fno-tree-slp-vectorize",)
 
 
-def flags_around_faults(program: Program) -> tuple[str, ...]:
-    """gcc's flags that the program needs to be right, beside those that all programs get."""
-    return _NO_STRAIGHT_LINE_VECTORS if _reduces_short_integers(program) else ()
+def is_short_reduction(op: str, dtype: DType) -> bool:
+    """Tell whether gcc could err where this operation reduces several terms."""
+    return op in _REDUCING and dtype.kind in "iu" and dtype.itemsize <= _LARGEST
+
+
+def flags_around_faults(*, reduces_short_integers: bool) -> tuple[str, ...]:
+    """gcc's flags that a program needs to be right, beside those that all programs get."""
+    return _NO_STRAIGHT_LINE_VECTORS if reduces_short_integers else ()
 
 
 def notes(flags: tuple[str, ...]) -> list[str]:
     """What the comment of a program says of them."""
     return [f"gcc: only with {' '.join(flags)}, without which gcc 12 errs"] if flags else []
-
-
-def _reduces_short_integers(program: Program) -> bool:
-    statements = (s for kernel in program.kernels for s in walk(kernel.body))
-    return any(
-        any(isinstance(p, Apply) and _is_fault(p.op, p.dtype) for p in parts(s))
-        or (isinstance(s, Update) and _is_fault(s.op, s.target.dtype))
-        for s in statements
-    )
-
-
-def _is_fault(op: str, dtype: DType) -> bool:
-    return op in _REDUCING and dtype.kind in "iu" and dtype.itemsize <= _LARGEST

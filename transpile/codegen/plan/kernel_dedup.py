@@ -11,7 +11,7 @@ from collections.abc import Hashable
 
 from transpile.codegen.compile_budget import Effort, effort_for
 from transpile.codegen.plan.calling_convention import CallingConvention, Parameter
-from transpile.codegen.plan.program_length import length
+from transpile.codegen.plan.summary import summary_of
 from transpile.ir.canonical_form import canonical_form
 from transpile.ir.loop_ir import Kernel, Program
 
@@ -24,10 +24,10 @@ def functions_for(
     """The groups of kernels that have a function each, and what the length of these asks for. In
     programs that are not long, and in those that are debugged, each kernel has its own."""
     alone = tuple((kernel,) for kernel in program.kernels)
-    if effort_for(length(program.kernels)) == "usual":
+    if effort_for(summary_of(program.kernels).length) == "usual":
         return alone, "usual"
     groups = alone if debug else groups_of_equal_kernels(program, convention)
-    effort = effort_for(length(first for first, *_ in groups))
+    effort = effort_for(summary_of(first for first, *_ in groups).length)
     return groups, "huge" if effort == "huge" else "long"
 
 

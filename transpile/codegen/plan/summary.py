@@ -1,0 +1,136 @@
+"""The summary of a program: what all its statements together say to a C compiler, and to those who
+print them. It is made in one walk, and kept by each kernel.
+
+The length is the names and numbers in the statements. A C compiler takes time by it, so it decides
+how much of that time a program gets (`compile_budget.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from transpile.codegen.c_functions import dtype_of_column, infix
+from transpile.codegen.plan.gcc_faults import is_short_reduction
+from transpile.ir.calls import Call
+from transpile.ir.dims import Index, Symbol
+from transpile.ir.loop_ir import (
+    Alloc,
+    Apply,
+    Declare,
+    Expr,
+    For,
+    Kernel,
+    Literal,
+    Load,
+    Ref,
+    Statement,
+    Store,
+    Update,
+)
+from transpile.ir.loop_rewrite import indices, parts, walk
+from transpile.util.frozen_records import dataclass, once
+
+# `int64_t i = ; i < ; i++`, of which the ends are counted for themselves; `const double x`.
+_OF_LOOP = 5
+_OF_DECLARATION = 3
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is true of kernels.
+
+    length                  the names and numbers in their statements, as C has them
+    is_complex              a value is complex, though perhaps no array is
+    reduces_short_integers  gcc 12 may err (`gcc_faults.py`)
+    is_parallel             the iterations of a loop are shared among threads
+    is_marked               a loop has a directive of OpenMP
+    intrinsics              the routines that are called
+    """
+
+    length: int
+    is_complex: bool
+    reduces_short_integers: bool
+    is_parallel: bool
+    is_marked: bool
+    intrinsics: frozenset[type[Call]]
+
+
+def summary_of(kernels: Iterable[Kernel]) -> Summary:
+    """The summary of kernels, all of a program or some."""
+    each = list(map(_summary, kernels))
+    return Summary(
+        sum(s.length for s in each),
+        any(s.is_complex for s in each),
+        any(s.reduces_short_integers for s in each),
+        any(s.is_parallel for s in each),
+        any(s.is_marked for s in each),
+        frozenset().union(*(s.intrinsics for s in each)),
+    )
+
+
+@once
+def _summary(kernel: Kernel) -> Summary:
+    length = 0
+    is_complex = reduces_short = is_parallel = is_marked = False
+    intrinsics: set[type[Call]] = set()
+    for statement in walk(kernel.body):
+        length += _length(statement)
+        for part in parts(statement):
+            is_complex = is_complex or part.dtype.kind == "c"
+            if isinstance(part, Apply) and not reduces_short:
+                reduces_short = is_short_reduction(part.op, part.dtype)
+        match statement:
+            case Update():
+                short = is_short_reduction(statement.op, statement.target.dtype)
+                reduces_short = reduces_short or short
+            case For():
+                is_parallel = is_parallel or statement.parallel
+                is_marked = is_marked or statement.parallel or statement.simd
+            case Call():
+                intrinsics.add(type(statement))
+            case _:
+                pass
+    return Summary(length, is_complex, reduces_short, is_parallel, is_marked, frozenset(intrinsics))
+
+
+def _length(statement: Statement) -> int:
+    """The names and numbers that stand directly in a statement."""
+    total = sum(map(_of_expression, parts(statement))) + sum(map(_of_index, indices(statement)))
+    match statement:
+        case For():
+            return total + _OF_LOOP
+        case Declare() | Alloc():
+            return total + _OF_DECLARATION
+        case Update(target=Ref()) | Store() | Call():
+            return total + 1
+        case _:
+            return total
+
+
+def _of_expression(expr: Expr) -> int:
+    """One for a variable or function, none for an operator; a float's digits are two numbers."""
+    match expr:
+        case Apply(op="convert_element_type"):
+            return 1
+        case Apply():
+            return 0 if infix(expr.op, dtype_of_column(expr)) else 1
+        case Ref() | Load():
+            return 1
+        case Literal():
+            return 2 if expr.dtype.kind == "f" else 1
+        case _:
+            return 0
+
+
+def _of_index(index: Index) -> int:
+    if isinstance(index, int):
+        return 1
+    total = 0
+    for monomial, coefficient in index.terms:
+        total += abs(coefficient) != 1 or not monomial
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                total += 1
+            else:
+                total += _of_index(atom.dividend) + _of_index(atom.divisor)
+    return total
