@@ -12,6 +12,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from transpile.intrinsics.lapack_routines import (
+    GEES,
+    GEEV,
+    GEQRF,
+    GESDD,
+    GETRF,
+    HEEVD,
+    ORGQR,
+    POTRF,
+    TRSM,
+    LapackRoutine,
+)
 from transpile.intrinsics.routines import Routine
 from transpile.ir.calls import Invocation, Strided
 from transpile.ir.loop_ir import UNALLOCATED
@@ -40,7 +52,7 @@ class Decomposition(Routine):
 
     x: Strided
 
-    routines: ClassVar[tuple[str, ...]] = ()
+    routines: ClassVar[tuple[LapackRoutine, ...]] = ()
     outcome: ClassVar[str] = ""
     weight: ClassVar[int] = 1
     further: ClassVar[int] = 0
@@ -61,7 +73,7 @@ class Decomposition(Routine):
 
     def in_lapack(self) -> Invocation:
         suffix = SHORT_NAMES[self.routine_dtype]
-        return self.helper(tuple((routine, suffix) for routine in self.routines))
+        return self.helper(tuple((routine.name, suffix) for routine in self.routines))
 
     def _bytes(self, own: Sequence[int], real: Sequence[int] = (), whole: int = -1) -> list[int]:
         """The bytes of parts that hold so many numbers of the operand's dtype, of the real dtype of
@@ -118,7 +130,7 @@ class Lu(_Matrix):
 
     name = primitive = "lu"
     signature = "x(m,n) -> lu(m,n), pivots(least), permutation(m)"
-    routines = ("getrf",)
+    routines = (GETRF,)
     outcome = _SINGULAR
 
     @property
@@ -135,7 +147,7 @@ class Cholesky(_Square):
 
     name = primitive = "cholesky"
     signature = "x(n,n) -> factor(n,n)"
-    routines = ("potrf",)
+    routines = (POTRF,)
     outcome = "a matrix that is not positive definite: its factor is NaN"
 
 
@@ -153,7 +165,7 @@ class TriangularSolve(_Square):
 
     name = primitive = "triangular_solve"
     signature = "x(n,n), b(n,k) -> solution(n,k)"
-    routines = ("trsm",)
+    routines = (TRSM,)
     outcome = _SINGULAR
 
     @property
@@ -172,7 +184,7 @@ class Qr(_Matrix):
 
     name = primitive = "qr"
     signature = "x(m,n) -> q(m,columns), r(columns,n)"
-    routines = ("geqrf", "orgqr")
+    routines = (GEQRF, ORGQR)
     weight = 4
 
     @property
@@ -204,7 +216,7 @@ class Householder(_Matrix):
 
     name = primitive = "householder"
     signature = "x(m,n) -> h(n,m), tau(least)"
-    routines = ("geqrf",)
+    routines = (GEQRF,)
     weight = 2
 
     @property
@@ -227,7 +239,7 @@ class _Hermitian(_Square):
     lower: bool
 
     primitive = "eigh"
-    routines = ("heevd",)
+    routines = (HEEVD,)
     outcome = _ENDLESS
     weight = 9
 
@@ -298,7 +310,7 @@ class _Eigenvalues(_General):
     """geev: eigenvalues of a square matrix."""
 
     primitive = "eig"
-    routines = ("geev",)
+    routines = (GEEV,)
     weight = 25
     further = 4
 
@@ -340,7 +352,7 @@ class _SingularValues(_Matrix):
     full_matrices: bool
 
     primitive = "svd"
-    routines = ("gesdd",)
+    routines = (GESDD,)
     outcome = _NOT_FINITE
     weight = 20
 
@@ -423,7 +435,7 @@ class Sqrtm(_General):
 
     name = primitive = "sqrtm"
     signature = "x(n,n) -> root(n,n)"
-    routines = ("gees",)
+    routines = (GEES,)
     weight = 30
     further = 2
 
@@ -448,7 +460,7 @@ class Schur(_General):
 
     name = primitive = "schur"
     signature = "x(n,n) -> t(n,n), z(n,n)"
-    routines = ("gees",)
+    routines = (GEES,)
     weight = 25
     further = 3
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from transpile.intrinsics.lapack_routines import Argument
 from transpile.options import Options
 from transpile.util.frozen_records import dataclass
 
@@ -189,12 +190,12 @@ def says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
 class Prototype:
     """A function of a library that helpers call.
 
-    library     `blas` or `lapack`
-    routine     its standard name without the letter of the dtype
-    dtype       of its matrices
-    symbol      its name for the linker
-    integer     the C type of its sizes
-    parameters  what LAPACK's take, a letter each (`transpile.symbols.lapack`)
+    library    `blas` or `lapack`
+    routine    its standard name without the letter of the dtype
+    dtype      of its matrices
+    symbol     its name for the linker
+    integer    the C type of its sizes
+    arguments  those of LAPACK's
     """
 
     library: str
@@ -202,7 +203,7 @@ class Prototype:
     dtype: np.dtype[Any]
     symbol: str
     integer: str
-    parameters: tuple[str, ...] = ()
+    arguments: tuple[Argument, ...] = ()
 
 
 def blas_prototypes(blas: Blas | None, routines: Set[tuple[str, str]]) -> list[Prototype]:

@@ -100,30 +100,13 @@ def _spelling(library: str) -> tuple[str, str, str] | None:
 
 # ------------------------------------------------------------------------------------ prototypes
 
-# Names of routines where real and complex ones differ: (real, complex).
-_NAMES = {"heevd": ("syevd", "heevd"), "orgqr": ("orgqr", "ungqr")}
 _DTYPES: dict[str, tuple[str, np.dtype[Any]]] = {
     "f32": ("s", np.dtype("f4")),
     "f64": ("d", np.dtype("f8")),
     "c64": ("c", np.dtype("c8")),
     "c128": ("z", np.dtype("c16")),
 }
-# Their parameters: `c` a string of one character, `i` a pointer to an integer, `I` to one that is
-# written, `s` a function, `t`, `T` of the dtype, `R` of its real partner; `|R` those that only
-# complex ones have, `&R` those that only real ones have. A string's length, `n`, comes at the end,
-# as Fortran has it.
-_PARAMETERS = {
-    "getrf": "i i T i I I",
-    "potrf": "c i T i I",
-    "trsm": "c c c c i i t t i T i",
-    "geqrf": "i i T i T T i I",
-    "orgqr": "i i i T i t T i I",
-    "heevd": "c c i T i R T i |R |i I i I",
-    "geev": "c c i T i &R &R |T T i T i T i |R I",
-    "gees": "c c s i T i I &R &R |T T i T i |R I I",
-    "gesdd": "c i i T i R T i T i T i |R I I",
-}
-
+_ROUTINES = {routine.name: routine for d in DECOMPOSITIONS for routine in d.routines}
 
 Libraries = tuple[Blas | None, Lapack | None]
 
@@ -151,19 +134,13 @@ def notes(libraries: Libraries, called: Set[type[Call]]) -> list[str]:
 
 
 def _of_lapack(lapack: Lapack, routines: Set[tuple[str, str]]) -> list[Prototype]:
-    wanted = sorted((name, suffix) for name, suffix in routines if name in _PARAMETERS)
     made = []
-    for routine, suffix in wanted:
-        is_complex = suffix[0] == "c"
-        letter, dtype = _DTYPES[suffix]
-        symbol = lapack.symbol(letter + _NAMES.get(routine, (routine, routine))[is_complex])
-        parameters = _parameters(routine, is_complex)
-        made.append(Prototype("lapack", routine, dtype, symbol, lapack.integer, parameters))
+    for name, suffix in sorted(routines):
+        routine = _ROUTINES.get(name)
+        if routine is not None:
+            letter, dtype = _DTYPES[suffix]
+            is_complex = dtype.kind == "c"
+            symbol = lapack.symbol(letter + routine.symbol(is_complex))
+            arguments = routine.arguments(is_complex)
+            made.append(Prototype("lapack", name, dtype, symbol, lapack.integer, arguments))
     return made
-
-
-def _parameters(routine: str, is_complex: bool) -> tuple[str, ...]:
-    of_others = "&" if is_complex else "|"
-    kinds = [kind for kind in _PARAMETERS[routine].split() if not kind.startswith(of_others)]
-    letters = [kind.lstrip("&|") for kind in kinds]
-    return (*letters, *"n" * letters.count("c"))
