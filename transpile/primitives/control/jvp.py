@@ -55,11 +55,11 @@ class _JvpBody:
         closed, self.flags = cached_jvp(graph, active)
         (body,), self.captured = with_captures([closed])
         count = len(self.captured)
-        self.leading = list(body.inputs[:count])
+        self.captured_inputs = list(body.inputs[:count])
         self.primals = list(body.inputs[count : count + len(graph.inputs)])
         self.tangents = filled(body.inputs[count + len(graph.inputs) :], active)
-        self.results = list(body.outputs[: len(graph.outputs)])
-        self.moved = filled(body.outputs[len(graph.outputs) :], self.flags)
+        self.primals_out = list(body.outputs[: len(graph.outputs)])
+        self.tangents_out = filled(body.outputs[len(graph.outputs) :], self.flags)
         self.outputs = Outputs(body)
 
     def inputs(self, *counts: int) -> list[Var]:
@@ -72,10 +72,10 @@ class _JvpBody:
     def finish(self, inputs: Sequence[Var], carry: Flags, fixed: int) -> Graph:
         """The body that returns primals and tangents of the carry (zeros for flagged carries that
         it gives no tangent), then the other results and their tangents."""
-        kinds = [a.type.strong for a in self.results[:fixed]]
-        carry_tangents = with_zeros(self.moved[:fixed], kinds, carry, self.outputs.zeros)
-        ys = [*self.results[fixed:], *_present(self.moved[fixed:])]
-        return self.outputs.finish(inputs, [*self.results[:fixed], *carry_tangents, *ys])
+        kinds = [a.type.strong for a in self.primals_out[:fixed]]
+        carry_tangents = with_zeros(self.tangents_out[:fixed], kinds, carry, self.outputs.zeros)
+        ys = [*self.primals_out[fixed:], *_present(self.tangents_out[fixed:])]
+        return self.outputs.finish(inputs, [*self.primals_out[:fixed], *carry_tangents, *ys])
 
 
 def _present(values: Values) -> list[Any]:
@@ -112,16 +112,18 @@ def scan_jvp(
         *_tangents_for(moving, carry_tangents, marks),
         *xs,
         *_present(xs_tangents),
-        graph=body.finish([*body.leading, *body.inputs(consts, carry)], marks, carry),
+        graph=body.finish([*body.captured_inputs, *body.inputs(consts, carry)], marks, carry),
         consts=len(body.captured) + consts + sum(_flags(const_tangents)),
         carry=carry + sum(marks),
         length=length,
         reverse=reverse,
     )
-    ys = len(graph.outputs) - carry
-    last, last_tangents, ys_out, ys_tangents = split_list(results, carry, sum(marks), ys)
+    ys_count = len(graph.outputs) - carry
+    carry_out, carry_tangents_out, ys_out, ys_tangents_out = split_list(
+        results, carry, sum(marks), ys_count
+    )
     flags = [*marks, *body.flags[carry:]]
-    return [*last, *ys_out], filled([*last_tangents, *ys_tangents], flags)
+    return [*carry_out, *ys_out], filled([*carry_tangents_out, *ys_tangents_out], flags)
 
 
 def while_jvp(
@@ -134,10 +136,10 @@ def while_jvp(
     const_tangents, carry_tangents = split_list(tangents, consts)
     marks = active[consts:]
     jvp_body = _JvpBody(body, active)
-    leading = [v.type for v in jvp_body.leading]
+    captured = [v.type for v in jvp_body.captured_inputs]
     kinds = [v.type.strong for v in body.inputs]
-    further = [
-        (0, leading),
+    tangents_in = [
+        (0, captured),
         (consts, chosen(kinds[:consts], active[:consts])),
         (consts + carry, chosen(kinds[consts:], marks)),
     ]
@@ -148,8 +150,8 @@ def while_jvp(
         *_present(const_tangents),
         *moving,
         *_tangents_for(moving, carry_tangents, marks),
-        condition=with_unused_inputs(condition, further),
-        body=jvp_body.finish([*jvp_body.leading, *jvp_body.inputs(consts)], marks, carry),
+        condition=with_unused_inputs(condition, tangents_in),
+        body=jvp_body.finish([*jvp_body.captured_inputs, *jvp_body.inputs(consts)], marks, carry),
         consts=len(jvp_body.captured) + consts + sum(_flags(const_tangents)),
     )
     return results[:carry], filled(results[carry:], marks)
@@ -175,7 +177,7 @@ def fori_jvp(
         *_present(const_tangents),
         *moving,
         *_tangents_for(moving, carry_tangents, marks),
-        graph=body.finish([counter, *body.leading, *rest], marks, carry),
+        graph=body.finish([counter, *body.captured_inputs, *rest], marks, carry),
         consts=len(body.captured) + consts + sum(_flags(const_tangents)),
     )
     return results[:carry], filled(results[carry:], marks)

@@ -76,54 +76,54 @@ def scan_transpose(
     fixed, initial, xs = split_list(operands, consts, carry)
     # All carries are linear: one whose initial value is not starts from zero.
     linear = [*_is_linear(fixed), *[True] * carry, *_is_linear(xs)]
-    last, stacked = split_list(cotangents, carry)
-    given = _flags(stacked)
+    carry_cts, ys_cts = split_list(cotangents, carry)
+    given = _flags(ys_cts)
 
     def of_carry(flags: list[bool]) -> Flags:
         has_cotangent = filled(cached_transpose(graph, linear, [*flags, *given])[1], linear, False)
         return has_cotangent[consts : consts + carry]
 
-    marks = fixpoint(of_carry, _flags(last))
+    marks = fixpoint(of_carry, _flags(carry_cts))
     closed, flags = cached_transpose(graph, linear, [*marks, *given])
     has = filled(flags, linear, False)
     if not any(has):
         return [None] * len(operands)
-    body = _Backwards(closed, graph, linear, marks, has, consts, length)
+    body = _ReverseBody(closed, graph, linear, marks, has, consts)
     results = bind_call(
         named_primitive("scan"),
         *closed.captured,
         *others(fixed, _is_linear(fixed)),
         *[zeros(v.type) for v in body.sums],
-        *_cotangents_for(body.kinds[consts : consts + carry], last, marks),
+        *_cotangents_for(body.kinds[consts : consts + carry], carry_cts, marks),
         *others(xs, _is_linear(xs)),
-        *_present(stacked),
+        *_present(ys_cts),
         graph=body.graph(),
         consts=len(closed.captured) + consts - sum(linear[:consts]),
         carry=len(body.sums) + sum(marks),
         length=length,
         reverse=not reverse,
     )
-    counts = len(body.sums), sum(marks), len(body.of_xs)
-    sums, first, xs_cotangents, factors = split_list(results, *counts)
+    counts = len(body.sums), sum(marks), len(body.xs_cts)
+    sums, initial_cts, xs_cts, factors = split_list(results, *counts)
     of_consts = body.of_consts(sums, factors, others(xs, _is_linear(xs)))
     has_const, _, has_x = split_list(has, consts, carry)
     of_initial = [
         c if isinstance(x, Linear) else None
-        for c, x in zip(filled(first, marks), initial, strict=True)
+        for c, x in zip(filled(initial_cts, marks), initial, strict=True)
     ]
-    return [*filled(of_consts, has_const), *of_initial, *filled(xs_cotangents, has_x)]
+    return [*filled(of_consts, has_const), *of_initial, *filled(xs_cts, has_x)]
 
 
-class _Backwards:
-    """The body of the reverse scan, from the transpose of the body.
+class _ReverseBody:
+    """The body of the reverse scan, from the transpose of the forward body.
 
-    backward  the transpose of the body
-    kinds     the types of the cotangents of the inputs of the body
-    sums      an accumulator for each cotangent of a const that the scan sums
-    of_xs     the cotangents of xs
-    products  for each const the equation whose sum over iterations is computed after the scan, None
-              where the scan accumulates it
-    stacks    the operands of these equations that the scan stacks
+    backward   the transpose of the body; its outputs are
+    const_cts, carry_cts, xs_cts   the cotangents of consts, carry and xs
+    kinds      the types of the cotangents of the inputs of the body
+    products   for each const the equation whose sum over iterations is computed after the scan,
+               None where the scan accumulates it
+    sums       the accumulators of the latter
+    stacks     the operands of the former that the scan stacks
     """
 
     def __init__(
@@ -134,10 +134,9 @@ class _Backwards:
         marks: Flags,
         has: Flags,
         consts: int,
-        length: int,
     ) -> None:
         carry = len(marks)
-        self.backward, self.marks, self.length = closed.graph, list(marks), length
+        self.backward, self.marks = closed.graph, list(marks)
         self.kinds = [v.type.strong for v in body.inputs]
         self.carried = self.kinds[consts : consts + carry]
         self.inputs = split_list(
@@ -150,11 +149,11 @@ class _Backwards:
         self.xs: list[Var] = self.inputs[2]
         has_const, self.has_carry, _ = split_list(has, consts, carry)
         parts = split_list(closed.graph.outputs, sum(has_const), sum(self.has_carry))
-        self.parts, self.before, self.of_xs = parts
+        self.const_cts, self.carry_cts, self.xs_cts = parts
         self.products = self._products()
         factors = [a for e in self.products if e is not None for a in e.inputs]
         self.stacks = [a for a in dict.fromkeys(factors) if a not in self.xs]
-        pairs = zip(self.parts, self.products, strict=True)
+        pairs = zip(self.const_cts, self.products, strict=True)
         self.sums = [Var(part.type.strong) for part, product in pairs if product is None]
 
     def _products(self) -> list[Equation | None]:
@@ -163,11 +162,11 @@ class _Backwards:
         producers = {v: e for e in self.backward.equations for v in e.outputs}
         room = sum(_size(v) * v.type.dtype.itemsize for v in self.xs)
         stacked: set[Atom] = set(self.xs)
-        products: list[Equation | None] = [None] * len(self.parts)
+        products: list[Equation | None] = [None] * len(self.const_cts)
         is_changed = True
         while is_changed:
             is_changed = False
-            for position, part in enumerate(self.parts):
+            for position, part in enumerate(self.const_cts):
                 equation = producers.get(part) if isinstance(part, Var) else None
                 if equation is None or products[position] is not None:
                     continue
@@ -182,25 +181,25 @@ class _Backwards:
     def graph(self) -> Graph:
         """(*consts, *sums, *cotangents of the carry, *xs, *cotangents of ys) -> (*sums,
         *cotangents of the carry before it, *cotangents of xs, *stacks)."""
-        leading, fixed, xs, after, ys = self.inputs
+        captured, consts, xs, carry_cts, ys_cts = self.inputs
         everything = (*self.backward.outputs, *self.stacks)
         source = Outputs(self.backward).finish(self.backward.inputs, everything)
 
         def on_values(*values: Any) -> list[Any]:
-            first, sums, rest = split_list(values, len(leading) + len(fixed), len(self.sums))
+            first, sums, rest = split_list(values, len(captured) + len(consts), len(self.sums))
             with the_trace().at(self.backward.source):
-                after_values, xs_values, ys_values = split_list(rest, len(after), len(xs))
-                results = applied(source, [*first, *xs_values, *after_values, *ys_values])
-                counts = len(self.parts), len(self.before)
-                parts, before, further = split_list(results, *counts)
-                kept = [p for p, e in zip(parts, self.products, strict=True) if e is None]
-                totals = [added(x, y) for x, y in zip(sums, kept, strict=True)]
+                carry_values, xs_values, ys_values = split_list(rest, len(carry_cts), len(xs))
+                results = applied(source, [*first, *xs_values, *carry_values, *ys_values])
+                counts = len(self.const_cts), len(self.carry_cts)
+                const_cts, carry_out, further = split_list(results, *counts)
+                summed = [p for p, e in zip(const_cts, self.products, strict=True) if e is None]
+                totals = [added(x, y) for x, y in zip(sums, summed, strict=True)]
                 carried = with_zeros(
-                    filled(before, self.has_carry), self.carried, self.marks, zeros
+                    filled(carry_out, self.has_carry), self.carried, self.marks, zeros
                 )
             return [*totals, *carried, *further]
 
-        inputs = [*leading, *fixed, *self.sums, *after, *xs, *ys]
+        inputs = [*captured, *consts, *self.sums, *carry_cts, *xs, *ys_cts]
         closed = close(on_values, inputs, name=self.backward.name, source=self.backward.source)
         return restricted(closed.graph, closed.graph.inputs, closed.graph.outputs)
 
@@ -266,18 +265,18 @@ def cond_transpose(
         return [None] * (1 + len(operands))
     graphs, captured = with_captures([closed for closed, _ in transposed])
     kinds = [v.type.strong for v in chosen(branches[0].inputs, linear)]
-    backwards = []
+    regions = []
     for graph, (_, flags) in zip(graphs, transposed, strict=True):
         outputs = Outputs(graph)
-        wanted = with_zeros(filled(graph.outputs, flags), kinds, marks, outputs.zeros)
-        backwards.append(outputs.finish(graph.inputs, wanted))
+        cotangents_out = with_zeros(filled(graph.outputs, flags), kinds, marks, outputs.zeros)
+        regions.append(outputs.finish(graph.inputs, cotangents_out))
     results = bind_call(
         named_primitive("cond"),
         index,
         *captured,
         *others(operands, linear),
         *_present(cotangents),
-        branches=tuple(backwards),
+        branches=tuple(regions),
     )
     return [None, *filled(filled(results, marks), linear)]
 
