@@ -138,6 +138,19 @@ class Machine:
     longest_factor_table: int = 1 << 14
     longest_cached_transform: int = 1024
 
+    # ------------------------------------------------------------- texts, and compilers (codegen)
+
+    # Programs of more names and numbers (`codegen/plan/summary.py`) are long, and huge.
+    # Steps of training of a transformer have 4000 to 6000, a filter with all that it is tested by
+    # 13000; arrays passed through 1000 operations of a network without loops have 10000.
+    longest_usual_program: int = 3000
+    longest_long_program: int = 15_000
+    # More statements than this in all copies of helpers together make a program long: gcc takes a
+    # millisecond for three of them in vector lanes. Helpers of fewer statements than the other are
+    # cheaper to copy than to call.
+    most_inlined_statements: int = 2000
+    fewest_called_statements: int = 10
+
     # ------------------------------------------------------------- calls of programs (runtime)
 
     # Programs of less work take microseconds, or tens of them where nothing is in lanes: other

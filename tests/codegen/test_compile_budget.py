@@ -9,6 +9,7 @@ import transpile
 from transpile.build import toolchain
 from transpile.build.compiler_probe import find_compiler
 from transpile.codegen import compile_budget
+from transpile.machine import Machine
 from transpile.options import Options
 
 pytestmark = pytest.mark.full_level
@@ -40,11 +41,9 @@ def vectors(compiled):
 
 
 def test_effort_follows_from_the_length():
-    assert compile_budget.effort_for(0) == "usual"
-    assert compile_budget.effort_for(compile_budget.LONGEST_USUAL) == "usual"
-    assert compile_budget.effort_for(compile_budget.LONGEST_USUAL + 1) == "long"
-    assert compile_budget.effort_for(compile_budget.LONGEST) == "long"
-    assert compile_budget.effort_for(compile_budget.LONGEST + 1) == "huge"
+    machine = Machine(longest_usual_program=7, longest_long_program=20)
+    lengths = {0: "usual", 7: "usual", 8: "long", 20: "long", 21: "huge"}
+    assert {n: compile_budget.effort_for(n, machine) for n in lengths} == lengths
 
 
 @pytest.mark.parametrize("kind", ["gcc", "clang"])
@@ -76,13 +75,11 @@ def test_flags_of_the_level_follow_the_effort_only_for_gcc(kind):
 
 @pytest.mark.skipif(not IS_GCC, reason="only gcc's effort depends on the length")
 @pytest.mark.parametrize(("wanted", "limits"), [("long", (10, 10**6)), ("huge", (5, 10))])
-def test_text_log_and_assembly_are_of_one_effort(monkeypatch, tmp_path, wanted, limits):
-    x, weights = arguments()  # and a function of their own: traces of one are kept with its text
-    usual = vectors(transpile.jit(lambda *given: network(*given)).lower(x, weights).compile())
-    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", limits[0])
-    monkeypatch.setattr(compile_budget, "LONGEST", limits[1])
-    lowered = transpile.jit(lambda *given: network(*given)).lower(x, weights)
+def test_text_log_and_assembly_are_of_one_effort(wanted, limits):
+    x, weights = arguments()
+    usual = vectors(transpile.jit(network).lower(x, weights).compile())
+    machine = Machine(longest_usual_program=limits[0], longest_long_program=limits[1])
+    lowered = transpile.jit(network, compiler_options={"machine": machine}).lower(x, weights)
     flags = compile_budget.effort_flags(wanted, 3)
     text = lowered.as_text()
     assert f"\n   {wanted}: gcc takes least time with\n" in text and flags[-1] in text

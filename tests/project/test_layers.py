@@ -63,7 +63,7 @@ LATER = {
 
 # Numbers that stand in modules of these packages: what a machine decides stands in `machine.py`.
 DECIDING = ("passes", "library", "analysis", "fusion", "lower", "schedule", "codegen")
-GCC = "how long gcc takes"
+LENGTH = "what the length of a program is measured in"
 NUMBERS = {
     ("analysis/cost_model", "TURNS"): "the unit of work",
     ("analysis/cost_model", "UNBOUNDED"): "indices have 64 bits",
@@ -72,15 +72,11 @@ NUMBERS = {
     ("analysis/oracle/shadow_memory", "UNWRITTEN"): "who wrote an element: nobody",
     ("analysis/value_range", "_ROUNDINGS"): "how accurate the functions of runtime_c are",
     ("codegen/callback_messages", "_LONGEST_LITERAL"): "what every C compiler takes",
-    ("codegen/compile_budget", "LONGEST"): GCC,
-    ("codegen/compile_budget", "LONGEST_USUAL"): GCC,
     ("codegen/constants", "LONGEST_CONSTANT"): "what a reader takes for a text",
     ("codegen/line_wrapping", "WIDTH"): "the format of the text",
     ("codegen/plan/gcc_faults", "_LARGEST"): "the elements for which gcc is at fault",
-    ("codegen/plan/helper_inlining", "LONGEST_INLINED"): GCC,
-    ("codegen/plan/helper_inlining", "SMALLEST"): GCC,
-    ("codegen/plan/summary", "_OF_DECLARATION"): GCC,
-    ("codegen/plan/summary", "_OF_LOOP"): GCC,
+    ("codegen/plan/summary", "_OF_DECLARATION"): LENGTH,
+    ("codegen/plan/summary", "_OF_LOOP"): LENGTH,
     ("fusion/elements", "MOST_CHOICES"): "how deep C compilers let choices stand in each other",
     ("fusion/rematerialize", "ROUNDS"): "how long an iteration to a fixpoint goes on",
     ("fusion/reshape_cuts", "MOST_RESHAPES"): "the text doubles with each",

@@ -11,13 +11,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-Effort = Literal["usual", "long", "huge"]
+from transpile.machine import Machine
 
-# Programs of more names and numbers (`plan/summary.py`) than this are long, and huge. Steps of
-# training of a transformer have 4000 to 6000, a filter with all that it is tested by 13000; arrays
-# passed through 1000 operations of a network without loops have 10000.
-LONGEST_USUAL = 3000
-LONGEST = 15_000
+Effort = Literal["usual", "long", "huge"]
 
 # Loops that are not marked for lanes get them as well. Aliases by type and functions that are equal
 # are what else -O1 leaves out and programs gain from.
@@ -30,9 +26,11 @@ _HUGE = (
 _CALLS = ("-fno-inline-functions", "-fno-inline-functions-called-once")
 
 
-def effort_for(length: int) -> Effort:
+def effort_for(length: int, machine: Machine) -> Effort:
     """What the length of a program asks for."""
-    return "usual" if length <= LONGEST_USUAL else "long" if length <= LONGEST else "huge"
+    if length <= machine.longest_usual_program:
+        return "usual"
+    return "long" if length <= machine.longest_long_program else "huge"
 
 
 def level(effort: Effort, asked: int) -> int:

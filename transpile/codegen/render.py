@@ -102,14 +102,14 @@ class _Renderer:
 
     def render(self, header: str) -> Text:
         program = self.program
-        groups, effort = functions_for(program, self.convention, debug=self.options.debug)
+        groups, effort = functions_for(program, self.convention, self.options)
         firsts = [group[0] for group in groups]
         functions = [self._function(group) for group in groups]
         kernels = filled_in("kernels.c.j2", kernels=functions, dialect=self.dialect)
         needs = self.scope.needs
         messages = messages_of(program)
         helpers = c_helpers.needed(needs.helpers | helpers_of(messages), self.options.num_threads)
-        lanes = outlined(firsts, precise=self.options.precise_math)
+        lanes = outlined(firsts, self.options)
         constants, binary = constants_of(program, self.convention.reads_bytes)
         dtypes = {b.dtype for b in self.buffers.values()}
         summary = summary_of(program.kernels)

@@ -9,6 +9,7 @@ import pytest
 
 import transpile
 from transpile.build.compiler_probe import find_compiler
+from transpile.machine import Machine
 from transpile.options import Options
 
 pytestmark = pytest.mark.full_level
@@ -62,3 +63,13 @@ def test_helpers_beside_choices_are_no_calls():
     x = np.random.default_rng(0).standard_normal((8, 64))
     assert calls(masked, x, "exp_f64") == (0, 0)
     np.testing.assert_allclose(transpile.jit(masked)(x), masked(x), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("limits", "outlined"), [((10**6, 1), False), ((0, 1), True)])
+def test_the_machine_says_what_is_worth_a_call(limits, outlined):
+    most, fewest = limits
+    machine = Machine(most_inlined_statements=most, fewest_called_statements=fewest)
+    x = np.linspace(-3, 3, 8)
+    compiled = transpile.jit(partial(chain, steps=3), compiler_options={"machine": machine})
+    assert ("noinline" in compiled.lower(x).as_text()) == outlined
+    np.testing.assert_array_equal(compiled(x), transpile.jit(partial(chain, steps=3))(x))

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import transpile
-from transpile.codegen import compile_budget
 from transpile.codegen.plan.calling_convention import CallingConvention
 from transpile.codegen.plan.kernel_dedup import functions_for
 from transpile.ir.dims import Dim, Symbol
 from transpile.ir.loop_ir import Apply, Buffer, For, Kernel, Literal, Load, Program, Store
 from transpile.ir.types import FLOAT32, FLOAT64
+from transpile.machine import Machine
+from transpile.options import Options
 
 pytestmark = pytest.mark.full_level
 
@@ -36,41 +37,40 @@ def scaled(number, source, target, *, index="i", factor=2.0, op="multiply", **fi
     return Kernel(f"f_{number}", (replace(loop, **fields),), comment=(f"line {number}",))
 
 
-def functions(*kernels, debug=False):
+# Every program is long, and none is huge.
+LONG = {"longest_usual_program": 0, "longest_long_program": 10**6}
+
+
+def functions(*kernels, debug=False, **limits):
     """The names of the kernels that have a function together, and the effort."""
+    options = Options(debug=debug, machine=Machine(**LONG | limits))
     buffers = (A, NARROW, LONGER, COLUMN, B)
     program = Program("f", buffers, (C, D), kernels, constants=(TABLE, OTHER_TABLE))
-    groups, effort = functions_for(program, CallingConvention(program), debug=debug)
+    groups, effort = functions_for(program, CallingConvention(program), options)
     return [[kernel.name for kernel in group] for group in groups], effort
 
 
-@pytest.fixture
-def all_long(monkeypatch):
-    """Every program is long."""
-    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 0)
-
-
-def test_kernels_of_a_long_program_that_differ_in_names_are_one_function(monkeypatch, all_long):
+def test_kernels_of_a_long_program_that_differ_in_names_are_one_function():
     first, other = scaled(1, A, C), scaled(2, B, D, index="k")
     assert functions(first, other) == ([["f_1", "f_2"]], "long")
     assert functions(first, other, debug=True) == ([["f_1"], ["f_2"]], "long")
-    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 100)
-    assert functions(first, other) == ([["f_1"], ["f_2"]], "usual")
+    assert functions(first, other, longest_usual_program=100) == ([["f_1"], ["f_2"]], "usual")
 
 
-def test_functions_are_in_the_order_of_their_first_kernels(all_long):
+def test_functions_are_in_the_order_of_their_first_kernels():
     kernels = [scaled(k, (A, B)[k % 2], C, factor=(1.0, 3.0, 2.0)[k % 3]) for k in range(6)]
     assert functions(*kernels)[0] == [["f_0", "f_3"], ["f_1", "f_4"], ["f_2", "f_5"]]
 
 
-def test_a_huge_program_of_few_functions_is_but_long(monkeypatch, all_long):
-    monkeypatch.setattr(compile_budget, "LONGEST", 40)
+def test_a_huge_program_of_few_functions_is_but_long():
+    def effort(*kernels, **given):
+        return functions(*kernels, longest_long_program=40, **given)[1]
+
     same = [scaled(k, A, C) for k in range(9)]
-    assert functions(*same[:1])[1] == functions(*same)[1] == "long"
-    assert functions(*same, debug=True)[1] == "huge"
-    assert functions(*(scaled(k, A, C, factor=k) for k in range(9)))[1] == "huge"
-    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 40)
-    assert functions(same[0])[1] == "usual"
+    assert effort(*same[:1]) == effort(*same) == "long"
+    assert effort(*same, debug=True) == "huge"
+    assert effort(*(scaled(k, A, C, factor=k) for k in range(9))) == "huge"
+    assert effort(same[0], longest_usual_program=40) == "usual"
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_a_huge_program_of_few_functions_is_but_long(monkeypatch, all_long):
         scaled(2, A, C, parallel=True),
     ],
 )
-def test_kernels_that_differ_in_more_are_two(all_long, other):
+def test_kernels_that_differ_in_more_are_two(other):
     assert functions(scaled(1, A, C), other)[0] == [["f_1"], ["f_2"]]
 
 
-def test_constants_are_known_by_their_names(all_long):
+def test_constants_are_known_by_their_names():
     """No function is given them, so equal ones are two."""
     first, other = scaled(1, TABLE, C), scaled(2, OTHER_TABLE, C)
     assert functions(first, other)[0] == [["f_1"], ["f_2"]]
@@ -110,21 +110,19 @@ def layered(x, weights, table, depth):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
-def test_long_programs_of_layers_have_few_functions_and_the_same_results(
-    monkeypatch, tmp_path, dtype
-):
-    monkeypatch.setenv("TRANSPILE_CACHE_DIR", str(tmp_path))
+def test_long_programs_of_layers_have_few_functions_and_the_same_results(dtype):
     random, depth = np.random.default_rng(1), 21
     x, weights = random.normal(size=(6, 16)) * 4, random.normal(size=(2, 16, 16)) * 2
     x, weights, table = x.astype(dtype), weights.astype(dtype), np.arange(16).astype(dtype)
 
-    def compiled():
-        return transpile.jit(lambda *given: layered(*given, table, depth)).lower(x, weights)
+    def compiled(options):
+        function = transpile.jit(
+            lambda *given: layered(*given, table, depth), compiler_options=options
+        )
+        return function.lower(x, weights)
 
-    usual = compiled()
+    usual, lowered = compiled({}), compiled({"machine": Machine(**LONG)})
     usual_text, usual_results = usual.as_text(), usual.compile()(x, weights)
-    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 10)
-    lowered = compiled()
     text = lowered.as_text()
     pattern = r"^static void lambda\w*_\d+\("
     many, few = (len(re.findall(pattern, t, re.MULTILINE)) for t in (usual_text, text))
@@ -139,12 +137,10 @@ def test_long_programs_of_layers_have_few_functions_and_the_same_results(
         np.testing.assert_allclose(found, before, rtol=1e-4 if dtype == "f4" else 1e-12)
 
 
-def test_programs_that_are_debugged_have_a_function_for_each_line(monkeypatch):
-    monkeypatch.setattr(compile_budget, "LONGEST_USUAL", 10)
+def test_programs_that_are_debugged_have_a_function_for_each_line():
     x, weights = np.ones((4, 4)), np.ones((2, 4, 4))
-    function = transpile.jit(
-        lambda *given: layered(*given, 1.0, 5), compiler_options={"debug": True}
-    )
+    options = {"debug": True, "machine": Machine(**LONG)}
+    function = transpile.jit(lambda *given: layered(*given, 1.0, 5), compiler_options=options)
     text = function.lower(x, weights).as_text()
     assert len(re.findall(r"^static void lambda\w*_\d+\(", text, re.MULTILINE)) == len(
         re.findall(r"^    lambda\w*_\d+\(", text, re.MULTILINE)

@@ -17,15 +17,10 @@ from transpile.analysis.value_range import ordinary_angles
 from transpile.codegen.c_functions import Calls
 from transpile.ir.loop_ir import Apply, For, If, Kernel, Statement, While
 from transpile.ir.loop_rewrite import parts
+from transpile.options import Options
 from transpile.symbols import c_helpers
 
 Body = tuple[Statement, ...]
-
-# More statements than this in all copies of helpers together make a program long: gcc takes a
-# millisecond for three of them in vector lanes.
-LONGEST_INLINED = 2000
-# Helpers of fewer statements are cheaper to copy than to call.
-SMALLEST = 10
 
 _CALL = re.compile(r"\b([a-z]\w*)\(")
 _SCALARS = r"(?:float|double|bool|u?int\d+_t)"
@@ -34,7 +29,7 @@ _WIDE = re.compile(r"\bu?int64_t\b|\bdouble\b")
 _BRANCHES = re.compile(r"\b(?:if|for|while|do|switch|goto)\b")
 
 
-def outlined(kernels: Iterable[Kernel], *, precise: bool) -> dict[str, tuple[int, ...]]:
+def outlined(kernels: Iterable[Kernel], options: Options) -> dict[str, tuple[int, ...]]:
     """The helpers that these kernels call, where others have them inlined; for each the numbers of
     lanes for which there is to be a copy.
 
@@ -44,15 +39,17 @@ def outlined(kernels: Iterable[Kernel], *, precise: bool) -> dict[str, tuple[int
     counts: Counter[str] = Counter()
     beside_choices: set[str] = set()
     for kernel in kernels:
-        calls = Calls(precise, ordinary_angles(kernel))
+        calls = Calls(options.precise_math, ordinary_angles(kernel))
         for sequence, near in _sequences(kernel.body, near=False):
             names = Counter(name for s in sequence for name in calls.of_statement(s, near))
             counts.update(names)
             if any(map(_has_choice, sequence)):
                 beside_choices.update(names)
     sizes = {name: _size(name) for name in counts}
-    heavy = {name for name, size in sizes.items() if size >= SMALLEST and _is_plain(name)}
-    if sum(counts[name] * sizes[name] for name in heavy) <= LONGEST_INLINED:
+    least = options.machine.fewest_called_statements
+    heavy = {name for name, size in sizes.items() if size >= least and _is_plain(name)}
+    copied = sum(counts[name] * sizes[name] for name in heavy)
+    if copied <= options.machine.most_inlined_statements:
         return {}
     return {name: _lanes(name) for name in sorted(heavy - beside_choices)}
 

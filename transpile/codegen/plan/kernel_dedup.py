@@ -14,20 +14,21 @@ from transpile.codegen.plan.calling_convention import CallingConvention, Paramet
 from transpile.codegen.plan.summary import summary_of
 from transpile.ir.canonical_form import canonical_form
 from transpile.ir.loop_ir import Kernel, Program
+from transpile.options import Options
 
 Group = tuple[Kernel, ...]
 
 
 def functions_for(
-    program: Program, convention: CallingConvention, *, debug: bool
+    program: Program, convention: CallingConvention, options: Options
 ) -> tuple[tuple[Group, ...], Effort]:
     """The groups of kernels that have a function each, and what the length of these asks for. In
     programs that are not long, and in those that are debugged, each kernel has its own."""
     alone = tuple((kernel,) for kernel in program.kernels)
-    if effort_for(summary_of(program.kernels).length) == "usual":
+    if effort_for(summary_of(program.kernels).length, options.machine) == "usual":
         return alone, "usual"
-    groups = alone if debug else groups_of_equal_kernels(program, convention)
-    effort = effort_for(summary_of(first for first, *_ in groups).length)
+    groups = alone if options.debug else groups_of_equal_kernels(program, convention)
+    effort = effort_for(summary_of(first for first, *_ in groups).length, options.machine)
     return groups, "huge" if effort == "huge" else "long"
 
 
