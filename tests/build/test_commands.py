@@ -107,6 +107,57 @@ def test_a_forked_child_starts_commands_too(tmp_path):
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.parametrize("moment", ["before it starts", "while it runs"])
+def test_a_child_that_a_signal_handler_forks_is_told_whose_command_it_is(
+    moment, monkeypatch, tmp_path
+):
+    """The handler returns in the child too, where the thread that starts the command is not."""
+    children, gate = [], threading.Event()
+
+    def fork(*_):
+        children.append(os.fork())
+        gate.set()
+
+    start_thread = commands._thread.start_new_thread
+
+    def start(function, arguments):
+        if moment == "before it starts":
+            start_thread(lambda: (gate.wait(), function(*arguments)), ())
+            signal.raise_signal(signal.SIGUSR1)
+        else:
+            start_thread(function, arguments)
+
+    monkeypatch.setattr(commands._thread, "start_new_thread", start)
+    wait = subprocess.Popen.wait
+
+    def interrupted_wait(self, *arguments):
+        if not children:
+            signal.raise_signal(signal.SIGUSR1)
+        return wait(self, *arguments)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted_wait)
+    before = signal.signal(signal.SIGUSR1, fork)
+    parent, code = os.getpid(), 1
+    try:
+        said = run([script(tmp_path, "sleep 0.3; echo done")], tmp_path)
+    except ChildProcessError as error:
+        code = 0 if "forked" in str(error) else 2
+    finally:
+        if os.getpid() != parent:
+            os._exit(code)
+        signal.signal(signal.SIGUSR1, before)
+    assert said == (0, "done\n")
+    until = time.monotonic() + 20
+    status = (0, 0)
+    while not status[0] and time.monotonic() < until:
+        status = os.waitpid(children[0], os.WNOHANG)
+        time.sleep(0.02)
+    if not status[0]:
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
+    assert status == (children[0], 0)
+
+
 def test_signals_that_are_handled_do_not_disturb_a_command(tmp_path):
     seen = []
     before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))

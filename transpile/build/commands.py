@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import errno
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,9 @@ else:
     tempfile = Later("tempfile")
 
 
+_PAUSE = 0.5  # in seconds; then it is looked whether the thread that is waited for is there
+
+
 class ChildProcess:
     """A command that `start` starts, and that is killed where it runs at the end of a `with` block.
 
@@ -38,6 +42,9 @@ class ChildProcess:
     A KeyboardInterrupt can be raised between the start of a process and the assignment of its
     number, which would then be lost. Python raises it in the main thread only, so there another
     thread starts the process.
+
+    Signal handlers may fork there, too. In such a child neither that thread nor the process is its
+    own: ChildProcessError.
     """
 
     def __init__(
@@ -59,6 +66,7 @@ class ChildProcess:
             "env": environment,
             "process_group": 0,
         }
+        self._owner = os.getpid()
         self._starting = Lock()
         self._is_over = False  # True: nothing is started any more
         self._process: subprocess.Popen[bytes] | None = None
@@ -69,8 +77,8 @@ class ChildProcess:
         if threading.current_thread() is not threading.main_thread():
             self._start()
         else:
-            # Not threading.Thread: an interrupt can leave its start and join half done. A plain
-            # lock is safe: no fork happens while `_start`, which releases it, runs.
+            # Not threading.Thread: an interrupt can leave its start and join half done. No fork
+            # happens while `_start`, which releases the lock, runs; but one may before it begins.
             is_done = _thread.allocate_lock()
             is_done.acquire()
             try:
@@ -78,7 +86,8 @@ class ChildProcess:
             except RuntimeError:  # no thread can be started
                 self._start()
             else:
-                is_done.acquire()
+                while not is_done.acquire(timeout=_PAUSE):
+                    self._check_owner()
         if self._error:
             raise self._error
 
@@ -118,8 +127,17 @@ class ChildProcess:
         """The exit status, or minus the signal that killed the command, and its output."""
         assert self._process
         status = self._process.wait()
+        self._check_owner()  # of another process's child it says that it has succeeded
         self._output.seek(0)
         return status, os.fsdecode(self._output.read())
+
+    def _check_owner(self) -> None:
+        if os.getpid() != self._owner:
+            raise ChildProcessError(
+                errno.ECHILD,
+                "a signal handler has forked this process while its parent was running a command; "
+                f"that is its parent's: {self._arguments['args'][0]}",
+            )
 
 
 def run(command: Sequence[str], directory: Path) -> tuple[int, str]:

@@ -290,6 +290,7 @@ class Cache:
         """Build an entry in `building/` and rename it into place."""
         unfinished = temporary_name(directory.name)
         temporary = self.directory / "building" / unfinished
+        owner = os.getpid()
         with contextlib.ExitStack() as stack:
             with _storage_errors():
                 # A lock of its own: that of the entry may be another process's, see `_PATIENCE`.
@@ -303,8 +304,9 @@ class Cache:
                         size = complete_entry(handle, name, identity, ingredients)
                     entry = _rename(own, unfinished, directory)
             finally:
-                with contextlib.suppress(OSError):
-                    remove_flat(unfinished, own.building)
+                if os.getpid() == owner:  # a signal handler may have forked
+                    with contextlib.suppress(OSError):
+                        remove_flat(unfinished, own.building)
         self._evict(own, directory.name, size)
         return entry
 
