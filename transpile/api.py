@@ -10,6 +10,7 @@ from transpile.dispatch.switches import disable_jit, explain_cache_misses
 from transpile.dispatch.trace_cache import clear_caches
 from transpile.dispatch.tracing import Config
 from transpile.ir.graph import Graph
+from transpile.ir.tracebacks import api_boundary
 from transpile.options import Options
 from transpile.trace.call_arguments import parameters
 
@@ -28,6 +29,7 @@ Numbers = int | Iterable[int] | None
 Names = str | Iterable[str] | None
 
 
+@api_boundary
 def jit(
     func: Callable[..., Any] | None = None,
     *,
@@ -96,6 +98,7 @@ def jit(
     return wrap if func is None else wrap(func)
 
 
+@api_boundary
 def djit(
     func: Callable[..., Any] | None = None,
     show_graph: bool = False,
@@ -112,6 +115,7 @@ def djit(
     return jit(**settings) if func is None else jit(func, **settings)
 
 
+@api_boundary
 def xpr(fn: Callable[..., Any], *primals: Any, **named_primals: Any) -> str:
     """The traced graph of `fn(*primals)` as JAX-like text, one equation per line.
 
@@ -130,6 +134,7 @@ def make_jaxpr(fn: Callable[..., Any], static_argnums: Numbers = None) -> Callab
     """
     jitted = _jitted(fn, static_argnums)
 
+    @api_boundary
     def graph_of(*args: Any, **kwargs: Any) -> Graph:
         graph: Graph = jitted.trace(*args, **kwargs).jaxpr
         return graph
@@ -137,6 +142,7 @@ def make_jaxpr(fn: Callable[..., Any], static_argnums: Numbers = None) -> Callab
     return graph_of
 
 
+@api_boundary
 def eval_shape(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of `fn(*args, **kwargs)`, its pytree with ShapeDtypeStruct leaves, by
     tracing alone.

@@ -23,6 +23,7 @@ from transpile.analysis.graphviz import to_dot
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Primitive
+from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall
@@ -178,6 +179,7 @@ class Traced(_Stage):
         """How a later signature differs from this one's, a line for each argument."""
         return later.differences(self._signature)
 
+    @api_boundary
     def lower(self) -> Lowered:
         """The program lowered to C; nothing is compiled yet. The same object every time."""
         with self._lock:
@@ -232,6 +234,7 @@ class _ProgramStage(_Stage):
         """`flops`, `transcendentals` and `bytes accessed` of the fused program."""
         return self._lowering.cost_analysis()
 
+    @api_boundary
     def save(
         self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
     ) -> list[Path]:
@@ -257,6 +260,7 @@ class Lowered(_ProgramStage):
         self._compiled: dict[Options, Compiled] = {}
         self._lock = Lock()
 
+    @api_boundary
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: "c" (the default), "graph", "loops" or "dot".
 
@@ -269,12 +273,14 @@ class Lowered(_ProgramStage):
             lowering = programs.Lowering(lowering.graph, options, lowering.donated)
         return _text(lowering, dialect)
 
+    @api_boundary
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an object: the Graph for "graph", the loops for "loops", else its text."""
         if dialect in _OBJECTS:
             return _OBJECTS[dialect](self._lowering)
         return _text(self._lowering, dialect)
 
+    @api_boundary
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
         """Compile, or find in the cache, and load.
 
@@ -343,6 +349,7 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
         """Run on the leaves of the arguments, in order, without checks."""
         return self.specialization.run(leaves)
 
+    @api_boundary
     def as_text(self, dialect: str | None = None) -> str:
         """The program as text: "c" as it was built (the default), "graph", "loops", "dot", "asm".
 

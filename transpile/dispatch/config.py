@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from transpile.dispatch.switches import explain_cache_misses, is_jit_disabled, switch_jit
+from transpile.ir.tracebacks import show_all_frames
 
 _X64 = "say dtype=numpy.float32 where float32 is meant"
 _CPU = "programs run on the CPU"
@@ -77,6 +78,9 @@ class Config:
         elif name == "jax_explain_cache_misses":
             explain_cache_misses(bool(value))
             self._values[name] = bool(value)
+        elif name == "jax_traceback_filtering":
+            show_all_frames(value == "off")
+            self._values[name] = value
         elif name in _FIXED:
             values, reason = _FIXED[name]
             if not any(value is v or value == v for v in values):

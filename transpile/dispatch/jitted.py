@@ -13,6 +13,7 @@ from typing import Any
 from transpile import tree
 from transpile.dispatch.switches import DISABLED, is_jit_disabled
 from transpile.dispatch.tracing import Config, Tracing
+from transpile.ir.tracebacks import api_boundary
 from transpile.options import Options
 from transpile.runtime.dispatcher import CalledBySlot, Dispatcher, InstanceSignature
 from transpile.stages import Lowered, Traced
@@ -91,14 +92,17 @@ class Wrapped(metaclass=CalledBySlot):
 
     # ------------------------------------------------------------------------------- stages
 
+    @api_boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or any objects with `shape` and `dtype`)."""
         return self._tracing.traced(args, kwargs)[0]
 
+    @api_boundary
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for these arguments, as `trace(...).lower()`."""
         return self.trace(*args, **kwargs).lower()
 
+    @api_boundary
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's pytree with a ShapeDtypeStruct for each array. Nothing is compiled."""
         return self.trace(*args, **kwargs).out_info
@@ -185,6 +189,7 @@ class BoundWrapped:
         self.__self__ = instance
         self.__wrapped__ = MethodType(jitted.__wrapped__, instance)
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the method."""
         return self._jitted(self.__self__, *args, **kwargs)
@@ -207,14 +212,17 @@ class BoundWrapped:
         """The jitted function, as for a method."""
         return self._jitted
 
+    @api_boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """As Wrapped.trace."""
         return self._jitted.trace(self.__self__, *args, **kwargs)
 
+    @api_boundary
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """As Wrapped.lower."""
         return self._jitted.lower(self.__self__, *args, **kwargs)
 
+    @api_boundary
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """As Wrapped.eval_shape."""
         return self._jitted.eval_shape(self.__self__, *args, **kwargs)

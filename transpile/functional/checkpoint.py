@@ -14,6 +14,7 @@ from transpile import tree
 from transpile.functional.custom import bind_function, finished, traced_call
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.primitives.control.checkpoint import Policy
 from transpile.primitives.control.checkpoint import checkpoint as checkpoint_primitive
 from transpile.primitives.rules import apply
@@ -193,6 +194,7 @@ def checkpoint(
     parameters(fun, None, static_argnames)  # a name that the function does not have is an error
 
     @functools.wraps(fun)
+    @api_boundary
     def recomputing(*args: Any, **kwargs: Any) -> Any:
         _check_numbers(numbers, len(args))
         guards = _guards(prevent_cse, args, kwargs)

@@ -19,6 +19,7 @@ from transpile.functional.placeholders import Parts, zero_like
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import function_source, user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.primitives.control.calls import bind_call, custom_jvp_call, custom_vjp_call
 from transpile.primitives.control.calls import named_call as named_call_primitive
 from transpile.primitives.rules import apply
@@ -190,6 +191,7 @@ class custom_jvp(_Custom):  # a decorator, like JAX's
 
         self.defjvp(jvp)
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value; under a derivative, by the rule."""
         if self.jvp is None:
@@ -276,6 +278,7 @@ class custom_vjp(_Custom):  # a decorator, like JAX's
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
 
+    @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value; under a derivative, by the rule."""
         if self.fwd is None or self.bwd is None:
@@ -358,6 +361,7 @@ class _Pullback:
         self.parts = parts
 
 
+@api_boundary
 def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[Any]]:
     """A function that takes the traced values that `fun` closes over as further arguments, and the
     list of them, as a pair.

@@ -25,6 +25,7 @@ from transpile.functional.flatten_fun import (
 )
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import FLOAT0, ArrayType, kind_letter
 from transpile.trace.call_signature import describe, function_name, type_text
 from transpile.transforms.closed import Closed
@@ -37,6 +38,7 @@ from transpile.util.frozen_records import dataclass
 # ---------------------------------------------------------------------------------- forward mode
 
 
+@api_boundary
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -130,6 +132,7 @@ class LinearMap:
     residuals: tuple[Any, ...]
     is_transposed: bool = False
 
+    @api_boundary
     def __call__(self, *args: Any) -> Any:
         """The tangents of the results for tangents of the arguments, or transposed: the
         cotangents of the arguments, as a tuple, for the cotangents of the results."""
@@ -258,6 +261,7 @@ def linear_map(
     return LinearMap(flat, linearized.linear, active, moving, tuple(residuals), is_transposed)
 
 
+@api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `fun` at `primals` and its derivative there as a linear function of tangents.
 
@@ -268,6 +272,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return (result, derivative, aux) if has_aux else (result, derivative)
 
 
+@api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `fun` at `primals` and the function that multiplies a cotangent by its Jacobian
     there, by reverse mode.
@@ -282,6 +287,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     return (result, derivative, aux) if has_aux else (result, derivative)
 
 
+@api_boundary
 def linear_transpose(
     fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
 ) -> Callable[[Any], tuple[Any, ...]]:
@@ -307,6 +313,7 @@ def linear_transpose(
             f"{[d.name for d in dtypes[:count]]} -> {[d.name for d in dtypes[count:]]}."
         )
 
+    @api_boundary
     def transposed(cotangent: Any) -> tuple[Any, ...]:
         leaves, structure = tree.flatten(cotangent)
         if structure != flat.out_tree:

@@ -19,6 +19,7 @@ from transpile.functional.flatten_fun import (
     value_type,
 )
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import ArrayType, kind_letter
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import function_name
@@ -50,6 +51,7 @@ def grad(
     gradient_of = _Gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun)
+    @api_boundary
     def gradient(*args: Any, **kwargs: Any) -> Any:
         _, aux, gradients = gradient_of(args, kwargs, wants_value=False)
         return (gradients, aux) if has_aux else gradients
@@ -73,6 +75,7 @@ def value_and_grad(
     gradient_of = _Gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun)
+    @api_boundary
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         value, aux, gradient = gradient_of(args, kwargs, wants_value=True)
         return ((value, aux) if has_aux else value), gradient

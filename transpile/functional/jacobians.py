@@ -34,6 +34,7 @@ from transpile.functional.gradients import (
 from transpile.functional.standard_basis import at_unit_vectors
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import ArrayType, kind_letter
 from transpile.primitives.rules import reshaped, transposed, zeros
 from transpile.pytree.extended_dtypes import flatten_arrays
@@ -193,6 +194,7 @@ def _jacobian_function(
     check_argument, check_result = checks
 
     @functools.wraps(fun)
+    @api_boundary
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         partial, chosen, positions = chosen_arguments(fun, argnums, args, kwargs)
         names = argument_names(fun, chosen, positions)

@@ -25,6 +25,7 @@ from transpile.functional.gradients import named_like
 from transpile.ir.dims import Index
 from transpile.ir.primitive import Axis
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import FLOAT0
 from transpile.primitives.rules import broadcast
 from transpile.pytree.extended_dtypes import flatten_arrays
@@ -37,6 +38,7 @@ from transpile.util.interrupt_safety import THREAD, Result, as_before, between
 Axes = list[int | None]  # for each leaf the mapped axis, None where it is not mapped
 
 
+@api_boundary
 def vmap(
     fun: Callable[..., Any],
     in_axes: Any = 0,
@@ -73,6 +75,7 @@ def vmap(
     _check_axes(in_axes, out_axes)
 
     @functools.wraps(fun)
+    @api_boundary
     def mapped(*args: Any, **kwargs: Any) -> Any:
         return _mapped(fun, in_axes, out_axes, (axis_name, axis_size), args, kwargs)
 

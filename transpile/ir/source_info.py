@@ -18,7 +18,9 @@ from transpile.ir.graph import UNKNOWN_SOURCE, Source
 from transpile.util.data_files import PACKAGE
 from transpile.util.interrupt_safety import THREAD
 
-_OURS = (str(PACKAGE) + "/", str(Path(np.__file__).parent) + "/")
+OWN_FILES = str(PACKAGE) + "/"
+NUMPYS_FILES = str(Path(np.__file__).parent) + "/"
+_OURS = (OWN_FILES, NUMPYS_FILES)
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 _SHOWN = reprlib.Repr()
 _SHOWN.maxlevel = 4

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Site
+from transpile.ir.tracebacks import api_boundary
 
 
 class Calls:
@@ -59,7 +60,8 @@ class _Running:
     def finish(self) -> None:
         """Raise what a callback has raised."""
         if self.error is not None:
-            raise self.error
+            with api_boundary:  # a call in C comes here without any other frame of ours
+                raise self.error
 
 
 def _called(ffi: Any) -> Callable[[Any, int, Any], None]:

@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from transpile.ir.tracebacks import hide_own_frames
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.tier_up import how_often
 from transpile.trace.call_key import Rejected
@@ -216,22 +217,26 @@ class Dispatcher:
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, in Python."""
-        if self._suspended and self._is_suspended():
-            return self._missed(args, kwargs)
-        known = None
         try:
-            key, leaves = self._describe(args, kwargs)
-            known = self._known[key]
-        except _UNKNOWN:
-            pass
-        if known is None or (known.watch is not None and known.watch.changed()):
-            result = self._missed(args, kwargs)
-        else:
-            if known.left:
-                known.left = left = known.left - 1
-                if not left:
-                    self._table.quicken(key, known)
-            result = known.run(leaves)
-        if self._table.is_quick is not self._is_quick:
-            self._quicken()
+            if self._suspended and self._is_suspended():
+                return self._missed(args, kwargs)
+            known = None
+            try:
+                key, leaves = self._describe(args, kwargs)
+                known = self._known[key]
+            except _UNKNOWN:
+                pass
+            if known is None or (known.watch is not None and known.watch.changed()):
+                result = self._missed(args, kwargs)
+            else:
+                if known.left:
+                    known.left = left = known.left - 1
+                    if not left:
+                        self._table.quicken(key, known)
+                result = known.run(leaves)
+            if self._table.is_quick is not self._is_quick:
+                self._quicken()
+        except BaseException as error:  # as `api_boundary`, without a call
+            hide_own_frames(error)
+            raise
         return result

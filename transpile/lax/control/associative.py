@@ -9,6 +9,7 @@ import numpy as np
 
 from transpile import tree
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.lax.control.bodies import outside
 from transpile.trace.trace import current_trace
 
@@ -17,6 +18,7 @@ __all__ = ["associative_scan"]
 Combine = Callable[[list[Any], list[Any]], list[Any]]
 
 
+@api_boundary
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:

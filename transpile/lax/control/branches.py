@@ -11,6 +11,7 @@ import numpy as np
 from transpile.dispatch.switches import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import PYTHON_SCALARS, kind_letter, type_of
 from transpile.lax.control.bodies import (
     Body,
@@ -35,6 +36,7 @@ Function = Callable[..., Any]
 _NO_OPERAND: Any = object()  # where the keyword `operand` is not given
 
 
+@api_boundary
 def cond(
     pred: Any,
     true_fun: Function,
@@ -108,6 +110,7 @@ def _dtype(value: Any) -> np.dtype[Any] | None:
     return None
 
 
+@api_boundary
 def switch(
     index: Any, branches: Sequence[Function], *operands: Any, operand: Any = _NO_OPERAND
 ) -> Any:
@@ -214,6 +217,7 @@ def _input_positions(graph: Graph) -> list[int | None]:
     return [positions.get(a) for a in graph.outputs]
 
 
+@api_boundary
 def platform_dependent(
     *args: Any, default: Function | None = None, **per_platform: Function
 ) -> Any:

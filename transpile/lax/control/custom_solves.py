@@ -12,6 +12,7 @@ from transpile import tree
 from transpile.functional.differentiate import linear_transpose, linearize
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.lax.control.bodies import (
     Body,
     Leaves,
@@ -72,6 +73,7 @@ def _traced(function: Function, *arguments: Leaves) -> Body:
 # ------------------------------------------------------------------------------------ custom_root
 
 
+@api_boundary
 def custom_root(
     f: Function,
     initial_guess: Any,
@@ -158,6 +160,7 @@ class RootRule:
 # ---------------------------------------------------------------------------- custom_linear_solve
 
 
+@api_boundary
 def custom_linear_solve(
     matvec: Function,
     b: Any,

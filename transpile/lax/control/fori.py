@@ -14,6 +14,7 @@ from transpile.dispatch.switches import is_jit_disabled
 from transpile.functional.vectorize import vmap
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import INT64, ArrayType
 from transpile.lax.control.bodies import Body, Leaves, as_atom, outside, returned, trace_body
 from transpile.lax.control.carry_checks import check_carry, component_named
@@ -42,6 +43,7 @@ Function = Callable[..., Any]
 # -------------------------------------------------------------------------------------- fori_loop
 
 
+@api_boundary
 def fori_loop(
     lower: Any,
     upper: Any,
@@ -208,6 +210,7 @@ def _fori(
 # -------------------------------------------------------------------------------------------- map
 
 
+@api_boundary
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
     """The results of a function for each slice along the leading axis, stacked: a sequential loop,
     see `vmap` for a batched one.

@@ -13,6 +13,7 @@ from transpile import errors, tree
 from transpile.dispatch.switches import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
+from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import BOOL, ArrayType
 from transpile.lax.control.bodies import (
     Body,
@@ -39,6 +40,7 @@ Component = Callable[[Any], str]
 # ------------------------------------------------------------------------------------------- scan
 
 
+@api_boundary
 def scan(
     f: Function,
     init: Any,
@@ -241,6 +243,7 @@ def bind_scan(
 # ------------------------------------------------------------------------------------- while_loop
 
 
+@api_boundary
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     """A loop that applies `body_fun` to a carry as long as `cond_fun` of it is true.
 
