@@ -10,9 +10,9 @@ from transpile.dispatch.switches import disable_jit, explain_cache_misses
 from transpile.dispatch.trace_cache import clear_caches
 from transpile.dispatch.tracing import Config
 from transpile.ir.graph import Graph
-from transpile.ir.tracebacks import api_boundary
 from transpile.options import Options
 from transpile.trace.call_arguments import parameters
+from transpile.trace.tracebacks import api_boundary
 
 __all__ = [
     "clear_caches",

@@ -23,7 +23,6 @@ from transpile.analysis.graphviz import to_dot
 from transpile.ir.dims import Dim
 from transpile.ir.graph import Graph, Var, has_effect
 from transpile.ir.primitive import TABLE, Primitive
-from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import ArrayType, ShapeDtypeStruct
 from transpile.options import Options
 from transpile.runtime.checked_call import CheckedCall
@@ -37,6 +36,7 @@ from transpile.runtime.mutated_arguments import given_up, writing
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
 from transpile.trace.guards import Watch
+from transpile.trace.tracebacks import api_boundary
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import dataclass
 from transpile.util.lazy_imports import Later

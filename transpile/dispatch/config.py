@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from transpile.dispatch.switches import explain_cache_misses, is_jit_disabled, switch_jit
-from transpile.ir.tracebacks import show_all_frames
+from transpile.trace.tracebacks import show_all_frames
 
 _X64 = "say dtype=numpy.float32 where float32 is meant"
 _CPU = "programs run on the CPU"

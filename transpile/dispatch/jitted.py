@@ -13,11 +13,11 @@ from typing import Any
 from transpile import tree
 from transpile.dispatch.switches import DISABLED, is_jit_disabled
 from transpile.dispatch.tracing import Config, Tracing
-from transpile.ir.tracebacks import api_boundary
 from transpile.options import Options
 from transpile.runtime.dispatcher import CalledBySlot, Dispatcher, InstanceSignature
 from transpile.stages import Lowered, Traced
 from transpile.trace.call_signature import function_name, place_of
+from transpile.trace.tracebacks import api_boundary
 
 
 class _Doc:

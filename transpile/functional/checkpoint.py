@@ -14,7 +14,6 @@ from transpile import tree
 from transpile.functional.custom import bind_function, finished, traced_call
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.primitives.control.checkpoint import Policy
 from transpile.primitives.control.checkpoint import checkpoint as checkpoint_primitive
 from transpile.primitives.rules import apply
@@ -22,6 +21,7 @@ from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_arguments import parameters
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import current_trace
+from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer, named
 from transpile.util.frozen_records import dataclass
 

@@ -19,7 +19,6 @@ from transpile.functional.placeholders import Parts, zero_like
 from transpile.ir.graph import Graph
 from transpile.ir.primitive import Primitive
 from transpile.ir.source_info import function_source, user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.primitives.control.calls import bind_call, custom_jvp_call, custom_vjp_call
 from transpile.primitives.control.calls import named_call as named_call_primitive
 from transpile.primitives.rules import apply
@@ -27,6 +26,7 @@ from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_arguments import parameters
 from transpile.trace.call_signature import function_name, inner, place_of
 from transpile.trace.trace import current_trace, the_trace, trace_nested
+from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer, named
 from transpile.transforms.closed import Closed
 

@@ -25,9 +25,9 @@ from transpile.functional.flatten_fun import (
 )
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import FLOAT0, ArrayType, kind_letter
 from transpile.trace.call_signature import describe, function_name, type_text
+from transpile.trace.tracebacks import api_boundary
 from transpile.transforms.closed import Closed
 from transpile.transforms.jvp import jvp as push_forward
 from transpile.transforms.linearize import Linearized

@@ -19,10 +19,10 @@ from transpile.functional.flatten_fun import (
     value_type,
 )
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import ArrayType, kind_letter
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import function_name
+from transpile.trace.tracebacks import api_boundary
 from transpile.util.frozen_records import dataclass
 
 

@@ -34,11 +34,11 @@ from transpile.functional.gradients import (
 from transpile.functional.standard_basis import at_unit_vectors
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import ArrayType, kind_letter
 from transpile.primitives.rules import reshaped, transposed, zeros
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.trace import the_trace
+from transpile.trace.tracebacks import api_boundary
 from transpile.transforms.closed import Closed, rewritten
 from transpile.transforms.closed import apply as apply_graph
 from transpile.transforms.linearize import linearize as linearize_graph

@@ -25,12 +25,12 @@ from transpile.functional.gradients import named_like
 from transpile.ir.dims import Index
 from transpile.ir.primitive import Axis
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import FLOAT0
 from transpile.primitives.rules import broadcast
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import describe, type_text
 from transpile.trace.trace import current_trace
+from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import UNKNOWN
 from transpile.transforms.batch import batch
 from transpile.util.interrupt_safety import THREAD, Result, as_before, between

@@ -20,7 +20,8 @@ from transpile.util.interrupt_safety import THREAD
 
 OWN_FILES = str(PACKAGE) + "/"
 NUMPYS_FILES = str(Path(np.__file__).parent) + "/"
-_OURS = (OWN_FILES, NUMPYS_FILES)
+# SciPy's Python calls NumPy on what it is given; it is installed beside NumPy.
+_OURS = (OWN_FILES, NUMPYS_FILES, str(Path(np.__file__).parent.with_name("scipy")) + "/")
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 _SHOWN = reprlib.Repr()
 _SHOWN.maxlevel = 4
@@ -29,7 +30,7 @@ _SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 1000
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame that is neither transpile's nor NumPy's."""
+    """The innermost frame that is none of transpile, NumPy and SciPy."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back

@@ -101,9 +101,35 @@ def check_dtype(dtype: Any, what: str = "an array") -> np.dtype[Any]:
         return np.dtype(f"{dtype.kind}{dtype.itemsize}")
     raise UnsupportedError(
         f"dtype {dtype.name!r} of {what} is not supported; the supported dtypes are "
-        f"{', '.join(d.name for d in __getattr__('DTYPES'))}. Convert it first, for example with "
-        f".astype('float64')."
+        f"{', '.join(d.name for d in __getattr__('DTYPES'))}. {_conversion(dtype)}"
     )
+
+
+_STRINGS = (
+    "Strings become numbers by x.astype('float64') where they are digits, and codes by "
+    "numpy.unique(x, return_inverse=True)."
+)
+# How arrays of other dtypes become numbers, by the kind of the dtype.
+_CONVERSIONS = {
+    "M": "Dates become counts of their unit since 1970 by x.astype('int64').",
+    "m": "Durations become counts of their unit by x.astype('int64'), or seconds by "
+    "x / numpy.timedelta64(1, 's').",
+    "S": _STRINGS,
+    "U": _STRINGS,
+    "T": _STRINGS,
+    "O": "Where all items are numbers, x.astype('float64') makes an array of them; arrays of "
+    "several shapes are passed as a list or a tuple.",
+    "V": "Bytes without a type are given one by x.view('uint8').",
+    "c": "Convert it first: x.astype('complex128').",
+}
+
+
+def _conversion(dtype: np.dtype[Any]) -> str:
+    """What to do about an array of a dtype that is not supported."""
+    if dtype.names:
+        fields = ", ".join(f"{name!r}: x[{name!r}]" for name in dtype.names)
+        return f"It has fields; pass them as a dict: {{{fields}}}."
+    return _CONVERSIONS.get(dtype.kind, "Convert it first: x.astype('float64').")
 
 
 def kind_letter(dtype: np.dtype[Any]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from transpile.ir.dims import Shape, product
 from transpile.ir.primitive import Axis
+from transpile.ir.source_info import function_source
 from transpile.ir.types import ArrayType, broadcast_shapes
 from transpile.numpy.core.promotion import (
     EXPORTS,
@@ -31,13 +32,17 @@ from transpile.numpy.core.promotion import (
 )
 from transpile.numpy.core.promotion import error as located
 from transpile.numpy.core.shapes import expand_dims
+from transpile.trace.call_signature import function_name, inner
 from transpile.trace.trace import trace_nested
 from transpile.transforms.batch import spread
 
 
-def over_examples(function: Callable[..., Any], size: Any, arrays: Sequence[Any]) -> Any:
+def over_examples(
+    function: Callable[..., Any], size: Any, arrays: Sequence[Any], users: Callable[..., Any]
+) -> Any:
     """The results of `function` for each of `size` examples, which are the elements of the arrays
-    along their axis 0: an array, or a tuple where the function gives one."""
+    along their axis 0: an array, or a tuple where the function gives one. It calls the function
+    `users`, which errors name."""
 
     def leaves_of(*tracers: Any) -> tuple[list[Any], bool]:
         result = function(*tracers)
@@ -45,7 +50,13 @@ def over_examples(function: Callable[..., Any], size: Any, arrays: Sequence[Any]
         return [as_array(r) for r in (result if is_tuple else (result,))], is_tuple
 
     types = [ArrayType(tuple(a.shape[1:]), a.dtype) for a in arrays]
-    graph, captured, is_tuple = trace_nested(leaves_of, types, [""] * len(types))
+    graph, captured, is_tuple = trace_nested(
+        leaves_of,
+        types,
+        [""] * len(types),
+        name=function_name(users),
+        source=function_source(inner(users)),
+    )
     flags = [False] * len(captured) + [True] * len(arrays)
     results, batched = spread(graph, Axis(size), (*captured, *arrays), flags)
     full = tuple(
@@ -82,7 +93,7 @@ def apply_along_axis(
     if count == 0:
         raise located(ValueError, "Cannot apply_along_axis when any iteration dimensions are 0")
     slices = reshape_to(transpose_to(x, [*others, number]), (count, x.shape[number]))
-    result = over_examples(lambda one: func1d(one, *args, **kwargs), count, [slices])
+    result = over_examples(lambda one: func1d(one, *args, **kwargs), count, [slices], func1d)
     inner = result.ndim - 1
     full = reshape_to(result, (*shape, *result.shape[1:]))
     first = list(range(len(shape)))
@@ -158,7 +169,7 @@ class vectorize:
 
         inputs, outputs = _signature(self.signature, len(arrays))
         shape, flat = _loop_operands(arrays, inputs)
-        result = over_examples(of_elements, product(shape), flat)
+        result = over_examples(of_elements, product(shape), flat, self.pyfunc)
         several = result if isinstance(result, tuple) else (result,)
         if outputs is not None and len(outputs) != len(several):
             raise located(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Site
-from transpile.ir.tracebacks import api_boundary
+from transpile.trace.tracebacks import api_boundary
 
 
 class Calls:

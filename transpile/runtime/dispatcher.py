@@ -17,10 +17,10 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from transpile.ir.tracebacks import hide_own_frames
 from transpile.pytree.treedef import TreeDef
 from transpile.runtime.tier_up import how_often
 from transpile.trace.call_key import Rejected
+from transpile.trace.tracebacks import hide_own_frames
 from transpile.util.fork_safe_lock import Lock
 from transpile.util.frozen_records import cached_property, dataclass
 from transpile.util.lazy_imports import Later

@@ -19,6 +19,7 @@ from transpile.ir.graph import Atom, Var
 from transpile.ir.source_info import assigned_name, user_source
 from transpile.ir.types import ArrayType
 from transpile.pytree.extended_dtypes import has_extended_type
+from transpile.trace.conversion_hints import format_hint, hint
 from transpile.util.lazy_registry import Rest, Table
 
 if TYPE_CHECKING:  # a trace makes tracers; a tracer asks its trace
@@ -78,6 +79,19 @@ _WHAT_TO_DO = {
         "traced by a traced number, write transpile.numpy.asarray(array)[i]. To assign to an "
         "array, make it by numpy.zeros_like(x) or transpile.numpy.zeros(n): an array that plain "
         "numpy.zeros(n) makes is not traced.",
+    ),
+}
+
+
+# What to write in the place of functions that have no traced form.
+_INSTEAD = {
+    "numpy.lib.stride_tricks.sliding_window_view": (
+        "Take the windows of w elements by their numbers: "
+        "x[numpy.arange(len(x) - w + 1)[:, None] + numpy.arange(w)]."
+    ),
+    "numpy.lib.stride_tricks.as_strided": (
+        "A traced array has no memory of its own; take its elements by their numbers: "
+        "x[numpy.arange(rows)[:, None] * step + numpy.arange(columns)]."
     ),
 }
 
@@ -150,7 +164,22 @@ class Tracer:
         return f"Traced<{self.type}>"
 
     def __format__(self, spec: str) -> str:
-        return repr(self)
+        if not spec:
+            return repr(self)
+        if not self.owner.active:
+            raise leaked(self)
+        value = self.owner.value(self.variable)
+        if value is not UNKNOWN:
+            return format(value[()], spec)
+        raise errors.TracerError(
+            f"{user_source()}: a traced value, {self!r}, has no digits to be formatted by "
+            f"{spec!r} in `{user_source().text}`. {format_hint(spec)}"
+        )
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:  # which gives a Python int
+            return round(self._concrete("int", "a Python int").item())
+        return np.round(self, digits)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -167,6 +196,11 @@ class Tracer:
         is_public = not name.startswith("_") or name in _RARE_PROTOCOLS
         if is_public and RARE_FUNCTIONS.complete():
             return getattr(self, name)
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            raise AttributeError(
+                f"{user_source()}: a traced value, {self!r}, has no {name!r}, which only an array "
+                f"in memory has. {hint()}"
+            )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # NumPy's dispatch protocols.
@@ -181,9 +215,10 @@ class Tracer:
             return NotImplemented
         implementation = FUNCTIONS.get(func)
         if implementation is None:
+            name = _public_name(func)
+            instead = _INSTEAD.get(name, "The functions that are stand in transpile.numpy.")
             raise errors.UnsupportedError(
-                f"{user_source()}: {_public_name(func)} is not supported on traced arrays yet. "
-                f"The functions that are stand in transpile.numpy."
+                f"{user_source()}: {name} is not supported on traced arrays yet. {instead}"
             )
         return named(implementation(*args, **kwargs))
 
@@ -207,7 +242,7 @@ class Tracer:
         problem: errors.TracerError = getattr(errors, error)(
             f"{user_source()}: a traced value, {self!r}, was used as {wanted} in "
             f"`{user_source().text}`.\nIt comes from {_origin(self)}, in the function "
-            f"{self.owner.name!r} ({self.owner.source}). {reason} {advice}"
+            f"{self.owner.name!r} ({self.owner.source}). {reason} {hint() or advice}"
         )
         self.owner.refused = problem
         raise problem
@@ -259,9 +294,11 @@ def _origin(tracer: Tracer) -> str:
             stack += producers[atom].inputs
         elif atom in tracer.owner.inputs:
             arguments[atom] = None
-    ordered = [v.name for v in tracer.owner.inputs if v in arguments]
-    if not ordered:
+    if not arguments:
         return "a constant"
+    ordered = [v.name for v in tracer.owner.inputs if v in arguments and v.name]
+    if not ordered:
+        return "an argument"
     listed = ", ".join(repr(name) for name in ordered)
     return f"the argument{'s' if len(ordered) > 1 else ''} {listed}"
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from transpile import tree
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.lax.control.bodies import outside
 from transpile.trace.trace import current_trace
+from transpile.trace.tracebacks import api_boundary
 
 __all__ = ["associative_scan"]
 

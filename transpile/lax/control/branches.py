@@ -11,7 +11,6 @@ import numpy as np
 from transpile.dispatch.switches import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import PYTHON_SCALARS, kind_letter, type_of
 from transpile.lax.control.bodies import (
     Body,
@@ -27,6 +26,7 @@ from transpile.lax.control.loops import under_name
 from transpile.primitives.control import primitives
 from transpile.primitives.control.calls import bind_call
 from transpile.trace.trace import current_trace
+from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer
 from transpile.transforms.closed import apply
 

@@ -12,7 +12,6 @@ from transpile import tree
 from transpile.functional.differentiate import linear_transpose, linearize
 from transpile.ir.graph import Graph
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.lax.control.bodies import (
     Body,
     Leaves,
@@ -27,6 +26,7 @@ from transpile.primitives.linalg.linear_solve import custom_linear_solve as line
 from transpile.primitives.rules import zeros
 from transpile.trace.call_signature import function_name
 from transpile.trace.trace import current_trace
+from transpile.trace.tracebacks import api_boundary
 from transpile.transforms.closed import apply
 from transpile.transforms.jvp import push
 from transpile.util.frozen_records import dataclass

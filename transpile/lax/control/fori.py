@@ -14,7 +14,6 @@ from transpile.dispatch.switches import is_jit_disabled
 from transpile.functional.vectorize import vmap
 from transpile.ir.graph import Var
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import INT64, ArrayType
 from transpile.lax.control.bodies import Body, Leaves, as_atom, outside, returned, trace_body
 from transpile.lax.control.carry_checks import check_carry, component_named
@@ -34,6 +33,7 @@ from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import bind, current_trace
+from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import UNKNOWN, Tracer
 
 __all__ = ["fori_loop", "map"]

@@ -13,7 +13,6 @@ from transpile import errors, tree
 from transpile.dispatch.switches import is_jit_disabled
 from transpile.ir.graph import Atom, Graph
 from transpile.ir.source_info import user_source
-from transpile.ir.tracebacks import api_boundary
 from transpile.ir.types import BOOL, ArrayType
 from transpile.lax.control.bodies import (
     Body,
@@ -30,6 +29,7 @@ from transpile.primitives.control.calls import bind_call
 from transpile.pytree.extended_dtypes import flatten_arrays
 from transpile.trace.call_signature import type_text
 from transpile.trace.trace import current_trace
+from transpile.trace.tracebacks import api_boundary
 from transpile.trace.tracer import Tracer
 
 __all__ = ["scan", "while_loop"]

@@ -121,6 +121,11 @@ def call(
     if rule is None and ufunc in BY_UFUNC:
         rule = _row_rule
     if rule is None:
+        if getattr(np, name, None) is not ufunc:
+            raise unsupported(
+                f"{name!r} is a ufunc of another package than NumPy, which only computes with "
+                f"values. transpile.scipy.special has those of SciPy that can be traced."
+            )
         raise unsupported(f"numpy.{name} is not supported on traced arrays yet")
     loop = resolve(ufunc, values, dtype, casting, sig if signature is None else signature)
     result = rule(ufunc, values, loop)

@@ -52,8 +52,9 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
     sum of its weights, as float64.
 
     Traced values need `length`, the number of bins: larger values are ignored, negative ones count
-    as 0, as in JAX. Raises UnsupportedError without it, ValueError for known negative values, and
-    TypeError for weights that float64 does not hold.
+    as 0, as in JAX. A `minlength` above 0 is such a length for them, where NumPy would make more
+    bins for larger values. Raises UnsupportedError without both, ValueError for known negative
+    values, and TypeError for weights that float64 does not hold.
     """
     numbers = as_array(x)
     minlength = index_of(minlength)
@@ -64,17 +65,23 @@ def bincount(x: Array, /, weights: Any = None, minlength: Any = 0, *, length: An
     if numbers.size and weights is not None and not np.can_cast(as_array(weights).dtype, FLOAT64):
         raise located(TypeError, "bincount takes weights that float64 holds")
     if length is None:
-        if isinstance(numbers, Tracer):
+        length = minlength if isinstance(numbers, Tracer) else _bins(numbers, minlength)
+        if isinstance(numbers, Tracer) and not minlength:
             raise unsupported(
                 "the length of the result of numpy.bincount depends on the values of a traced "
-                "array. Say how long it is to be: transpile.numpy.bincount(x, length=n)"
+                "array. Say how long it is to be, larger values are then ignored: "
+                "numpy.bincount(x, minlength=n), or transpile.numpy.bincount(x, length=n)"
             )
-        if numbers.size and numbers.min() < 0:
-            raise located(ValueError, "'list' argument must have no negative elements")
-        length = max(minlength, int(numbers.max()) + 1 if numbers.size else 0)
     bins = np.maximum(convert(numbers, INT64), 0)
     dtype = INT64 if weights is None or numbers.size == 0 else FLOAT64
     return added_at(bins, None if weights is None else as_array(weights), index_of(length), dtype)
+
+
+def _bins(numbers: Any, minlength: int) -> int:
+    """How many bins there are for known values."""
+    if numbers.size and numbers.min() < 0:
+        raise located(ValueError, "'list' argument must have no negative elements")
+    return max(minlength, int(numbers.max()) + 1 if numbers.size else 0)
 
 
 # ----------------------------------------------------------------------------------------- edges
