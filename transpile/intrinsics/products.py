@@ -10,7 +10,7 @@ import numpy as np
 
 from transpile.ir.calls import Call, Invocation, Strided
 from transpile.ir.dims import Index
-from transpile.ir.loop_ir import UNALLOCATED
+from transpile.ir.loop_ir import UNALLOCATED, Load
 from transpile.ir.types import SHORT_NAMES
 from transpile.util.frozen_records import dataclass, replace
 
@@ -19,8 +19,41 @@ _BLOCK, _DEPTH, _FURTHER = 1024, 384, 64
 _ALIGNMENT = 64
 
 
+class Product(Call):
+    """A matrix product, c = a b; the intrinsics below are ways to compute one, or several."""
+
+    m: int
+    n: int
+    k: int
+    c: Strided
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.m * self.n * self.k
+
+    @property
+    def panel_bytes(self) -> int:
+        """The packed panels of a cache block, as matmul_workspace_F of products/matmul.h
+        computes."""
+        panels = min(self.m, _BLOCK) + min(self.n, _BLOCK) + _FURTHER
+        return panels * min(self.k, _DEPTH) * self.c.dtype.itemsize + 128
+
+    def numpy(self, a: Any, b: Any) -> Any:
+        return np.matmul(a, b)
+
+    def calling(self, function: str, *arguments: Index | Load) -> Invocation:
+        """The call of a function for the dtype of the result."""
+        return Invocation(f"{function}_{SHORT_NAMES[self.c.dtype]}", arguments)
+
+    def calling_blas(self) -> Invocation:
+        """The call in C of a BLAS, by a function of the same arguments as that without one."""
+        routines = (("gemm", SHORT_NAMES[self.c.dtype]),)
+        own = self.invocation("c")
+        return Invocation(f"blas_{own.function}", own.arguments, routines)
+
+
 @dataclass(frozen=True)
-class Matmul(Call):
+class Matmul(Product):
     """A matrix product of strided operands; the rows of the result are contiguous."""
 
     m: int
@@ -35,28 +68,16 @@ class Matmul(Call):
     signature = "a(m,k), b(k,n) -> c(m,n)"
 
     @property
-    def flops(self) -> int:
-        return 2 * self.m * self.n * self.k
-
-    @property
     def scratch_bytes(self) -> int:
-        """The packed panels of a cache block, as matmul_workspace_F of products/matmul.h
-        computes."""
-        panels = min(self.m, _BLOCK) + min(self.n, _BLOCK) + _FURTHER
-        return panels * min(self.k, _DEPTH) * self.c.dtype.itemsize + 128
-
-    def numpy(self, a: Any, b: Any) -> Any:
-        return np.matmul(a, b)
+        return self.panel_bytes
 
     def in_c(self) -> Invocation:
         sizes = (self.m, self.n, self.k)
         arrays = (*self.a.with_strides, *self.b.with_strides, *self.c.with_row_strides)
-        return Invocation(
-            f"matmul_{SHORT_NAMES[self.c.dtype]}", (*sizes, *arrays, self.workspace.first)
-        )
+        return self.calling("matmul", *sizes, *arrays, self.workspace.first)
 
     def in_blas(self) -> Invocation:
-        return _of_blas(self.in_c(), self.c)
+        return self.calling_blas()
 
     def batch(self, count: int, strides: Sequence[Index], slots: int) -> MatmulBatch:
         """The batch of `count` such products, whose operands have these strides between them and
@@ -70,7 +91,7 @@ class Matmul(Call):
 
 
 @dataclass(frozen=True)
-class MatmulBatch(Call):
+class MatmulBatch(Product):
     """A batch of small matrix products, computed by up to `slots` threads with a workspace each."""
 
     count: int
@@ -88,32 +109,19 @@ class MatmulBatch(Call):
 
     @property
     def flops(self) -> int:
-        return 2 * self.count * self.m * self.n * self.k
+        return self.count * super().flops
 
     @property
     def scratch_bytes(self) -> int:
-        one = Matmul(self.m, self.n, self.k, self.a, self.b, self.c).scratch_bytes
-        return -(-one // _ALIGNMENT) * _ALIGNMENT * self.slots
-
-    def numpy(self, a: Any, b: Any) -> Any:
-        return np.matmul(a, b)
+        return -(-self.panel_bytes // _ALIGNMENT) * _ALIGNMENT * self.slots
 
     def in_c(self) -> Invocation:
         sizes = (self.count, self.m, self.n, self.k)
         arrays = (*self.a.with_strides, *self.b.with_strides, *self.c.with_row_strides)
-        return Invocation(
-            f"matmul_batch_{SHORT_NAMES[self.c.dtype]}",
-            (*sizes, *arrays, self.slots, self.workspace.first),
-        )
+        return self.calling("matmul_batch", *sizes, *arrays, self.slots, self.workspace.first)
 
     def in_blas(self) -> Invocation:
-        return _of_blas(self.in_c(), self.c)
-
-
-def _of_blas(invocation: Invocation, result: Strided) -> Invocation:
-    """The function with the same arguments that calls a BLAS's gemm."""
-    routines = (("gemm", SHORT_NAMES[result.dtype]),)
-    return Invocation(f"blas_{invocation.function}", invocation.arguments, routines)
+        return self.calling_blas()
 
 
 @dataclass(frozen=True)
@@ -137,7 +145,7 @@ class MatmulPanels(Call):
 
 
 @dataclass(frozen=True)
-class MatmulRows(Call):
+class MatmulRows(Product):
     """A matrix product of one thread whose right operand is read where it is: its rows are
     contiguous, and a multiple of the vector length."""
 
@@ -151,22 +159,13 @@ class MatmulRows(Call):
     name = "matmul_rows"
     signature = "a(m,k), b(k,n) -> c(m,n)"
 
-    @property
-    def flops(self) -> int:
-        return 2 * self.m * self.n * self.k
-
-    def numpy(self, a: Any, b: Any) -> Any:
-        return np.matmul(a, b)
-
     def in_c(self) -> Invocation:
         arrays = (*self.a.with_strides, *self.b.with_row_strides, *self.c.with_row_strides)
-        return Invocation(
-            f"matmul_rows_{SHORT_NAMES[self.c.dtype]}", (self.m, self.n, self.k, *arrays)
-        )
+        return self.calling("matmul_rows", self.m, self.n, self.k, *arrays)
 
 
 @dataclass(frozen=True)
-class MatmulPanelRows(Call):
+class MatmulPanelRows(Product):
     """A matrix product of one thread whose right operand is packed into panels, which the C
     function knows by the stride 0."""
 
@@ -180,15 +179,6 @@ class MatmulPanelRows(Call):
     name = "matmul_panel_rows"
     signature = "a(m,k), panels(k,n) -> c(m,n)"
 
-    @property
-    def flops(self) -> int:
-        return 2 * self.m * self.n * self.k
-
-    def numpy(self, a: Any, panels: Any) -> Any:
-        return np.matmul(a, panels)
-
     def in_c(self) -> Invocation:
         arrays = (*self.a.with_strides, self.panels.first, 0, *self.c.with_row_strides)
-        return Invocation(
-            f"matmul_rows_{SHORT_NAMES[self.c.dtype]}", (self.m, self.n, self.k, *arrays)
-        )
+        return self.calling("matmul_rows", self.m, self.n, self.k, *arrays)
