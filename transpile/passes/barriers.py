@@ -16,6 +16,7 @@ from transpile.machine import USUAL, Machine
 from transpile.primitives.elementwise import optimization_barrier
 
 
+# Equal equations first: without barriers rematerialised values are among them.
 @contract(
     requires=(NO_COMMON_SUBEXPRESSIONS,),
     provides=(NO_BARRIERS,),

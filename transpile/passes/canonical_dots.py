@@ -19,6 +19,7 @@ from transpile.primitives.axes import transpose
 from transpile.primitives.dot import dot_general, free_axes
 
 
+# Some composites, convolutions among them, become contractions.
 @contract(
     requires=(NO_COMPOSITES,),
     provides=(CANONICAL_DOTS,),

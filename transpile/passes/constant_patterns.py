@@ -25,6 +25,7 @@ from transpile.primitives import axes, elementwise
 from transpile.util.frozen_records import replace
 
 
+# A callee's constants are the graph's own only once its call is inlined.
 @contract(requires=(NO_CALLS,), destroys=(NO_COMMON_SUBEXPRESSIONS,))
 def replace_constant_patterns(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Generate the constants that have a pattern and as many elements as `Machine` asks for."""

@@ -35,6 +35,7 @@ _CONSTANT_DIVISOR_WEIGHT = 2
 _EXPRESSION = ("elementwise", "view", "generate", "piecewise")
 
 
+# What is inlined or moved out of a body is neither expanded nor canonical.
 @contract(requires=(NO_CALLS,), destroys=OF_EQUATIONS)
 def simplify_control_flow(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Simplify the loops and branches of a graph and of its regions, innermost first."""

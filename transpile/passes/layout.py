@@ -45,6 +45,7 @@ TransposedValues = dict[tuple[Atom, Permutation], Atom]
 _PERMUTABLE = (broadcast_in_dim, concatenate, iota, pad, rev, slice_)
 
 
+# A barrier would stop a transpose.
 @contract(
     requires=(NO_BARRIERS,),
     destroys=(NO_DEAD_CODE, NO_COMMON_SUBEXPRESSIONS, CANONICAL_DOTS, OWN_OUTPUTS),

@@ -18,6 +18,7 @@ from transpile.machine import USUAL, Machine
 from transpile.primitives import axes
 
 
+# A sum of complex numbers becomes two first.
 @contract(requires=(NO_COMPOSITES,), destroys=(NO_COMMON_SUBEXPRESSIONS,))
 def scalarize_reductions(graph: Graph, machine: Machine = USUAL) -> Graph:
     """Split the reductions that `Machine` says are worth it, and concatenate their results."""

@@ -17,6 +17,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
+# Iterations that have their own arrays are independent; a team of threads has a slice for each.
 @contract(requires=(PROMOTED,), provides=(THREADS_BOUND,), destroys=(STACK_BOUNDED,))
 def parallelize_loops(program: Program, options: Options) -> Program:
     """The program with its parallel loops marked; unchanged without OpenMP."""

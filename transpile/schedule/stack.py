@@ -31,6 +31,7 @@ HELPERS = 28 << 10
 Body = tuple[Statement, ...]
 
 
+# The arrays of lanes live in registers.
 @contract(
     requires=(LANES_BOUND,),
     provides=(STACK_BOUNDED,),

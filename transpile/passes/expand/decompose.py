@@ -33,6 +33,7 @@ from transpile.primitives.elementary import primitives as elementary
 LARGEST_EXPANDED_POWER = 4
 
 
+# Halves first: each of the simpler primitives would round to one.
 @contract(
     requires=(NO_HALF_ARITHMETIC,),
     provides=(NO_COMPOSITES,),

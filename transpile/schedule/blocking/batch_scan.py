@@ -40,6 +40,7 @@ from transpile.util.frozen_records import dataclass, replace
 Body = tuple[Statement, ...]
 
 
+# The rows of a batch are found by the axes of buffers.
 @contract(requires=(OWN_SHAPES, NO_LANES), destroys=(*OF_LOOPS, *OF_TEMPORARIES))
 def tile_batched_scans(program: Program, options: Options) -> Program:
     """The program with such loops inside loops over blocks of rows; unchanged with a BLAS, which

@@ -83,6 +83,7 @@ class RowConvolution:
 Part = RowConvolution | RowNest
 
 
+# Kernels that become one must name memory in one way, and agree on the axes of it.
 @contract(
     requires=(OWN_SHAPES, NO_ALIASES, NO_LANES),
     destroys=(*OF_LOOPS, *OF_TEMPORARIES, STACK_BOUNDED),

@@ -72,6 +72,7 @@ from transpile.util.frozen_records import cached_property, changed, dataclass, r
 Part = RowProduct | RowNest
 
 
+# Kernels that become one must name memory in one way, and agree on the axes of it.
 @contract(
     requires=(OWN_SHAPES, NO_ALIASES, NO_LANES),
     destroys=(*OF_LOOPS, *OF_TEMPORARIES, STACK_BOUNDED),

@@ -37,6 +37,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 
+# The strides of an operand are those of the buffer's own shape.
 @contract(requires=(OWN_SHAPES,), destroys=(*OF_LOOPS, *OF_TEMPORARIES))
 def pack_operands(program: Program, options: Options) -> Program:
     """The program with such operands packed before loops. A BLAS packs for itself."""

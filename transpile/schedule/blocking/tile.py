@@ -51,6 +51,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, replace, same
 
 
+# A nest that may be one long loop reads memory in order, and needs no tiles.
 @contract(requires=(NO_LANES, COALESCED), destroys=(*OF_LOOPS, STACK_BOUNDED))
 def tile(program: Program, options: Options) -> Program:
     """The program with such nests tiled."""

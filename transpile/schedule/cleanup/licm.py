@@ -38,6 +38,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import changed, same
 
 
+# Declarations stay in the loops that threads share; shared ones may be subscripts.
 @contract(
     requires=(THREADS_BOUND, SUBEXPRESSIONS_SHARED),
     provides=(NO_DEAD_SCALARS,),

@@ -44,6 +44,7 @@ from transpile.options import Options
 from transpile.symbols.identifiers import Names
 
 
+# Reads of a temporary are no common subexpressions, those of a variable may be.
 @contract(requires=(NO_LANES, SCALARS_REPLACED), provides=(SUBEXPRESSIONS_SHARED,))
 def local_cse(program: Program, options: Options) -> Program:
     """The program with its common subexpressions named."""

@@ -53,6 +53,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import changed, same
 
 
+# Loops in lanes name their accumulators.
 @contract(
     requires=(NO_LANES,),
     provides=(SCALARS_REPLACED,),

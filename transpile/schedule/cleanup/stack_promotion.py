@@ -32,6 +32,7 @@ from transpile.util.frozen_records import replace
 Body = tuple[Statement, ...]
 
 
+# A variable is better than an array of one element.
 @contract(
     requires=(SCALARS_REPLACED,),
     provides=(PROMOTED,),

@@ -46,6 +46,7 @@ from transpile.options import Options
 from transpile.util.frozen_records import replace
 
 
+# A dead declaration between two loops would keep their nest from being perfect.
 @contract(
     requires=(NO_LANES, NO_DEAD_SCALARS),
     provides=(COALESCED,),

@@ -52,6 +52,7 @@ from transpile.symbols.identifiers import LOOP_NAMES
 from transpile.util.frozen_records import replace
 
 
+# What one linear subscript reads, or one part of a loop, needs no nest.
 @contract(
     requires=(NO_LANES, BOUNDS_RESOLVED, LINEAR_SUBSCRIPTS),
     destroys=(*OF_LOOPS, NO_DEAD_SCALARS),

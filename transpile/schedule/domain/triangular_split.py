@@ -45,6 +45,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace, same
 
 
+# Comparisons with bounds would be cut at diagonals as well.
 @contract(
     requires=(NO_LANES, BOUNDS_RESOLVED),
     provides=(DIAGONALS_RESOLVED,),

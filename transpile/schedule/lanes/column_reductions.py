@@ -56,6 +56,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import replace
 
 
+# Choices at borders and diagonals would keep the columns of a strip out of lanes.
 @contract(
     requires=(NO_LANES, BOUNDS_RESOLVED, DIAGONALS_RESOLVED),
     destroys=(*OF_LOOPS, STACK_BOUNDED),

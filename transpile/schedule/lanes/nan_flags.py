@@ -51,6 +51,7 @@ from transpile.util.frozen_records import replace
 _FLAGS: dict[np.dtype[Any], np.dtype[Any]] = {FLOAT32: np.dtype(np.int32), FLOAT64: INT64}
 
 
+# Accumulators of columns are found in memory, where jammed rows have them in variables.
 @contract(requires=(LANES_BOUND, INNERMOST_LANES, ONE_VERSION), destroys=(STACK_BOUNDED,))
 def flag_nans(program: Program, options: Options) -> Program:
     """The program with NaNs of long reductions in flags; unchanged under `fast_math`, which ignores

@@ -65,6 +65,7 @@ from transpile.symbols.identifiers import Names
 from transpile.util.frozen_records import dataclass, replace
 
 
+# A kernel is fused with the one that makes its operands: each must name memory in one way.
 @contract(requires=(NO_LANES, NO_ALIASES), destroys=(*OF_LOOPS, *OF_TEMPORARIES, STACK_BOUNDED))
 def privatize_scatters(program: Program, options: Options) -> Program:
     """The program with such updates accumulated in private tables."""
