@@ -75,7 +75,7 @@ ILL_TYPED = {
     "operands of two shapes": (elementwise.add, (X, var((4,))), {}, "different shapes"),
     "operands of two ranks": (elementwise.add, (X, var((1, 3))), {}, "different shapes"),
     "operands of two dtypes": (elementwise.add, (X, var((3,), "f4")), {}, "different dtypes"),
-    "a choice by a number": (elementwise.select, (X, X, X), {}, "chooses by a bool"),
+    "a choice by a number": (elementwise.select, (X, X, X), {}, "predicate of select is a bool"),
     "a broadcast that cuts": (
         axes.broadcast_in_dim,
         (X,),

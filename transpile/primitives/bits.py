@@ -75,7 +75,7 @@ bits = elementwise(
 
 def _float_type(x: ArrayType, *, dtype: np.dtype[Any]) -> ArrayType:
     if x.dtype.kind != "u" or kind_letter(dtype) != "f" or x.dtype.itemsize != dtype.itemsize:
-        raise TypeError(f"{x} has not the bits of {dtype.name}")
+        raise TypeError(f"{x} cannot be bitcast to {dtype.name}")
     return ArrayType(x.shape, dtype)
 
 

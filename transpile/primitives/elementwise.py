@@ -396,7 +396,7 @@ logical_not = elementwise(
 # -------------------------------------------------------------------------- selection and casts
 def _select_type(test: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
     if test.dtype != BOOL:
-        raise TypeError(f"select chooses by a bool, not by {test.dtype.name}")
+        raise TypeError(f"the predicate of select is a bool, not {test.dtype.name}")
     if x.dtype != y.dtype:
         raise TypeError(f"the operands have different dtypes: {x}, {y}")
     return ArrayType(common_shape((test, x, y)), x.dtype)

@@ -23,14 +23,14 @@ def _fft_type(
     real = real_dtype(x.dtype)
     kinds = {"fft": "fc", "ifft": "fc", "rfft": "f", "irfft": "c"}[fft_type]
     if x.dtype.kind not in kinds:
-        raise TypeError(f"{fft_type} takes no {x}")
+        raise TypeError(f"{fft_type} does not take {x}")
     several = fft_type in ("fft", "ifft")
     if len(axes) != len(fft_lengths) or not axes or len(set(axes)) > (x.ndim if several else 1):
-        raise TypeError(f"{fft_type} of lengths {fft_lengths} along axes {axes} of {x}")
+        raise TypeError(f"{x} has no {fft_type} of lengths {fft_lengths} along axes {axes}")
     shape = list(x.shape)
     for axis, n in zip(axes, fft_lengths, strict=True):
         if n < 1 or x.shape[axis] != (n // 2 + 1 if fft_type == "irfft" else n):
-            raise TypeError(f"{fft_type} of length {n} along axis {axis} of {x}")
+            raise TypeError(f"{x} has no {fft_type} of length {n} along axis {axis}")
         shape[axis] = n // 2 + 1 if fft_type == "rfft" else n
     dtype = real if fft_type == "irfft" else np.dtype(f"c{2 * real.itemsize}")
     return ArrayType(tuple(shape), dtype)

@@ -400,7 +400,7 @@ dynamic_slice = register(
 def _dynamic_update_type(x: ArrayType, update: ArrayType, *starts: ArrayType) -> ArrayType:
     _check_starts(x, update.shape, starts)
     if update.dtype != x.dtype:
-        raise TypeError(f"a slice of {x} cannot become {update}")
+        raise TypeError(f"a slice of {x} cannot be updated with {update}")
     return x.strong
 
 

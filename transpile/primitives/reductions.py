@@ -137,8 +137,8 @@ def _scan_jvp(combine: str) -> Rule:
     def jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         if not isinstance(x.shape[axis], int):
             raise NotImplementedError(
-                f"{user_source()}: the derivative of a running {combine} needs to know the size "
-                f"of its axis while tracing, and that is {x.shape[axis]}"
+                f"{user_source()}: the derivative of a cumulative {combine} needs an axis whose "
+                f"size is known while tracing, and it is {x.shape[axis]}"
             )
         if reverse:
             t, out, x = (apply("rev", v, dimensions=(axis,)) for v in (t, out, x))

@@ -342,7 +342,7 @@ def _gather_type(t: ArrayType, x: ArrayType, *, select: str, **params: Any) -> A
 
 def _scatter_type(ct: ArrayType, x: ArrayType, *, select: str, **params: Any) -> ArrayType:
     if ct.shape != windowed_shape(x.shape, **params):
-        raise TypeError(f"{ct} has no element for each window of {x}")
+        raise TypeError(f"a cotangent {ct} does not have one element for each window of {x}")
     return ct.with_shape(x.shape)
 
 

@@ -28,7 +28,9 @@ Results = tuple[ArrayType, ...]
 def _check_matrix(x: ArrayType, square: bool = False) -> tuple[Any, Any]:
     """The sizes of a matrix. Raises TypeError unless LAPACK takes it."""
     if x.ndim < 2 or x.dtype.kind not in "fc" or real_dtype(x.dtype).itemsize < 4:
-        raise TypeError(f"there is no decomposition of {x}")
+        raise TypeError(
+            f"{x} has no decomposition: LAPACK takes matrices of single and double precision"
+        )
     m, n = x.shape[-2:]
     if square and m != n:
         raise TypeError(f"the matrices of {x} are not square")
@@ -88,7 +90,7 @@ def _solve_type(
 ) -> ArrayType:
     _check_matrix(a, square=True)
     if b.shape[:-1] != a.shape[:-1] or b.dtype != a.dtype:
-        raise TypeError(f"{b} is no right side of a triangular system of {a}")
+        raise TypeError(f"a triangular system of {a} cannot have the right side {b}")
     return b.strong
 
 
@@ -171,7 +173,7 @@ def _solved_right(a: Any, b: Any, lower: bool, form: int = 0) -> Any:
 
 def _permutation_type(pivots: ArrayType, *, size: Any) -> ArrayType:
     if pivots.ndim < 1 or pivots.dtype != INT64:
-        raise TypeError(f"{pivots} are no pivots")
+        raise TypeError(f"pivots are int64 vectors, not {pivots}")
     return pivots.with_shape((*pivots.shape[:-1], size))
 
 
@@ -264,8 +266,8 @@ def _qr_type(x: ArrayType, *, full_matrices: bool) -> Results:
 
 
 _WIDE_QR = NoRule(
-    "the derivative of qr exists for matrices that have as many rows as columns, or more and "
-    "mode='reduced'"
+    "the derivative of qr exists for square matrices, and in mode='reduced' for those with more "
+    "rows than columns"
 )
 
 
