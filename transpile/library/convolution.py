@@ -1,7 +1,8 @@
-"""Convolutions as products/conv.h sees them: a plan, which holds all sizes and steps, and operands
-that are read where they are, through any view that strides describe.
+"""Plan calls of the convolution routine (products/conv.h): vector lanes, blocks, copies, strides.
 
-The plan is made here, once; the program carries it as a constant.
+Lanes are pixels or features, whichever costs less. Operands are read in place through any view that
+strides describe; padded or strided images are first copied, block by block. The plan is computed
+once and is a constant of the program.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from transpile.machine import USUAL, Machine
 
 # As in conv.h: the terms of a block, and the features of which each has lanes of its own.
 DEPTH, FEW = 512, 2
-# What it costs conv.h to move a number, in steps of a vector: among neighbours, or from anywhere.
+# The cost of copying a number, relative to a multiply-add of a vector: contiguous, and strided.
 _NEAR, _FAR = 0.15, 1.5
 
 
 def plan_convolution(equation: Equation, views: Views, machine: Machine) -> CallPlan:
-    """A convolution, whose plan is a constant."""
+    """The call of a convolution."""
     first, second = (_operand(atom, views) for atom in equation.inputs)
     out = equation.output
     sizes = _sizes(equation, first.strides, second.strides)
@@ -110,8 +111,8 @@ def make_plan(sizes: Sizes, itemsize: int, machine: Machine = USUAL) -> Plan:
 
 
 def _terms(sizes: Sizes, form: int, machine: Machine) -> int:
-    """How many terms of the sum there are panels for: all, or as many as memory is spent on, in
-    whole blocks."""
+    """The number of terms of the sum that are packed into panels at once: all, or whole blocks of
+    them up to the machine's limit of memory."""
     if form == PLANES:
         return sizes.terms
     most = min(machine.longest_panel, machine.most_panel_numbers // sizes.features)
@@ -119,12 +120,12 @@ def _terms(sizes: Sizes, form: int, machine: Machine) -> int:
 
 
 def _lanes(count: int, lanes: int) -> int:
-    """As many lanes as are computed: whole tiles of two vectors, the last perhaps of one."""
+    """The number of lanes computed for `count` elements: whole vectors."""
     return -(-count // lanes) * lanes
 
 
 def _form(sizes: Sizes, itemsize: int, machine: Machine) -> int:
-    """Whether pixels or features are lanes, by what each would cost."""
+    """PLANES, where lanes are pixels, or FEATURES, by the estimated cost of each."""
     lanes = VECTOR // itemsize
     result = sizes.batch * sizes.groups * sizes.features * sizes.pixels
     operand = sizes.batch * sizes.groups * sizes.channels * math.prod(a.size for a in sizes.axes)
@@ -148,7 +149,7 @@ def _form(sizes: Sizes, itemsize: int, machine: Machine) -> int:
 
 def _planes(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
     """The copy for lanes of pixels: for each image, group and channel, and for each phase of the
-    strides, the pixels that are a stride apart."""
+    strides, the pixels at a distance of a stride, contiguously."""
     lengths = [a.out + (a.window - 1) * a.dilation // a.stride for a in sizes.axes]
     steps = _row_major(lengths)
     volume = math.prod(lengths)
@@ -179,7 +180,7 @@ def _planes(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
 
 
 def _in_place(sizes: Sizes) -> Copy:
-    """The operand where it is, where no padding is read."""
+    """No copy: the operand is read in place, as no window reaches into the padding."""
     steps = sizes.x[3:]
     walk = tuple(a.stride * s for a, s in zip(sizes.axes, steps, strict=True))
     taps = ([(t - a.low) * s for t in a.taps] for a, s in zip(sizes.axes, steps, strict=True))
@@ -187,7 +188,7 @@ def _in_place(sizes: Sizes) -> Copy:
 
 
 def _rows(sizes: Sizes, itemsize: int, machine: Machine) -> Copy:
-    """The copy for lanes of features, in the order of the operand; or the operand itself."""
+    """The padded copy for lanes of features, with axes in the operand's order; or no copy."""
     if all(a.is_inside for a in sizes.axes):
         return _in_place(sizes)
     image = sizes.groups * sizes.channels * math.prod(a.span for a in sizes.axes)

@@ -1,7 +1,9 @@
-"""Fourier transforms as calls: for each axis a plan, which says what transforms/fft.h is to do and
-with which factors, and the strides by which it walks its operand and result.
+"""Plan calls of the Fourier transform (transforms/fft.h): for each axis a method, radices, twiddle
+factors, and the strides of operand and result.
 
-The factors are computed here, once, in extended precision; the program carries them as a constant.
+Methods are a mixed-radix transform in lanes, a split into rows and columns (four steps), and a
+convolution with a chirp for large prime factors (Bluestein). The twiddle factors are computed once,
+in extended precision, and are a constant of the program.
 """
 
 from __future__ import annotations
@@ -27,16 +29,16 @@ KINDS = ("fft", "ifft", "rfft", "irfft")
 TOGETHER, SPLIT, CHIRP = range(3)
 # The fields in front of a plan, and the largest prime radix of a pass.
 FIELDS, LARGEST_RADIX = 18, 101
-# What fft.h is compiled for, whatever the machine: lanes of the widest registers, the bytes of a
+# Constants of fft.h, the same for every machine: lanes of the widest registers, the bytes of a
 # pair of them, and FFT_SHARED: fewer elements than that are one thread's.
 _LANES = {4: 16, 8: 8}
 _PAIR = 128
 _WORTH_SHARING = 32768
-# Columns of a block of factors, whole registers of them, and the factors read past the end.
+# Columns of a block of twiddle factors, whole registers of them, and the factors read past the end.
 _BLOCK = 32
 _PADDING = 16
 
-# About what a pass of fft.h costs an element, one of radix 2 being 1.
+# The approximate cost of a pass of fft.h per element, relative to one of radix 2.
 _PASS_COST = {2: 1.0, 3: 1.3, 4: 1.2, 5: 1.7, 8: 1.6}
 
 
@@ -68,7 +70,7 @@ def _pairs(values: Any) -> Any:
 
 
 def _pass_factors(radices: Sequence[int]) -> Iterator[Any]:
-    """The factors of all passes, in the order in which they are read."""
+    """The twiddle factors of all passes, in the order in which they are read."""
     n = int(np.prod(radices, dtype=np.int64))
     for r in radices:
         if r not in _PASS_COST:
@@ -107,7 +109,7 @@ def radices_of(n: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def _cost(n: int, machine: Machine) -> float:
-    """About what the passes of a length cost an element."""
+    """The approximate cost of the passes of a length per element."""
     passes = sum(_PASS_COST.get(r, 0.8 + r / 3) for r in radices_of(n))
     return passes * math.sqrt(max(1.0, n / machine.longest_cached_transform))
 
@@ -131,7 +133,8 @@ def split(n: int, lanes: int, machine: Machine) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def padded_length(n: int, lanes: int, machine: Machine = USUAL) -> int:
-    """A length for convolutions with a chirp of n elements: at least 2n - 1, and cheap."""
+    """The length of the circular convolution with a chirp of n elements: at least 2n - 1, with
+    factors 2, 3 and 5 alone, and of the least cost."""
     least = 2 * n - 1
     candidates = []
     fives = 1
@@ -152,7 +155,8 @@ def padded_length(n: int, lanes: int, machine: Machine = USUAL) -> int:
 
 
 def _method(core: int, outer: int | None, inner: int | None, lanes: int, machine: Machine) -> int:
-    """How to transform: None is a number that is not known, and large."""
+    """The method for transforms of `core` elements; None as `outer` or `inner`: not known,
+    large."""
     if core > 1 and prime_factors(core)[-1] > LARGEST_RADIX:
         return CHIRP
     total = None if outer is None or inner is None else outer * inner
@@ -205,7 +209,7 @@ def make_plan(
 
     add(*_pass_factors(radices[:-1]))
     add(*_pass_factors(width[:-1]))
-    fine, coarse = _step_factors(rows, columns, block) if method != TOGETHER else ([], [])
+    fine, coarse = _split_factors(rows, columns, block) if method != TOGETHER else ([], [])
     add(*fine)
     add(*coarse)
     add(*([_pairs(roots(n, np.arange(core // 2 + 1)))] if core < n else []))
@@ -220,9 +224,9 @@ def make_plan(
     return Plan(kind, n, scale, numbers, table, workspace)
 
 
-def _step_factors(rows: int, columns: int, block: int) -> tuple[list[Any], list[Any]]:
-    """The factors between the steps of a split transform: within the first block of columns, real
-    parts and imaginary parts; and for the beginnings of all blocks."""
+def _split_factors(rows: int, columns: int, block: int) -> tuple[list[Any], list[Any]]:
+    """The twiddle factors between the two transforms of a split: for the first block of columns,
+    real parts and imaginary parts; and those that lead to the other blocks."""
     n = rows * columns
     within = roots(n, np.outer(np.arange(rows), np.arange(block)))
     fine = [within.real.ravel(), within.imag.ravel(), np.zeros(_PADDING)]
@@ -232,7 +236,8 @@ def _step_factors(rows: int, columns: int, block: int) -> tuple[list[Any], list[
 
 
 def _chirp(n: int, length: int) -> tuple[list[Any], list[Any]]:
-    """exp(-pi i k^2 / n) for k < n, and the transform of its conjugate, scaled for the inverse."""
+    """The chirp exp(-pi i k^2 / n) for k < n, and the transform of its conjugate, scaled by the
+    length."""
     k = np.arange(n, dtype=np.int64)
     chirp = roots(2 * n, k * k % (2 * n))
     wrapped = np.zeros(length, np.clongdouble)
@@ -251,7 +256,8 @@ def _workspace(
     slots: int,
     itemsize: int,
 ) -> int:
-    """The bytes that fft_workspace_F of transforms/fft.h asks for, with the widest registers."""
+    """The bytes of scratch memory, as fft_workspace_F of transforms/fft.h computes them for the
+    widest registers."""
     lanes = _PAIR // (2 * itemsize)
     numbers = (rows * columns if method == CHIRP else 0) + (core if kind == "irfft" else 0)
     scratch = 2 * (max(rows, columns) + 1)
@@ -265,8 +271,8 @@ def _workspace(
 
 
 def plan_transform(equation: Equation, views: Views, machine: Machine) -> CallPlan:
-    """The transforms of an equation: calls for each axis, of which the first reads the operand and
-    the others work in the memory of the result."""
+    """The calls of an equation, one for each axis: the first reads the operand, the others
+    transform the result in place."""
     out, params = equation.output, equation.params
     operand = _operand(equation.inputs[0], views)
     own = _row_major_strides(out.type.shape)
@@ -285,14 +291,14 @@ def plan_transform(equation: Equation, views: Views, machine: Machine) -> CallPl
         tables[factors] = Const(layout.table, name="factors")
         loops = tuple(Symbol(f"b{k}", 0, b.extent) for k, b in enumerate(around))
         where = [Dim.of(s) for s in loops]
-        first = sum((i * b.step for i, b in zip(where, around, strict=True)), read.offset)
-        to: Index = sum(i * b.out_step for i, b in zip(where, around, strict=True))
+        first = sum((i * b.stride for i, b in zip(where, around, strict=True)), read.offset)
+        to: Index = sum(i * b.out_stride for i, b in zip(where, around, strict=True))
         call = Fft(
             part(numbers, tables[numbers]),
             part(factors, tables[factors]),
             *(outer.extent, inner.extent),
-            array(name, read.base, first, (outer.step, inner.step, read.strides[axis])),
-            array("out", out, to, (outer.out_step, inner.out_step, own[axis])),
+            array(name, read.base, first, (outer.stride, inner.stride, read.strides[axis])),
+            array("out", out, to, (outer.out_stride, inner.out_stride, own[axis])),
             layout,
         )
         calls.append(LoopedCall(loops, call))
@@ -301,7 +307,7 @@ def plan_transform(equation: Equation, views: Views, machine: Machine) -> CallPl
 
 
 def _operand(x: Atom, views: Views) -> View:
-    """How the operand of a transform lies in memory."""
+    """The operand as a view of an array in memory."""
     for view in views.of(x):
         if view.base.type.shape:
             return view
@@ -310,38 +316,38 @@ def _operand(x: Atom, views: Views) -> View:
 
 def _row_major_strides(shape: Shape) -> tuple[Index, ...]:
     strides: list[Index] = []
-    step: Index = 1
+    stride: Index = 1
     for extent in reversed(shape):
-        strides.insert(0, step)
-        step = step * extent
+        strides.insert(0, stride)
+        stride = stride * extent
     return tuple(strides)
 
 
 class _Axis(NamedTuple):
-    """An axis that is not transformed, with the steps along it of operand and result."""
+    """An axis that is not transformed, with the strides of operand and result along it."""
 
     extent: Index
-    step: Index
-    out_step: Index
+    stride: Index
+    out_stride: Index
 
 
 _NO_AXIS = _Axis(1, 0, 0)
 
 
 def _batch(shape: Shape, strides: Sequence[Index], own: Sequence[Index], axis: int) -> list[_Axis]:
-    """The axes that are not transformed, with neighbours joined where one step walks both; at least
-    two."""
+    """The axes that are not transformed, coalesced where one stride traverses both of two
+    neighbours; at least two."""
     batch: list[_Axis] = []
     for a, extent in enumerate(shape):
         if a == axis or extent == 1:
             continue
         if batch:
-            wide, *steps = batch[-1]
-            if steps == [strides[a] * extent, own[a] * extent]:
+            wide, *joined = batch[-1]
+            if joined == [strides[a] * extent, own[a] * extent]:
                 batch[-1] = _Axis(wide * extent, strides[a], own[a])
                 continue
         batch.append(_Axis(extent, strides[a], own[a]))
-    if len(batch) == 1:  # the rows of an array, or its columns
+    if len(batch) == 1:  # contiguous axes are inner ones: lanes then load neighbours
         inside = 1 in batch[0][1:]
         batch.insert(0 if inside else 1, _NO_AXIS)
     return [_NO_AXIS] * (2 - len(batch)) + batch

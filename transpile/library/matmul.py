@@ -1,8 +1,8 @@
-"""Matrix products as a library sees them: sizes, and operands stepped through with strides.
+"""Plan calls of the matrix product routine: a contraction as products of (m, k) by (k, n) matrices.
 
-A contraction of any axes becomes, for each batch index, one product of an (m, k) by a (k, n)
-matrix. An operand that is a view (transposed, sliced, reshaped, broadcast) of a value in memory is
-not copied as long as two strides describe it.
+The leading batch axes are loops around the call; small products along the last ones are one batched
+call. An operand that is a view (transposed, sliced, reshaped, broadcast) of a value in memory is
+not copied if a row and a column stride describe it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from transpile.util.frozen_records import dataclass
 
 
 def is_library_product(equation: Equation, machine: Machine) -> bool:
-    """Tell whether a contraction is large enough for the matrix product routine."""
+    """True if a contraction is large enough for the matrix product routine."""
     if equation.primitive is not dot_general or equation.output.type.dtype.kind != "f":
         return False
     m, n, k = _sizes(equation)
@@ -44,8 +44,8 @@ def _sizes(equation: Equation) -> tuple[Index, Index, Index]:
 
 
 def plan_product(equation: Equation, views: Views, machine: Machine) -> CallPlan:
-    """A large contraction: a product, in loops over the leading axes of the batch, or a call for
-    many small ones."""
+    """The call for a large contraction, a product or a batch of small ones, in loops over the
+    leading batch axes."""
     x, y = equation.inputs
     out = equation.output
     (cx, cy), (bx, by) = equation.params["dimension_numbers"]
@@ -80,7 +80,7 @@ def _known(equation: Equation, size: Index) -> int:
 
 @dataclass(frozen=True)
 class _Matrix:
-    """A matrix inside a value: the element (i, j) of batch b is at
+    """A batch of matrices inside a value: the element (i, j) of batch index b is at
     offset + sum(b * batch_strides) + i*row_stride + j*column_stride."""
 
     base: Atom
@@ -105,7 +105,7 @@ def _operand(
 
 
 def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index | None:
-    """The one stride that walks several axes in row-major order, or None."""
+    """The stride that traverses several axes in row-major order, or None."""
     wide = [a for a in axes if atom.type.shape[a] != 1]
     if not wide:
         return 1
@@ -117,8 +117,8 @@ def _joined(atom: Atom, strides: Sequence[Index], axes: Sequence[int]) -> Index 
 
 @dataclass(frozen=True)
 class _Stack:
-    """Small products that one call makes: the last `axes` of the batch, `count` products whose
-    operands are `strides` apart, by `slots` threads."""
+    """The batch of a call: the last `axes` of the batch axes, `count` products whose operands are
+    `strides` apart, computed by up to `slots` threads."""
 
     axes: int
     count: int
@@ -127,8 +127,8 @@ class _Stack:
 
 
 def _stacked(batch: Shape, size: int, operands: Sequence[_Matrix], machine: Machine) -> _Stack:
-    """The products of a batch that one call can make, if they are small: those along its last axes,
-    as far as one stride describes them."""
+    """The batch of one call, if products are small: as many of the last batch axes as one stride of
+    each operand describes."""
     alone = _Stack(0, 1, (0, 0), 1)
     if size > machine.most_stacked_terms:
         return alone

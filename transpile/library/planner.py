@@ -1,4 +1,4 @@
-"""The planner: which equations of a graph are calls of a library, and which calls."""
+"""The planner: choose the equations of a graph that become calls of library routines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equations of the kind `routine`: which routine each is, for which sizes, in which loops."""
+"""Plan calls for primitives of the kind `routine`: the intrinsic, its sizes, the loops around."""
 
 from __future__ import annotations
 

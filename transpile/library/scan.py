@@ -1,4 +1,4 @@
-"""Cumulative sums: the long ones are calls of the helper in `runtime_c/arrays/cumsum.h`."""
+"""Plan calls of the cumulative sum (arrays/cumsum.h), for long rows of floats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transpile.primitives.reductions import cumsum
 
 
 def is_library_sum(equation: Equation, machine: Machine) -> bool:
-    """Tell whether an equation is a cumulative sum of floats along long rows."""
+    """True if an equation is a cumulative sum of floats along long rows."""
     if equation.primitive is not cumsum:
         return False
     kind, axis = equation.output.type, equation.params["axis"]
@@ -27,7 +27,7 @@ def is_library_sum(equation: Equation, machine: Machine) -> bool:
 
 
 def plan_sum(equation: Equation, views: Views) -> CallPlan:
-    """A cumulative sum: all rows in one call."""
+    """One call for all rows."""
     x, out = views.in_order(equation.inputs[0]), equation.output
     shape, axis = out.type.static_shape(), equation.params["axis"]
     rows, n, reverse = math.prod(shape[:axis]), shape[axis], int(equation.params["reverse"])

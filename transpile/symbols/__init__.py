@@ -1,1 +1,1 @@
-"""Names in C: identifiers of programs, words that C owns, helpers, functions of BLAS and LAPACK."""
+"""Names in C: identifiers, reserved names, the helpers of runtime_c, symbols of BLAS and LAPACK."""

@@ -1,8 +1,8 @@
 """Find a CBLAS library for matrix products: NumPy's own OpenBLAS where there is one.
 
-Using the library that NumPy has already loaded costs nothing and brings no second thread pool.
-Libraries differ in how they name the functions (`scipy_cblas_dgemm64_`, `cblas_dgemm`) and in the
-C type of their integers; both are read off the library itself, never assumed from its name.
+The library that NumPy has loaded already adds no load time and no second pool of threads. Libraries
+decorate the names of functions (`scipy_cblas_dgemm64_`, `cblas_dgemm`) and differ in the C type of
+their integers; both are found by looking up symbols in the library, not by its name.
 """
 
 import ctypes
@@ -21,10 +21,10 @@ from transpile.intrinsics.lapack_routines import Argument
 from transpile.options import Options
 from transpile.util.frozen_records import dataclass
 
-# (prefix, suffix) around a function's standard name; a suffix 64_ means 64-bit integers.
+# (prefix, suffix) of a function's standard name; the suffix 64_ means 64-bit integers.
 _SPELLINGS = (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", ""))
 
-# Names that the dynamic loader knows on Linux distributions, the faster libraries first.
+# Sonames on Linux distributions, the faster libraries first.
 _SYSTEM_NAMES = ("libopenblas.so.0", "libblis.so.4", "libcblas.so.3", "libblas.so.3")
 
 
@@ -33,12 +33,12 @@ class SharedLibrary:
     """A library to link with.
 
     library   its absolute path, or the name by which the dynamic loader finds it
-    prefix    what stands before a standard name, `scipy_` or nothing
-    suffix    what stands after it: `64_`, `_64_`, `_` or nothing
+    prefix    of its symbols before the standard name: `scipy_` or nothing
+    suffix    after the standard name: `64_`, `_64_`, `_` or nothing
     integer   the C type of its sizes: `int32_t` or `int64_t`
-    origin    where it was found, in words
-    private   whether nobody named it, and it belongs to this installation of Python: programs that
-              are to run elsewhere must not rely on it
+    origin    where it was found, for messages
+    private   True if it belongs to this installation of Python and the user has not named it:
+              saved programs must not depend on it
     """
 
     library: str
@@ -52,15 +52,15 @@ class SharedLibrary:
     usual: ClassVar[str]
 
     def symbol(self, name: str) -> str:
-        """The linker's name of a function: `cblas_dgemm` may be `scipy_cblas_dgemm64_`."""
+        """The symbol of a function: `cblas_dgemm` may be `scipy_cblas_dgemm64_`."""
         return f"{self.prefix}{name}{self.suffix}"
 
     @property
     def link_flags(self) -> tuple[str, ...]:
-        """What the linker takes, so that the program finds the library again when it runs.
+        """The linker's arguments, with which the program finds the library when it runs.
 
-        Also where a function stands in another library, which this one needs: `--as-needed` would
-        leave this one out.
+        `--no-as-needed`: the functions may be defined in another library that this one depends on,
+        and the linker would drop this one.
         """
         before, after = "-Wl,--push-state,--no-as-needed", "-Wl,--pop-state"
         if os.path.isabs(self.library):
@@ -70,16 +70,16 @@ class SharedLibrary:
 
     @property
     def identity(self) -> str:
-        """An ingredient of the cache key: which library this is, without reading it."""
-        status: tuple[str, ...] = ()
+        """An ingredient of the cache key: path, spelling, size and modification time."""
+        state: tuple[str, ...] = ()
         if os.path.isabs(self.library):
-            found = os.stat(self.library)
-            status = (str(found.st_size), str(found.st_mtime_ns))
-        return " ".join((self.library, self.symbol("*"), self.integer, *status))
+            status = os.stat(self.library)
+            state = (str(status.st_size), str(status.st_mtime_ns))
+        return " ".join((self.library, self.symbol("*"), self.integer, *state))
 
 
 class Blas(SharedLibrary):
-    """A CBLAS library: the option that names one, and what one is called on most systems."""
+    """A CBLAS library. `kind` is the option that names one, `usual` its name on most systems."""
 
     kind, usual = "blas", "libblas.so.3"
 
@@ -100,10 +100,10 @@ def find_blas(options: Options) -> Blas | None:
         return None
     if wanted != "auto":
         return _named(wanted, origin)
-    for library, found in candidates():
+    for library, origin in candidates():
         spelling = _spelling(library)
         if spelling is not None:
-            return Blas(library, *spelling, found, private=os.path.isabs(library))
+            return Blas(library, *spelling, origin, private=os.path.isabs(library))
     return None
 
 
@@ -121,10 +121,9 @@ def _named(wanted: str, origin: str) -> Blas:
 
 
 def path_problem(library: str) -> str:
-    """Why programs cannot be linked with a library in this place; nothing where they can.
+    """Why programs cannot be linked with a library of this path, or "".
 
-    The loader takes a path apart: after a colon it looks in another directory, relative to that of
-    whoever runs the program, and `$ORIGIN` is a word that it replaces.
+    The run path of a program is a list separated by colons, in which the loader replaces `$ORIGIN`.
     """
     if not re.search("[:$]", library):
         return ""
@@ -135,8 +134,8 @@ def path_problem(library: str) -> str:
 
 
 def candidates(further: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
-    """(library, where it was found) in order of preference; `further` system libraries last."""
-    for package, folder, words in (
+    """(library, its origin) in order of preference; `further` system libraries last."""
+    for package, folder, origin in (
         ("numpy", "../numpy.libs", "NumPy's own library"),
         ("scipy_openblas64", "lib", "the package scipy-openblas64"),
         ("scipy_openblas32", "lib", "the package scipy-openblas32"),
@@ -144,12 +143,13 @@ def candidates(further: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
         for directory in _package_directories(package):
             for path in sorted(Path(directory, folder).resolve().glob("*openblas*.so*")):
                 if not path_problem(str(path)):
-                    yield str(path), words
+                    yield str(path), origin
     for name in (*_SYSTEM_NAMES, *further):
         path = Path(sys.prefix, "lib", name)
         if path.exists():
             yield str(path), f"{sys.prefix}/lib"
-    # Asking the loader by name takes microseconds; ctypes.util.find_library runs ldconfig and gcc.
+    # The loader finds these by name in microseconds; ctypes.util.find_library runs ldconfig and
+    # gcc.
     for name in (*_SYSTEM_NAMES, *further):
         yield name, "the system's libraries"
 
@@ -177,7 +177,7 @@ def _spelling(library: str) -> tuple[str, str, str] | None:
 
 
 def says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
-    """Tell whether an OpenBLAS with plain names was built with 64-bit integers."""
+    """True if an OpenBLAS with plain names was built with 64-bit integers."""
     try:
         describe = getattr(loaded, f"{prefix}openblas_get_config")
     except AttributeError:
@@ -188,7 +188,7 @@ def says_64_bits(loaded: ctypes.CDLL, prefix: str) -> bool:
 
 @dataclass(frozen=True)
 class Prototype:
-    """A function of a library that helpers call.
+    """The prototype of a library function that helpers call.
 
     library    `blas` or `lapack`
     routine    its standard name without the letter of the dtype
@@ -207,7 +207,7 @@ class Prototype:
 
 
 def blas_prototypes(blas: Blas | None, routines: Set[tuple[str, str]]) -> list[Prototype]:
-    """The library's products, as blas_matmul calls them."""
+    """The prototypes of matrix products, as the helper blas_matmul calls them."""
     if blas is None:
         return []
     return [

@@ -1,13 +1,11 @@
-"""The C helpers of `runtime_c/`: find one by name, make its text for a dtype, with all that it
-calls.
+"""The C helpers of `runtime_c/`: instantiate a helper for a dtype, with its transitive callees.
 
-A file holds a family: comments, functions, typedefs, enums and `#if` blocks, each starting at
-column 0. A name that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned), `_C` (complex)
-or `_T` (floats and complex) is a pattern: asked for `absolute_i32`, the pattern `absolute_S` is
-instantiated by replacing whole words: `S` becomes `int32_t` and every `..._S` becomes `..._i32`
-(and `U`, `..._U` the unsigned partner, that of a float having its size; `R`, `..._R` the real
-partner of complex numbers and `Z` the complex one of floats, which are their own partners
-otherwise). What a program does not use is not pasted into it.
+A file has comments, functions, typedefs, enums and `#if` blocks, each starting at column 0. A name
+that ends in `_F` (floats), `_S` (signed integers), `_U` (unsigned), `_C` (complex) or `_T` (floats
+and complex) is a template: `absolute_i32` is `absolute_S` with whole words replaced, `S` by
+`int32_t` and `..._S` by `..._i32`. In it `U`, `..._U` are the unsigned integer of the same size,
+`R`, `..._R` the real partner of a complex dtype, `Z` the complex partner of a float; a dtype that
+has no such partner is its own. A program contains the helpers that it uses and no others.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ for _suffix in ("f32", "f64"):
 _LIBRARY = {"f": ("fma", "frexp"), "c": ("cpow",)}
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _CODE = re.compile(r'(/\*.*?\*/|//[^\n]*|"[^"\n]*")|\b[A-Za-z_]\w*\b', re.DOTALL)
-# Up to a full stop that ends a word, not an initial.
+# Up to a full stop behind a word, not behind an initial.
 _SENTENCE = re.compile(r".*?[a-z0-9|)]\.(?= [A-Z])")
 _PARALLEL = re.compile(r"#pragma omp parallel(?: for)?")
 _ENUM = re.compile(r"\benum\s*\w*\s*\{(.*?)\}", re.DOTALL)
@@ -92,26 +90,26 @@ class Item:
 
 def items() -> dict[str, Item]:
     """Every item of every family, by each name that it defines."""
-    found: dict[str, Item] = {}
+    every: dict[str, Item] = {}
     for family in _families():
         for name, item in _family(family).items():
-            if name in found:
+            if name in every:
                 raise InternalError(f"{name} is defined twice in runtime_c ({family})")
-            found[name] = item
-    return found
+            every[name] = item
+    return every
 
 
 @cache
 def _families() -> dict[str, str]:
-    """The text of each file, by its name: folders are for readers."""
+    """The text of each file by its name, without the folder."""
     paths = sorted(data_directory("runtime_c").rglob("*.h"), key=lambda path: path.name)
     paths = [path for path in paths if path.parent.name != "python"]
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 @cache
-def _places() -> dict[str, str]:
-    """The file of each name: found in the lines that begin something, as most of the files' text
+def _file_of() -> dict[str, str]:
+    """The file of each name. Only lines that begin a definition are searched, as most of the text
     is never needed."""
     return {name: family for family, text in _families().items() for name in _named(text)}
 
@@ -132,8 +130,8 @@ def _family(name: str) -> dict[str, Item]:
 
 
 def _item(name: str) -> Item | None:
-    """The item with this very name."""
-    family = _places().get(name)
+    """The item that is defined under this name in a file."""
+    family = _file_of().get(name)
     return None if family is None else _family(family).get(name)
 
 
@@ -155,9 +153,9 @@ def _parse(text: str) -> Iterable[Item]:
                 body.append(next(lines))
             names = _defined("\n".join(body))
             base = names[0].rpartition("_")[0]
-            said = "\n".join(_brief(comment)) or above.get(base, "")
-            above[base] = said if base else ""
-            yield Item(names, "\n".join(body), said)
+            own = "\n".join(_brief(comment)) or above.get(base, "")
+            above[base] = own if base else ""
+            yield Item(names, "\n".join(body), own)
             comment = []
 
 
@@ -183,7 +181,7 @@ def _defined(text: str) -> tuple[str, ...]:
 
 
 def _values(text: str) -> list[str]:
-    """What enums, typedefs and constants define."""
+    """The names that enums, typedefs and constants define."""
     return _enumerated(text) + _TYPE.findall(text) + _CONSTANT.findall(text)
 
 
@@ -193,12 +191,12 @@ def _enumerated(text: str) -> list[str]:
 
 
 def _heads(text: str) -> list[str]:
-    """The functions of a text; an `#if` block may hold one in several forms."""
+    """The names of functions in a text; an `#if` block may define one several times."""
     return _FUNCTION.findall(text)
 
 
 def _brief(comment: list[str]) -> list[str]:
-    """The first sentence of a comment: methods and sources are for the readers of runtime_c."""
+    """The first sentence of a comment: methods and sources are for readers of runtime_c."""
     if len(comment) < 2 or not comment[0].startswith(("/* numpy.", "/* scipy.")):
         return comment
     words = " ".join(" ".join(comment).split())
@@ -209,10 +207,10 @@ def _brief(comment: list[str]) -> list[str]:
 
 @lru_cache(maxsize=10_000)
 def find(name: str) -> Item | None:
-    """The item that defines a name, instantiated from its pattern if need be."""
-    found = _item(name)
-    if found is not None:
-        return found
+    """The item that defines a name, instantiated from a template where needed; None without one."""
+    item = _item(name)
+    if item is not None:
+        return item
     base, _, suffix = name.rpartition("_")
     if suffix not in _WORDS or not base:
         return None
@@ -255,15 +253,15 @@ def _instantiate(pattern: Item, suffix: str) -> Item:
 
 
 def collect(names: Iterable[str]) -> list[str]:
-    """The texts of these helpers and of all that they use, each after what it uses."""
+    """The texts of these helpers and of all that they use, in topological order: callees first."""
     return [f"{item.comment}\n{item.text}".lstrip("\n") for item in needed(names)]
 
 
 def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
-    """These helpers and all that they use, each after what it uses, with a comment where none
-    before has it. Their parallel loops have so many `threads`, where that is given."""
+    """These helpers and all that they use, callees first. A comment that several share is kept for
+    the first alone. `threads`: the num_threads clause of their parallel loops; 0: none."""
     items: list[Item] = []
-    said: set[str] = set()
+    comments: set[str] = set()
     done: set[str] = set()
 
     def visit(name: str) -> None:
@@ -280,8 +278,8 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
         text = _IDENTIFIER.sub(_to_library, item.text)
         if threads:
             text = _PARALLEL.sub(rf"\g<0> num_threads({threads})", text)
-        comment = "" if item.comment in said else item.comment
-        said.add(item.comment)
+        comment = "" if item.comment in comments else item.comment
+        comments.add(item.comment)
         items.append(Item(item.names, text, comment))
 
     for name in sorted(names):
@@ -290,12 +288,12 @@ def needed(names: Iterable[str], threads: int = 0) -> list[Item]:
 
 
 def runs_threads(helpers: Iterable[Item]) -> bool:
-    """Tell whether one of these helpers calls OpenMP's library."""
+    """True if one of these helpers calls OpenMP's library."""
     return any(word in h.text for h in helpers for word in ("#pragma omp parallel", "omp_get_"))
 
 
 def has_directives(helpers: Iterable[Item]) -> bool:
-    """Tell whether OpenMP is told something in these helpers."""
+    """True if one of these helpers has an OpenMP directive."""
     return any("#pragma omp" in helper.text for helper in helpers)
 
 

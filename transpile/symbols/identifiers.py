@@ -1,4 +1,4 @@
-"""C identifiers: the user's names where they can be kept, unique and never a word that C owns."""
+"""C identifiers: the user's names where possible, unique in their scope, never a reserved name."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ isnan isinf isfinite strlen time clock""")
 )
 
 LOOP_NAMES = ("i", "j", "k", "l", "m", "n", "p", "q", "r", "s", "u", "v", "w")
-# What else stands in the functions that the caller sees, and in the templates.
+# Names that templates use in the exported functions.
 _ENTRY = _words("""
 workspace callback_function callback_context callback_code callback_before callback_context_before
 printf fputs fwrite
 """)
-# What else a program has at file scope: see templates/program.c.j2.
+# Suffixes of the names that a program has at file scope: see templates/program.c.j2.
 _EXPORTED = (
     "",
     "_workspace_size",
@@ -52,9 +52,9 @@ _EXPORTED = (
     "_complex128",
 )
 _INTERNAL = ("_print", "_called", "_body")
-# And in the build for Python: see templates/python_entry.c.j2.
+# Those of the build for Python: see templates/python_entry.c.j2.
 _FOR_PYTHON = ("_call",)
-# A file that is called by a name with an ending has at most 255 letters.
+# File names have at most 255 characters, with an extension.
 LONGEST = 200
 
 
@@ -72,9 +72,9 @@ def _numbered(base: str, number: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _allowed(hint: str) -> str:
-    """The hint as an identifier that nothing else has."""
+    """The hint as an identifier that is not reserved."""
     base = identifier(hint)
-    if is_macro_of_family(base):  # and would be with an underscore behind it, too
+    if is_macro_of_family(base):  # with an underscore behind it, too
         base = f"x_{base}"
     while is_reserved(base):
         base += "_"
@@ -82,7 +82,7 @@ def _allowed(hint: str) -> str:
 
 
 def is_reserved(name: str) -> bool:
-    """Tell whether a name means something already wherever it stands in a program."""
+    """True if a name has a meaning of its own anywhere in a program."""
     return (
         is_word(name)
         or name in _LIBRARY
@@ -93,9 +93,8 @@ def is_reserved(name: str) -> bool:
 
 
 def program_name(hint: str) -> str:
-    """The name of the C function for a Python function: the same where it is a C identifier, and
-    where neither it nor what is derived from it is the name of something in C or its libraries.
-    """
+    """The name of the C function for a Python function: the same if it is a C identifier and
+    neither it nor a name derived from it belongs to C or its libraries."""
     name = _allowed(hint)
     if is_function_of_family(name):
         name = f"x_{name}"
@@ -112,12 +111,12 @@ def _is_free(program: str) -> bool:
 
 
 def names_at_file_scope(program: str) -> set[str]:
-    """What the program of this name defines besides its kernels."""
+    """The names that a program defines besides its kernels."""
     return {program + ending for ending in (*_EXPORTED, *_INTERNAL, *_FOR_PYTHON)}
 
 
 class Names:
-    """Gives out unique identifiers; those of an outer scope are taken too."""
+    """A scope of unique identifiers, which are also different from those of the outer scope."""
 
     def __init__(self, taken: Iterable[str] = (), outer: Names | None = None) -> None:
         self._taken = set(taken)
@@ -129,22 +128,22 @@ class Names:
 
     @property
     def taken(self) -> frozenset[str]:
-        """The names that this scope has given out."""
+        """The names of this scope."""
         return frozenset(self._taken)
 
     def take(self, names: Iterable[str]) -> None:
-        """Give out none of these."""
+        """Reserve these names."""
         self._taken.update(names)
 
     def new(self, hint: str) -> str:
-        """The hint as an identifier, with a number where it is taken already."""
+        """A new identifier: the hint, with a number where it is taken."""
         base = _allowed(hint)
         name = _numbered(base, self._first_free(base)) if base in self else base
         self._taken.add(name)
         return name
 
     def _first_free(self, base: str) -> int:
-        """The first number, from 2, with which a name is free; it only goes up."""
+        """The first number from 2 on with which the name is free; it increases monotonically."""
         number = self._numbers.get(base)
         if number is None:
             number = 2 if self._outer is None else self._outer._first_free(base)

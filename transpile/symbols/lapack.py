@@ -1,8 +1,7 @@
 """Find a LAPACK library for decompositions: NumPy's own OpenBLAS where there is one.
 
-Every program that decomposes matrices needs one; there is no plain C to fall back on. As in
-`transpile.symbols.blas`, the names of the functions and the C type of their integers are read off
-the library itself.
+Every program that decomposes matrices needs one: there are no decompositions in C. As in `blas.py`,
+the names of the functions and the C type of their integers are found in the library itself.
 """
 
 import ctypes
@@ -27,7 +26,7 @@ from transpile.symbols.blas import (
     says_64_bits,
 )
 
-# What stands around a routine's standard name, such as dgetrf: (prefix, suffix).
+# (prefix, suffix) of a routine's standard name, such as dgetrf.
 _SPELLINGS = (
     ("scipy_", "_64_"),
     ("scipy_", "_"),
@@ -36,7 +35,7 @@ _SPELLINGS = (
     ("", "_"),
 )
 _SYSTEM_NAMES = ("liblapack.so.3",)
-# A routine of each kind that programs call.
+# Routines that a usable library must have.
 _WITNESSES = ("dgetrf", "zgesdd", "dtrsm")
 ENVIRONMENT = "TRANSPILE_LAPACK"
 
@@ -50,10 +49,10 @@ class Lapack(SharedLibrary):
 def find_lapack(options: Options) -> Lapack:
     """The LAPACK library for a program.
 
-    The option `lapack` may name it, or the environment variable TRANSPILE_LAPACK; otherwise it is
-    the library that the option `blas` names, if it has LAPACK, then NumPy's bundled OpenBLAS, the
-    packages scipy_openblas64 and scipy_openblas32, this Python's own lib directory, the system's
-    libraries. Raises LibraryNotFoundError where there is none.
+    It is named by the option `lapack` or the environment variable TRANSPILE_LAPACK. Otherwise it is
+    the first with LAPACK of: the library that the option `blas` names, NumPy's bundled OpenBLAS,
+    the packages scipy_openblas64 and scipy_openblas32, this Python's own lib directory, the
+    system's libraries. Raises LibraryNotFoundError where there is none.
     """
     named, origin = options.lapack, "the compiler option 'lapack'"
     if named in ("", "auto"):
@@ -69,15 +68,16 @@ def find_lapack(options: Options) -> Lapack:
                 "the path of one, or leave it out"
             )
         return Lapack(library, *spelling, origin)
-    found = [(options.blas, "the compiler option 'blas'")] if os.path.exists(options.blas) else []
-    found = [(os.path.abspath(path), words) for path, words in found]
-    for library, origin in (*found, *candidates(_SYSTEM_NAMES)):
+    blas = []
+    if os.path.exists(options.blas):
+        blas = [(os.path.abspath(options.blas), "the compiler option 'blas'")]
+    for library, origin in (*blas, *candidates(_SYSTEM_NAMES)):
         spelling = _spelling(library)
         if spelling is not None:
-            private = os.path.isabs(library) and (library, origin) not in found
+            private = os.path.isabs(library) and (library, origin) not in blas
             return Lapack(library, *spelling, origin, private)
     raise LibraryNotFoundError(
-        "no LAPACK library was found, which linear algebra needs: NumPy's own wheel brings one; "
+        "no LAPACK library was found, which linear algebra needs: NumPy's wheels contain one; "
         "else install the package scipy-openblas32 (pip install 'transpile[lapack]') or the "
         f"system's liblapack, or name a shared library by the compiler option 'lapack' or by "
         f"{ENVIRONMENT}"
@@ -112,15 +112,15 @@ Libraries = tuple[Blas | None, Lapack | None]
 
 
 def prototypes(libraries: Libraries, routines: Set[tuple[str, str]]) -> list[Prototype]:
-    """The functions of the libraries for these routines (name, dtype), as the helpers call them."""
+    """The prototypes of these routines (name, dtype), as the helpers call them."""
     blas, lapack = libraries
     products = blas_prototypes(blas, routines)
     return products + (_of_lapack(lapack, routines) if lapack is not None else [])
 
 
 def notes(libraries: Libraries, called: Set[type[Call]]) -> list[str]:
-    """What the comments of a program that calls these intrinsics say of the library that it needs
-    beside it, and of the matrices that it cannot take apart."""
+    """The lines of the header of a program that calls these intrinsics about the library that it
+    needs, and about matrices that it cannot decompose."""
     lapack = libraries[1]
     if lapack is None:
         return []

@@ -1,12 +1,11 @@
-"""Names that mean something to C, to its libraries or to OpenMP, by what they mean: data.
+"""Reserved names, as data: keywords, macros, types and functions of C, its libraries and OpenMP.
 
-A name of any kind must be none of KEYWORDS, MACROS and TYPES: the first are C's and C++'s, as C++
-programs read the headers. A function that others can link to must be none of FUNCTIONS either: it
-would stand in the way of the library's own, in the program and in whatever loads it. They are those
-of ISO C, POSIX, the GNU C library and the BSDs; FAMILIES are those of which every number has its
-own (sin, sinf, sinl, sinf32 ...), and PATTERNS say what begins or ends alike. The names of which
-ISO C says that later editions may take them (those that begin with str, mem, is or to) are left to
-users.
+No name in a program may be one of KEYWORDS (of C and C++, as C++ programs include the headers),
+MACROS and TYPES. An exported function must also be none of FUNCTIONS, which it would replace in the
+process that loads it: those of ISO C, POSIX, the GNU C library and the BSDs. FAMILIES have a
+function for each floating type (sin, sinf, sinl, sinf32 ...); PATTERNS match names with a common
+prefix or suffix. Names that ISO C reserves for later editions (those that begin with str, mem, is
+or to) are left to users.
 """
 
 from __future__ import annotations
