@@ -32,7 +32,7 @@ from transpile.runtime.dispatcher import (
     InstanceSignature,
     Specialization,
 )
-from transpile.runtime.mutated_arguments import given_up, writing
+from transpile.runtime.mutated_arguments import donated_inputs, with_write_back
 from transpile.trace.call_key import described
 from transpile.trace.call_signature import Signature
 from transpile.trace.guards import Watch
@@ -156,7 +156,7 @@ class Traced(_Stage):
         watch: Watch | None = None,
     ) -> None:
         types = [a.type for a in graph.outputs]
-        super().__init__(signature, out_tree, tuple(types[p] for p in signature.places))
+        super().__init__(signature, out_tree, tuple(types[p] for p in signature.positions))
         self._graph = graph
         self._where = where
         self._options = options
@@ -191,7 +191,7 @@ class Traced(_Stage):
                 lowering = programs.Lowering(
                     program,
                     self._options,
-                    given_up(kept, donated, self._signature.written, program),
+                    donated_inputs(kept, donated, self._signature.written, program),
                 )
                 self._lowered = Lowered(lowering, self, kept, self._where)
             return self._lowered
@@ -329,16 +329,16 @@ class Compiled(_ProgramStage, metaclass=CalledBySlot):
         self._where = where
         known = self._signature
         # Whether the outputs of the program are the leaves of the result, and nothing else.
-        is_direct = not known.written and known.places == tuple(range(len(known.places)))
+        is_direct = not known.written and known.positions == tuple(range(len(known.positions)))
         self.specialization = Specialization(
             executable.call,
             None if kept == tuple(range(len(known.types))) else kept,
-            None if is_direct else lambda run: writing(run, known, kept, where),
+            None if is_direct else lambda run: with_write_back(run, known, kept, where),
             _finisher(self._out_tree),
             self._out_tree,
         )
         calls = CheckedCall(known, self.specialization, where)
-        Dispatcher(calls.table, described, calls.missed, [], lambda: False).attach(self)
+        Dispatcher(calls.table, described, calls.on_miss, [], lambda: False).attach(self)
 
     @property
     def call(self) -> Callable[..., Any]:

@@ -2,26 +2,26 @@
 
    The module `call` has three types:
 
-   Program         a program: what its inputs and outputs are, and the address of its one entry. It
-                   is called with a list of its inputs and gives a list of its outputs; what it
-                   cannot read as it is Python converts.
-   Entry           one signature of one function: what its arguments look like, the program, and how
-                   the result is made
-   Caller          the calls of one function. It goes through its entries, a list, and calls the
-                   program of the first one that fits. Where none fits it calls Python's
-                   `Dispatcher.call`, which knows every case and raises every error.
+   Program         a program: the types of its inputs and outputs, and the address of its entry. It
+                   is called with a list of inputs and returns a list of outputs. Inputs that it
+                   cannot read are converted by Python.
+   Entry           one signature of one function: the structure and types of its arguments, its
+                   guards, the program, and the structure of the result
+   Caller          the calls of one function. It looks for the first of its entries that matches the
+                   arguments, checks the guards and calls the program. Where no entry matches it
+                   calls Python's `Dispatcher.call`, which handles all cases and raises all errors.
 
-   Each has a file, whose functions are static: all is compiled as one file, and inlined where that
-   pays.
+   Each has a file with static functions; all are compiled as one translation unit, so that they can
+   be inlined.
 
    call_program.h      the type Program
-   call_entry.h        the type Entry
-   call_arguments.h    whether arguments are what an entry's nodes say
-   call_guards.h       whether what the function read when it was traced is still as it was
-   call_nodes.h        the nodes, and how they are read from Python's tuples
-   call_frame.h        what one call keeps
+   call_entry.h        the type Entry, the search for a matching one, results
+   call_arguments.h    match arguments with the nodes of an entry
+   call_guards.h       check guards
+   call_nodes.h        nodes: the structure and types of arguments and results
+   call_frame.h        the memory of one call
 
-   An entry fits arguments that are exactly what the program reads: arrays in row-major order, of the
+   An entry matches arguments that the program reads as they are: C-contiguous aligned arrays of the
    same dtype and shape; numbers; tuples, lists and dicts of these. Nothing is converted. */
 
 #include "call_entry.h"
@@ -29,9 +29,9 @@
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *python;    /* what is called where no entry fits */
-    PyObject *entries;   /* a list, which Python fills and empties */
-    PyObject *suspended; /* a list; while there is something in it, no entry fits */
+    PyObject *python;    /* called where no entry matches */
+    PyObject *entries;   /* a list, which Python fills and clears */
+    PyObject *suspended; /* a list; while it is not empty, no entry is looked for */
 } Caller;
 
 static PyObject *caller_call(PyObject *callable, PyObject *const *args, size_t flags,
@@ -41,10 +41,10 @@ static PyObject *caller_call(PyObject *callable, PyObject *const *args, size_t f
     if (PyList_GET_SIZE(caller->suspended) == 0) {
         Frame frame;
         open_frame(&frame);
-        Entry *entry = find(caller->entries, args, PyVectorcall_NARGS(flags), names, &frame);
+        Entry *entry = find_entry(caller->entries, args, PyVectorcall_NARGS(flags), names, &frame);
         PyObject *result = NULL;
         if (entry != NULL && compute(entry->program, &frame, entry->inputs)) {
-            result = finished(entry, frame.results);
+            result = result_of_call(entry, frame.results);
         }
         close_frame(&frame);
         if (entry != NULL) {
@@ -95,7 +95,7 @@ static void caller_dealloc(PyObject *self)
 }
 
 static PyMemberDef caller_members[] = {
-    {"__wrapped__", T_OBJECT, offsetof(Caller, python), READONLY, "what makes other calls"},
+    {"__wrapped__", T_OBJECT, offsetof(Caller, python), READONLY, "makes the other calls"},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -114,7 +114,7 @@ static PyTypeObject CallerType = {
 
 /* -------------------------------------------------------------------------------- the module */
 
-/* holds(guards): whether all of them do. */
+/* holds(guards): True if all of them do. */
 static PyObject *all_hold(PyObject *module, PyObject *items)
 {
     (void)module;
@@ -126,23 +126,24 @@ static PyObject *all_hold(PyObject *module, PyObject *items)
     if (guards == NULL) {
         return NULL;
     }
-    int found = 1;
-    for (Py_ssize_t n = 0; found && n < PyTuple_GET_SIZE(items); n++) {
-        found = holds(&guards[n]);
+    int hold = 1;
+    for (Py_ssize_t n = 0; hold && n < PyTuple_GET_SIZE(items); n++) {
+        hold = holds(&guards[n]);
     }
     PyMem_Free(guards);
-    return PyBool_FromLong(found);
+    return PyBool_FromLong(hold);
 }
 
 static PyMethodDef functions[] = {
-    {"holds", all_hold, METH_O, "Whether all guards of a tuple hold."},
+    {"holds", all_hold, METH_O, "True if all guards of a tuple hold."},
     {NULL, NULL, 0, NULL},
 };
 
 static int start(PyObject *module)
 {
     import_array1(-1);
-    if (PyModule_AddType(module, &ProgramType) < 0 || PyModule_AddType(module, &EntryType) < 0 || PyModule_AddType(module, &CallerType) < 0) {
+    if (PyModule_AddType(module, &ProgramType) < 0 || PyModule_AddType(module, &EntryType) < 0 ||
+        PyModule_AddType(module, &CallerType) < 0) {
         return -1;
     }
     static const char *const names[] = {"ARRAY", "NUMBER", "TUPLE", "LIST", "DICT", "NONE",

@@ -1,24 +1,23 @@
-/* Are arguments what the nodes say? Those that are become the leaves of a frame.
-
-   Nothing is converted. */
+/* Match arguments with nodes. Arrays and numbers that match become leaves of the frame; nothing is
+   converted. */
 
 #ifndef TRANSPILE_CALL_ARGUMENTS_H
 #define TRANSPILE_CALL_ARGUMENTS_H
 
 #include "call_frame.h"
 
-/* The usual dtypes are one object each, but those of unpickled arrays and aliases such as `longlong`
+/* Equal dtypes are usually one object; those of unpickled arrays, and aliases such as `longlong`,
    are others. */
-static int is_dtype(const PyArray_Descr *found, PyObject *wanted)
+static int is_dtype(const PyArray_Descr *dtype, PyObject *wanted)
 {
     const PyArray_Descr *other = (const PyArray_Descr *)wanted;
-    return found == other ||
-           (found->kind == other->kind && found->byteorder == other->byteorder &&
-            PyDataType_ELSIZE(found) == PyDataType_ELSIZE(other) &&
-            PyTypeNum_ISNUMBER(found->type_num) && PyTypeNum_ISNUMBER(other->type_num));
+    return dtype == other ||
+           (dtype->kind == other->kind && dtype->byteorder == other->byteorder &&
+            PyDataType_ELSIZE(dtype) == PyDataType_ELSIZE(other) &&
+            PyTypeNum_ISNUMBER(dtype->type_num) && PyTypeNum_ISNUMBER(other->type_num));
 }
 
-/* NumPy's numbers stand for arrays without dimensions. */
+/* A NumPy scalar is read as an array without dimensions. */
 static int is_numpy_number(const Node *node, PyObject *value, Frame *frame)
 {
     const PyArray_Descr *dtype = (const PyArray_Descr *)node->object;
@@ -86,7 +85,7 @@ static int is_number(const Node *node, PyObject *value, Frame *frame)
     return 1;
 }
 
-/* The same static value: the very same object, or an equal int or str. */
+/* A static argument matches if it is the same object, or an equal int or str. */
 static int is_static(const Node *node, PyObject *value)
 {
     if (value == node->object) {
@@ -105,18 +104,18 @@ static int is_static(const Node *node, PyObject *value)
     return equal > 0;
 }
 
-static int fits(const Node **place, PyObject *value, Frame *frame);
+static int matches(const Node **cursor, PyObject *value, Frame *frame);
 
-/* As `fits`, for an object that nothing else may hold. */
-static int fits_held(const Node **place, PyObject *value, Frame *frame)
+/* As `matches`, for a borrowed object whose container another thread may change. */
+static int matches_held(const Node **cursor, PyObject *value, Frame *frame)
 {
     Py_INCREF(value);
-    const int found = fits(place, value, frame);
+    const int is_match = matches(cursor, value, frame);
     Py_DECREF(value);
-    return found;
+    return is_match;
 }
 
-static int is_dict(const Node **place, const Node *node, PyObject *value, Frame *frame)
+static int is_dict(const Node **cursor, const Node *node, PyObject *value, Frame *frame)
 {
     if (!PyDict_CheckExact(value) || PyDict_GET_SIZE(value) != node->count) {
         return 0;
@@ -127,18 +126,18 @@ static int is_dict(const Node **place, const Node *node, PyObject *value, Frame 
             PyErr_Clear();
             return 0;
         }
-        if (!fits_held(place, item, frame)) {
+        if (!matches_held(cursor, item, frame)) {
             return 0;
         }
     }
     return 1;
 }
 
-/* Whether a value is what the nodes from `*place` on say; `*place` goes past them, and the leaves
-   are appended. Also where it is not, they hold arrays, which are to be released. */
-static int fits(const Node **place, PyObject *value, Frame *frame)
+/* True if a value matches the nodes from `*cursor` on. The cursor is advanced past them, and the
+   leaves are appended to the frame. The caller releases the leaves, also after a mismatch. */
+static int matches(const Node **cursor, PyObject *value, Frame *frame)
 {
-    const Node *node = (*place)++;
+    const Node *node = (*cursor)++;
     switch (node->kind) {
     case ARRAY:
         return is_array(node, value, frame);
@@ -149,7 +148,7 @@ static int fits(const Node **place, PyObject *value, Frame *frame)
             return 0;
         }
         for (int child = 0; child < node->count; child++) {
-            if (!fits(place, PyTuple_GET_ITEM(value, child), frame)) {
+            if (!matches(cursor, PyTuple_GET_ITEM(value, child), frame)) {
                 return 0;
             }
         }
@@ -160,13 +159,13 @@ static int fits(const Node **place, PyObject *value, Frame *frame)
         }
         for (int child = 0; child < node->count; child++) {
             if (PyList_GET_SIZE(value) != node->count ||
-                !fits_held(place, PyList_GET_ITEM(value, child), frame)) {
+                !matches_held(cursor, PyList_GET_ITEM(value, child), frame)) {
                 return 0;
             }
         }
         return 1;
     case DICT:
-        return is_dict(place, node, value, frame);
+        return is_dict(cursor, node, value, frame);
     case NONE:
         return value == Py_None;
     case STATIC:
@@ -176,7 +175,7 @@ static int fits(const Node **place, PyObject *value, Frame *frame)
     }
 }
 
-/* The argument of that name, borrowed, or NULL. */
+/* The argument of a name, borrowed, or NULL. Names are usually interned: identity first. */
 static PyObject *named(PyObject *name, PyObject *const *values, PyObject *given)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(given);

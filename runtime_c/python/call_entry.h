@@ -1,5 +1,5 @@
-/* The type Entry: one signature of one function, the search for the one that fits a call, and the
-   result of the call. */
+/* The type Entry, one signature of one function; the search for an entry that matches a call; the
+   result of a call. */
 
 #ifndef TRANSPILE_CALL_ENTRY_H
 #define TRANSPILE_CALL_ENTRY_H
@@ -9,45 +9,45 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *key;   /* for those who make entries: two with equal keys do not stand in one list */
-    PyObject *owned; /* a tuple of everything that the fields below point to */
-    Node *arguments; /* positional ones, then those given by name, as in `names` */
+    PyObject *key;   /* the call's, by which Python replaces an entry */
+    PyObject *owned; /* a tuple that keeps alive what the fields below borrow */
+    Node *arguments; /* positional ones, then those of `names` */
     Py_ssize_t positional;
     PyObject *names;
     int leaves;
     size_t frame_size; /* of a call, in bytes */
     Program *program;
-    int *inputs;  /* for each input of the program, which leaf it is */
-    Node *result; /* NULL: `finish(list of arrays)` makes the result */
+    int *inputs;  /* for each input of the program its leaf */
+    Node *result; /* NULL: `finish(list of arrays)` returns the result */
     PyObject *finish;
     Guard *guards;
     Py_ssize_t guard_count;
-    PyObject *changed; /* a function that is true where the rest has changed, or NULL */
+    PyObject *changed; /* a Python function that checks the other guards, or NULL */
 } Entry;
 
-static int fits_call(const Entry *entry, PyObject *const *args, Py_ssize_t count, PyObject *given,
-                     Frame *frame)
+static int matches_call(const Entry *entry, PyObject *const *args, Py_ssize_t count,
+                        PyObject *given, Frame *frame)
 {
     const Py_ssize_t names = PyTuple_GET_SIZE(entry->names);
     if (entry->positional != count || names != (given == NULL ? 0 : PyTuple_GET_SIZE(given))) {
         return 0;
     }
-    const Node *place = entry->arguments;
+    const Node *cursor = entry->arguments;
     for (Py_ssize_t n = 0; n < count; n++) {
-        if (!fits(&place, args[n], frame)) {
+        if (!matches(&cursor, args[n], frame)) {
             return 0;
         }
     }
     for (Py_ssize_t n = 0; n < names; n++) {
         PyObject *value = named(PyTuple_GET_ITEM(entry->names, n), args + count, given);
-        if (value == NULL || !fits(&place, value, frame)) {
+        if (value == NULL || !matches(&cursor, value, frame)) {
             return 0;
         }
     }
     return 1;
 }
 
-/* Whether what the function read from its surroundings when it was traced is still there. */
+/* True if all guards hold. */
 static int is_current(const Entry *entry)
 {
     for (Py_ssize_t n = 0; n < entry->guard_count; n++) {
@@ -62,18 +62,18 @@ static int is_current(const Entry *entry)
     const int changed = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     if (changed < 0) {
-        PyErr_Clear(); /* the method in Python asks again, and raises what there is to raise */
+        PyErr_Clear(); /* the call is made in Python, which raises the error again */
     }
     return changed == 0;
 }
 
-/* Below; the search knows the type of entries. */
+/* Defined below. */
 static PyTypeObject EntryType;
 
-/* The entry that fits a call, owned, with its leaves in the frame; NULL where there is none. It
-   changes places with the first one of the list, where the next call looks first. */
-static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, PyObject *given,
-                   Frame *frame)
+/* The entry that matches a call, a new reference, with its leaves in the frame; NULL where there is
+   none. It is swapped with the first entry of the list, where the next search begins. */
+static Entry *find_entry(PyObject *entries, PyObject *const *args, Py_ssize_t count,
+                         PyObject *given, Frame *frame)
 {
     for (Py_ssize_t n = 0; n < PyList_GET_SIZE(entries); n++) {
         PyObject *item = PyList_GET_ITEM(entries, n);
@@ -82,7 +82,7 @@ static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, P
         }
         Entry *entry = (Entry *)Py_NewRef(item);
         if (make_room(frame, entry->program, entry->leaves, entry->frame_size) &&
-            fits_call(entry, args, count, given, frame)) {
+            matches_call(entry, args, count, given, frame)) {
             if (n > 0 && n < PyList_GET_SIZE(entries) && PyList_GET_ITEM(entries, n) == item) {
                 PyList_SET_ITEM(entries, n, PyList_GET_ITEM(entries, 0));
                 PyList_SET_ITEM(entries, 0, item);
@@ -90,71 +90,72 @@ static Entry *find(PyObject *entries, PyObject *const *args, Py_ssize_t count, P
             if (is_current(entry)) {
                 return entry;
             }
-            release(frame);
+            release_leaves(frame);
             Py_DECREF(entry);
             return NULL;
         }
-        release(frame);
+        release_leaves(frame);
         Py_DECREF(entry);
     }
     return NULL;
 }
 
-/* The part of the result that starts at `*place`, of the arrays from `*next` on, which it takes. */
-static PyObject *assembled(const Node **place, PyObject ***next)
+/* The part of the result from the node `*cursor` on; it steals the references to its arrays, from
+   `*next` on. */
+static PyObject *build_result(const Node **cursor, PyObject ***next)
 {
-    const Node *node = (*place)++;
+    const Node *node = (*cursor)++;
     if (node->kind == ARRAY) {
         return *(*next)++;
     }
     if (node->kind == NONE) {
         return Py_NewRef(Py_None);
     }
-    PyObject *made = node->kind == TUPLE  ? PyTuple_New(node->count)
+    PyObject *result = node->kind == TUPLE  ? PyTuple_New(node->count)
                      : node->kind == LIST ? PyList_New(node->count)
                                           : PyDict_New();
-    for (int child = 0; made != NULL && child < node->count; child++) {
-        PyObject *item = assembled(place, next);
+    for (int child = 0; result != NULL && child < node->count; child++) {
+        PyObject *item = build_result(cursor, next);
         if (item == NULL) {
-            Py_CLEAR(made);
+            Py_CLEAR(result);
         }
         else if (node->kind == TUPLE) {
-            PyTuple_SET_ITEM(made, child, item);
+            PyTuple_SET_ITEM(result, child, item);
         }
         else if (node->kind == LIST) {
-            PyList_SET_ITEM(made, child, item);
+            PyList_SET_ITEM(result, child, item);
         }
         else {
-            if (PyDict_SetItem(made, PyTuple_GET_ITEM(node->object, child), item) < 0) {
-                Py_CLEAR(made);
+            if (PyDict_SetItem(result, PyTuple_GET_ITEM(node->object, child), item) < 0) {
+                Py_CLEAR(result);
             }
             Py_DECREF(item);
         }
     }
-    return made;
+    return result;
 }
 
-/* What the function returns, of the arrays, which it takes. */
-static PyObject *finished(const Entry *entry, PyObject **results)
+/* The result of the function; it steals the references to the arrays. */
+static PyObject *result_of_call(const Entry *entry, PyObject **results)
 {
     if (entry->result != NULL) {
-        const Node *place = entry->result;
+        const Node *cursor = entry->result;
         PyObject **next = results;
-        PyObject *made = assembled(&place, &next);
-        for (; made == NULL && next < results + entry->program->output_count; next++) {
+        PyObject *result = build_result(&cursor, &next);
+        for (; result == NULL && next < results + entry->program->output_count; next++) {
             Py_DECREF(*next);
         }
-        return made;
+        return result;
     }
-    PyObject *arrays = listed(entry->program, results);
-    PyObject *made = arrays == NULL ? NULL : PyObject_CallOneArg(entry->finish, arrays);
+    PyObject *arrays = as_list(entry->program, results);
+    PyObject *result = arrays == NULL ? NULL : PyObject_CallOneArg(entry->finish, arrays);
     Py_XDECREF(arrays);
-    return made;
+    return result;
 }
 
 enum { OWNED_PROGRAM, OWNED_ARGUMENTS, OWNED_NAMES, OWNED_RESULT, OWNED_FINISH, OWNED_GUARDS };
 
-/* Fill in what is made of the tuples in `owned`; 0 with an error set. */
+/* Parse the tuples in `owned` into the other fields; 0 with an error set. */
 static int read_entry(Entry *entry, PyObject *inputs)
 {
     PyObject *const arguments = PyTuple_GET_ITEM(entry->owned, OWNED_ARGUMENTS);
@@ -256,12 +257,12 @@ static void entry_dealloc(PyObject *self)
 }
 
 static PyMemberDef entry_members[] = {
-    {"key", T_OBJECT, offsetof(Entry, key), READONLY, "what of a call decides its trace"},
+    {"key", T_OBJECT, offsetof(Entry, key), READONLY, "the key of the calls that it matches"},
     {NULL, 0, 0, 0, NULL},
 };
 
-/* No tp_clear: an entry refers to tuples, and the collector breaks a cycle at the list that it
-   stands in, or at a dict. */
+/* No tp_clear: an entry refers to tuples, and the collector breaks a cycle at the list of entries
+   or at a dict. */
 static PyTypeObject EntryType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "transpile.call.Entry",
     .tp_basicsize = sizeof(Entry),

@@ -1,4 +1,4 @@
-/* A program, and the memory that one call of it takes. */
+/* The structure Program, and the frame: the memory of one call. */
 
 #ifndef TRANSPILE_CALL_FRAME_H
 #define TRANSPILE_CALL_FRAME_H
@@ -9,27 +9,27 @@
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *owned; /* a tuple of everything that the fields below point to */
+    PyObject *owned; /* a tuple that keeps alive what the fields below borrow */
     Node *inputs;
     int input_count;
     Node *outputs;
     int output_count;
     size_t frame_size; /* of a call with a list of inputs, in bytes */
-    int *aliases;      /* for each output, the input whose memory it takes, or -1 */
-    PyObject *convert; /* makes an array that the program can read of another input, with a number */
+    int *aliases;      /* for each output the donated input whose memory it takes, or -1 */
+    PyObject *convert; /* (input, number) -> an array that the program can read */
     PyObject *fail;    /* raises the error for a code */
     int (*function)(void *const *);
     npy_intp workspace;
-    PyObject *makers; /* a tuple: for each output and the workspace what makes its array, or None */
-    PyObject *spare;  /* a list of arrays: a call takes its workspace there and gives it back */
-    int is_brief;     /* so short that the GIL is kept, and on one thread */
-    PyObject *callbacks; /* what the program calls, or NULL */
-    void *called;        /* the function for that */
+    PyObject *makers; /* a tuple: the constructor of each output and of the workspace, or None */
+    PyObject *spare;  /* a list of free workspaces: a call takes one and returns it */
+    int is_brief;     /* a few microseconds on one thread: the GIL is kept */
+    PyObject *callbacks; /* runtime/callbacks.py, or NULL */
+    void *called;        /* their trampoline */
 } Program;
 
 /* An array or a number among the arguments of a call. */
 typedef struct {
-    PyObject *held; /* owned, NULL for numbers: arrays in lists may go meanwhile */
+    PyObject *held; /* owned, as a list may drop its array meanwhile; NULL for numbers */
     void *data;
     union {
         npy_bool boolean;
@@ -41,9 +41,8 @@ typedef struct {
 
 enum { USUAL_FRAME = 2048 };
 
-/* What one call keeps: its leaves, its results and what the program is called with. All of it lies
-   in one block, which is the frame's own where it has room for the entry (some forty arguments),
-   and malloc's for longer ones. */
+/* The memory of one call: its leaves, its results and the pointers for the program. It is on the
+   stack where `usual` is large enough (some forty arguments), and else one block from malloc. */
 typedef struct {
     int count; /* of leaves so far */
     Leaf *leaves;
@@ -61,7 +60,7 @@ static void open_frame(Frame *frame)
     frame->size = USUAL_FRAME;
 }
 
-/* How much room a call takes, in bytes. */
+/* The size of a frame with so many leaves, in bytes. */
 static size_t frame_size(const Program *program, int leaves)
 {
     const size_t outputs = (size_t)program->output_count;
@@ -69,7 +68,7 @@ static size_t frame_size(const Program *program, int leaves)
     return (size_t)leaves * sizeof(Leaf) + outputs * sizeof(PyObject *) + pointers * sizeof(void *);
 }
 
-/* Make room for a call of a program with so many leaves; 0 where there is no memory. */
+/* Lay out the frame for a call with so many leaves; 0 where there is no memory. */
 INLINED int make_room(Frame *frame, const Program *program, int leaves, size_t size)
 {
     if (size > frame->size) {
@@ -86,8 +85,8 @@ INLINED int make_room(Frame *frame, const Program *program, int leaves, size_t s
     return 1;
 }
 
-/* Let go of the leaves. */
-static void release(Frame *frame)
+/* Drop the references of the leaves. */
+static void release_leaves(Frame *frame)
 {
     for (int leaf = 0; leaf < frame->count; leaf++) {
         Py_XDECREF(frame->leaves[leaf].held);
@@ -97,7 +96,7 @@ static void release(Frame *frame)
 
 static void close_frame(Frame *frame)
 {
-    release(frame);
+    release_leaves(frame);
     PyMem_Free(frame->block);
 }
 

@@ -1,4 +1,4 @@
-/* Guards: is what a function read from its surroundings when it was traced still as it was?
+/* Guards: checks that the values which a function captured when it was traced are unchanged.
 
    transpile/trace/guards.py makes them, tuples (kind, holder, name, value). */
 
@@ -7,9 +7,9 @@
 
 #include "call_python.h"
 
-/* Nothing is owned. */
 enum guard { ENTRY, CELL, ATTRIBUTE, INDEX, ITEMS, PAIRS, HELD_ARRAY, FUNCTION, GUARDS };
 
+/* All references are borrowed. */
 typedef struct {
     enum guard kind;
     PyObject *holder;
@@ -17,7 +17,7 @@ typedef struct {
     PyObject *value;
 } Guard;
 
-/* Whether an object is the very one that was there, or the same number or text. */
+/* True if an object is the same as before, or an equal number (to the bit) or string. */
 static int is_value(PyObject *now, PyObject *value)
 {
     if (now == value) {
@@ -40,7 +40,7 @@ static int is_value(PyObject *now, PyObject *value)
     return 0;
 }
 
-/* Whether a list, a set or a deque has the items of a tuple. */
+/* True if a list, a set or a deque has the items of a tuple, in order. */
 static int has_items(PyObject *holder, PyObject *items)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(items);
@@ -71,23 +71,23 @@ static int has_items(PyObject *holder, PyObject *items)
         Py_DECREF(item);
     }
     Py_DECREF(iterator);
-    if (PyErr_Occurred()) { /* another thread has changed it meanwhile */
+    if (PyErr_Occurred()) { /* another thread has changed the container */
         PyErr_Clear();
         return 0;
     }
     return is_same && n == count;
 }
 
-/* Whether a dict has the same keys and values as a copy, in the same order. */
+/* True if a dict has the same keys and values as a copy of it, in the same order. */
 static int has_pairs(PyObject *holder, PyObject *copy)
 {
     PyObject *names[2], *items[2];
-    Py_ssize_t places[2] = {0, 0};
+    Py_ssize_t positions[2] = {0, 0};
     if (PyDict_GET_SIZE(holder) != PyDict_GET_SIZE(copy)) {
         return 0;
     }
-    while (PyDict_Next(copy, &places[0], &names[0], &items[0])) {
-        if (!PyDict_Next(holder, &places[1], &names[1], &items[1]) ||
+    while (PyDict_Next(copy, &positions[0], &names[0], &items[0])) {
+        if (!PyDict_Next(holder, &positions[1], &names[1], &items[1]) ||
             !is_value(names[1], names[0]) || !is_value(items[1], items[0])) {
             return 0;
         }
@@ -95,7 +95,7 @@ static int has_pairs(PyObject *holder, PyObject *copy)
     return 1;
 }
 
-/* Whether an array is as (dtype, shape, bytes or None) say. */
+/* True if an array has the dtype, shape and bytes of a tuple; None as bytes: any. */
 static int is_same_array(PyArrayObject *array, PyObject *content)
 {
     PyObject *shape = PyTuple_GET_ITEM(content, 1);
@@ -130,9 +130,9 @@ static int is_attribute(const Guard *guard)
         PyErr_Clear();
         return 0;
     }
-    const int found = is_value(now, guard->value);
+    const int is_same = is_value(now, guard->value);
     Py_DECREF(now);
-    return found;
+    return is_same;
 }
 
 static int is_at_index(const Guard *guard)
@@ -173,7 +173,7 @@ static int holds(const Guard *guard)
     }
 }
 
-/* Whether the parts of a guard are of the types that its check takes them for. */
+/* True if the parts of a guard have the types that its check casts them to. */
 static int is_sound(const Guard *guard)
 {
     PyObject *value = guard->value;

@@ -1,23 +1,22 @@
-/* Nodes: what an argument is, or a part of a result, as Python describes it.
+/* Nodes: the structure and types of arguments and results, pytrees in preorder.
 
-   Python gives a tuple for each, (kind, object, numbers): an array's dtype and shape, None and the
-   count of a tuple or list, the names of a dict. */
+   Python passes a tuple for each node, (kind, object, numbers): an array's dtype and shape, None
+   and the length of a tuple or list, the keys of a dict. */
 
 #ifndef TRANSPILE_CALL_NODES_H
 #define TRANSPILE_CALL_NODES_H
 
 #include "call_python.h"
 
-/* What an argument is, or a part of a result. A tree of them is a row of nodes: a container stands
-   before its children. */
+/* Containers come before their children. */
 enum kind { ARRAY, NUMBER, TUPLE, LIST, DICT, NONE, STATIC, KINDS };
 
 typedef struct {
     enum kind kind;
-    /* ARRAY: its dtype; NUMBER: its type; DICT: the names; STATIC: the value. Not owned. */
+    /* ARRAY: the dtype; NUMBER: the Python type; DICT: the keys; STATIC: the value. Borrowed. */
     PyObject *object;
     int count;       /* of dimensions or children */
-    npy_intp *shape; /* ARRAY: so many as `count` */
+    npy_intp *shape; /* ARRAY: `count` extents */
 } Node;
 
 static void free_nodes(Node *nodes, Py_ssize_t count)
@@ -28,7 +27,7 @@ static void free_nodes(Node *nodes, Py_ssize_t count)
     PyMem_Free(nodes);
 }
 
-/* Read (kind, object, numbers) into a node; 0, with an error set, where it makes no sense. */
+/* Read (kind, object, numbers) into a node; 0, with an error set, where it is malformed. */
 static int read_node(PyObject *item, Node *node)
 {
     int kind;
@@ -109,7 +108,7 @@ static Node *read_arrays(PyObject *items)
     return nodes;
 }
 
-/* The numbers of a tuple, each from `least` on and below `bound`; NULL with an error set. */
+/* The numbers of a tuple, each in [least, bound); NULL with an error set. */
 static int *read_numbers(PyObject *items, int least, int bound)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(items);
@@ -132,7 +131,7 @@ static int *read_numbers(PyObject *items, int least, int bound)
     return numbers;
 }
 
-/* How many leaves the nodes of a tuple have. */
+/* The number of leaves among the nodes of a tuple. */
 static int count_leaves(const Node *nodes, PyObject *items)
 {
     int leaves = 0;

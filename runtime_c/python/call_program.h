@@ -1,13 +1,12 @@
-/* The type Program: the call of a program, its results and its workspace. */
+/* The type Program: calls a program, and makes the arrays of its outputs and its workspace. */
 
 #ifndef TRANSPILE_CALL_PROGRAM_H
 #define TRANSPILE_CALL_PROGRAM_H
 
 #include "call_arguments.h"
 
-/* A new array of a maker: for an output, or, with the number after the last one's, the workspace. It
-   goes where the others come from, and is checked, as in transpile/runtime/program_call.py: the
-   program writes to it. */
+/* A new array from the maker of an output, or of the workspace: the number after the last output.
+   It is checked, as in transpile/runtime/program_call.py, because the program writes to it. */
 static PyObject *made_array(const Program *program, int output, PyArray_Descr *dtype, int count,
                             const npy_intp *shape)
 {
@@ -30,13 +29,13 @@ static int has_maker(const Program *program, int output)
     return PyTuple_GET_ITEM(program->makers, output) != Py_None;
 }
 
-/* The leaf of an input; without `inputs` the leaves are the inputs. */
+/* The leaf of an input; NULL as `inputs`: the leaves are the inputs. */
 static const Leaf *input_leaf(const Frame *frame, const int *inputs, int input)
 {
     return &frame->leaves[inputs == NULL ? input : inputs[input]];
 }
 
-/* Whether another input of the program lies in the memory of one. All are contiguous. */
+/* True if another input aliases this one. All are contiguous. */
 static int is_shared(const Program *program, const Frame *frame, const int *inputs, int input)
 {
     PyArrayObject *array = (PyArrayObject *)input_leaf(frame, inputs, input)->held;
@@ -54,7 +53,7 @@ static int is_shared(const Program *program, const Frame *frame, const int *inpu
     return 0;
 }
 
-/* The array for an output: a new one, or the input whose memory it takes. */
+/* The array of an output: a new one, or the donated input whose memory it takes. */
 static PyObject *output_array(const Program *program, const Frame *frame, const int *inputs,
                               int output)
 {
@@ -74,9 +73,9 @@ static PyObject *output_array(const Program *program, const Frame *frame, const 
                                 node->shape, NULL, NULL, 0, NULL);
 }
 
-/* After an error: whether it was about memory, and some that was kept for later arrays has been
-   given back to the system. Then there is no error any more, and it pays to try again. */
-static int may_try_again(void)
+/* After an error: true if it was MemoryError and the pool of memory has released free blocks. Then
+   the error is cleared, and the caller tries again. */
+static int has_freed_memory(void)
 {
     if (!PyErr_ExceptionMatches(PyExc_MemoryError)) {
         return 0;
@@ -84,11 +83,11 @@ static int may_try_again(void)
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyObject *module = PyImport_ImportModule("transpile.runtime.memory_pool");
-    PyObject *reserve = module == NULL ? NULL : PyObject_GetAttrString(module, "RESERVE");
-    PyObject *had = reserve == NULL ? NULL : PyObject_CallMethod(reserve, "give_back", NULL);
+    PyObject *pool = module == NULL ? NULL : PyObject_GetAttrString(module, "MEMORY_POOL");
+    PyObject *had = pool == NULL ? NULL : PyObject_CallMethod(pool, "release_all", NULL);
     const int again = had == Py_True;
     Py_XDECREF(had);
-    Py_XDECREF(reserve);
+    Py_XDECREF(pool);
     Py_XDECREF(module);
     if (again) {
         Py_XDECREF(type);
@@ -113,26 +112,26 @@ static PyObject *take_workspace(const Program *program)
     if (count == 0) {
         return PyArray_SimpleNew(1, &program->workspace, NPY_UINT8);
     }
-    PyObject *found = Py_NewRef(PyList_GET_ITEM(program->spare, count - 1));
+    PyObject *workspace = Py_NewRef(PyList_GET_ITEM(program->spare, count - 1));
     if (PyList_SetSlice(program->spare, count - 1, count, NULL) < 0) {
-        Py_CLEAR(found);
+        Py_CLEAR(workspace);
     }
-    return found;
+    return workspace;
 }
 
-/* Begin a call of a program with callbacks: append whom it calls, with what context. The object that
-   is to be told of the end; NULL with an error set. */
+/* Begin a call of a program with callbacks: append the trampoline and its context to the pointers.
+   Returns the context, whose `finish` ends the call; NULL with an error set. */
 static PyObject *begin_callbacks(const Program *program, void **pointers)
 {
-    PyObject *running = PyObject_CallMethod(program->callbacks, "begin", NULL);
-    PyObject *address = running == NULL ? NULL : PyObject_GetAttrString(running, "address");
+    PyObject *context = PyObject_CallMethod(program->callbacks, "begin", NULL);
+    PyObject *address = context == NULL ? NULL : PyObject_GetAttrString(context, "address");
     pointers[0] = program->called;
     pointers[1] = address == NULL ? NULL : PyLong_AsVoidPtr(address);
     Py_XDECREF(address);
     if (PyErr_Occurred()) {
-        Py_CLEAR(running);
+        Py_CLEAR(context);
     }
-    return running;
+    return context;
 }
 
 /* Raise the error for a code. */
@@ -148,10 +147,10 @@ static void fail(const Program *program, int code)
 /* Call the program with these pointers; 0 with an error set. */
 INLINED int enter_program(const Program *program, void **pointers, void **end)
 {
-    PyObject *running = NULL;
+    PyObject *context = NULL;
     if (program->callbacks != NULL) {
-        running = begin_callbacks(program, end);
-        if (running == NULL) {
+        context = begin_callbacks(program, end);
+        if (context == NULL) {
             return 0;
         }
     }
@@ -167,12 +166,12 @@ INLINED int enter_program(const Program *program, void **pointers, void **end)
     if (code != 0) {
         fail(program, code);
     }
-    else if (running != NULL) { /* it raises what a callback has raised */
-        PyObject *nothing = PyObject_CallMethod(running, "finish", NULL);
+    else if (context != NULL) { /* `finish` raises the exception of a callback */
+        PyObject *nothing = PyObject_CallMethod(context, "finish", NULL);
         Py_XDECREF(nothing);
         code = nothing == NULL;
     }
-    Py_XDECREF(running);
+    Py_XDECREF(context);
     return code == 0;
 }
 
@@ -191,7 +190,7 @@ INLINED int run_program(const Program *program, const Frame *frame, const int *i
         return enter_program(program, frame->pointers, next);
     }
     PyObject *workspace = take_workspace(program);
-    if (workspace == NULL && may_try_again()) {
+    if (workspace == NULL && has_freed_memory()) {
         workspace = take_workspace(program);
     }
     if (workspace == NULL) {
@@ -208,31 +207,31 @@ INLINED int run_program(const Program *program, const Frame *frame, const int *i
     return done;
 }
 
-/* Make the results of a frame of its leaves: 1, and they are owned; 0 with an error set. */
+/* Allocate the results of a frame, new references, and run the program; 0 with an error set. */
 INLINED int compute(const Program *program, const Frame *frame, const int *inputs)
 {
     PyObject **const results = frame->results;
-    int made = 0;
-    for (; made < program->output_count; made++) {
-        results[made] = output_array(program, frame, inputs, made);
-        if (results[made] == NULL && may_try_again()) {
-            results[made] = output_array(program, frame, inputs, made);
+    int count = 0;
+    for (; count < program->output_count; count++) {
+        results[count] = output_array(program, frame, inputs, count);
+        if (results[count] == NULL && has_freed_memory()) {
+            results[count] = output_array(program, frame, inputs, count);
         }
-        if (results[made] == NULL) {
+        if (results[count] == NULL) {
             break;
         }
     }
-    if (made == program->output_count && run_program(program, frame, inputs)) {
+    if (count == program->output_count && run_program(program, frame, inputs)) {
         return 1;
     }
-    while (made > 0) {
-        Py_DECREF(results[--made]);
+    while (count > 0) {
+        Py_DECREF(results[--count]);
     }
     return 0;
 }
 
-/* The results of a frame in a list, which takes them. */
-static PyObject *listed(const Program *program, PyObject **results)
+/* The results in a list, which steals their references. */
+static PyObject *as_list(const Program *program, PyObject **results)
 {
     PyObject *arrays = PyList_New(program->output_count);
     for (int n = 0; n < program->output_count; n++) {
@@ -246,10 +245,11 @@ static PyObject *listed(const Program *program, PyObject **results)
     return arrays;
 }
 
-/* Take the inputs of a program from a list or tuple; 0 with an error set. */
-static int take_inputs(const Program *program, PyObject *items, Frame *frame)
+/* Make the inputs in a list or tuple leaves of the frame, converted where needed; 0 with an error
+   set. */
+static int read_inputs(const Program *program, PyObject *items, Frame *frame)
 {
-    for (int n = 0;; n++) { /* to convert one may change the list */
+    for (int n = 0;; n++) { /* a conversion runs Python, which may change the list */
         if (PySequence_Fast_GET_SIZE(items) != program->input_count) {
             PyErr_Format(PyExc_ValueError, "the program takes %d arrays, not %zd",
                          program->input_count, PySequence_Fast_GET_SIZE(items));
@@ -262,7 +262,7 @@ static int take_inputs(const Program *program, PyObject *items, Frame *frame)
         int is_taken = is_array(&program->inputs[n], item, frame);
         if (!is_taken) {
             PyObject *converted = PyObject_CallFunction(program->convert, "Oi", item, n);
-            if (converted == NULL && may_try_again()) {
+            if (converted == NULL && has_freed_memory()) {
                 converted = PyObject_CallFunction(program->convert, "Oi", item, n);
             }
             if (converted != NULL) {
@@ -299,8 +299,8 @@ static PyObject *program_call(PyObject *callable, PyObject *const *args, size_t 
     if (!make_room(&frame, program, program->input_count, program->frame_size)) {
         PyErr_NoMemory();
     }
-    else if (take_inputs(program, items, &frame) && compute(program, &frame, NULL)) {
-        outputs = listed(program, frame.results);
+    else if (read_inputs(program, items, &frame) && compute(program, &frame, NULL)) {
+        outputs = as_list(program, frame.results);
     }
     close_frame(&frame);
     Py_DECREF(items);
@@ -331,7 +331,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     }
     program->vectorcall = program_call;
-    program->owned = PyTuple_Pack(7, inputs, outputs, convert, on_failure, makers, spare, callbacks);
+    program->owned =
+        PyTuple_Pack(7, inputs, outputs, convert, on_failure, makers, spare, callbacks);
     program->convert = convert;
     program->fail = on_failure;
     /* ISO C has no conversion from `void *` to function pointers; POSIX has. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <structmember.h>
 
-/* For what every call goes through: not to be inlined costs some nanoseconds each. */
+/* For functions that every call runs: a call that is not inlined costs some nanoseconds. */
 #define INLINED __attribute__((always_inline)) static inline
 
 #endif

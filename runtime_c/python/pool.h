@@ -22,69 +22,69 @@
 
 typedef void body_function(void *data);
 
-/* A loop that the shares of a region take pieces of. */
+/* A worksharing loop, from which the shares of a region take chunks. */
 struct loop {
     atomic_long next;
     long end, step, chunk;
-    bool is_guided; /* pieces become smaller, down to `chunk` */
+    bool is_guided; /* chunks become smaller, down to `chunk` */
 };
 
 struct region {
     body_function *body;
     void *data;
     int shares;
-    int begun;             /* so many shares; guarded by `lock` */
+    int begun;             /* number of shares taken; guarded by `lock` */
     struct region *after;  /* the region offered next; guarded by `lock` */
-    atomic_int unfinished; /* so many shares, and ASLEEP */
-    atomic_int arrived;    /* so many shares wait at the barrier */
-    atomic_int barriers;   /* that all have passed, and ASLEEP */
-    atomic_int singles;    /* blocks marked `single` that somebody has begun */
-    int loops;             /* that somebody has begun; guarded by `lock` */
+    atomic_int unfinished; /* number of shares not finished, and ASLEEP */
+    atomic_int arrived;    /* number of shares that wait at the barrier */
+    atomic_int barriers;   /* number of barriers that all have passed, and ASLEEP */
+    atomic_int singles;    /* number of `single` blocks that a share has begun */
+    int loops;             /* number of loops that a share has begun; guarded by `lock` */
     struct loop loop;
 };
 
-/* What one thread does of a region. */
+/* One thread's part of a region. */
 struct share {
     struct region *region;
     int number;
-    int singles, loops; /* that it came to */
+    int singles, loops; /* number of them that it has reached */
 };
 
 struct worker {
     pthread_t thread;
     pthread_cond_t woken;
-    bool is_asleep;       /* guarded by `lock`, as is the next one */
-    struct worker *below; /* who fell asleep before it */
+    bool is_asleep;       /* guarded by `lock` */
+    struct worker *below; /* in the stack of sleepers; guarded by `lock` */
 #ifdef __linux__
-    cpu_set_t allowed; /* the processors it has been given */
+    cpu_set_t allowed; /* its affinity */
     int number;
 #endif
 };
 
-/* In a number that threads wait for: one of them may be asleep, and has to be woken. */
+/* A flag in a number that threads wait for: one of them may be asleep and must be woken. */
 enum { ASLEEP = 1 << 30 };
 
-/* More are asked for by mistake. */
+/* A larger number in the environment is taken for a mistake. */
 enum { MOST_THREADS = 1024 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t atomic_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t reached = PTHREAD_COND_INITIALIZER;
-static struct region *oldest; /* of those on offer: with shares that nobody has begun */
-static struct worker *sleeper; /* who fell asleep last */
-static int unwoken;            /* so many sleepers are to be woken; guarded by `lock` */
+static struct region *oldest; /* of those on offer, with shares not begun; guarded by `lock` */
+static struct worker *sleeper; /* the stack of sleepers; guarded by `lock` */
+static int unwoken;            /* number of sleepers to be woken; guarded by `lock` */
 #ifdef __linux__
-static cpu_set_t offered; /* where the threads may run that offered the last region, likewise */
+static cpu_set_t offered; /* the affinity of the thread that offered the last region; likewise */
 #endif
-static atomic_int workers, looking; /* so many there are; so many look for a region on offer */
-/* So many regions have been offered. Workers look at it all the time, and at nothing beside it. */
+static atomic_int workers, looking; /* number of workers; of those that spin for a region */
+/* The number of regions offered so far. Workers spin on it: it has a cache line of its own. */
 static _Alignas(64) atomic_int offers;
 
-/* Settings, of the environment and the system when this file is loaded, or first used after a
-   fork. */
+/* Settings of the environment and the system, read when this file is loaded and when it is first
+   used after a fork. */
 static atomic_bool is_settled;
 static int processors, default_threads, most_threads;
-static long patience; /* so many nanoseconds a thread looks before it sleeps */
+static long patience; /* nanoseconds that a thread spins before it sleeps */
 static enum { ELSEWHERE, ANYWHERE, BOUND } binding; /* where workers run: OMP_PROC_BIND */
 
 static _Thread_local struct share *current;
@@ -112,10 +112,10 @@ static inline bool is_past(atomic_int *number, int value)
     return (atomic_load_explicit(number, memory_order_acquire) & ~ASLEEP) != value;
 }
 
-/* Look at a number until it is no longer `value`; false where that took too long. */
-static bool look_until_past(atomic_int *number, int value)
+/* Spin until a number is no longer `value`; false where that takes too long. */
+static bool spin_until_past(atomic_int *number, int value)
 {
-    if (workers >= processors) { /* the thread that will change it may want this processor */
+    if (workers >= processors) { /* the thread that changes it may need this processor */
         return is_past(number, value);
     }
     for (long end = nanoseconds() + patience; nanoseconds() < end;) {
@@ -131,7 +131,7 @@ static bool look_until_past(atomic_int *number, int value)
 
 static void wait_until_past(atomic_int *number, int value)
 {
-    if (is_past(number, value) || look_until_past(number, value)) {
+    if (is_past(number, value) || spin_until_past(number, value)) {
         return;
     }
     pthread_mutex_lock(&lock);
@@ -150,8 +150,8 @@ static void wake_sleepers(void)
 
 /* -- shares ------------------------------------------------------------------------------------ */
 
-/* Begin a share of a region, or of the oldest one (NULL); false where there is none. */
-static bool begin_share(struct region *region, struct share *share)
+/* Take a share of a region, or of the oldest one (NULL); false where there is none. */
+static bool take_share(struct region *region, struct share *share)
 {
     pthread_mutex_lock(&lock);
     region = region == NULL ? oldest : region;
@@ -159,18 +159,18 @@ static bool begin_share(struct region *region, struct share *share)
     if (is_there) {
         *share = (struct share){.region = region, .number = region->begun++};
         if (region->begun == region->shares) {
-            struct region **place = &oldest;
-            while (*place != region) {
-                place = &(*place)->after;
+            struct region **link = &oldest;
+            while (*link != region) {
+                link = &(*link)->after;
             }
-            *place = region->after;
+            *link = region->after;
         }
     }
     pthread_mutex_unlock(&lock);
     return is_there;
 }
 
-static void do_share(struct share *share)
+static void run_share(struct share *share)
 {
     struct share *outer = current;
     current = share;
@@ -178,7 +178,7 @@ static void do_share(struct share *share)
     current = outer;
 }
 
-/* The region may be gone once its last share is finished: nothing of it is touched after that. */
+/* The region may be freed once its last share is finished, so it is not read after that. */
 static void finish_share(struct share *share)
 {
     if (atomic_fetch_sub(&share->region->unfinished, 1) == (ASLEEP | 1)) {
@@ -186,23 +186,24 @@ static void finish_share(struct share *share)
     }
 }
 
-/* Let a worker run where the threads may run for which it works, but not on the processor of the
-   thread that wakes it, nor on that of the one that offered the region; or on one of its own. */
-static void place(struct worker *worker)
+/* Set a worker's affinity: that of the thread that offered the region, without the processors of
+   this thread and of the one that wakes the worker; or with OMP_PROC_BIND one processor. */
+static void set_affinity(struct worker *worker)
 {
 #ifdef __linux__
     cpu_set_t allowed = offered;
     int here = sched_getcpu(), count = CPU_COUNT(&allowed);
-    if (binding == ANYWHERE || count == 0 || (binding == BOUND && CPU_COUNT(&worker->allowed) > 0)) {
+    if (binding == ANYWHERE || count == 0
+        || (binding == BOUND && CPU_COUNT(&worker->allowed) > 0)) {
         return;
     }
     if (binding == BOUND) {
-        int left = (worker->number + 1) % count, found = 0;
-        while (!CPU_ISSET((size_t)found, &allowed) || left-- > 0) {
-            found++;
+        int left = (worker->number + 1) % count, processor = 0;
+        while (!CPU_ISSET((size_t)processor, &allowed) || left-- > 0) {
+            processor++;
         }
         CPU_ZERO(&allowed);
-        CPU_SET((size_t)found, &allowed);
+        CPU_SET((size_t)processor, &allowed);
     } else if (here >= 0 && count > CPU_ISSET((size_t)here, &allowed)) {
         CPU_CLR((size_t)here, &allowed);
     }
@@ -215,8 +216,8 @@ static void place(struct worker *worker)
 #endif
 }
 
-/* Note where the calling thread may run, except on the processor where it does. */
-static void note_processors(void)
+/* Store the affinity of the calling thread, without the processor that it runs on. */
+static void note_allowed_processors(void)
 {
 #ifdef __linux__
     int here = sched_getcpu();
@@ -237,10 +238,10 @@ static void wake_some(void)
         if (worker != NULL) {
             sleeper = worker->below;
             unwoken--;
-            place(worker);
+            set_affinity(worker);
             worker->is_asleep = false;
         } else {
-            unwoken = 0; /* who is awake looks for shares before it sleeps */
+            unwoken = 0; /* workers that are awake look for shares before they sleep */
         }
         pthread_mutex_unlock(&lock);
         if (worker == NULL) {
@@ -273,13 +274,13 @@ static void *work(void *self)
     for (;;) {
         int seen = atomic_load(&offers);
         struct share share;
-        if (begin_share(NULL, &share)) {
-            do_share(&share);
+        if (take_share(NULL, &share)) {
+            run_share(&share);
             finish_share(&share);
             continue;
         }
         atomic_fetch_add(&looking, 1);
-        bool is_found = look_until_past(&offers, seen);
+        bool is_found = spin_until_past(&offers, seen);
         atomic_fetch_sub(&looking, 1);
         if (!is_found) {
             sleep_until_woken(self);
@@ -288,7 +289,7 @@ static void *work(void *self)
     return NULL;
 }
 
-/* What programs take of a thread's stack, and room for what the C library and others keep there. */
+/* The stack that programs need, and room for the C library's thread-local storage. */
 enum { SMALLEST_STACK = 256 << 10 };
 
 static bool start_worker(void)
@@ -306,7 +307,7 @@ static bool start_worker(void)
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < SMALLEST_STACK) {
-        pthread_attr_setstacksize(&attributes, SMALLEST_STACK); /* the system's own is a limit's */
+        pthread_attr_setstacksize(&attributes, SMALLEST_STACK); /* the default follows ulimit -s */
     }
     bool is_there = pthread_create(&worker->thread, &attributes, work, worker) == 0;
     pthread_attr_destroy(&attributes);
@@ -314,18 +315,18 @@ static bool start_worker(void)
         free(worker);
         return false;
     }
-    place(worker);
+    set_affinity(worker);
     return true;
 }
 
-/* Start workers until there are so many, or the system gives no more. Signals are for others. */
+/* Start workers until there are `wanted`, or the system has no more threads. They block signals. */
 static void start_workers(int wanted)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_mutex_lock(&lock);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    note_processors();
+    note_allowed_processors();
     while (workers < wanted && start_worker()) {
         atomic_fetch_add(&workers, 1);
     }
@@ -335,8 +336,8 @@ static void start_workers(int wanted)
 
 /* -- settings, and forks ----------------------------------------------------------------------- */
 
-/* As OpenMP's variables say; else a thread for each processor that the process may keep busy. */
-static void settle(void)
+/* Read OpenMP's environment variables; the default is a thread for each usable processor. */
+static void read_settings(void)
 {
     const char *waiting = getenv("OMP_WAIT_POLICY"), *bind = getenv("OMP_PROC_BIND");
     const char *dynamic = getenv("OMP_DYNAMIC");
@@ -361,7 +362,7 @@ static void settle(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Of a process that forks only the thread that forked is left, and what others had begun. */
+/* In a forked child only the forking thread is left, and the others' data as they were. */
 static void forget_workers(void)
 {
     oldest = NULL;
@@ -378,7 +379,7 @@ static void forget_workers(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-    settle();
+    read_settings();
     pthread_atfork(NULL, NULL, forget_workers);
 }
 
@@ -387,17 +388,17 @@ __attribute__((constructor)) static void begin(void)
 static void offer(struct region *region)
 {
     pthread_mutex_lock(&lock);
-    struct region **place = &oldest;
-    while (*place != NULL) {
-        place = &(*place)->after;
+    struct region **link = &oldest;
+    while (*link != NULL) {
+        link = &(*link)->after;
     }
-    *place = region;
+    *link = region;
     atomic_store(&offers, (atomic_load(&offers) + 1) & ~ASLEEP);
     int idle = atomic_load(&looking), needed = region->shares - 1 - idle;
     unwoken += needed > 0 ? needed : 0;
     bool wakes = needed > 0 && sleeper != NULL;
     if (wakes) {
-        note_processors();
+        note_allowed_processors();
     }
     pthread_mutex_unlock(&lock);
     if (wakes) {
@@ -405,16 +406,19 @@ static void offer(struct region *region)
     }
 }
 
-/* So many threads a team has that asks for this number of them, or for none (0). */
+/* The number of threads of a team that asks for so many, or for the default (0). */
 static int team_of(unsigned asked)
 {
     if (!atomic_load_explicit(&is_settled, memory_order_acquire)) {
-        settle();
+        read_settings();
     }
     if (current != NULL) {
         return 1;
     }
-    return asked == 0 ? default_threads : asked < (unsigned)most_threads ? (int)asked : most_threads;
+    if (asked == 0) {
+        return default_threads;
+    }
+    return asked < (unsigned)most_threads ? (int)asked : most_threads;
 }
 
 static void run(struct region *region, unsigned threads)
@@ -432,9 +436,9 @@ static void run(struct region *region, unsigned threads)
         offer(region);
     }
     do {
-        do_share(&share);
+        run_share(&share);
         finish_share(&share);
-    } while (region->shares > 1 && begin_share(region, &share));
+    } while (region->shares > 1 && take_share(region, &share));
     for (int left; (left = atomic_load(&region->unfinished) & ~ASLEEP) != 0;) {
         wait_until_past(&region->unfinished, left);
     }

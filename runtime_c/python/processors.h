@@ -1,11 +1,11 @@
-/* How many processors this process may keep busy: those it is allowed to run on, and no more than
-   its control groups pay for. A container that may use two processors of 64 by a quota is stopped
-   for the rest of each period where 64 threads of it run.
+/* The number of processors that this process can use: those of its affinity, and no more than the
+   quotas of its control groups. A container with a quota of two processors of 64 that runs 64
+   threads is throttled for the rest of each period.
 
-   Control groups are files: /proc/self/cgroup names the groups of the process, /proc/self/mountinfo
-   where their hierarchies are mounted; each group and each one around it may have a quota. Version 2
-   has `cpu.max` ("200000 100000": microseconds in a period), version 1 `cpu.cfs_quota_us` and
-   `cpu.cfs_period_us`. Paths begin at `root`, which is "" but in tests. */
+   /proc/self/cgroup names the groups of the process, /proc/self/mountinfo the directories of their
+   hierarchies. Each group and each ancestor may have a quota: version 2 has `cpu.max` ("200000
+   100000": microseconds in a period), version 1 `cpu.cfs_quota_us` and `cpu.cfs_period_us`. Paths
+   begin at `root`, which is "" except in tests. */
 
 #include <sched.h>
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static bool read_line(const char *directory, const char *name, char line[LONGEST
     return is_there;
 }
 
-/* The processors that a quota pays for, part of one counting as one; 0 without a quota. */
+/* The processors of a quota, rounded up; 0 without a quota. */
 static int of_quota(const char *quota, const char *period)
 {
     long long given = strtoll(quota, NULL, 10), of = strtoll(period, NULL, 10);
@@ -54,7 +54,7 @@ static int quota_of_group(const char *directory, bool is_new)
     return of_quota(quota, period);
 }
 
-/* The least quota of a group and of all around it, up to where the hierarchy is mounted. */
+/* The least quota of a group and its ancestors, up to the mount point of the hierarchy. */
 static int quota_of_groups(const char *mounted, const char *group, bool is_new)
 {
     char directory[2 * LONGEST_LINE];
@@ -71,7 +71,7 @@ static int quota_of_groups(const char *mounted, const char *group, bool is_new)
     }
 }
 
-/* Tell whether a list of words between commas has one of them. */
+/* True if a comma-separated list has a word. */
 static bool has_word(const char *list, const char *word)
 {
     size_t length = strlen(word);
@@ -84,8 +84,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* A line of /proc/self/mountinfo: "36 35 0:31 /root /mounted rw,... - cgroup2 cgroup2 rw,...";
-   false for other file systems than that of the processors' groups of this version. */
+/* Parse a line of /proc/self/mountinfo: "36 35 0:31 /root /mounted rw,... - cgroup2 cgroup2
+   rw,..."; false for other file systems than that of the cpu controller of this version. */
 static bool is_mounted(char *line, bool is_new, char **from, char **mounted)
 {
     char *type = strstr(line, " - "), *place = line;
@@ -112,7 +112,7 @@ static bool is_mounted(char *line, bool is_new, char **from, char **mounted)
            && (is_new || has_word(words + 1, "cpu"));
 }
 
-/* The quota of a group, whose name is that of the whole machine, or of the container. */
+/* The quota of a group, named from the root of the machine's hierarchy or of the container's. */
 static int quota_where_mounted(const char *root, const char *group, bool is_new)
 {
     char path[LONGEST_LINE], line[LONGEST_LINE], directory[LONGEST_LINE], *from, *mounted;
@@ -138,7 +138,7 @@ static int quota_where_mounted(const char *root, const char *group, bool is_new)
     return least;
 }
 
-/* The processors that the control groups of this process pay for; 0 where they set no limit. */
+/* The least quota of the control groups of this process, in processors; 0 without one. */
 static int processors_paid(const char *root)
 {
     char path[LONGEST_LINE], line[LONGEST_LINE];
@@ -164,7 +164,7 @@ static int processors_paid(const char *root)
     return least;
 }
 
-/* The processors on which the calling thread may run. */
+/* The number of processors in the affinity of the calling thread. */
 static int processors_allowed(void)
 {
 #ifdef __linux__
@@ -182,8 +182,8 @@ static int processors_usable(const char *root)
     return paid != 0 && paid < allowed ? paid : allowed < 1 ? 1 : allowed;
 }
 
-/* A whole number of an environment variable, or the first of several between commas; `otherwise`
-   where there is none from 1 to `most`. */
+/* The integer in an environment variable, or the first of a comma-separated list; `otherwise` where
+   it is not in [1, most]. */
 static int setting(const char *name, int most, int otherwise)
 {
     const char *text = getenv(name);

@@ -1,12 +1,11 @@
-/* The threads of parallel loops: what gcc's OpenMP code calls, for programs that Python loads.
+/* The OpenMP functions that gcc's code for parallel loops calls, for programs that Python loads.
 
-   The functions are those of the GNU OpenMP library ("The libgomp ABI", in its manual) that the
-   constructs in runtime_c/ and in the programs come to: `parallel`, `for` with all schedules,
-   `single`, `barrier` and `atomic`, without tasks. A region in a region has one thread.
+   They implement the part of libgomp ("The libgomp ABI", in its manual) that the constructs in
+   runtime_c/ and in programs compile to: `parallel`, `for` with all schedules, `single`, `barrier`
+   and `atomic`, without tasks. A nested region has one thread.
 
-   Programs are linked with --wrap for each of them: they ask for these functions by names of their
-   own, so that no other OpenMP library of the process, not even one that was loaded first, is taken
-   for the pool. */
+   Programs are linked with --wrap for each of them, and so call them by names of their own: another
+   OpenMP library of the process, even one that was loaded first, is not taken for the pool. */
 
 #define _GNU_SOURCE
 #include "pool.h"
@@ -35,14 +34,14 @@ void ENTRY(GOMP_barrier)(void)
     }
 }
 
-/* True for the first thread that comes to a block. */
+/* True for the first thread that reaches a block. */
 bool ENTRY(GOMP_single_start)(void)
 {
     int mine = current->singles++;
     return atomic_compare_exchange_strong(&current->region->singles, &mine, mine + 1);
 }
 
-/* What the hardware has no instruction for. */
+/* Around atomic updates for which the hardware has no instruction. */
 void ENTRY(GOMP_atomic_start)(void)
 {
     pthread_mutex_lock(&atomic_lock);
@@ -55,8 +54,8 @@ void ENTRY(GOMP_atomic_end)(void)
 
 /* -- loops ------------------------------------------------------------------------------------- */
 
-/* The next piece of the region's loop, from `start` to `end`; false where there is none. */
-static bool next_piece(long *start, long *end)
+/* The next chunk of the region's loop, from `start` to `end`; false where there is none. */
+static bool next_chunk(long *start, long *end)
 {
     struct loop *loop = &current->region->loop;
     long from = atomic_load(&loop->next), size, left;
@@ -83,8 +82,8 @@ static void set_loop(struct loop *loop, long start, long end, long step, long ch
     loop->is_guided = is_guided;
 }
 
-/* Whoever comes first sets the loop up. A loop ends with a barrier: there is one at a time. */
-static void come_to_loop(long start, long end, long step, long chunk, bool is_guided)
+/* The first thread sets up the loop. A loop ends with a barrier, so that there is one at a time. */
+static void enter_loop(long start, long end, long step, long chunk, bool is_guided)
 {
     pthread_mutex_lock(&lock);
     if (current->region->loops == current->loops) {
@@ -98,25 +97,25 @@ static void come_to_loop(long start, long end, long step, long chunk, bool is_gu
 bool ENTRY(GOMP_loop_nonmonotonic_dynamic_start)(long begin, long stop, long step, long chunk,
                                                  long *start, long *end)
 {
-    come_to_loop(begin, stop, step, chunk, false);
-    return next_piece(start, end);
+    enter_loop(begin, stop, step, chunk, false);
+    return next_chunk(start, end);
 }
 
 bool ENTRY(GOMP_loop_nonmonotonic_dynamic_next)(long *start, long *end)
 {
-    return next_piece(start, end);
+    return next_chunk(start, end);
 }
 
 bool ENTRY(GOMP_loop_nonmonotonic_guided_start)(long begin, long stop, long step, long chunk,
                                                 long *start, long *end)
 {
-    come_to_loop(begin, stop, step, chunk, true);
-    return next_piece(start, end);
+    enter_loop(begin, stop, step, chunk, true);
+    return next_chunk(start, end);
 }
 
 bool ENTRY(GOMP_loop_nonmonotonic_guided_next)(long *start, long *end)
 {
-    return next_piece(start, end);
+    return next_chunk(start, end);
 }
 
 void ENTRY(GOMP_loop_end)(void)
@@ -126,7 +125,7 @@ void ENTRY(GOMP_loop_end)(void)
 
 void ENTRY(GOMP_loop_end_nowait)(void)
 {
-    if (current->loops > 0) { /* not the loop of `parallel for`, at whose end the region waits */
+    if (current->loops > 0) { /* not for `parallel for`, where the end of the region waits */
         ENTRY(GOMP_barrier)();
     }
 }
@@ -155,7 +154,7 @@ void ENTRY(GOMP_parallel_loop_nonmonotonic_guided)(body_function *body, void *da
     run_loop(body, data, threads, start, end, step, chunk, true);
 }
 
-/* -- questions --------------------------------------------------------------------------------- */
+/* -- numbers of threads ------------------------------------------------------------------------ */
 
 int ENTRY(omp_get_num_threads)(void)
 {

@@ -313,14 +313,14 @@ def test_the_file_that_was_checked_is_the_one_that_is_loaded(cache):
     entry = cache.get_or_build("f", PARTS, build)
     path = entry.path("program.so")
     with entry.opened("program.so") as handle:
-        with loader.spelling(path, handle) as name:
+        with loader.loader_path(path, handle) as name:
             assert name == os.path.realpath(path)
         other = entry.directory / "evil"
         other.write_text("machine code")
         other.replace(path)
         with (
             pytest.raises(loader.DamagedLibraryError, match="replaced"),
-            loader.spelling(path, handle),
+            loader.loader_path(path, handle),
         ):
             pass
 
@@ -335,7 +335,7 @@ def test_whoever_renames_a_directory_above_the_cache_changes_nothing(tmp_path, m
     path = entry.path("program.so")
     is_open = mode in (0o777, 0o770)
     assert others_can_replace(os.path.realpath(path)) == is_open
-    with entry.opened("program.so") as handle, loader.spelling(path, handle) as name:
+    with entry.opened("program.so") as handle, loader.loader_path(path, handle) as name:
         assert name.startswith("/proc/self/fd/") == is_open
         cache.directory.rename(shared / "aside")
         evil = cache.directory / entry.directory.name

@@ -101,7 +101,7 @@ int main(void)
 def test_build_of_a_program_that_needs_numpys_lapack_says_so(transpile, folder):
     words = ("build", "models:inverse", "--arg", "float64[3,3]", "-o", "made")
     said = transpile(*words, code=1)
-    assert "takes matrices apart (`return np.linalg.inv(a)`" in said
+    assert "decomposes matrices (`return np.linalg.inv(a)`" in said
     assert "--private-libraries" in said and not (folder / "made").exists()
     assert "inverse.so" in transpile(*words, "--private-libraries")
 

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 import transpile
 from transpile.runtime import memory_pool
-from transpile.runtime.memory_pool import LARGE, Reserve
+from transpile.runtime.memory_pool import LARGE, MemoryPool
 
 FLOAT = np.dtype(np.float64)
 COUNT = LARGE // 8
 
 
 def arrays(keep=8 * LARGE):
-    home = Reserve(keep)
+    home = MemoryPool(keep)
     return home, lambda count: home.empty((count,), FLOAT, count * 8)
 
 
@@ -35,9 +35,9 @@ def test_memory_is_used_again_when_the_last_view_has_gone():
     view = first[3:7]
     del first
     other = empty(COUNT)
-    assert other.ctypes.data != address and home.kept() == 0
+    assert other.ctypes.data != address and home.bytes_kept() == 0
     del view
-    assert home.kept() == LARGE
+    assert home.bytes_kept() == LARGE
     assert empty(COUNT - 5).ctypes.data == address  # of about the same size
     assert empty(2 * COUNT).ctypes.data != address
 
@@ -57,24 +57,24 @@ def test_what_is_too_much_goes_and_the_size_that_was_not_used_goes_first():
     home, empty = arrays(4 * LARGE)
     three, one = empty(3 * COUNT), empty(COUNT)
     del three
-    assert home.kept() == 3 * LARGE
+    assert home.bytes_kept() == 3 * LARGE
     del one
-    assert home.kept() == 4 * LARGE
+    assert home.bytes_kept() == 4 * LARGE
     two = empty(2 * COUNT)
     del two
-    assert home.kept() == 3 * LARGE  # without the three
+    assert home.bytes_kept() == 3 * LARGE  # without the three
     huge = empty(5 * COUNT)
     del huge
-    assert home.kept() == 3 * LARGE
-    home.clear()
-    assert home.kept() == 0
+    assert home.bytes_kept() == 3 * LARGE
+    home.release_all()
+    assert home.bytes_kept() == 0
 
 
 def test_nothing_is_kept_where_nothing_may_be():
     home, empty = arrays(0)
     for _ in range(3):
         empty(COUNT)
-    assert home.kept() == 0
+    assert home.bytes_kept() == 0
 
 
 def test_a_view_that_a_user_makes_of_the_base_gives_nothing_back():
@@ -83,7 +83,7 @@ def test_a_view_that_a_user_makes_of_the_base_gives_nothing_back():
     part = array.base[5:]
     del part
     gc.collect()
-    assert home.kept() == 0
+    assert home.bytes_kept() == 0
     array[:] = 1
     assert array.sum() == COUNT
 
@@ -118,7 +118,7 @@ def test_threads_get_memory_of_their_own():
     for thread in threads:
         thread.join()
     assert not wrong
-    assert 0 < home.kept() <= 6 * LARGE
+    assert 0 < home.bytes_kept() <= 6 * LARGE
 
 
 def test_a_function_writes_its_large_result_where_an_earlier_one_was():
@@ -146,9 +146,9 @@ def test_a_large_workspace_is_lent_for_the_call():
     for _ in range(120):
         np.testing.assert_allclose(twice(x), expected)
     assert compiled.runtime_executable().call.spare == []
-    assert memory_pool.RESERVE.kept() >= LARGE
+    assert memory_pool.MEMORY_POOL.bytes_kept() >= LARGE
     transpile.clear_caches()
-    assert memory_pool.RESERVE.kept() == 0
+    assert memory_pool.MEMORY_POOL.bytes_kept() == 0
 
 
 def test_a_small_or_empty_result_is_an_array_of_its_own():
@@ -163,13 +163,13 @@ def test_the_environment_says_how_much_is_kept(monkeypatch):
     monkeypatch.setenv("TRANSPILE_RESERVE_BYTES", "0")
     transpile.clear_caches()
     double(x)
-    assert memory_pool.RESERVE.kept() == 0
+    assert memory_pool.MEMORY_POOL.bytes_kept() == 0
     monkeypatch.setenv("TRANSPILE_RESERVE_BYTES", "lots")
     with pytest.raises(ValueError, match="RESERVE_BYTES takes a number of bytes, not 'lots'"):
         transpile.jit(lambda x: x * 3)(x)
     monkeypatch.delenv("TRANSPILE_RESERVE_BYTES")
     transpile.jit(lambda x: x * 4)(x)
-    assert memory_pool.RESERVE.kept() == LARGE
+    assert memory_pool.MEMORY_POOL.bytes_kept() == LARGE
 
 
 def test_a_result_lives_on_after_its_function():
@@ -188,7 +188,7 @@ SCARCE = """
 import os, resource, sys
 import numpy as np
 import transpile
-from transpile.runtime.memory_pool import RESERVE
+from transpile.runtime.memory_pool import MEMORY_POOL
 
 how, = sys.argv[1:]
 os.environ["TRANSPILE_CALLS"] = how
@@ -205,11 +205,11 @@ for _ in range(3):
 def limit(room):
     results = [f(small) for _ in range(6)]
     del results
-    assert RESERVE.kept() > 400 << 20, RESERVE.kept()
+    assert MEMORY_POOL.bytes_kept() > 400 << 20, MEMORY_POOL.bytes_kept()
     now = int(open("/proc/self/statm").read().split()[0]) * 4096
     resource.setrlimit(resource.RLIMIT_AS, (now + (room << 20), resource.RLIM_INFINITY))
 limit(200)
-assert f(big)[-1] == 1 and RESERVE.kept() == 0
+assert f(big)[-1] == 1 and MEMORY_POOL.bytes_kept() == 0
 resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 limit(1)
 held = []
@@ -219,7 +219,7 @@ try:
 except MemoryError:
     pass
 many = [f(few[:, None]) for _ in range(50)]
-assert RESERVE.kept() == 0 and many[-1][1] == 3
+assert MEMORY_POOL.bytes_kept() == 0 and many[-1][1] == 3
 limit_now = int(open("/proc/self/statm").read().split()[0]) * 4096
 resource.setrlimit(resource.RLIMIT_AS, (limit_now, resource.RLIM_INFINITY))
 try:

@@ -177,7 +177,7 @@ def test_a_program_that_needs_numpys_own_library_is_not_saved_unasked(tmp_path, 
     with pytest.raises(LibraryNotFoundError) as caught:
         compiled.save(tmp_path / "out")
     message = str(caught.value)
-    assert "line takes matrices apart (`values, vectors = np.linalg.eigh(normal)`" in message
+    assert "line decomposes matrices (`values, vectors = np.linalg.eigh(normal)`" in message
     assert "test_lapack.py:" in message and find_lapack(Options()).library in message
     assert "'lapack': 'liblapack.so.3'" in message and "private_libraries=True" in message
     assert not (tmp_path / "out").exists()

@@ -47,7 +47,7 @@ def test_the_log_says_what_has_changed_and_what_is_not_watched(caplog):
         fast(X)
     first, unseen, second, *_ = [record.getMessage() for record in caplog.records]
     assert "has not been traced before" in first
-    assert "'thing.w', which it reads from its surroundings, has changed" in second
+    assert "'thing.w', which it reads besides its arguments, has changed" in second
     for words in (
         "the elements of big (8000 bytes)",
         "the 5000 items of many",

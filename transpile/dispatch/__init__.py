@@ -1,1 +1,2 @@
-"""The jitted function: signatures, traces that are kept, settings."""
+"""Jitted functions: tracing for new signatures, the cache of traces, switches and JAX's
+settings."""

@@ -1,8 +1,8 @@
-"""Settings by JAX's names: `config.update("jax_enable_x64", True)`, and contexts that set one.
+"""JAX's configuration: `config.update("jax_enable_x64", True)`, and contexts that set one option.
 
-There are no global switches here; what a program is compiled with are arguments of `jit`. A setting
-that asks for the behaviour there is, or that changes no result, is accepted; a program that asks
-for another behaviour gets an error.
+There are no global compiler options here: those are arguments of `jit`. An option of JAX is
+accepted where it asks for what transpile does anyway, or changes no result; any other value raises
+ValueError. Only `jax_disable_jit` and `jax_explain_cache_misses` do something.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NUMPY = "operands are promoted and broadcast as NumPy does it"
 _KEYS = "random keys are those of JAX's threefry2x32, partitionable"
 _NANS = "results are not searched for NaN; check them with numpy.isnan"
 
-# Settings that have one value, or a few that mean the same, and what to say to another one.
+# Options with a fixed meaning: the values that ask for it, and why another one is refused.
 _FIXED: dict[str, tuple[Any, str]] = {
     "jax_enable_x64": ((True,), _X64),
     "jax_platforms": (("cpu", "", None), _CPU),
@@ -35,7 +35,7 @@ _FIXED: dict[str, tuple[Any, str]] = {
     "jax_softmax_custom_jvp": ((True,), "softmax has the derivative that JAX gives it"),
 }
 
-# Settings that change no result here.
+# Options that change no result, with JAX's defaults. They take any value.
 _FREE: dict[str, Any] = {
     "jax_array_garbage_collection_guard": None,
     "jax_check_tracer_leaks": False,
@@ -65,14 +65,14 @@ _FREE: dict[str, Any] = {
 
 
 class Config:
-    """The settings: `config.update(name, value)`, `config.jax_enable_x64`."""
+    """The options: `config.update(name, value)`, `config.jax_enable_x64`."""
 
     def __init__(self) -> None:
         self._values = dict(_FREE)
 
     def update(self, name: str, value: Any) -> None:
-        """Set one. Raises AttributeError for a name that JAX does not have either, and ValueError
-        for a value that would change results."""
+        """Set an option. Raises AttributeError for an unknown name, and ValueError for a value that
+        would change results."""
         if name == "jax_disable_jit":
             switch_jit(bool(value))
         elif name == "jax_explain_cache_misses":
@@ -91,7 +91,7 @@ class Config:
             raise AttributeError(f"Unrecognized config option: {name}")
 
     def read(self, name: str) -> Any:
-        """The value of one; AttributeError for an unknown name."""
+        """The value of an option; AttributeError for an unknown name."""
         if name == "jax_disable_jit":
             return is_jit_disabled()
         if name in _FIXED:
@@ -102,7 +102,7 @@ class Config:
 
     @property
     def x64_enabled(self) -> bool:
-        """Whether there are floats of 64 bits: always."""
+        """True: 64-bit floats and integers are always enabled."""
         return True
 
     def __getattr__(self, name: str) -> Any:
@@ -130,7 +130,7 @@ def _context(name: str, default: Any = True) -> Callable[..., Any]:
 
 
 def _effect(name: str) -> str:
-    """What setting it does, for the docstring of its context."""
+    """The effect of an option, for the docstring of its context."""
     if name not in _FIXED:
         return "It changes no result."
     values, reason = _FIXED[name]

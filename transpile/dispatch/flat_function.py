@@ -1,4 +1,14 @@
-"""A function as its trace sees it: from the leaves of its arguments to the leaves of its result."""
+"""A function on flat arguments, as it is traced: from the traced leaves to the graph's outputs.
+
+The outputs are the leaves of the result, each once, and behind them the new values of the arguments
+that the function assigns to. The outputs of
+
+    def f(x, y):
+        x += y
+        return {"s": x, "t": 2 * y}
+
+are `2 * y` and the new `x`; the positions of the leaves s and t among them are (1, 0).
+"""
 
 from __future__ import annotations
 
@@ -22,23 +32,28 @@ from transpile.trace.trace import constant
 from transpile.trace.tracer import Tracer
 
 
-class OnLeaves:
-    """A function on the traced leaves alone. It gives the outputs of the graph, and what says how
-    they make a result: its structure, the outputs' paths, which output each leaf is, and the leaves
-    of the arguments that are assigned to."""
+class FlatFunction:
+    """A function of the traced leaves alone.
+
+    A call returns the outputs of the graph, and how the result is made of them: its structure, the
+    outputs' paths, the output that each leaf of the result is, the leaves of arguments that are
+    assigned to, and the pairs of leaves that may not alias (`Signature.ordered`).
+
+    begin   called once the trace has begun; returns the function to call
+    """
 
     def __init__(
         self,
         function: Any,
         bound: Bound,
-        known: Signature,
+        signature: Signature,
         leaves: list[Any],
-        give: Callable[[], Any],
+        begin: Callable[[], Any],
     ) -> None:
         self._function = function
-        self._give = give  # what is called in its place, once the trace has begun
+        self._begin = begin
         self._bound = bound
-        self._known = known
+        self._signature = signature
         self._leaves = leaves
         self.__name__ = function_name(function)
         code = getattr(inner(function), "__code__", None)
@@ -46,34 +61,33 @@ class OnLeaves:
             self.__code__ = code
 
     def __call__(self, *tracers: Tracer) -> tuple[list[Any], Any]:
-        """Run the function."""
+        """Call the function on the tracers, and on the values of leaves that are not traced."""
         leaves = list(self._leaves)
-        for place, tracer in zip(self._known.traced, tracers, strict=True):
-            leaves[place] = tracer
-        args, kwargs = self._bound.join(*self._known.in_tree.unflatten(leaves))
-        results, out_tree = flatten_arrays(self._give()(*args, **kwargs))
+        for leaf, tracer in zip(self._signature.traced, tracers, strict=True):
+            leaves[leaf] = tracer
+        args, kwargs = self._bound.join(*self._signature.in_tree.unflatten(leaves))
+        results, out_tree = flatten_arrays(self._begin()(*args, **kwargs))
         paths = out_tree.paths("")
-        found = [
+        results = [
             result_leaf(leaf, path, self._function)
             for leaf, path in zip(results, paths, strict=True)
         ]
-        return self._with_written(found, paths, tracers, out_tree)
+        return self._with_assigned(results, paths, tracers, out_tree)
 
-    def _with_written(
+    def _with_assigned(
         self,
         results: list[Any],
         paths: list[str],
         tracers: Sequence[Tracer],
         out_tree: tree.TreeDef,
     ) -> tuple[list[Any], Any]:
-        """The results, each once, and after them the new values of arguments that were assigned to;
-        a result that is such an argument is that one."""
-        changed = [
-            (place, t)
-            for place, t in zip(self._known.traced, tracers, strict=True)
+        """The outputs: results that are no assigned argument, then the assigned arguments."""
+        assigned = [
+            (leaf, t)
+            for leaf, t in zip(self._signature.traced, tracers, strict=True)
             if t.variable is not t.original
         ]
-        finals = [t.variable for _, t in changed]
+        finals = [t.variable for _, t in assigned]
         kept = [
             (leaf, path)
             for leaf, path in zip(results, paths, strict=True)
@@ -87,35 +101,36 @@ class OnLeaves:
             else next(fresh)
             for leaf in results
         )
-        outputs = [leaf for leaf, _ in kept] + [t for _, t in changed]
-        names = [path for _, path in kept] + [""] * len(changed)
-        written = tuple(place for place, _ in changed)
+        outputs = [leaf for leaf, _ in kept] + [t for _, t in assigned]
+        names = [path for _, path in kept] + [""] * len(assigned)
+        written = tuple(leaf for leaf, _ in assigned)
         ordered = tuple(
-            (place, other)
-            for place, x in changed
-            for other, y in zip(self._known.traced, tracers, strict=True)
+            (leaf, other)
+            for leaf, x in assigned
+            for other, y in zip(self._signature.traced, tracers, strict=True)
             if y is not x and (other in written or _is_read_after(y, x, outputs))
         )
         return outputs, (out_tree, names, positions, written, ordered)
 
 
 def _is_read_after(y: Tracer, x: Tracer, outputs: Sequence[Any]) -> bool:
-    """Tell whether an argument is read after another one has first been assigned to."""
+    """True if the argument y, or a view of it, is read after the first assignment to x: a result
+    counts as such a read."""
     trace = x.owner
-    since = trace.births[trace.written[x.original]]
-    same = {y.original}  # that value, and its views
+    first = trace.births[trace.written[x.original]]
+    aliases = {y.original}
     for number, equation in enumerate(trace.equations):
-        if same.isdisjoint(a for a in equation.inputs if isinstance(a, Var)):
+        if aliases.isdisjoint(a for a in equation.inputs if isinstance(a, Var)):
             continue
         if trace.viewed(equation.outputs[0]) is not None:
-            same.update(equation.outputs)
-        elif number > since:
+            aliases.update(equation.outputs)
+        elif number > first:
             return True
-    return any(isinstance(t, Tracer) and t.variable in same for t in outputs)
+    return any(isinstance(t, Tracer) and t.variable in aliases for t in outputs)
 
 
 def result_leaf(leaf: Any, path: str, function: Any) -> Any:
-    """A leaf of a function's result: a tracer, or a constant; a TypeError for what is no array."""
+    """A leaf of a function's result as a tracer; TypeError for what is neither array nor number."""
     if isinstance(leaf, Tracer):
         return leaf
     what = f"the result{path} of {describe(function)}"
@@ -129,7 +144,7 @@ def result_leaf(leaf: Any, path: str, function: Any) -> Any:
 
 
 def output_names(graph: Graph, paths: list[str]) -> tuple[str, ...]:
-    """A name for each output: the user's variable, the key in a dict, or `out`."""
+    """A name for each output: that of the user's variable, the key in a dict, or `out`."""
     inputs = {v.name for v in graph.inputs}
     hints = []
     for atom, path in zip(graph.outputs, paths, strict=True):

@@ -1,4 +1,8 @@
-"""What `jit` makes of a function: a callable that traces and compiles once for each signature."""
+"""The jitted function, `jit(f)`: a callable that traces and compiles once for each signature.
+
+As a method it is bound to its instance, in a pickle it goes by name or by its function and
+settings.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from transpile.trace.tracebacks import api_boundary
 
 
 class _Doc:
-    """The docstring of a bound method is that of the method, that of its class its own."""
+    """`__doc__` of bound methods: that of the method; of their class: its own."""
 
     def __init__(self, own: str | None) -> None:
         self._own = own
@@ -31,13 +35,13 @@ class _Doc:
 
 
 class Wrapped(metaclass=CalledBySlot):
-    """A function that is compiled when it is called; `jit` makes it and says what it does.
+    """A function that is compiled when it is called; see `jit`.
 
-    A call runs it on these arguments, tracing and compiling where that has not been done.
+    A call traces and compiles the function where no executable has the signature of the arguments.
+    `__call__` is a slot that the dispatcher fills, see `runtime/dispatcher.py`.
     """
 
-    # `__call__`: see runtime/dispatcher.py. What else is its own is no attribute that
-    # `functools.wraps` hands on.
+    # Slots, not attributes in `__dict__`, which `functools.wraps` copies to other functions.
     __slots__ = (
         "__call__",
         "__dict__",
@@ -81,7 +85,7 @@ class Wrapped(metaclass=CalledBySlot):
         return self._config.options
 
     def similar(self, function: Callable[..., Any]) -> Wrapped:
-        """A function of the same arguments, jitted with the same settings, but for donation."""
+        """A function of the same arguments, jitted with the same settings except donation."""
         parameters = dataclasses.replace(
             self._parameters, donate_argnums=(), donate_argnames=frozenset()
         )
@@ -108,7 +112,7 @@ class Wrapped(metaclass=CalledBySlot):
         return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
-        """Forget every trace and executable of this function (the cache on disk stays)."""
+        """Drop every trace and executable of this function; the cache on disk stays."""
         self._tracing.table.clear()
 
     def _cache_size(self) -> int:
@@ -118,11 +122,12 @@ class Wrapped(metaclass=CalledBySlot):
     # ------------------------------------------------------------------------------ methods
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """As a function in a class body: bound to the instance that it is reached through."""
+        """Bind a jitted function in a class body to the instance, as Python does functions."""
         return self if instance is None else BoundWrapped(self._bindable(instance), instance)
 
     def _bindable(self, instance: Any) -> Wrapped:
-        """This, or a sibling that takes a `self` that is no pytree for a static argument."""
+        """This, or for an instance that is neither an array nor a pytree, a sibling whose `self` is
+        a static argument."""
         parameters = self._parameters
         if (
             0 in parameters.static_argnums
@@ -146,38 +151,38 @@ class Wrapped(metaclass=CalledBySlot):
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By name where another process can import it; else by the function and the settings."""
+        """The name, where another process can import that; else the function and the settings."""
         module, name = self.__module__, self.__qualname__
         if _at(module, name) is not self:
             return _jitted, (self._function, self._config, module, name)
         if module not in ("__main__", "__mp_main__"):
             return name
         if isinstance(self._function, FunctionType):
-            # Where pickle finds the function: its own name leads to this. Cloudpickle has its code.
+            # pickle finds the function under this name; its own names the jitted function.
             self._function.__qualname__ = f"{name}.__wrapped__"
         return _jitted, (self._function, self._config, module, name)
 
 
 def _at(module: str, name: str) -> Any:
-    """What stands in a module under a name with dots."""
-    found: Any = sys.modules.get(module)
+    """The value of a dotted name in a module, or None."""
+    value: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value
 
 
 def _jitted(function: Any, config: Config, module: str, name: str) -> Wrapped:
-    """The function that a pickle holds: the very one where it is in this process."""
-    found = _at(module, name)
-    if type(found) is Wrapped and found.__wrapped__ is function and found._config == config:
-        return found
+    """The unpickled function: the one of that name where this process has it, else a new one."""
+    named = _at(module, name)
+    if type(named) is Wrapped and named.__wrapped__ is function and named._config == config:
+        return named
     if isinstance(function, FunctionType):
         function.__qualname__ = name
     return Wrapped(function, config)
 
 
 class BoundWrapped:
-    """A jitted method of an instance: `obj.method`, with the members of Wrapped."""
+    """A jitted method bound to an instance, with the members of Wrapped."""
 
     __slots__ = ("__self__", "__weakref__", "__wrapped__", "_jitted")
 
@@ -191,7 +196,7 @@ class BoundWrapped:
 
     @api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the method."""
+        """Call the method."""
         return self._jitted(self.__self__, *args, **kwargs)
 
     def __repr__(self) -> str:
@@ -230,7 +235,7 @@ class BoundWrapped:
     def similar(self, function: Callable[..., Any]) -> Wrapped:
         """As Wrapped.similar, for a function without `self`."""
         parameters = self._jitted._parameters
-        # What is counted from the end stays where it is.
+        # Negative positions count from the end and stay.
         statics = tuple(n - (n > 0) for n in parameters.static_argnums if n != 0)
         bound = dataclasses.replace(
             parameters,

@@ -1,4 +1,4 @@
-"""What is switched on and off around calls: `disable_jit` and `explain_cache_misses`."""
+"""The switches `disable_jit` and `explain_cache_misses`, functions and contexts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# An item for each thread in which `disable_jit` holds; calls in C look at it.
+# An item for each thread in which `disable_jit` is on. While it is empty, calls in C do not ask
+# Python.
 DISABLED: list[None] = []
 
 
 class _State(threading.local):
-    """What `disable_jit` sets, for each thread."""
+    """The switch of `disable_jit` of each thread."""
 
     def __init__(self) -> None:
         self.disabled = False
@@ -33,7 +34,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
 
 def switch_jit(is_disabled: bool) -> None:
-    """From now on, in this thread, what `disable_jit` does in its context; or no longer."""
+    """Switch `disable_jit` on or off in this thread, without a context."""
     if is_disabled and not _state.disabled:
         DISABLED.append(None)
     elif _state.disabled and not is_disabled:
@@ -42,12 +43,12 @@ def switch_jit(is_disabled: bool) -> None:
 
 
 def is_jit_disabled() -> bool:
-    """Tell whether the code is in the context of `disable_jit`."""
+    """True if `disable_jit` is on in this thread."""
     return _state.disabled
 
 
 def explains_misses() -> bool:
-    """Tell whether `explain_cache_misses` is on."""
+    """True if `explain_cache_misses` is on."""
     return _explain[0]
 
 
@@ -63,7 +64,7 @@ class explain_cache_misses:  # used as a function and as a context
         _explain[0] = enable
 
     def __enter__(self) -> None:
-        """Nothing more to do."""
+        """The constructor has set the switch."""
 
     def __exit__(self, *exception: object) -> None:
         _explain[0] = self._before

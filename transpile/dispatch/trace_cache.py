@@ -1,4 +1,8 @@
-"""What has been traced and compiled for a function, and where that is kept."""
+"""The in-process cache of traces and executables: a table for each function and its settings.
+
+The tables of a function are in its own `__dict__`, so that they live as long as the function. Two
+`jit`s of one function with equal settings share a table.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from transpile.runtime.dispatcher import Specializations
-from transpile.runtime.memory_pool import RESERVE
+from transpile.runtime.memory_pool import MEMORY_POOL
 from transpile.stages import Traced
 from transpile.util.fork_safe_lock import Lock
 
@@ -15,41 +19,38 @@ _NAME = "__transpile__"
 
 
 class Traces(Specializations):
-    """Everything traced and compiled so far for one function and one set of settings, by key."""
+    """The traces and executables of one function with one set of settings, by the calls' keys."""
 
     def __init__(self) -> None:
         super().__init__()
         self.traced: dict[Any, Traced] = {}
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all traces and executables."""
         with self.lock:
             self.traced.clear()
             super().clear()
 
 
-class OfFunction:
-    """The traces of one function, by settings.
-
-    It stands in the function's own dict, so that it goes when the function goes. In pickles of the
-    function, by cloudpickle, an empty dict stands there.
-    """
+class TracesOfFunction:
+    """The tables of one function, by settings. In pickles of the function by value, as cloudpickle
+    makes them, it becomes an empty dict."""
 
     def __init__(self, function: FunctionType) -> None:
         self._function = weakref.ref(function)
         self._tables: dict[Any, Traces] = {}
 
     @classmethod
-    def of(cls, function: FunctionType) -> OfFunction:
-        """That of a function."""
-        found = function.__dict__.get(_NAME)
-        # functools.wraps copies attributes from one function to another.
-        if type(found) is not cls or found._function() is not function:
-            found = function.__dict__[_NAME] = cls(function)
-        return found
+    def of(cls, function: FunctionType) -> TracesOfFunction:
+        """The tables of a function, from its `__dict__`."""
+        tables = function.__dict__.get(_NAME)
+        # Another function's, where functools.wraps has copied the attributes.
+        if type(tables) is not cls or tables._function() is not function:
+            tables = function.__dict__[_NAME] = cls(function)
+        return tables
 
     def table(self, settings: Any) -> Traces:
-        """The traces for some settings."""
+        """The table for some settings."""
         return self._tables.setdefault(settings, Traces())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -61,10 +62,10 @@ _lock = Lock()
 
 
 def traces_of(function: Any, settings: Any) -> Traces:
-    """The traces of a function: two `jit`s of one function with equal settings share theirs."""
+    """The table of a function for some settings."""
     with _lock:
         if isinstance(function, FunctionType):
-            table = OfFunction.of(function).table(settings)
+            table = TracesOfFunction.of(function).table(settings)
         else:
             table = Traces()
         _every.add(table)
@@ -72,10 +73,10 @@ def traces_of(function: Any, settings: Any) -> Traces:
 
 
 def clear_caches() -> None:
-    """Forget every trace and executable of every jitted function, and give the memory that is kept
-    for results back to the system. The cache on disk stays."""
-    with _lock:  # other threads may be adding theirs
+    """Drop every trace and executable of every jitted function, and free the memory that is kept
+    for results. The cache on disk stays."""
+    with _lock:
         tables = list(_every)
     for table in tables:
         table.clear()
-    RESERVE.clear()
+    MEMORY_POOL.release_all()

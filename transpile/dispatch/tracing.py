@@ -1,4 +1,9 @@
-"""Tracing: what a jitted function does where nothing has been compiled for a call."""
+"""Calls of a jitted function for which there is no executable: trace, compile, then run.
+
+In static mode (`jit`) a trace is kept by the key of the call, with guards of what the function
+reads besides its arguments. In dynamic mode (`djit`) every call is traced, with the values of its
+arguments where they are arrays, and the trace is kept by its graph.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from transpile.dispatch.flat_function import OnLeaves, output_names
+from transpile.dispatch.flat_function import FlatFunction, output_names
 from transpile.dispatch.switches import explains_misses, is_jit_disabled
 from transpile.dispatch.trace_cache import Traces, traces_of
 from transpile.ir.graph import Graph
@@ -42,7 +47,7 @@ logger = Log("transpile")
 
 @dataclass(frozen=True)
 class Config:
-    """What `jit` was told, besides the function."""
+    """The arguments of `jit` besides the function."""
 
     parameters: Parameters
     static: bool = True
@@ -52,8 +57,8 @@ class Config:
 
 
 class Tracing:
-    """A function and the settings with which it is traced; its traces are in `table`, which other
-    functions of `jit` may share."""
+    """A function, the settings with which it is traced, and the table of its traces, which jitted
+    functions share."""
 
     def __init__(self, function: Callable[..., Any], config: Config) -> None:
         self.function = function
@@ -61,8 +66,8 @@ class Tracing:
         self.table: Traces = traces_of(function, config)
 
     def first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a call, tracing and compiling where that has not been done."""
-        # Inside another traced function it becomes a part of that.
+        """Make a call, tracing and compiling first where that is needed."""
+        # While another function is traced, this one becomes a part of its graph.
         if is_jit_disabled() or current_trace() is not None:
             return self.function(*args, **kwargs)
         traced, key, leaves = self.traced(args, kwargs)
@@ -89,15 +94,16 @@ class Tracing:
     def traced(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Traced, Any, list[Any]]:
-        """The trace for a call, its key and its leaves; traced only when there is none."""
+        """The trace for a call, its key and its leaves. Traces where the table has no trace with
+        this key whose guards hold."""
         bound = self.config.parameters.bind(args, kwargs)
         bound.check_statics(place_of(self.function))
-        known, leaves = signature(bound, place_of(self.function))
-        _check_hashable(known, place_of(self.function))
+        call, leaves = signature(bound, place_of(self.function))
+        _check_hashable(call, place_of(self.function))
         if not self.config.static:
-            return self._traced_dynamically(bound, known, leaves)
-        natives = map(_native, leaves, known.types)
-        full = bound.join(*known.in_tree.unflatten(natives))
+            return self._traced_dynamically(bound, call, leaves)
+        natives = map(_native, leaves, call.types)
+        full = bound.join(*call.in_tree.unflatten(natives))
         key, _ = self.config.parameters.describe(*full, abstract)
         table = self.table
         with table.lock:
@@ -105,70 +111,70 @@ class Tracing:
             changed = traced.watch.changed() if traced and traced.watch else ""
             if traced is None or changed:
                 if explains_misses():
-                    self._log_miss(known, changed)
-                traced = self._trace_now(bound, known, leaves, watch=True)
+                    self._log_miss(call, changed)
+                traced = self._trace_now(bound, call, leaves, guarded=True)
                 table.traced[key] = traced
         return traced, key, leaves
 
     def _traced_dynamically(
-        self, bound: Bound, known: Signature, leaves: list[Any]
+        self, bound: Bound, call: Signature, leaves: list[Any]
     ) -> tuple[Traced, Any, list[Any]]:
+        """As `traced`; Python numbers are constants of the graph, and the key is that of a
+        graph."""
         fixed = tuple(x if type(x) in PYTHON_SCALARS else TRACED for x in leaves)
         if any(value is not TRACED for value in fixed):
-            known = dataclasses.replace(known, fixed=fixed)
-        traced = self._trace_now(bound, known, leaves, watch=False)
+            call = dataclasses.replace(call, fixed=fixed)
+        traced = self._trace_now(bound, call, leaves, guarded=False)
         graph = traced.jaxpr
         sites = tuple(graph.sites())
-        key = (graph.fingerprint(), sites, traced.in_tree, traced.out_tree, known.donated)
+        key = (graph.fingerprint(), sites, traced.in_tree, traced.out_tree, call.donated)
         with self.table.lock:
             if key not in self.table.traced and explains_misses():
-                self._log_miss(known, "")
+                self._log_miss(call, "")
             return self.table.traced.setdefault(key, traced), key, leaves
 
-    def _trace_now(self, bound: Bound, known: Signature, leaves: list[Any], watch: bool) -> Traced:
-        places = known.traced
-        names = known.identifiers()
-        values = [leaves[place] for place in places]
-        concrete = not self.config.static and all(isinstance(v, ndarray) for v in values)
-        surroundings = self._survey(bound) if watch else None
-
-        def attempt(give: Callable[[], Any], _: bool) -> tuple[Graph, Any]:
-            return trace_function(
-                cast(Any, OnLeaves(self.function, bound, known, leaves, give)),
-                [known.types[place] for place in places],
-                [names[place] for place in places],
-                name=function_name(self.function),
-                known=[
-                    np.asarray(v, known.types[p].dtype) for v, p in zip(values, places, strict=True)
-                ]
-                if concrete
-                else None,
-            )
-
-        def run() -> tuple[Graph, Any]:
-            return retried(attempt, self.function)
-
+    def _trace_now(self, bound: Bound, call: Signature, leaves: list[Any], guarded: bool) -> Traced:
+        guards = self._survey(bound) if guarded else None
         executed = None
-        if surroundings is not None and surroundings.takes_callbacks:
-            outcome, executed = recorded(run)
+        if guards is not None and guards.takes_callbacks:
+            outcome, executed = recorded(lambda: self._graph(bound, call, leaves))
         else:
-            outcome = run()
+            outcome = self._graph(bound, call, leaves)
         graph, (out_tree, out_paths, positions, written, ordered) = outcome
-        if surroundings is not None and executed is not None:
-            self._drop_callbacks(surroundings, bound, graph, executed)
-        watch_after = surroundings.settle() if surroundings else None
-        if surroundings and surroundings.unseen and explains_misses():
-            self._log_unseen(surroundings.unseen)
-        known = dataclasses.replace(known, written=written, ordered=ordered, places=positions)
+        if guards is not None and executed is not None:
+            self._drop_callbacks(guards, bound, graph, executed)
+        settled = guards.settle() if guards else None
+        if guards and guards.unseen and explains_misses():
+            self._log_unseen(guards.unseen)
         return Traced(
             dataclasses.replace(graph, output_names=output_names(graph, out_paths)),
-            known,
+            dataclasses.replace(call, written=written, ordered=ordered, positions=positions),
             out_tree,
             place_of(self.function),
             self.config.options,
             self.config.keep_unused,
-            watch_after,
+            settled,
         )
+
+    def _graph(self, bound: Bound, call: Signature, leaves: list[Any]) -> tuple[Graph, Any]:
+        """The graph of the function, and how its result is made of the outputs (`FlatFunction`)."""
+        types = [call.types[i] for i in call.traced]
+        names = call.identifiers()
+        values = [leaves[i] for i in call.traced]
+        concrete = not self.config.static and all(isinstance(v, ndarray) for v in values)
+
+        def attempt(begin: Callable[[], Any], _: bool) -> tuple[Graph, Any]:
+            return trace_function(
+                cast(Any, FlatFunction(self.function, bound, call, leaves, begin)),
+                types,
+                [names[i] for i in call.traced],
+                name=function_name(self.function),
+                known=[np.asarray(v, t.dtype) for v, t in zip(values, types, strict=True)]
+                if concrete
+                else None,
+            )
+
+        return retried(attempt, self.function)
 
     def _survey(self, bound: Bound, without: Set[CodeType] = frozenset()) -> Watch:
         """The guards of what the function may read besides its traced arguments."""
@@ -192,31 +198,31 @@ class Tracing:
             "\n".join(f"  {line}" for line in what),
         )
 
-    def _log_miss(self, known: Signature, changed: str) -> None:
-        earlier = [traced.differences(known) for traced in self.table.traced.values()]
+    def _log_miss(self, call: Signature, changed: str) -> None:
+        earlier = [traced.differences(call) for traced in self.table.traced.values()]
         lines = [f"{user_source()}: tracing {place_of(self.function)}, because"]
         if changed:
-            lines.append(f"  {changed!r}, which it reads from its surroundings, has changed")
+            lines.append(f"  {changed!r}, which it reads besides its arguments, has changed")
         elif not earlier:
             lines.append("  it has not been traced before")
         else:
             nearest = min(earlier, key=len) or ["its graph differs"]
-            lines.append("  no earlier signature fits; the nearest differs in")
+            lines.append("  no earlier signature matches; the nearest differs in")
             lines += [f"    {line}" for line in nearest]
         logger.warning("\n".join(lines))
 
 
 def _native(leaf: Any, kind: ArrayType) -> Any:
-    """What stands in a key for a leaf: its type, for an array of another byte order."""
+    """The leaf of which the key is made: for an array in another byte order its native type."""
     return kind if isinstance(leaf, ndarray) and leaf.dtype != kind.dtype else leaf
 
 
-def _check_hashable(known: Signature, where: str) -> None:
+def _check_hashable(call: Signature, where: str) -> None:
     try:
-        hash(known.in_tree)
+        hash(call.in_tree)
     except TypeError:
         raise TypeError(
-            f"{user_source()}: a container among the arguments of {where} has data (what is not an "
-            f"array in it) that cannot be hashed: {known.in_tree}. Let its flatten function give "
-            f"hashable data, such as a tuple for a list."
+            f"{user_source()}: a container among the arguments of {where} has auxiliary data (all "
+            f"that is not an array in it) that cannot be hashed: {call.in_tree}. Let its flatten "
+            f"function return hashable data, such as a tuple for a list."
         ) from None

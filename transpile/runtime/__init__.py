@@ -1,1 +1,1 @@
-"""Shared objects at work: loading, calls, memory, callbacks, devices."""
+"""Programs in the process: loading, calls, dispatch by signature, memory, callbacks, devices."""

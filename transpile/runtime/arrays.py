@@ -1,6 +1,7 @@
-"""The type of arrays, and functions that move them between devices: here these copy, or do nothing.
+"""`Array`, the type of arrays, and JAX's functions that move arrays between devices.
 
-Results are NumPy's arrays, and calls are synchronous.
+Results are NumPy arrays in the memory of the only device, and calls are synchronous: so these
+functions copy, or return their argument.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Array(metaclass=_ArrayMeta):
     """
 
     def __new__(cls) -> Any:
-        """There is nothing to make."""
+        """Raise TypeError: the class has no instances of its own."""
         raise TypeError("Array is a type for annotations and isinstance; make arrays by numpy")
 
 
@@ -60,8 +61,8 @@ def device_put(
     Traced values stay as they are. Raises TypeError for leaves that are no arrays, ValueError for
     other devices.
     """
-    for place in (*leaves(device), *leaves(src)):
-        check_device(place, "device_put")
+    for each in (*leaves(device), *leaves(src)):
+        check_device(each, "device_put")
     is_shared = bool(may_alias) or donate is True
     return map_leaves(lambda leaf: _put(leaf, is_shared), x)
 

@@ -1,4 +1,4 @@
-"""The call of a function that has been compiled for one signature, and for no other."""
+"""The call of a `Compiled`, which has one signature and raises TypeError for any other."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from transpile.trace.tracer import Tracer
 
 
 class CheckedCall:
-    """The calls of one specialization, whose arguments have to be those of its signature.
+    """The calls of one specialization, with a check of their arguments where the key is new.
 
-    table   the keys of calls whose arguments the program reads as they are
+    table   the specialization under the keys of calls whose arguments need no conversion
     """
 
     def __init__(self, signature: Signature, specialization: Specialization, where: str) -> None:
@@ -31,12 +31,13 @@ class CheckedCall:
         self._specialization = specialization
         self._where = where
 
-    def missed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run. Raises TypeError where structure, shapes or dtypes are not those compiled for."""
+    def on_miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call whose key is not in the table. Raises TypeError where structure, shapes or
+        dtypes differ from those that it was compiled for."""
         return self._specialization.run(self._checked(args, kwargs))
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of a call, or the TypeError that it deserves."""
+        """The leaves of a call, or TypeError with all differences from the signature."""
         known = self._signature
         leaves, in_tree = flatten_arrays((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):

@@ -1,4 +1,4 @@
-"""The devices of `jax.devices()` and its like: there is one, the CPU, in one process."""
+"""JAX's functions about devices and processes: there is one device, the CPU, and one process."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _check_backend(backend: Any) -> None:
 
 
 def check_device(device: Any, what: str) -> None:
-    """Raise ValueError for a device that is none, in JAX's words."""
+    """Raise ValueError, in JAX's words, for a value that is not the CPU."""
     if device is None or isinstance(device, Device) or device == "cpu":
         return
     raise ValueError(

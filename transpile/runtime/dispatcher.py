@@ -1,14 +1,17 @@
-"""The call of a compiled function: from the arguments in Python to a program, and back.
+"""Dispatch: from the arguments of a call to the executable for their signature.
 
-A function is compiled for signatures, and each signature has a `Specialization`. A call makes its
-key (`trace/call_key.py`), looks that up, runs the program on the leaves of the arguments and makes
-the result of the outputs. `Dispatcher.call` does so for everything that can be called: jitted
-functions and the stage `Compiled` differ in what a new key leads to. For signatures that are called
-often, `runtime_c/python/call.c` does the same in C (`fast_call.py`).
+A function has a `Specialization` for each signature that it was compiled for. A call makes its key
+(`trace/call_key.py`), looks up the specialization, runs the program on the leaves of the arguments
+and builds the result from the outputs. Jitted functions and the stage `Compiled` share this code;
+they differ in what happens where a key is new (`on_miss`).
 
-What users call has a slot named `__call__`. It holds `Dispatcher.call`, and, once a signature has
-been called often, an object of C in front of that. Neither refers to what has the slot: that goes
-with the last reference to it, and with it all that a function has captured.
+Dispatch has two tiers. All calls begin in Python, in `Dispatcher.call`. A signature that has been
+called often tiers up: its program is called from C, and where its key, guards and result allow it,
+`runtime_c/python/call.c` makes the whole call (`fast_call.py`).
+
+What users call has a slot `__call__`, which holds `Dispatcher.call` or, after the first tier-up, a
+C object in front of it. Neither refers to the object with the slot, so that this object, and all
+that its function has captured, is freed with the last reference to it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from transpile.pytree.treedef import TreeDef
-from transpile.runtime.tier_up import how_often
+from transpile.runtime.tier_up import threshold
 from transpile.trace.call_key import Rejected
 from transpile.trace.tracebacks import hide_own_frames
 from transpile.util.fork_safe_lock import Lock
@@ -37,7 +40,7 @@ else:
 Key = tuple[Any, ...]
 Run = Callable[[Sequence[Any]], list[Any]]
 Describe = Callable[[tuple[Any, ...], dict[str, Any]], tuple[Key, Sequence[Any]]]
-# How many signatures of a function C looks at before Python looks them up.
+# C compares a call with its entries one by one, Python looks the key up: so C has at most so many.
 _MOST_ENTRIES = 16
 
 
@@ -45,11 +48,11 @@ _MOST_ENTRIES = 16
 class Specialization:
     """A function compiled for one signature.
 
-    call       how to call its program
-    kept       which leaves of the arguments are the program's inputs; None: all
-    around     what is done around a call of the program, where its outputs are not the leaves of
-               the result: it makes a function of inputs of another such function
-    finish     makes the result of the outputs; None: it is the only one
+    call       calls its program
+    kept       the leaves of the arguments that are inputs of the program; None: all
+    around     a wrapper of the program where its outputs are not the leaves of the result, as for
+               a function that assigns to its arguments
+    finish     builds the result from the outputs; None: the result is the only output
     structure  of the result
     """
 
@@ -60,8 +63,8 @@ class Specialization:
     structure: TreeDef
 
     def runner(self, program: Run) -> Callable[[Sequence[Any]], Any]:
-        """What makes the result of the leaves of the arguments, which are not checked; `program`
-        runs the program, in Python or in C."""
+        """The function from the leaves of the arguments, which it does not check, to the result.
+        `program` calls the program, from Python or from C."""
         kept, finish = self.kept, self.finish
         execute = program if self.around is None else self.around(program)
 
@@ -73,55 +76,57 @@ class Specialization:
 
     @cached_property
     def run(self) -> Callable[[Sequence[Any]], Any]:
-        """That of the program in Python."""
+        """The `runner` that calls the program from Python."""
         return self.runner(self.call.run)
 
 
-class _Known:
-    """A specialization in a table: it serves until its guards fail, and calls in Python are counted
-    down to the one after which they are made in C; 0: they are not counted."""
+class _Cached:
+    """A specialization in a table, with the guards under which it is valid.
 
-    __slots__ = ("left", "run", "specialization", "watch")
+    countdown   calls in Python until it tiers up; 0: it does not, or has done so
+    """
 
-    def __init__(self, specialization: Specialization, watch: Watch | None, left: int) -> None:
+    __slots__ = ("countdown", "run", "specialization", "watch")
+
+    def __init__(self, specialization: Specialization, watch: Watch | None, countdown: int) -> None:
         self.specialization = specialization
         self.run = specialization.run
         self.watch = watch
-        self.left = left
+        self.countdown = countdown
 
 
 class Specializations:
-    """The specializations of a function, by key, and what calls in C look at: `entries`.
+    """The specializations of a function by key, and the entries of those that C calls.
 
-    is_quick   whether there has been an entry
+    has_entries   True once there has been an entry
     """
 
     def __init__(self) -> None:
-        self.known: dict[Key, _Known] = {}
+        self.known: dict[Key, _Cached] = {}
         self.entries: list[Any] = []
-        self.is_quick = False
+        self.has_entries = False
         self.lock = Lock()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all specializations."""
         with self.lock:
             self.known.clear()
             self.entries.clear()
 
     def keep(self, key: Key, specialization: Specialization, watch: Watch | None) -> None:
-        """Run this from now on for calls with that key."""
-        often = how_often()
-        known = _Known(specialization, watch, often)
+        """Store a specialization for calls with this key."""
+        calls = threshold()
+        known = _Cached(specialization, watch, calls)
         with self.lock:
             self._drop_entry(key)
             self.known[key] = known
-        if often == 1:
-            self.quicken(key, known)
+        if calls == 1:
+            self.tier_up(key, known)
 
-    def quicken(self, key: Key, known: _Known) -> None:
-        """From now on calls with that key run the program from C, and are made there altogether
-        where they can be."""
-        known.left = 0
+    def tier_up(self, key: Key, known: _Cached) -> None:
+        """Call the program from C for this key, and where C can make the whole call, add an entry
+        for it."""
+        known.countdown = 0
         program = fast_call.program(known.specialization.call)
         if program is None:
             return
@@ -130,25 +135,25 @@ class Specializations:
         if entry is None:
             return
         with self.lock:
-            if self.known.get(key) is known:  # and not a later trace's
+            if self.known.get(key) is known:  # no other thread has traced again
                 self._drop_entry(key)
                 self.entries[:] = [entry, *self.entries][:_MOST_ENTRIES]
-                self.is_quick = True
+                self.has_entries = True
 
     def _drop_entry(self, key: Key) -> None:
         self.entries[:] = [entry for entry in self.entries if entry.key != key]
 
 
 class CalledBySlot(type):
-    """The class of classes whose instances have a slot `__call__`. Through such a class,
-    `Compiled.__call__(compiled, x)`, there is a function, as in other classes."""
+    """The metaclass of classes whose instances have a slot `__call__`: the attribute of the class
+    is a function, as in other classes, so that `Compiled.__call__(compiled, x)` works."""
 
     def __getattribute__(cls, name: str) -> Any:
         return _call if name == "__call__" else super().__getattribute__(name)
 
 
 def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Run on these arguments."""
+    """Call it with these arguments."""
     return self.__call__(*args, **kwargs)
 
 
@@ -156,8 +161,9 @@ _call.__name__ = _call.__qualname__ = "__call__"
 
 
 class InstanceSignature:
-    """What `inspect.signature` says of instances of such a class; of the class it says the usual.
-    ValueError and TypeError of `find`: there is none."""
+    """The attribute `__signature__` of instances of such a class, for `inspect.signature`; the
+    class itself has none. Where `find` raises ValueError or TypeError, an instance has none
+    either."""
 
     def __init__(self, find: Callable[[Any], Signature]) -> None:
         self._find = find
@@ -171,46 +177,46 @@ class InstanceSignature:
             raise AttributeError(str(error)) from None
 
 
-# What a key that is not known, or cannot be made, raises. What follows finds out why.
+# Errors of a key that is new or cannot be made. `on_miss` raises those that are the user's.
 _UNKNOWN = (KeyError, TypeError, ValueError, RecursionError, Rejected)
 
 
 class Dispatcher:
-    """The calls of one object, which has a slot `__call__` and can be weakly referred to.
+    """The calls of one object, which has a slot `__call__` and supports weak references.
 
-    table      may be shared by several
+    table      several dispatchers may share it
     describe   makes the key and the leaves of a call
-    missed     makes the call where there is no specialization for it
-    suspended  while there is something in it, all calls are made in Python, and by `missed` in
-               those threads in which `is_suspended` says so
+    on_miss    makes a call for which the table has no valid specialization
+    suspended  while it is not empty, all calls are made in Python, and by `on_miss` in the threads
+               in which `is_suspended` returns True (`disable_jit`)
     """
 
     def __init__(
         self,
         table: Specializations,
         describe: Describe,
-        missed: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+        on_miss: Callable[[tuple[Any, ...], dict[str, Any]], Any],
         suspended: list[Any],
         is_suspended: Callable[[], bool],
     ) -> None:
         self._table = table
-        self._known: Mapping[Key, _Known] = table.known
+        self._known: Mapping[Key, _Cached] = table.known
         self._describe = describe
-        self._missed = missed
+        self._on_miss = on_miss
         self._suspended = suspended
         self._is_suspended = is_suspended
-        self._is_quick = False
+        self._calls_in_c = False
         self._callee: Callable[[], Any] = lambda: None
 
     def attach(self, callee: Any) -> None:
-        """Make the calls of an object from now on."""
+        """Fill the slot of an object."""
         self._callee = weakref.ref(callee)
         callee.__call__ = self.call
-        if self._table.is_quick:
-            self._quicken()
+        if self._table.has_entries:
+            self._install_c_caller()
 
-    def _quicken(self) -> None:
-        self._is_quick = True
+    def _install_c_caller(self) -> None:
+        self._calls_in_c = True
         callee = self._callee()
         if callee is not None:
             callee.__call__ = fast_call.caller(self.call, self._table.entries, self._suspended)
@@ -219,7 +225,7 @@ class Dispatcher:
         """Call the function, in Python."""
         try:
             if self._suspended and self._is_suspended():
-                return self._missed(args, kwargs)
+                return self._on_miss(args, kwargs)
             known = None
             try:
                 key, leaves = self._describe(args, kwargs)
@@ -227,15 +233,15 @@ class Dispatcher:
             except _UNKNOWN:
                 pass
             if known is None or (known.watch is not None and known.watch.changed()):
-                result = self._missed(args, kwargs)
+                result = self._on_miss(args, kwargs)
             else:
-                if known.left:
-                    known.left = left = known.left - 1
-                    if not left:
-                        self._table.quicken(key, known)
+                if known.countdown:
+                    known.countdown = countdown = known.countdown - 1
+                    if not countdown:
+                        self._table.tier_up(key, known)
                 result = known.run(leaves)
-            if self._table.is_quick is not self._is_quick:
-                self._quicken()
+            if self._table.has_entries is not self._calls_in_c:
+                self._install_c_caller()
         except BaseException as error:  # as `api_boundary`, without a call
             hide_own_frames(error)
             raise

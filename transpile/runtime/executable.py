@@ -1,7 +1,8 @@
-"""From a graph to a loaded program, or to a saved library.
+"""From a graph to a loaded program (`Executable`), or to a saved library.
 
-`Lowering` is the way down, each step done when it is asked for; `Executable` is a program in the
-process. A program that is in the cache is loaded without lowering, rendering or compiling anything.
+`Lowering` has the cache key of a graph with its options, so that a program in the cache is loaded
+without lowering, rendering or compiling it. The phases of `build/driver.py` run only where their
+results are needed.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _Used = TypeVar("_Used")
 
 @dataclass(frozen=True)
 class MemoryAnalysis:
-    """Sizes in bytes: the arguments and results, the workspace, results that take the memory of a
-    donated argument, and the compiled code."""
+    """Sizes in bytes: of arguments, results, workspace, results in the memory of donated arguments,
+    and compiled code."""
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -54,10 +55,10 @@ class MemoryAnalysis:
 
 
 class Lowering:
-    """A graph on its way to C; see `transpile.build.driver` for the steps.
+    """A graph with the options that it is compiled with.
 
-    donated   the positions of the inputs whose memory the caller gives up; (input, output) for one
-              that is assigned to, and what it holds afterwards
+    donated   the positions of inputs whose memory the program may take; (input, output) for an
+              argument that is assigned to, and the output with its new value
     """
 
     def __init__(self, graph: Graph, options: Options, donated: Donated = ()) -> None:
@@ -70,15 +71,15 @@ class Lowering:
         return driver.Pipeline(self.graph, self.options, self.donated)
 
     def optimised(self) -> Graph:
-        """The graph after the passes."""
+        """The graph after the passes of `passes/`."""
         return self._pipeline.optimised
 
     def program(self) -> Program:
-        """The scheduled loops."""
+        """The loops after the passes of `schedule/`."""
         return self._pipeline.program
 
     def rendered(self, header: str) -> Text:
-        """The C text, with this name of the header file in it."""
+        """The texts of the C file and of its header, which the C file includes by this name."""
         return self._pipeline.rendered(header)
 
     def c_text(self) -> str:
@@ -86,20 +87,17 @@ class Lowering:
         return self._pipeline.text.source
 
     def cost_analysis(self) -> dict[str, float]:
-        """The operations of the fused program and the memory that it touches.
-
-        `flops` and `transcendentals` are counts, `bytes accessed` is in bytes; see
-        `transpile.analysis.cost_model`.
-        """
+        """Operations and memory traffic of the fused program: the counts `flops` and
+        `transcendentals`, and `bytes accessed` (`analysis/cost_model.py`)."""
         return self._pipeline.cost()
 
     def ingredients(self) -> dict[str, str]:
-        """The named parts of the cache key: everything that the program's bytes depend on."""
+        """The named texts of the cache key: all that the bytes of the program depend on."""
         compiler = toolchain.find_compiler(self.options)
         return {**toolchain.ingredients(compiler, self.options), **self._parts()}
 
     def _parts(self) -> dict[str, str]:
-        """Those parts that do not follow from the compiler."""
+        """The ingredients that do not follow from the compiler."""
         blas = toolchain.find_blas(self.options)
         return {
             "target": toolchain.target(self.options),
@@ -112,8 +110,8 @@ class Lowering:
         }
 
     def standalone(self) -> bytes:
-        """The program as a shared object for processes without Python: its parallel loops run on
-        the threads of the system's OpenMP."""
+        """The program as a shared object for processes without Python, whose parallel loops use the
+        system's OpenMP."""
 
         def build(directory: Path) -> None:
             self._pipeline.write_standalone(directory)
@@ -121,7 +119,7 @@ class Lowering:
         return self._obtain(build, lambda entry: entry.read(PROGRAM), {"for": "anyone"})
 
     def file(self, name: str) -> bytes:
-        """A file of the program's entry; where the cache has evicted that, it is built again."""
+        """A file of the program's entry, which is built again where it was evicted or damaged."""
         return self._obtain(self._write, lambda entry: entry.read(name))
 
     def _write(self, directory: Path) -> None:
@@ -133,8 +131,8 @@ class Lowering:
         use: Callable[[Entry], _Used],
         further: Mapping[str, str] | None = None,
     ) -> _Used:
-        """What `use` makes of the program's entry, built first where it is missing (see
-        `Cache.obtain`). Where there is no compiler, what any has made of the program serves."""
+        """The result of `use` on the program's entry, see `Cache.obtain`; without a compiler, on an
+        entry that any compiler has built."""
         cache, name = default_cache(), self.graph.name
         parts = {**self._parts(), **(further or {})}
         try:
@@ -145,7 +143,7 @@ class Lowering:
         return cache.obtain(name, ingredients, build, use)
 
     def _lapack_identity(self) -> str:
-        """Which library decomposes matrices, if there are any."""
+        """The LAPACK that the program is linked with, or "none"."""
         if next(_routines(self.graph), None) is None:
             return "none"
         return toolchain.find_lapack(self.options).identity
@@ -153,19 +151,19 @@ class Lowering:
     def save(
         self, directory: str | Path, name: str | None = None, *, private_libraries: bool = False
     ) -> list[Path]:
-        """Write NAME.so, NAME.h and NAME.c, which need nothing of Python; their paths are returned.
+        """Write NAME.so, NAME.h and NAME.c, which do not need Python; returns their paths.
 
         NAME.c includes NAME.h and, where constants are too long to write out, NAME.bin.
 
-        The function in them, and the files, are called `name`, by default that of the Python
-        function. Where that is a name of C or of its libraries (`fwrite`), an underscore follows,
-        and the comment of the header says so; the paths have the name that was given. Files of an
-        earlier `save` are replaced together, and processes that have loaded them keep the old
-        ones; where anything fails (OSError), they stay as they were.
+        Files and function are called `name`, by default as the Python function. Where that is a
+        name of C or its libraries (`fwrite`), the function's ends with an underscore, and the
+        comment of the header says so. Files of an earlier `save` are replaced all together;
+        processes that have loaded them keep the old ones. Where an OSError is raised, the old ones
+        stay.
 
-        A program that takes matrices apart is linked with LAPACK. One that belongs to this
-        installation of Python, as NumPy's own, is refused (LibraryNotFoundError), unless it was
-        named by an option or an environment variable, or `private_libraries` is given.
+        A program that decomposes matrices is linked with LAPACK. A LAPACK that belongs to this
+        installation of Python, such as NumPy's, is refused (LibraryNotFoundError) unless an option
+        or an environment variable names it or `private_libraries` is given.
         """
         lowering, chosen = self, self._pipeline.program.name
         if name is not None and identifiers.program_name(name) != chosen:
@@ -174,8 +172,8 @@ class Lowering:
         if not private_libraries:
             lowering.check_public()
         library, text = lowering.standalone(), lowering.rendered(f"{chosen}.h")
-        # What the C file reads before it; the header and the library, a pair that has to fit when
-        # a program is compiled and run, one after the other; what processes load comes last.
+        # Replaced in this order: what the C file includes before it, and the library, which other
+        # processes load, directly after the header that it has to agree with.
         contents = {
             **({f"{chosen}.bin": text.constants} if text.constants else {}),
             f"{chosen}.c": text.source.encode(),
@@ -185,25 +183,25 @@ class Lowering:
         return replace_files(Path(directory), contents)[::-1]
 
     def check_public(self) -> None:
-        """Raise LibraryNotFoundError where the program is linked with a library that belongs to
-        this installation of Python and that nobody has named."""
+        """Raise LibraryNotFoundError where the program is linked with a library of this
+        installation of Python that the user has not named."""
         for library in self._pipeline.libraries:
             if library.private:
                 first = next(_routines(self.graph), None)
                 calls = "multiplies matrices"
                 if (kind := library.kind) == "lapack" and first is not None:
                     line = first.source.text or first.primitive.name
-                    calls = f"takes matrices apart (`{line}`, {first.source})"
+                    calls = f"decomposes matrices (`{line}`, {first.source})"
                 raise LibraryNotFoundError(
                     f"{self.graph.name} {calls} and would be saved linked with "
                     f"{library.library} ({library.origin}), which other machines and other "
-                    f"installations of Python do not have: name one that is where the program will "
-                    f"run, such as compiler_options={{'{kind}': '{library.usual}'}} or a path, or "
-                    "ask for this one with private_libraries=True (--private-libraries)"
+                    "installations of Python do not have: name one that exists where the program "
+                    f"will run, such as compiler_options={{'{kind}': '{library.usual}'}} or a "
+                    "path, or allow this one with private_libraries=True (--private-libraries)"
                 )
 
     def build(self) -> Executable:
-        """The program, loaded from the cache, or compiled first.
+        """The program, loaded into the process; compiled first where the cache does not have it.
 
         Raises CompilerNotFoundError, LibraryNotFoundError and CompilationError.
         """
@@ -221,7 +219,7 @@ def _routines(graph: Graph) -> Iterator[Equation]:
 
 
 class Executable:
-    """A program in the process. Safe to call from several threads and in forked children."""
+    """A loaded program. Safe to call from several threads and in forked children."""
 
     def __init__(self, lowering: Lowering, entry: Entry, library: Library) -> None:
         self.lowering = lowering

@@ -1,9 +1,10 @@
-"""Calls in C: `runtime_c/python/call.c`, built once for a Python and a NumPy, and its entries.
+"""Calls in C: builds the module of `runtime_c/python/call.c` and translates signatures for it.
 
-A jitted function looks a call's signature up, makes the results' arrays and calls the program; in
-Python that takes longer than many a program. The module `call` runs the programs of signatures that
-are called often, and makes their whole calls for arguments that are exactly what the program reads;
-it leaves everything else to Python. Where there are no headers or no compiler, all stays in Python.
+A call looks up the signature, makes the arrays of the results and calls the program. In Python that
+takes longer than a small program. The C module calls the programs of signatures that have tiered
+up. For a signature with an `Entry` it makes the whole call where the arguments are arrays that the
+program reads as they are; everything else it leaves to Python. Without Python's headers or a
+compiler there is no module, and all calls are made in Python.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from transpile.disk_cache.cache_entry import DamagedError
 from transpile.errors import CompilationError, CompilerNotFoundError
 from transpile.ir.types import PYTHON_SCALARS
 from transpile.runtime.dispatcher import Specialization
-from transpile.runtime.loader import DamagedLibraryError, spelling
+from transpile.runtime.loader import DamagedLibraryError, loader_path
 from transpile.runtime.program_call import ProgramCall
 from transpile.trace.call_key import KEYWORDS
 from transpile.trace.guards import Watch
@@ -41,15 +42,15 @@ else:
 logger = Log("transpile")
 
 _OBJECT = "call.so"
-# Why the module may not be had.
-_REASONS = (CompilerNotFoundError, CompilationError, DamagedError, ImportError, OSError)
+# Errors with which all calls stay in Python.
+_UNAVAILABLE = (CompilerNotFoundError, CompilationError, DamagedError, ImportError, OSError)
 
 _lock = Lock()
-_modules: list[Any] = []  # the module, None where it cannot be had, nothing before it is wanted
+_modules: list[Any] = []  # after the first use: the module, or None where it is unavailable
 
 
 def module() -> Any:
-    """The module `call`, loaded or built first; None where it cannot be built or loaded."""
+    """The C module, which the first use builds and loads; None where that is not possible."""
     with _lock:
         if not _modules:
             _modules.append(_module())
@@ -57,22 +58,20 @@ def module() -> Any:
 
 
 def caller(python: Any, entries: list[Any], suspended: list[Any]) -> Any:
-    """What makes calls in C: with an entry that fits, while `suspended` is empty, else by `python`.
-
-    There is an entry, so the module is there.
-    """
+    """A callable that makes a call in C, if an entry has its key and `suspended` is empty, and else
+    calls `python`. The module exists, as there are entries."""
     return module().Caller(python, entries, suspended)
 
 
 def program(call: ProgramCall) -> Any:
-    """The program of the module, which takes a list of inputs and gives a list of outputs; None
+    """The program as a callable of the C module, from a list of inputs to a list of outputs; None
     without the module."""
-    found = module()
-    if found is None:
+    api = module()
+    if api is None:
         return None
-    return found.Program(
-        inputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in call.inputs),
-        outputs=tuple((found.ARRAY, dtype, shape) for dtype, shape in call.outputs),
+    return api.Program(
+        inputs=tuple((api.ARRAY, dtype, shape) for dtype, shape in call.inputs),
+        outputs=tuple((api.ARRAY, dtype, shape) for dtype, shape in call.outputs),
         aliases=call.aliases,
         convert=call.converted,
         fail=call.fail,
@@ -87,26 +86,26 @@ def program(call: ProgramCall) -> Any:
 
 
 def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: Watch | None) -> Any:
-    """The entry for the calls with a key, which run this program of the module; None where more
-    has to be done than C does."""
-    found = module()
-    parsed = _parsed(found, key)
-    if parsed is None or compiled.around is not None:
+    """The entry of the C module for calls with this key; None where a call needs more than C does:
+    conversions, wrappers, containers of other classes."""
+    api = module()
+    arguments = _nodes(api, key)
+    if arguments is None or compiled.around is not None:
         return None
-    nodes, positional, names = parsed
-    leaves = [node for node in nodes if node[0] in (found.ARRAY, found.NUMBER)]
+    nodes, positional, names = arguments
+    leaves = [node for node in nodes if node[0] in (api.ARRAY, api.NUMBER)]
     kept = compiled.kept if compiled.kept is not None else tuple(range(len(leaves)))
-    if not all(map(_fits, (leaves[k] for k in kept), compiled.call.inputs)):
+    if not all(map(_reads_as_is, (leaves[k] for k in kept), compiled.call.inputs)):
         return None
     guards, rest = watch.comparisons() if watch is not None else ((), None)
-    return found.Entry(
+    return api.Entry(
         key=key,
         arguments=tuple(nodes),
         positional=positional,
         names=names,
         program=program,
         inputs=kept,
-        result=_result(found, compiled.structure),
+        result=_result_nodes(api, compiled.structure),
         finish=compiled.structure.unflatten,
         guards=guards,
         changed=rest.changed if rest is not None else None,
@@ -114,8 +113,8 @@ def entry(key: tuple[Any, ...], compiled: Specialization, program: Any, watch: W
 
 
 def describe() -> str:
-    """What `python -m transpile doctor` says about calls."""
-    reason = _why_not()
+    """The line of `python -m transpile doctor` about calls."""
+    reason = _why_unavailable()
     if os.environ.get("TRANSPILE_CALLS") == "python":
         reason = "the environment variable TRANSPILE_CALLS asks for it"
     return f"in Python: {reason}" if reason else "in C, for signatures that are called often"
@@ -123,12 +122,14 @@ def describe() -> str:
 
 # -- entries ---------------------------------------------------------------------------------------
 
+# A node of a pytree in preorder, as `call_nodes.h` has it: its kind, its class, dtype or value, and
+# its shape or number of children.
 Node = tuple[int, Any, tuple[int, ...]]
 
 
-def _parsed(found: Any, key: tuple[Any, ...]) -> tuple[list[Node], int, tuple[str, ...]] | None:
-    """A key's nodes, how many arguments are positional, and the others' names; None where there is
-    something that C has no kind for."""
+def _nodes(api: Any, key: tuple[Any, ...]) -> tuple[list[Node], int, tuple[str, ...]] | None:
+    """The nodes of a key, the number of positional arguments, and the names of the others; None
+    where C has no kind for one of the nodes."""
     nodes: list[Node] = []
     names: tuple[str, ...] = ()
     items = iter(key)
@@ -137,47 +138,48 @@ def _parsed(found: Any, key: tuple[Any, ...]) -> tuple[list[Node], int, tuple[st
         if item is KEYWORDS:
             names = next(items)
             break
-        if not _parse(found, item, items, nodes):
+        if not _append_nodes(api, item, items, nodes):
             return None
         positional += 1
     for _ in names:
-        if not _parse(found, next(items), items, nodes):
+        if not _append_nodes(api, next(items), items, nodes):
             return None
     return nodes, positional, names
 
 
-def _parse(found: Any, item: Any, items: Any, nodes: list[Node]) -> bool:
-    """Append the nodes of an argument, whose part of the key starts with `item`; see `keys`."""
+def _append_nodes(api: Any, item: Any, items: Any, nodes: list[Node]) -> bool:
+    """Append the nodes of an argument, whose part of the key begins with `item`
+    (`trace/call_key.py`); False where C has no kind for one of them."""
     if isinstance(item, np.dtype):
-        nodes.append((found.ARRAY, item, next(items)))
+        nodes.append((api.ARRAY, item, next(items)))
         return True
     if item is None:
-        nodes.append((found.NONE, None, ()))
+        nodes.append((api.NONE, None, ()))
         return True
-    if type(item) is tuple:  # static: its type and value, but for those that go by their digits
-        if item[0] in (tuple, float, complex) or not _has_identity(item[1]):
+    if type(item) is tuple:  # a static argument: its type and value, or digits for some types
+        if item[0] in (tuple, float, complex) or not _comparable_in_c(item[1]):
             return False
-        nodes.append((found.STATIC, item[1], ()))
+        nodes.append((api.STATIC, item[1], ()))
         return True
     if item in PYTHON_SCALARS:
-        nodes.append((found.NUMBER, item, ()))
+        nodes.append((api.NUMBER, item, ()))
         return True
     if item is tuple or item is list:
         count = next(items)
-        nodes.append((found.TUPLE if item is tuple else found.LIST, None, (count,)))
+        nodes.append((api.TUPLE if item is tuple else api.LIST, None, (count,)))
     elif item is dict:
         names = next(items)
         if not all(type(name) is str for name in names):
             return False
         count = len(names)
-        nodes.append((found.DICT, names, ()))
+        nodes.append((api.DICT, names, ()))
     else:
         return False
-    return all(_parse(found, next(items), items, nodes) for _ in range(count))
+    return all(_append_nodes(api, next(items), items, nodes) for _ in range(count))
 
 
-def _has_identity(value: Any) -> bool:
-    """Tell whether C can compare a static value: a usual one, or one that equals itself alone."""
+def _comparable_in_c(value: Any) -> bool:
+    """True if C can compare a static value: a usual one, or one that is equal to itself alone."""
     return type(value) in (int, str, bool, type(None)) or _hash(value) is _hash(object())
 
 
@@ -185,8 +187,8 @@ def _hash(value: Any) -> Any:
     return type(value).__hash__
 
 
-def _fits(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]]) -> bool:
-    """Tell whether the program reads a leaf as it is."""
+def _reads_as_is(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]]) -> bool:
+    """True if the program reads a leaf without conversion."""
     dtype, shape = wanted
     _, kind, numbers = leaf
     if isinstance(kind, np.dtype):
@@ -194,25 +196,25 @@ def _fits(leaf: Node, wanted: tuple[np.dtype[Any], tuple[int, ...]]) -> bool:
     return np.dtype(kind) == dtype and not shape
 
 
-def _result(found: Any, out_tree: tree.TreeDef) -> tuple[Node, ...] | None:
-    """The nodes of a result; None where Python has to make it."""
+def _result_nodes(api: Any, out_tree: tree.TreeDef) -> tuple[Node, ...] | None:
+    """The nodes of a result; None where C has no kind for one of them."""
     if out_tree == tree.LEAF:
-        return ((found.ARRAY, None, ()),)
+        return ((api.ARRAY, None, ()),)
     known = out_tree.node_data()
     assert known is not None
     kind, data = known
     count = len(out_tree.subtrees)
     if kind is tuple or kind is list:
-        own: Node = (found.TUPLE if kind is tuple else found.LIST, None, (count,))
+        own: Node = (api.TUPLE if kind is tuple else api.LIST, None, (count,))
     elif kind is dict and all(type(name) is str for name in data):
-        own = (found.DICT, tuple(data), ())
+        own = (api.DICT, tuple(data), ())
     elif kind is type(None):
-        own = (found.NONE, None, ())
+        own = (api.NONE, None, ())
     else:
         return None
     nodes = [own]
     for subtree in out_tree.subtrees:
-        inside = _result(found, subtree)
+        inside = _result_nodes(api, subtree)
         if inside is None:
             return None
         nodes += inside
@@ -223,17 +225,18 @@ def _result(found: Any, out_tree: tree.TreeDef) -> tuple[Node, ...] | None:
 
 
 def _module() -> Any:
-    reason = _why_not()
+    reason = _why_unavailable()
     if not reason:
         try:
             return _loaded()
-        except _REASONS as error:
+        except _UNAVAILABLE as error:
             reason = str(error)
     logger.info("calls are made in Python: %s", reason)
     return None
 
 
-def _why_not() -> str:
+def _why_unavailable() -> str:
+    """The reason why the module cannot be built for this Python, or ""."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python has no GIL"
     missing = [path for path, header in _headers() if not (path / header).is_file()]
@@ -241,16 +244,16 @@ def _why_not() -> str:
 
 
 def _headers() -> list[tuple[Path, str]]:
-    """The directories with the headers of Python and NumPy, and one in each."""
+    """The include directories of Python and NumPy, and a header in each."""
     python = Path(sysconfig.get_path("include"))
     return [(python, "Python.h"), (Path(np.get_include()), "numpy/arrayobject.h")]
 
 
 def _loaded() -> ModuleType:
-    """The module from the cache, built first where it is missing or damaged."""
+    """The module, from the cache."""
     return support_library(
         "call",
-        [word for path, _ in _headers() for word in ("-isystem", str(path))],
+        [flag for path, _ in _headers() for flag in ("-isystem", str(path))],
         _imported,
         {
             "python": f"{sys.implementation.cache_tag} {sys.version} {sys.abiflags}",
@@ -260,9 +263,9 @@ def _loaded() -> ModuleType:
 
 
 def _imported(entry: Entry) -> ModuleType:
-    """The module, from its file; it is not in `sys.modules`."""
+    """The module of a cache entry, which is not added to `sys.modules`."""
     path = entry.path(_OBJECT)
-    with entry.opened(_OBJECT) as handle, spelling(path, handle) as name:
+    with entry.opened(_OBJECT) as handle, loader_path(path, handle) as name:
         loader = ExtensionFileLoader("transpile.call", name)
         spec = importlib.util.spec_from_loader("transpile.call", loader)
         assert spec is not None

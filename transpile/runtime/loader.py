@@ -1,12 +1,12 @@
-"""Load a compiled program into the process with cffi, and the threads of its loops.
+"""Load a compiled program, and the pool of threads for parallel loops, with cffi.
 
-cffi reads C declarations with pycparser, which takes 25 ms to import. A cached program therefore
-keeps the tables that cffi makes of its declarations, in `program.ffi`; loading from these takes
-0.2 ms, and needs neither pycparser nor the `cffi` front end.
+cffi parses C declarations with pycparser, which takes 25 ms to import. So the entry of a program
+contains the tables that cffi makes of its declarations, `program.ffi`. Loading from them takes 0.2
+ms and needs neither pycparser nor cffi's front end.
 
-The file that is mapped is the one whose contents have been checked. The dynamic loader takes a
-path, and what stands there may have changed since: so it is given the path only where nobody else
-can change what that means, and otherwise a path that starts from a descriptor (`spelling`).
+The file that is mapped is the one whose digest has been checked. The dynamic loader takes a path,
+which may name another file by then. So it gets the path only where no other user can replace that,
+and else a path that starts from a descriptor (`loader_path`).
 """
 
 import ast
@@ -53,15 +53,15 @@ class LoadError(TranspileError):
 
 
 class DamagedLibraryError(LoadError, DamagedError):
-    """A shared object is incomplete, made for another machine, or lacks a function: rebuild it."""
+    """A shared object that is truncated, for another machine, or without a function: rebuild it."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """A program in the process. It stays there until the process ends.
+    """A loaded program, which is never unloaded.
 
-    path     its shared object
-    ffi      the cffi FFI with the program's types: `ffi.from_buffer("double[]", x)`
+    path     of its shared object
+    ffi      cffi's FFI with the program's types: `ffi.from_buffer("double[]", x)`
     handle   cffi's library object
     """
 
@@ -77,12 +77,11 @@ class Library:
             raise DamagedLibraryError(f"the program {self.path} has no function {name}") from None
 
 
-# Nothing is ever unloaded (NODELETE): at the end of the process cffi would close the programs and
-# the pool, under the feet of its threads; they would crash now and then.
+# NODELETE: at the end of the process cffi would unload the programs and the pool, whose threads
+# still run their code.
 _FLAGS = os.RTLD_NOW | os.RTLD_LOCAL | os.RTLD_NODELETE
 
-# The pool of threads that all programs share (`transpile.build.pool_linking`), once one of them has
-# wanted it.
+# The pool of threads that all programs share (`build/pool_linking.py`), once one has been loaded.
 _pool: list[Any] = []
 _pool_lock = Lock()
 
@@ -90,12 +89,12 @@ _pool_lock = Lock()
 def load(path: Path, declarations: str, handle: int | None = None) -> Library:
     """Load a shared object whose functions have the C `declarations`.
 
-    path     a private file; its types come from the file `program.ffi` beside it, where that one
-             fits the declarations
-    handle   a descriptor of the file, where its contents have been checked
+    path     a private file. The types are read from `program.ffi` beside it, if that was made of
+             the same declarations
+    handle   a descriptor of the file, if its contents have been checked
 
-    Raises DamagedLibraryError where the file is no complete shared object for this machine with
-    all these functions, and LoadError where the process could not run it.
+    Raises DamagedLibraryError for a file that is no complete shared object for this machine with
+    all these functions, and LoadError for one that this process could not run.
     """
     if handle is None:
         try:
@@ -104,9 +103,9 @@ def load(path: Path, declarations: str, handle: int | None = None) -> Library:
         except OSError as error:
             raise DamagedLibraryError(f"the program {path} cannot be read: {error}") from None
     _check_complete(path, handle)
-    ffi = _stored_types(path.with_name(TABLES), declarations)
+    ffi = _stored_ffi(path.with_name(TABLES), declarations)
     if ffi is None:
-        ffi = _types(tables(declarations))
+        ffi = _ffi(tables(declarations))
     library = Library(path, ffi, _opened_library(ffi, path, handle))
     for name in dir(library.handle):
         library.function(name)
@@ -114,7 +113,8 @@ def load(path: Path, declarations: str, handle: int | None = None) -> Library:
 
 
 def _load_pool(entry: Entry) -> None:
-    """Load the pool of threads, unless a program has brought one; all programs find the first."""
+    """Load the pool of threads of an entry, if the process has none; by its soname all programs use
+    the first one."""
     with _pool_lock:
         if not _pool:
             with entry.opened(THREADS) as handle:
@@ -125,18 +125,19 @@ def _load_pool(entry: Entry) -> None:
 
 def _opened_library(ffi: Any, path: Path, handle: int) -> Any:
     """cffi's library object for the shared object behind a descriptor."""
-    with spelling(path, handle) as name:
+    with loader_path(path, handle) as name:
         try:
-            return _opened(ffi, name)
+            return _dlopen(ffi, name)
         except OSError as error:
             problem = DamagedLibraryError(f"the program {path} cannot be loaded: {error}")
-            if _is_forbidden(str(error)):
+            if _is_mapping_refused(str(error)):
                 raise UnusableError(f"programs in it cannot be loaded: {error}") from problem
             raise problem from None
 
 
-def _opened(ffi: Any, path: str) -> Any:
-    """cffi's object for a shared object. It takes names in UTF-8 only; the others it gets open."""
+def _dlopen(ffi: Any, path: str) -> Any:
+    """cffi's library object for a path. cffi encodes paths as UTF-8; a library with another one is
+    opened by ctypes, and cffi gets its handle."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -144,8 +145,8 @@ def _opened(ffi: Any, path: str) -> Any:
     return ffi.dlopen(path, _FLAGS)
 
 
-def _is_forbidden(message: str) -> bool:
-    """Tell whether the system maps no executable code from there, whatever the file."""
+def _is_mapping_refused(message: str) -> bool:
+    """True if the system forbids to map executable code from that directory, whatever the file."""
     refused = ("Operation not permitted", "Permission denied")
     return "failed to map segment" in message and message.endswith(refused)
 
@@ -153,17 +154,17 @@ def _is_forbidden(message: str) -> bool:
 def load_or_build(
     cache: Cache, name: str, ingredients: Mapping[str, str], build: Callable[[Path], None]
 ) -> tuple[Entry, Library]:
-    """A program from the cache, loaded; built first where it is missing, damaged or unloadable.
+    """A program of the cache, loaded; built first where it is missing, damaged or unloadable.
 
-    `build(directory)` leaves `program.so` and a `meta.json` whose field `declarations` holds the C
-    declarations of the program's functions; see `Cache.obtain`. A program that cannot be loaded is
-    built again once; the second failure goes to the caller.
+    `build(directory)` writes `program.so` and a `meta.json` whose field `declarations` has the C
+    declarations of the program's functions; see `Cache.obtain`. A new program that cannot be loaded
+    is built once more; then the error reaches the caller.
     """
     return cache.obtain(name, ingredients, with_tables(build), load_entry)
 
 
 def with_tables(build: Callable[[Path], None]) -> Callable[[Path], None]:
-    """What builds a program and adds `program.ffi`, for the declarations in its `meta.json`."""
+    """A builder that adds `program.ffi`, the tables for the declarations in `meta.json`."""
 
     def build_with_tables(directory: Path) -> None:
         build(directory)
@@ -174,7 +175,7 @@ def with_tables(build: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 def load_entry(entry: Entry) -> tuple[Entry, Library]:
-    """An entry and its program, loaded; DamagedError where one of its files is not as built."""
+    """An entry and its program, loaded; DamagedError where one of its files is damaged."""
     declarations = entry.meta.get("declarations")
     if not isinstance(declarations, str):
         raise DamagedLibraryError(f"{entry.directory} does not declare its functions")
@@ -188,11 +189,11 @@ def load_entry(entry: Entry) -> tuple[Entry, Library]:
 
 
 def tables(declarations: str) -> str:
-    """What `program.ffi` holds: cffi's tables for some C declarations, after their digest.
+    """The text of `program.ffi`: a digest, then cffi's tables for these C declarations.
 
-    Raises InternalError where cffi cannot read the declarations.
+    Raises InternalError where cffi cannot parse the declarations.
     """
-    ffi = importing(lambda: _declared(declarations))
+    ffi = importing(lambda: _parsed_declarations(declarations))
     ffi.set_source("program", None, compiler_verbose=0)
     with scratch_directory() as directory:
         module = Path(directory) / "program.py"
@@ -204,14 +205,14 @@ def tables(declarations: str) -> str:
     return f"{_digest(declarations, text)}\n{text}"
 
 
-def _declared(declarations: str) -> Any:
-    """The front end's FFI of these declarations. It has a lock of its own, and imports a parser."""
+def _parsed_declarations(declarations: str) -> Any:
+    """The FFI of cffi's front end; it imports a parser and takes a lock, hence `importing`."""
     ffi = cffi.FFI()
     try:
         ffi.cdef(declarations)
     except (cffi.CDefError, cffi.FFIError) as error:
         raise InternalError(
-            f"cffi cannot read these declarations: {error}\n{declarations}"
+            f"cffi cannot parse these declarations: {error}\n{declarations}"
         ) from error
     return ffi
 
@@ -220,16 +221,16 @@ def _digest(declarations: str, text: str) -> str:
     return blake2b(f"{len(declarations)} {declarations}{text}".encode()).hexdigest()
 
 
-def _types(stored: str) -> Any:
+def _ffi(stored: str) -> Any:
     return _cffi_backend.FFI("program", **ast.literal_eval(stored.partition("\n")[2]))
 
 
-def _stored_types(path: Path, declarations: str) -> Any:
+def _stored_ffi(path: Path, declarations: str) -> Any:
     """The FFI of a `program.ffi`, or None where it is missing, damaged or of another cffi."""
     try:
         stored = read_private(path).decode()
         digest, _, text = stored.partition("\n")
-        return _types(stored) if digest == _digest(declarations, text) else None
+        return _ffi(stored) if digest == _digest(declarations, text) else None
     except (OSError, ValueError, SyntaxError, TypeError, ImportError):
         return None
 
@@ -238,10 +239,10 @@ def _stored_types(path: Path, declarations: str) -> Any:
 
 
 def _check_complete(path: Path, handle: int) -> None:
-    """Raise unless the file is as long as its ELF headers say, and safe to load.
+    """Raise unless the file is as long as its ELF headers say, and the process can load it.
 
-    The dynamic loader maps a truncated file without a complaint, and the process dies of SIGBUS at
-    the first access past its end. A program with the address sanitizer ends a process that was
+    The dynamic loader maps a truncated file without an error, and the process is killed by SIGBUS
+    at the first access behind its end. A program with the address sanitizer ends a process that was
     started without it.
     """
     try:
@@ -262,20 +263,20 @@ def _check_complete(path: Path, handle: int) -> None:
         and not _has_address_sanitizer()
     ):
         raise LoadError(
-            f"{path} was built with the address sanitizer, which has to be there when Python "
+            f"{path} was built with the address sanitizer, which has to be loaded when Python "
             "starts: set LD_PRELOAD to the output of `gcc -print-file-name=libasan.so`, and "
             "ASAN_OPTIONS to detect_leaks=0"
         )
 
 
 @contextmanager
-def spelling(path: Path, handle: int) -> Iterator[str]:
-    """What to tell the dynamic loader, so that it maps the file behind a descriptor.
+def loader_path(path: Path, handle: int) -> Iterator[str]:
+    """A path by which the dynamic loader maps the file behind a descriptor.
 
-    That is the path, from which debuggers find the file, where nobody else can put another file
-    there. Where a directory above the cache is open to others, the way starts from a descriptor of
-    the entry's directory, which is private as the cache's is: nobody else renames anything in them.
-    Raises DamagedLibraryError where another file stands there.
+    It is the path itself, which debuggers read, where no other user can replace the file. Where a
+    directory above the cache is open to others, the path starts from a descriptor of the entry's
+    directory: that and the cache are private, so that no other user can rename anything in them.
+    Raises DamagedLibraryError where the path names another file.
     """
     real = os.path.realpath(path)
     try:
@@ -285,20 +286,20 @@ def spelling(path: Path, handle: int) -> Iterator[str]:
                 real = f"/proc/self/fd/{directory}/../{entry}/{os.path.basename(real)}"
             if not os.path.samestat(os.stat(real), os.fstat(handle)):
                 raise DamagedLibraryError(f"{path} has been replaced while it was loaded")
-            yield _fresh(real, handle)
+            yield _unique_path(real, handle)
     except OSError as error:
         raise DamagedLibraryError(f"{path} cannot be loaded: {error}") from None
 
 
-# The files that were loaded, by path: their device and inode.
+# (device, inode) of the files that were loaded by each path.
 _loaded_files: dict[str, list[tuple[int, int]]] = {}
 
 
-def _fresh(path: str, handle: int) -> str:
-    """The path, spelt anew for each different file that has been there.
+def _unique_path(path: str, handle: int) -> str:
+    """The path, with a different spelling (`/./`) for each file that it has named.
 
-    The dynamic loader takes an equal path for an equal file: of a program that was rebuilt it would
-    return the damaged one, still mapped.
+    The dynamic loader returns the library that it has loaded by an equal path: after a rebuild that
+    would be the damaged one.
     """
     status = os.fstat(handle)
     files = _loaded_files.setdefault(path, [])
@@ -327,4 +328,4 @@ def _has_address_sanitizer() -> bool:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
         return "/libasan.so" in maps or "/libclang_rt.asan" in maps
     except OSError:
-        return True  # nothing is known: let the loader decide
+        return True  # unknown: the loader decides

@@ -1,8 +1,8 @@
-"""Arrays that share memory: with each other, and, by their strides, with themselves.
+"""Run-time alias tests: which arrays share memory, with each other or, by strides, with themselves.
 
-A program reads arrays that do not overlap what it writes. So a result takes the memory of a donated
-argument only where no other argument lies there, and an argument that the function assigns to has
-each of its elements in a place of its own.
+A program requires that the arrays that it writes alias no other one. So a result takes the memory
+of a donated argument only if no other argument aliases that, and an argument that the function
+assigns to must not have two elements at one address.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_FEW = 4  # arrays: up to here a test of each pair takes less time than sorting addresses
-# How many steps NumPy's exact test may take. It is exponential at worst; views by slices need few.
+_FEW = 4  # arrays: up to so many, a test of each pair takes less time than sorting addresses
+# The limit for NumPy's exact test, which is exponential at worst; views by slices need little work.
 _MOST_WORK: Any = 100_000
 
 
 def unshared(arrays: Sequence[Array], wanted: Sequence[int]) -> list[Array | None]:
-    """Those of the wanted arrays, by position, that can be written to and overlap none of the
-    others; None for the rest. All are contiguous, so that the test by addresses is exact."""
+    """The wanted arrays, by position; None for one that is read-only or overlaps another of the
+    arrays. All are contiguous, so that comparing addresses is exact."""
     if len(arrays) <= _FEW:
         return [_alone(arrays, position) for position in wanted]
     shared = _overlapping(arrays)
@@ -47,18 +47,18 @@ def _overlapping(arrays: Sequence[Array]) -> set[int]:
         if x.size
         for start in [x.__array_interface__["data"][0]]
     )
-    found: set[int] = set()
-    last, owner = 0, -1  # where the array ends that reaches furthest so far, and which it is
+    overlapping: set[int] = set()
+    last, owner = 0, -1  # the largest end so far, and the array that it is of
     for start, end, position in ranges:
-        if start < last:  # whichever earlier one lies here overlaps the owner, or is it
-            found |= {position, owner}
+        if start < last:  # any other earlier array that it overlaps overlaps the owner too
+            overlapping |= {position, owner}
         if end > last:
             last, owner = end, position
-    return found
+    return overlapping
 
 
 def overlap(one: Array, other: Array) -> bool:
-    """Tell whether two arrays of any strides share memory; also where that is too hard to find."""
+    """True if two arrays of any strides share memory, or if that is too expensive to decide."""
     try:
         return np.shares_memory(one, other, max_work=_MOST_WORK)
     except np.exceptions.TooHardError:
@@ -66,18 +66,18 @@ def overlap(one: Array, other: Array) -> bool:
 
 
 def overlaps_itself(array: Array) -> bool:
-    """Tell whether two elements of an array share memory, as in `as_strided` windows."""
+    """True if two elements of an array share memory, as in windows made by `as_strided`."""
     if array.flags.forc or not array.size:
         return False
     axes = sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
-    reach = array.itemsize  # what the axes so far span; slices of arrays step over all of it
+    reach = array.itemsize  # bytes that the axes so far span; in a slice a stride is no smaller
     for stride, count in axes:
         if stride < reach:
             break
         reach = stride * (count - 1) + reach
     else:
         return False
-    places = np.zeros((), np.intp)
+    offsets = np.zeros((), np.intp)
     for stride, count in axes:
-        places = np.add.outer(places, np.arange(count, dtype=np.intp) * stride)
-    return bool(np.any(np.diff(np.sort(places, axis=None)) < array.itemsize))
+        offsets = np.add.outer(offsets, np.arange(count, dtype=np.intp) * stride)
+    return bool(np.any(np.diff(np.sort(offsets, axis=None)) < array.itemsize))

@@ -1,5 +1,9 @@
-"""Arguments that a function assigns to: which memory its program may take, and where the new values
-go.
+"""Arguments that a function assigns to (`x[0] = 1`), which hold their new values after the call.
+
+A program returns new values as outputs. Such an argument is donated to the program, which then
+updates it in place where it can; else its output is copied to it. Arguments that alias are
+separated first, unless the order of reads and writes in the function would show: then the call
+raises.
 """
 
 from __future__ import annotations
@@ -16,58 +20,57 @@ from transpile.trace.call_signature import Signature
 Run = Callable[[Sequence[Any]], list[Any]]
 
 
-def given_up(
+def donated_inputs(
     kept: tuple[int, ...], donated: Sequence[bool], written: tuple[int, ...], graph: Graph
 ) -> Donated:
-    """The inputs whose memory a program may take, by position; with its output for one that is
-    assigned to."""
+    """The positions of the inputs whose memory the program may take: (input, output) for an
+    argument that is assigned to, whose new value is that output."""
     first = len(graph.outputs) - len(written)
     return tuple(
-        (place, first + written.index(leaf)) if leaf in written else place
-        for place, leaf in enumerate(kept)
+        (position, first + written.index(leaf)) if leaf in written else position
+        for position, leaf in enumerate(kept)
         if donated[leaf] or leaf in written
     )
 
 
-def writing(run: Run, known: Signature, kept: tuple[int, ...], where: str) -> Run:
-    """A program whose function assigns to arguments: they hold their new values afterwards.
+def with_write_back(run: Run, known: Signature, kept: tuple[int, ...], where: str) -> Run:
+    """The program `run`, which then writes its last outputs back to the arguments.
 
-    Such an argument is changed in its own memory where the program can take it; else its new values
-    are copied there. The function that was called may give it as a result: then it is that array.
+    A result of the function that is such an argument is that very array.
     """
-    places = [kept.index(leaf) if leaf in kept else -1 for leaf in known.written]
+    positions = [kept.index(leaf) if leaf in kept else -1 for leaf in known.written]
     paths = [known.paths[leaf] for leaf in kept]
     ordered = {(kept.index(a), kept.index(b)) for a, b in known.ordered if {a, b} <= {*kept}}
 
     def execute(leaves: Sequence[Any]) -> list[Any]:
         leaves = list(leaves)
-        targets = [leaves[p] if p >= 0 else None for p in places]
-        for place, target in zip(places, targets, strict=True):
+        targets = [leaves[p] if p >= 0 else None for p in positions]
+        for position, target in zip(positions, targets, strict=True):
             if isinstance(target, np.ndarray):
-                _check_target(target, f"argument {paths[place]!r} of {where}")
-        for place, target in zip(places, targets, strict=True):
+                _check_target(target, f"argument {paths[position]!r} of {where}")
+        for position, target in zip(positions, targets, strict=True):
             for other, value in enumerate(leaves):
-                if other == place or not isinstance(target, np.ndarray):
+                if other == position or not isinstance(target, np.ndarray):
                     continue
                 if not isinstance(value, np.ndarray) or not np.may_share_memory(target, value):
                     continue
-                if (place, other) in ordered and overlap(target, value):
-                    raise ValueError(_together(paths[place], paths[other], where))
-                # What the program writes lies in no memory of the caller's.
-                leaves[place], leaves[other] = leaves[place].copy(), value.copy()
-        results = run(leaves)
-        first = len(results) - len(targets)
-        for position, target in enumerate(targets, first):
-            if isinstance(target, np.ndarray) and results[position] is not target:
-                np.copyto(target, results[position])
-                results[position] = target
-        return [results[p] for p in known.places]
+                if (position, other) in ordered and overlap(target, value):
+                    raise ValueError(_aliasing(paths[position], paths[other], where))
+                # Both are copied: then what the program writes aliases no argument.
+                leaves[position], leaves[other] = leaves[position].copy(), value.copy()
+        outputs = run(leaves)
+        first = len(outputs) - len(targets)
+        for number, target in enumerate(targets, first):
+            if isinstance(target, np.ndarray) and outputs[number] is not target:
+                np.copyto(target, outputs[number])
+                outputs[number] = target
+        return [outputs[p] for p in known.positions]
 
     return execute
 
 
 def _check_target(target: np.ndarray[Any, Any], what: str) -> None:
-    """Raise ValueError for an array that cannot hold the values that are assigned to it."""
+    """Raise ValueError for an array that is read-only or has elements that alias."""
     if not target.flags.writeable:
         raise ValueError(f"assignment destination is read-only: {what}")
     if overlaps_itself(target):
@@ -78,7 +81,7 @@ def _check_target(target: np.ndarray[Any, Any], what: str) -> None:
         )
 
 
-def _together(one: str, other: str, where: str) -> str:
+def _aliasing(one: str, other: str, where: str) -> str:
     return (
         f"arguments {one!r} and {other!r} of {where} share memory: it assigns to {one!r}, and then "
         f"reads or assigns to {other!r}, which a compiled function sees as it was before the call. "

@@ -1,13 +1,12 @@
-"""The call of a program: one entry, `int NAME_call(void *const *pointers)`, whatever its arguments.
+"""Call a program by its entry for Python, `int NAME_call(void *const *pointers)`.
 
-The array holds the addresses of the inputs, of the outputs and of the workspace, in this order; in
-a program with callbacks there follow the function that it calls and the context for that. So every
-program is called in the same way. That way is written twice: here in Python, for the first calls,
-and in `runtime_c/python/call.c` where that can be had. Both take what they need from a
-`ProgramCall`.
+All programs have this signature. The array has the addresses of the inputs, the outputs and the
+workspace, in this order, and in a program with callbacks those of the trampoline and its context.
+The call is implemented twice: here in Python, for first calls, and in `runtime_c/python/call.c`.
+Both read a `ProgramCall`.
 
-The entry exists for Python alone (`templates/python_entry.c.j2`). Saved libraries have the function
-of their header instead, which says what each pointer is, and which a C compiler checks.
+Only programs built for Python have the entry (`templates/python_entry.c.j2`). Saved libraries have
+the function of their header, with a typed parameter for each pointer.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import numpy as np
 from transpile.errors import InternalError
 from transpile.ir.graph import Site
 from transpile.runtime import memory_pool
-from transpile.runtime.callbacks import Calls
+from transpile.runtime.callbacks import Callbacks
 from transpile.runtime.loader import Library
 from transpile.runtime.memory_overlap import unshared
 
@@ -37,18 +36,18 @@ _BYTE = np.dtype(np.uint8)
 
 
 class ProgramCall:
-    """What it takes to call a program. Safe to use from several threads at once.
+    """A loaded program and what a call of it needs. Safe to use from several threads at once.
 
     address    of the entry
-    inputs     (dtype, shape) of each input, and `outputs` of each output
-    aliases    for each output, the input whose memory it takes where that can be written to, or -1
+    inputs     (dtype, shape) of each input; `outputs` of each output
+    aliases    for each output the donated input whose memory it takes if that is writable, or -1
     workspace  its size in bytes
-    makers     for each output and the workspace what makes its array, where that is large; None for
-               the others (`transpile.runtime.memory_pool`)
-    spare      arrays for a workspace that is not large: a call takes one, if there is one, and
-               gives it back; list methods are atomic
-    is_brief   whether the program takes a few microseconds, on one thread
-    callbacks  what the program calls, or None
+    makers     for each output and the workspace the constructor of its array, if that is large
+               enough for the memory pool; else None
+    spare      free arrays for a workspace that is not large. A call takes one and returns it; list
+               methods are atomic
+    is_brief   True if the program takes a few microseconds, on one thread
+    callbacks  the program's, or None
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class ProgramCall:
             *(memory_pool.maker(shape, dtype) for dtype, shape in outputs),
             memory_pool.maker((workspace,), _BYTE),
         )
-        self.callbacks = Calls(library.ffi, name, sites) if sites else None
+        self.callbacks = Callbacks(library.ffi, name, sites) if sites else None
         self._error = library.function(f"{name}_error")
         self._function = library.function(f"{name}_call")
         self._text = library.ffi.string
@@ -88,17 +87,16 @@ class ProgramCall:
         self._dtypes = tuple(dtype for dtype, _ in inputs)
         self._donated = tuple(alias for alias in aliases if alias >= 0)
         self._count = len(inputs)
-        # Whether `spare` holds its workspaces.
+        # True if its workspaces are kept in `spare`.
         self._keeps = bool(workspace) and self.makers[-1] is None
         self._name = name
 
     def run(self, leaves: Sequence[Any]) -> list[Array]:
-        """Run the program on its inputs; the outputs are new arrays.
+        """Run the program on its inputs, without the GIL; the outputs are new arrays.
 
-        Arrays in row-major order, aligned and in native byte order are read where they are, others
-        are copied first. The GIL is released meanwhile. An output that takes the memory of a
-        donated input is that input, or the copy that was made of it; it takes none that is
-        read-only, or in which another input lies.
+        Inputs that are not C-contiguous, aligned and in native byte order are copied first. An
+        output that takes the memory of a donated input is that array, or the copy that was made of
+        it. It takes no memory that is read-only or aliases another input.
         """
         if len(leaves) != self._count:
             raise InternalError(f"{self._name} takes {self._count} arrays, not {len(leaves)}")
@@ -119,14 +117,14 @@ class ProgramCall:
                 if donated:
                     inputs.append(x)
                 number += 1
-            for new in self._lent(inputs) if donated else self._new_outputs:
+            for new in self._output_makers(inputs) if donated else self._new_outputs:
                 x = new()
                 outputs.append(x)
                 pointers.append(from_buffer(x))
             scratch = self._scratch() if self.workspace else None
             pointers.append(self._null if scratch is None else from_buffer(scratch))
-        except MemoryError:  # once more, without what is kept for later arrays
-            if not memory_pool.RESERVE.give_back():
+        except MemoryError:  # once more, without the free blocks of the memory pool
+            if not memory_pool.MEMORY_POOL.release_all():
                 raise
             del pointers[:], inputs[:], outputs[:]
             return self.run(leaves)
@@ -144,23 +142,23 @@ class ProgramCall:
         return outputs
 
     def _scratch(self) -> Array:
-        """A workspace, one that an earlier call has kept or a new one."""
+        """A workspace: one of `spare`, or a new one."""
         if self._keeps:
             with contextlib.suppress(IndexError):
                 return self.spare.pop()
         return self._new_workspace()
 
-    def _lent(self, inputs: Sequence[Array]) -> list[Maker]:
-        """What gives the arrays of the outputs: new ones, and inputs whose memory outputs take."""
-        lent = iter(unshared(inputs, self._donated))
+    def _output_makers(self, inputs: Sequence[Array]) -> list[Maker]:
+        """For each output a function that returns its array: a donated input, or a new one."""
+        donated = iter(unshared(inputs, self._donated))
         makers = []
         for alias, new in zip(self.aliases, self._new_outputs, strict=True):
-            array = next(lent) if alias >= 0 else None
+            array = next(donated) if alias >= 0 else None
             makers.append(new if array is None else partial(_itself, array))
         return makers
 
     def converted(self, leaf: Any, position: int) -> Array:
-        """The values of an argument in an array that the program can read."""
+        """An argument as an array of the dtype, order and alignment that the program reads."""
         dtype, shape = self.inputs[position]
         array = np.asarray(np.require(leaf, dtype, ["C", "ALIGNED"]))
         if array.shape != shape:
@@ -168,7 +166,7 @@ class ProgramCall:
         return array
 
     def fail(self, code: int) -> NoReturn:
-        """Raise the error for a code that the program has returned."""
+        """Raise InternalError with the program's text for an error code."""
         message = self._text(self._error(code)).decode()
         raise InternalError(f"{self._name} failed with code {code}: {message}")
 

@@ -1,8 +1,9 @@
-"""When the calls of a signature are made in C: where the environment variable TRANSPILE_CALLS is
+"""When the calls of a signature tier up from Python to C, by the environment variable
+TRANSPILE_CALLS:
 
-* not there: from the hundredth call on. Loading the module that makes calls in C takes a
-  millisecond, and building it, once in the life of a cache, a second;
-* `c`: from the second call on;
+* unset: after a hundred calls. Loading the C module takes a millisecond, and building it, once for
+  each cache directory, a second;
+* `c`: after the first call;
 * `python`: never.
 """
 
@@ -10,12 +11,12 @@ from __future__ import annotations
 
 import os
 
-_OFTEN = {"": 100, "c": 1, "python": 0}
+_THRESHOLDS = {"": 100, "c": 1, "python": 0}
 
 
-def how_often() -> int:
-    """After how many calls of a signature these are made in C; 0: never."""
+def threshold() -> int:
+    """The number of calls of a signature after which it tiers up; 0: never."""
     choice = os.environ.get("TRANSPILE_CALLS", "")
-    if choice not in _OFTEN:
+    if choice not in _THRESHOLDS:
         raise ValueError(f"TRANSPILE_CALLS takes 'c' or 'python', not {choice!r}")
-    return _OFTEN[choice]
+    return _THRESHOLDS[choice]

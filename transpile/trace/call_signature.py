@@ -46,7 +46,7 @@ class Signature:
     written   the leaves that the function assigns to; the last outputs are their new values
     ordered   pairs (written leaf, leaf) that may not alias: the second is read or written after the
               first was written
-    places    the output of the graph that each leaf of the result is
+    positions the output of the graph that each leaf of the result is
     """
 
     in_tree: tree.TreeDef
@@ -57,7 +57,7 @@ class Signature:
     fixed: tuple[Any, ...] = ()
     written: tuple[int, ...] = ()
     ordered: tuple[tuple[int, int], ...] = ()
-    places: tuple[int, ...] = ()
+    positions: tuple[int, ...] = ()
 
     @property
     def traced(self) -> tuple[int, ...]:
