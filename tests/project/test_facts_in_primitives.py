@@ -36,8 +36,6 @@ JUSTIFIED = {
     ("passes.expand.decompose", "argmax argmin"): RULES,
     ("passes.expand.decompose", "real imag"): PARTS,
     ("passes.expand.windows", "select_and_gather_add select_and_scatter_add"): RULES,
-    ("passes.layout", "broadcast_in_dim concatenate iota pad rev slice"): RULES,
-    ("passes.layout", "pad slice"): RULES,
     (
         "passes.simplify",
         "add divide convert_element_type select broadcast_in_dim reshape transpose slice rev "

@@ -27,6 +27,10 @@ from transpile.util.lazy_registry import Rest, Table
 TypeRule = Callable[..., "ArrayType | tuple[ArrayType, ...]"]
 # The largest magnitude, or how it follows from those of the operands.
 Magnitude = float | Callable[..., float]
+# The axes of an array in an order; operands' orders and params for that of a result; the rule.
+Order = tuple[int, ...]
+Permuted = tuple[Sequence[Order], Mapping[str, Any]]
+PermuteRule = Callable[..., Permuted]
 # A number of a dtype, or None where it has no such number.
 Element = Callable[[np.dtype[Any]], Any]
 
@@ -133,6 +137,9 @@ class Primitive:
                   call or control primitive the first argument is a list, one for each result
     batch         (axis, batched, *operands, **params) -> (result, is it batched). The batch axis of
                   a batched operand is its first. A call or control primitive gives two lists
+    permute       (order, *operand types, **params) -> (an order for each operand, params): with its
+                  axes in this order the result is that of operands with theirs in those, and of
+                  these params. None where axes are not alike
     accumulate    (total, *operands, **params) -> total + result, where the result is few elements
                   among zeros and only these are added; None where it is not
     partial_eval  control: (equation, unknown, eager) -> the equations of what does not depend on
@@ -188,6 +195,7 @@ class Primitive:
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
+    permute: PermuteRule | None = None
     accumulate: Callable[..., Any] | None = None
     partial_eval: Callable[..., Any] | None = None
     dce: Callable[..., Any] | None = None

@@ -13,8 +13,9 @@ taken for *regions*: connected values that would change their layout together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from transpile.errors import InternalError
 from transpile.ir.contracts import contract
 from transpile.ir.contracts.graphs import (
     CANONICAL_DOTS,
@@ -25,24 +26,14 @@ from transpile.ir.contracts.graphs import (
 )
 from transpile.ir.graph import Atom, Equation, Graph, Var
 from transpile.ir.graph_rewrite import Builder, rewrite
+from transpile.ir.primitive import Permuted
 from transpile.machine import USUAL, Machine
-from transpile.primitives.axes import (
-    broadcast_in_dim,
-    concatenate,
-    iota,
-    pad,
-    rev,
-    slice_,
-    transpose,
-)
+from transpile.primitives.axes import transpose
 from transpile.primitives.dot import dot_general, free_axes
 from transpile.util.frozen_records import dataclass
 
 Permutation = tuple[int, ...]
 TransposedValues = dict[tuple[Atom, Permutation], Atom]
-
-
-_PERMUTABLE = (broadcast_in_dim, concatenate, iota, pad, rev, slice_)
 
 
 # A barrier would stop a transpose.
@@ -173,12 +164,14 @@ class _LayoutAnalysis:
             for reader in orders[order]:
                 if reader is not None:
                     self._union(var, reader)
-            for atom, inner in _operand_orders(equation, order):
-                self._request(atom, inner, var)
+            if equation.primitive is not dot_general:  # which reads its operands in any order
+                orders_of_operands, _ = _of_operands(equation, order)
+                for atom, inner in zip(equation.inputs, orders_of_operands, strict=True):
+                    self._request(atom, inner, var)
         else:
             for output in equation.outputs:
                 self._charge(output)
-            if equation.primitive is not dot_general:  # which reads its operands in any order
+            if equation.primitive is not dot_general:
                 for atom in equation.inputs:
                     self._request(atom, _identity(atom), None)
 
@@ -189,7 +182,7 @@ class _LayoutAnalysis:
             return order == _exchanged(equation) and _may_exchange(self.producers, equation)
         if primitive.kind == "reduce":  # whose loops are ordered for rows
             return not self.costs.get(equation.inputs[0], (0, True))[1]
-        return primitive.kind == "elementwise" or primitive in _PERMUTABLE
+        return primitive.permute is not None
 
     def _compose(
         self, equation: Equation, orders: dict[Permutation, dict[Var | None, None]]
@@ -301,53 +294,26 @@ def _memory_axis(producers: Mapping[Var, Equation], atom: Atom, axis: int) -> in
     return int(producer.params["permutation"][axis])
 
 
-def _operand_orders(equation: Equation, order: Permutation) -> Iterator[tuple[Atom, Permutation]]:
-    """The operands of an equation, and the orders of theirs that yield an order of its result."""
-    primitive, params = equation.primitive, equation.params
-    if primitive is dot_general:
-        return
-    for atom in equation.inputs:
-        if primitive is broadcast_in_dim:
-            targets = [order.index(a) for a in params["broadcast_dimensions"]]
-            yield atom, tuple(sorted(range(len(targets)), key=targets.__getitem__))
-        elif primitive.kind == "reduce":
-            over = params["axes"]
-            stored = [a for a in range(atom.type.ndim) if a not in over]
-            moved = iter([stored[a] for a in order])
-            yield atom, tuple(a if a in over else next(moved) for a in range(atom.type.ndim))
-        elif atom.type.shape:
-            yield atom, order
+def _of_operands(equation: Equation, order: Permutation) -> Permuted:
+    """The orders of the operands that yield an order of the result, and the params for them."""
+    primitive = equation.primitive
+    if primitive.permute is None:
+        raise InternalError(f"{primitive} has no result in another order of axes")
+    return primitive.permute(order, *(a.type for a in equation.inputs), **equation.params)
 
 
 def _permuted(
     builder: Builder, transposes: TransposedValues, equation: Equation, order: Permutation
 ) -> Var:
     """The result of an equation with its axes in another order."""
-    primitive, params = equation.primitive, dict(equation.params)
-    if primitive is dot_general:
-        (cx, cy), (bx, by) = params["dimension_numbers"]
+    if equation.primitive is dot_general:
+        (cx, cy), (bx, by) = equation.params["dimension_numbers"]
         x, y = equation.inputs
         return builder.apply(dot_general, y, x, dimension_numbers=((cy, cx), (by, bx)))
-    if primitive is broadcast_in_dim:
-        params["broadcast_dimensions"] = tuple(
-            sorted(order.index(a) for a in params["broadcast_dimensions"])
-        )
-        params["shape"] = tuple(params["shape"][a] for a in order)
-    elif primitive is iota:
-        params["shape"] = tuple(params["shape"][a] for a in order)
-        params["dimension"] = order.index(params["dimension"])
-    elif primitive is concatenate:
-        params["dimension"] = order.index(params["dimension"])
-    elif primitive is rev:
-        params["dimensions"] = tuple(sorted(order.index(a) for a in params["dimensions"]))
-    elif primitive in (pad, slice_):
-        params = {name: tuple(value[a] for a in order) for name, value in params.items()}
-    orders = dict(_operand_orders(equation, order))
-    inputs = [
-        _transposed(builder, transposes, a, orders[a]) if a in orders else a
-        for a in equation.inputs
-    ]
-    return builder.apply(primitive, *inputs, **params)
+    orders, params = _of_operands(equation, order)
+    pairs = zip(equation.inputs, orders, strict=True)
+    inputs = (_transposed(builder, transposes, atom, inner) for atom, inner in pairs)
+    return builder.apply(equation.primitive, *inputs, **params)
 
 
 def _transposed(

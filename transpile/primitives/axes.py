@@ -14,10 +14,16 @@ import numpy as np
 
 from transpile.ir.dims import Shape, product, row_major, unravel
 from transpile.ir.graph import Const
-from transpile.ir.primitive import Axis, Linear, Primitive, register
+from transpile.ir.primitive import Axis, Linear, Order, Permuted, Primitive, register
 from transpile.ir.types import ArrayType
 from transpile.primitives.kinds import view
 from transpile.primitives.rules import apply, broadcast, linear, reshaped, with_batch_axis
+
+
+def _in_order(values: Sequence[Any], order: Order) -> tuple[Any, ...]:
+    """What stands for the axes of an array, with these in another order."""
+    return tuple(values[a] for a in order)
+
 
 # ----------------------------------------------------------------------------------- broadcasts
 
@@ -62,6 +68,15 @@ def _broadcast_transpose(
     return [reshaped(total, x.type.shape)]
 
 
+def _broadcast_permute(
+    order: Order, _: ArrayType, *, shape: Shape, broadcast_dimensions: tuple[int, ...]
+) -> Permuted:
+    targets = [order.index(d) for d in broadcast_dimensions]
+    inner = tuple(sorted(range(len(targets)), key=targets.__getitem__))
+    params = {"shape": _in_order(shape, order), "broadcast_dimensions": tuple(sorted(targets))}
+    return [inner], params
+
+
 broadcast_in_dim = view(
     "broadcast_in_dim",
     _broadcast,
@@ -72,6 +87,7 @@ broadcast_in_dim = view(
         "shape": (axis.size, *shape),
         "broadcast_dimensions": (0, *(d + 1 for d in broadcast_dimensions)),
     },
+    permute=_broadcast_permute,
 )
 
 # ------------------------------------------------------------------------------ reshape, transpose
@@ -160,6 +176,10 @@ slice_ = view(
         "limit": (axis.size, *limit),
         "strides": (1, *strides),
     },
+    permute=lambda order, _, **params: (
+        [order],
+        {name: _in_order(values, order) for name, values in params.items()},
+    ),
 )
 
 rev = view(
@@ -171,6 +191,10 @@ rev = view(
     ),
     transpose=lambda ct, _, *, dimensions: [apply("rev", ct, dimensions=dimensions)],
     shift=lambda _, *, dimensions: {"dimensions": tuple(d + 1 for d in dimensions)},
+    permute=lambda order, _, *, dimensions: (
+        [order],
+        {"dimensions": tuple(sorted(map(order.index, dimensions)))},
+    ),
 )
 
 # ---------------------------------------------------------------------------------- joins, makers
@@ -224,6 +248,10 @@ concatenate = register(
         jvp=linear("concatenate"),
         transpose=_concatenate_transpose,
         batch=_concatenate_batch,
+        permute=lambda order, *xs, dimension: (
+            [order] * len(xs),
+            {"dimension": order.index(dimension)},
+        ),
         weight=0,
     )
 )
@@ -314,6 +342,10 @@ pad = register(
         jvp=linear("pad"),
         transpose=_pad_transpose,
         batch=_pad_batch,
+        permute=lambda order, x, value, *, padding: (
+            [order, ()],
+            {"padding": _in_order(padding, order)},
+        ),
         weight=0,
     )
 )
@@ -332,6 +364,14 @@ iota = register(
         _iota,
         lambda *, shape, dimension, dtype: ArrayType(shape, dtype),
         cost=0,
+        permute=lambda order, *, shape, dimension, dtype: (
+            [],
+            {
+                "shape": _in_order(shape, order),
+                "dimension": order.index(dimension),
+                "dtype": dtype,
+            },
+        ),
         weight=0,
         nonnegative="iuf",
     )

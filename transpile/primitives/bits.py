@@ -10,7 +10,7 @@ import numpy as np
 from transpile.ir.primitive import Axis, Primitive, register
 from transpile.ir.types import ArrayType, kind_letter
 from transpile.primitives.kinds import all_bits, combining, elementwise, number
-from transpile.primitives.rules import ByOperand, apply, flat
+from transpile.primitives.rules import ByOperand, apply, flat, permute_alike
 
 bitwise_and = combining(
     "bitwise_and",
@@ -96,6 +96,7 @@ float_from_bits = register(
         dtypes="u",
         jvp=ByOperand((flat,)),
         batch=_float_batch,
+        permute=permute_alike,
         weight=0,
     )
 )

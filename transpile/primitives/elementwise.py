@@ -27,7 +27,7 @@ from transpile.primitives.kinds import (
     scaled,
     unchanged,
 )
-from transpile.primitives.rules import ByOperand, apply, batch_elementwise, flat
+from transpile.primitives.rules import ByOperand, apply, batch_elementwise, flat, permute_alike
 from transpile.trace.trace import bind
 
 # ---------------------------------------------------------------------------------- arithmetic
@@ -336,6 +336,7 @@ make_complex = register(
         jvp=d.complex_,
         transpose=d.complex_transpose,
         batch=batch_elementwise("complex"),
+        permute=permute_alike,
     )
 )
 
@@ -413,6 +414,7 @@ select = register(
         jvp=d.select,
         transpose=d.select_transpose,
         batch=batch_elementwise("select"),
+        permute=permute_alike,
         speculatable=True,
         magnitude=lambda _, x, y: max(x, y),
     )
@@ -445,10 +447,6 @@ def _name_type(x: ArrayType, *, name: str = "") -> ArrayType:
     return x.strong
 
 
-def _name(x: Any, *, name: str = "") -> Any:
-    return np.copy(x)
-
-
 copy = elementwise(
     "copy",
     np.copy,
@@ -465,7 +463,7 @@ name = register(
     Primitive(
         "name",
         "elementwise",
-        _name,
+        lambda x, name="": np.copy(x),
         _name_type,
         c={"": "x"},
         cost=0,
@@ -473,6 +471,7 @@ name = register(
         jvp=ByOperand((lambda t, out, x, name="": t,)),
         transpose=lambda ct, x, name="": [ct],
         batch=lambda axis, batched, x, name="": (bind(TABLE["name"], x, name=name), True),
+        permute=permute_alike,
         weight=0,
         identity=True,
     )

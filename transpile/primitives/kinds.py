@@ -15,9 +15,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from transpile.ir.dims import Index, Shape
-from transpile.ir.primitive import Axis, Element, NoRule, Primitive, register
+from transpile.ir.primitive import (
+    Axis,
+    Element,
+    NoRule,
+    Order,
+    Permuted,
+    PermuteRule,
+    Primitive,
+    register,
+)
 from transpile.ir.types import BOOL, ArrayType, kind_letter, real_dtype
-from transpile.primitives.rules import ByOperand, Rule, batch_elementwise, batch_first, flat, linear
+from transpile.primitives.rules import (
+    ByOperand,
+    Rule,
+    batch_elementwise,
+    batch_first,
+    flat,
+    linear,
+    permute_alike,
+)
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -154,6 +171,7 @@ def elementwise(
             jvp=_derivative(jvp),
             transpose=transpose,
             batch=batch_elementwise(name),
+            permute=permute_alike,
             domain=domain,
             **facts,
         )
@@ -236,10 +254,12 @@ def view(
     *,
     transpose: Rule,
     shift: Callable[..., dict[str, Any]],
+    permute: PermuteRule | None = None,
 ) -> Primitive:
     """Register a view: the result at an index is the operand at `index(...)`; nothing is computed.
 
-    `shift(axis, **params)` gives the params of the view of a batch, whose axis is the first.
+    `shift(axis, **params)` gives the params of the view of a batch, whose axis is the first;
+    `permute` those of the view with its axes in another order.
     """
     return register(
         Primitive(
@@ -254,6 +274,7 @@ def view(
             jvp=linear(name),
             transpose=transpose,
             batch=batch_first(name, shift),
+            permute=permute,
         )
     )
 
@@ -264,6 +285,13 @@ def next_axes(_: Axis, *, axes: tuple[int, ...]) -> dict[str, Any]:
 
 
 _REDUCTIONS: dict[str, Primitive] = {}
+
+
+def _permuted_reduction(order: Order, x: ArrayType, *, axes: tuple[int, ...]) -> Permuted:
+    kept = [a for a in range(x.ndim) if a not in axes]
+    moved = iter([kept[a] for a in order])
+    inner = tuple(a if a in axes else next(moved) for a in range(x.ndim))
+    return [inner], {"axes": axes}
 
 
 def reduction(
@@ -291,6 +319,7 @@ def reduction(
             jvp=_derivative(jvp),
             transpose=transpose,
             batch=batch_first(name, next_axes),
+            permute=_permuted_reduction,
         )
     )
     _REDUCTIONS[combine] = primitive

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from transpile.ir.graph import Const
-from transpile.ir.primitive import TABLE, Axis, Linear
+from transpile.ir.primitive import TABLE, Axis, Linear, Order, Permuted
 from transpile.ir.types import ArrayType
 from transpile.trace.trace import bind
 from transpile.trace.tracer import Tracer
@@ -55,6 +55,11 @@ def linear(name: str) -> Rule:
 
 
 # -------------------------------------------------------------------------------------- batching
+
+
+def permute_alike(order: Order, *types: ArrayType, **params: Any) -> Permuted:
+    """The permute rule of an elementwise primitive: the order of the result for all operands."""
+    return [order if t.shape else () for t in types], params
 
 
 def batch_elementwise(name: str) -> Rule:
