@@ -201,7 +201,19 @@ def test_the_fingerprint_holds_what_the_text_leaves_out():
         replace(first, source=Source("f.py", 3, "f")),
         graph(replace(SINE, source=Source("f.py", 4, "f"))),
     ]
-    assert len({g.fingerprint() for g in (first, *others)}) == 5
+    others.append(graph(replace(SINE, source=replace(SINE.source, text="y = np.sin(x)  # here"))))
+    assert len({g.fingerprint() for g in (first, *others)}) == 6
+
+
+def test_directories_are_part_of_a_fingerprint_for_a_debugger_only():
+    """A program that is moved, or a notebook whose cells are files of another kernel, is known."""
+    here, there = (
+        replace(graph(replace(SINE, source=Source(f"{path}/f.py", 4, "f"))), source=source)
+        for path in ("/here", "/there")
+        for source in (Source(f"{path}/f.py", 3, "f"),)
+    )
+    assert here.fingerprint() == there.fingerprint()
+    assert here.fingerprint(paths=True) != there.fingerprint(paths=True)
 
 
 @pytest.mark.parametrize(

@@ -15,29 +15,34 @@ SCRIPT = SUPPORT / "process_settings.py"
 # Under these the program is computed, as NumPy is, with the modes that are set.
 MODES = {"flush to zero", "round upwards", "round to zero"}
 
-VARIABLES = {
-    "German": {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "PYTHONHASHSEED": "4"},
-    "plain C": {
-        "LC_ALL": "C",
-        "PYTHONUTF8": "0",
-        "PYTHONIOENCODING": "ascii",
-        "PYTHONOPTIMIZE": "2",
-        "PYTHONWARNINGS": "error",
-    },
-    "of gcc": {
-        "GCC_COLORS": "error=01;31",
-        "LD_LIBRARY_PATH": "/nowhere",
-        "LD_BIND_NOW": "1",
-        "SOURCE_DATE_EPOCH": "1",
-        "COLUMNS": "20",
-        "OMP_NUM_THREADS": "3",
-        "OMP_PROC_BIND": "true",
-    },
-}
-SWITCHES = {
-    "-O": ["-O", "-W", "error"],
-    "-OO": ["-OO", "-X", "dev"],
-    "-I": ["-I", "-B", "-X", "utf8=0"],
+# Of the environment, and Python's switches: three processes for all of them.
+SURROUNDINGS = {
+    "German, -O": (
+        {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "PYTHONHASHSEED": "4"},
+        ["-O", "-W", "error"],
+    ),
+    "plain C, -OO": (
+        {
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONIOENCODING": "ascii",
+            "PYTHONOPTIMIZE": "2",
+            "PYTHONWARNINGS": "error",
+        },
+        ["-OO", "-X", "dev"],
+    ),
+    "of gcc, -I": (
+        {
+            "GCC_COLORS": "error=01;31",
+            "LD_LIBRARY_PATH": "/nowhere",
+            "LD_BIND_NOW": "1",
+            "SOURCE_DATE_EPOCH": "1",
+            "COLUMNS": "20",
+            "OMP_NUM_THREADS": "3",
+            "OMP_PROC_BIND": "true",
+        },
+        ["-I", "-B", "-X", "utf8=0"],
+    ),
 }
 
 
@@ -76,9 +81,11 @@ def test_modes_are_those_that_the_table_means(everything):
         assert differing, setting
 
 
-@pytest.mark.parametrize("variables", VARIABLES)
-def test_environment_variables_reach_nothing(variables, everything, tmp_path):
-    assert found(tmp_path, "none", variables=VARIABLES[variables])["none"] == everything["none"]
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_environment_variables_and_switches_of_python_reach_nothing(name, everything, tmp_path):
+    variables, switches = SURROUNDINGS[name]
+    here = found(tmp_path, "none", variables=variables, switches=switches)
+    assert here["none"] == everything["none"]
 
 
 def test_where_headers_are_searched_is_part_of_the_key_and_not_of_the_text(everything, tmp_path):
@@ -87,11 +94,6 @@ def test_where_headers_are_searched_is_part_of_the_key_and_not_of_the_text(every
         usual = everything["none"][name]
         assert facts["key"] != usual["key"]
         assert {**facts, "key": ""} == {**usual, "key": ""}
-
-
-@pytest.mark.parametrize("switches", SWITCHES)
-def test_pythons_switches_reach_nothing(switches, everything, tmp_path):
-    assert found(tmp_path, "none", switches=SWITCHES[switches])["none"] == everything["none"]
 
 
 def test_a_program_of_a_process_that_flushes_serves_one_that_does_not(tmp_path):

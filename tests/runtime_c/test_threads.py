@@ -217,7 +217,7 @@ import os
 import numpy as np
 import transpile
 before = len(os.listdir("/proc/self/task"))
-options = {{"num_threads": {count}}}
+options = {{"num_threads": {count}, "opt_level": 1}}
 random = np.random.default_rng(0)
 x = random.normal(size=(600, 600))
 deep = random.normal(size=(8, 100_000))

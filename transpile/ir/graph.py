@@ -15,6 +15,7 @@ import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,8 +41,13 @@ class Source:
     text: str = ""
     scope: str = ""
 
+    @property
+    def file_name(self) -> str:
+        """The file without its directories: a program says no more."""
+        return os.path.basename(self.file)
+
     def __str__(self) -> str:
-        location = f"{one_line(os.path.basename(self.file))}:{self.line}"
+        location = f"{one_line(self.file_name)}:{self.line}"
         return f"{location} ({self.scope})" if self.scope else location
 
 
@@ -238,22 +244,24 @@ class Graph:
         types = tuple(v.type for v in self.inputs)
         return (types, tuple(lines), tuple(numbers.get(a, a) for a in self.outputs))
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, *, paths: bool = False) -> str:
         """All that the generated program depends on, as text: graphs with equal ones share a
-        build."""
+        build. `paths`: a program for a debugger depends on the directories of files, too."""
+        place = attrgetter("file" if paths else "file_name")
         # By `repr`: names of users and files may contain any separator.
         names = [v.name for v in self.inputs], self.output_names
         consts = [f"{c.type}{c.digest}" for c in self.constants()]
         sources = [
-            (e.source.file, e.source.line, e.source.scope, [v.name for v in e.outputs])
+            (place(s), s.line, s.scope, s.text, [v.name for v in e.outputs])
             for e in self.equations
+            for s in (e.source,)
         ]
         return "\n".join(
             (
-                repr((self.name, self.source.file, self.source.line, *names, consts, sources)),
+                repr((self.name, place(self.source), self.source.line, *names, consts, sources)),
                 repr(_effects_text(self)),
                 to_text(self),
-                *(graph.fingerprint() for graph in self.subgraphs()),
+                *(graph.fingerprint(paths=paths) for graph in self.subgraphs()),
             )
         )
 

@@ -118,7 +118,7 @@ def _starts_kernel(item: Nest | Node) -> bool:
 def _origin(items: Items) -> tuple[Source, tuple[str, ...]]:
     """The first line of Python that a kernel comes from, and the comment that quotes them."""
     sources = {source: None for source in _sources(items) if source.line}
-    ordered = sorted(sources, key=lambda s: (s.file, s.line))
+    ordered = sorted(sources, key=lambda s: (s.file_name, s.line))
     comment = tuple(f"{s}: {s.text}" if s.text else str(s) for s in ordered)
     if len(comment) > LONGEST_COMMENT:
         comment = (*comment[: LONGEST_COMMENT - 1], "...")

@@ -101,7 +101,7 @@ class Lowering:
         blas = toolchain.find_blas(self.options)
         return {
             "target": toolchain.target(self.options),
-            "graph": self.graph.fingerprint(),
+            "graph": self.graph.fingerprint(paths=self.options.debug),
             "options": json.dumps(self.options.settings(), sort_keys=True),
             "donated": ",".join(map(str, self.donated)),
             "transpile": own_digest(),
