@@ -134,11 +134,11 @@ def text_bytes(text: str) -> bytes:
 def complex_types(program: Program, types: Mapping[Any, str]) -> list[tuple[str, str, str]]:
     """The complex types of a program's arrays: as C has them, with names that C and C++ share, and
     the types of their parts. C++ has no `double complex`."""
-    found = {b.dtype for b in (*program.inputs, *program.outputs)}
+    dtypes = {b.dtype for b in (*program.inputs, *program.outputs)}
     return [
         (types[d], f"{program.name}_{d.name}", types[part])
         for d, part in ((np.dtype("c8"), np.dtype("f4")), (np.dtype("c16"), np.dtype("f8")))
-        if d in found
+        if d in dtypes
     ]
 
 

@@ -89,16 +89,16 @@ def render(
 
 class _Renderer:
     def __init__(
-        self, program: Program, options: Options, dialect: Dialect, title: str, found: Libraries
+        self, program: Program, options: Options, dialect: Dialect, title: str, libraries: Libraries
     ) -> None:
-        self.libraries = found
+        self.libraries = libraries
         self.program = program
         self.options = options
         self.dialect = dialect
         self.title = title
         self.buffers = program.buffers()
         self.convention = CallingConvention(program)
-        self.scope = ProgramScope(program, options, dialect, found)
+        self.scope = ProgramScope(program, options, dialect, libraries)
 
     def render(self, header: str) -> Text:
         program = self.program
