@@ -59,3 +59,7 @@ class CacheWarning(UserWarning):
 
 class InternalError(TranspileError):
     """A compiler pass broke a rule of its own intermediate form: a bug in transpile."""
+
+
+class FrozenDrawWarning(UserWarning):
+    """Random numbers were drawn from `numpy.random` while tracing, and are constants now."""

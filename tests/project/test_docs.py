@@ -47,7 +47,10 @@ def run_python(code, name, namespace):
     path.write_text(code)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, str(path), "exec", dont_inherit=True), namespace)
+        # A file has what it imports itself, and what follows has what the file has.
+        scope = {"__name__": path.stem} if named else namespace
+        exec(compile(code, str(path), "exec", dont_inherit=True), scope)
+        namespace.update(scope)
     return printed.getvalue()
 
 
@@ -164,3 +167,32 @@ def test_the_commands_of_the_makefile_are_explained():
     targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split()) - {"compiler"}
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert {name for name in targets if f"`make {name}`" in text} == targets
+
+
+def test_every_variable_of_the_environment_is_in_the_table():
+    """What the code reads with the package's prefix, and what else it asks the environment for."""
+    text = (ROOT / "docs/environment.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    read = set()
+    for folder in ("transpile", "runtime_c", "templates"):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.suffix in (".py", ".h", ".c", ".j2"):
+                code = path.read_text(encoding="utf-8")
+                asked = r"(?:environ\.get|getenv|setting)\(\s*\"(\w+)\""
+                read.update(re.findall(asked, code))
+                read.update(re.findall(r"\"(TRANSPILE_[A-Z_]+[A-Z])\"", code))
+    of_the_system = {"PATH", "HOME"}
+    assert {name for name in listed if name.startswith("TRANSPILE_")} == {
+        name for name in read if name.startswith("TRANSPILE_")
+    }
+    assert read - of_the_system <= listed
+
+
+def test_every_logger_is_in_the_table():
+    text = (ROOT / "docs/environment.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([\w.]+)` \| [A-Z]+ \|", text, re.MULTILINE))
+    used = set()
+    for path in (ROOT / "transpile").rglob("*.py"):
+        code = path.read_text(encoding="utf-8")
+        used.update(re.findall(r"= (?:Log|logging\.getLogger)\(\"([\w.]+)\"\)", code))
+    assert listed == used

@@ -402,6 +402,7 @@ def test_numpy_and_plain_functions_have_no_guards_but_their_own():
     assert guard.kind == FUNCTION and guard.holder is plain
 
 
+@pytest.mark.filterwarnings("ignore::transpile.errors.FrozenDrawWarning")
 def test_objects_of_libraries_stay_as_they_are(count):
     logger = logging.getLogger("test_guards")
     random = np.random.default_rng(0)

@@ -36,6 +36,7 @@ from transpile.trace.call_signature import (
 )
 from transpile.trace.captured_arrays import retried
 from transpile.trace.executed_code import recorded
+from transpile.trace.frozen_draws import FrozenDraws
 from transpile.trace.guard_survey import survey
 from transpile.trace.guards import Watch
 from transpile.trace.trace import current_trace, trace_function
@@ -135,6 +136,7 @@ class Tracing:
 
     def _trace_now(self, bound: Bound, call: Signature, leaves: list[Any], guarded: bool) -> Traced:
         guards = self._survey(bound) if guarded else None
+        draws = FrozenDraws(self.function, dict(bound.statics.values())) if guarded else None
         executed = None
         if guards is not None and guards.takes_callbacks:
             outcome, executed = recorded(lambda: self._graph(bound, call, leaves))
@@ -143,6 +145,8 @@ class Tracing:
         graph, (out_tree, out_paths, positions, written, ordered) = outcome
         if guards is not None and executed is not None:
             self._drop_callbacks(guards, bound, graph, executed)
+        if draws is not None:
+            draws.warn(place_of(self.function))
         settled = guards.settle() if guards else None
         if guards and guards.unseen and explains_misses():
             self._log_unseen(guards.unseen)

@@ -1,0 +1,160 @@
+"""Draws from `numpy.random` while a function is traced: their numbers become constants.
+
+The generators that a function names are found in its bytecode, and in that of the functions that it
+names: NumPy's global one, and `Generator`s in globals, closures, defaults and static arguments. One
+whose state is another after the trace has been drawn from, which is worth a warning.
+"""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from transpile.errors import FrozenDrawWarning
+from transpile.ir.graph import Source
+from transpile.trace.bytecode_reads import Read, reads
+from transpile.trace.static_lookup import MISSING, content, defaults, function_in, held, scope_of
+from transpile.util.lazy_imports import imported
+
+_MOST_FUNCTIONS = 256
+_NOT_USERS = ("numpy", "transpile", "scipy")
+_warned: set[tuple[CodeType, int]] = set()
+
+
+class _Use(NamedTuple):
+    """A generator, and where code names it."""
+
+    generator: Any
+    code: CodeType
+    read: Read
+
+
+class FrozenDraws:
+    """The generators that a function may draw from, with their states before it is traced."""
+
+    def __init__(self, function: Any, named: Mapping[str, Any]) -> None:
+        innermost = function_in(function)
+        uses = _uses(innermost, named) if innermost is not None else ()
+        self._before = [(use, _state(use.generator)) for use in uses]
+
+    def warn(self, where: str) -> None:
+        """Warn, once for each line, of generators that have been drawn from since."""
+        for use, before in self._before:
+            if _state(use.generator) == before:
+                continue
+            code, line = use.code, _line(use.code, use.read)
+            if (code, line) in _warned:
+                continue
+            _warned.add((code, line))
+            text = linecache.getline(code.co_filename, line).strip()
+            source = Source(code.co_filename, line, code.co_name, text)
+            message = (
+                f"{source}: `{text}` draws random numbers while {where} is traced. They are "
+                f"constants of the program: each later call computes with the same ones. Make them "
+                f"arguments, or draw with transpile.random from a key that is an argument."
+            )
+            warnings.warn_explicit(message, FrozenDrawWarning, code.co_filename, line)
+
+
+def _uses(function: FunctionType, named: Mapping[str, Any]) -> Iterator[_Use]:
+    """The generators that a function, and the functions that it names, name."""
+    functions: dict[int, FunctionType] = {id(function): function}
+    stack = [function]
+    generators: set[int] = set()
+    while stack and len(functions) < _MOST_FUNCTIONS:
+        one = stack.pop()
+        cells = zip(one.__code__.co_freevars, one.__closure__ or (), strict=True)
+        local = {**defaults(one), **{name: content(cell) for name, cell in cells}}
+        if one is function:
+            local.update(named)
+        for code, read in _all_reads(one.__code__):
+            value = _value(read, local, one.__globals__)
+            inner = function_in(value)
+            if inner is not None and id(inner) not in functions and _is_users(inner):
+                functions[id(inner)] = inner
+                stack.append(inner)
+            generator = _generator(value)
+            if generator is not None and id(generator) not in generators:
+                generators.add(id(generator))
+                yield _Use(generator, code, read)
+
+
+def _is_users(function: FunctionType) -> bool:
+    return str(scope_of(function)).split(".")[0] not in _NOT_USERS
+
+
+def _all_reads(code: CodeType) -> Iterator[tuple[CodeType, Read]]:
+    known = reads(code)
+    for read in known.reads:
+        yield code, read
+    for nested in known.nested:
+        yield from _all_reads(nested)
+
+
+def _value(read: Read, local: Mapping[str, Any], scope: Mapping[str, Any]) -> Any:
+    """What an access path leads to, up to the first generator; MISSING where it is not known."""
+    value = scope.get(read.name, MISSING) if read.is_global else local.get(read.name, MISSING)
+    for step in read.steps:
+        if _generator(value) is not None:
+            return value
+        if step.is_item:
+            is_plain = type(value) in (tuple, list, dict)
+            try:
+                value = value[step.key] if is_plain else MISSING
+            except (LookupError, TypeError):
+                return MISSING
+        elif isinstance(value, ModuleType):
+            if value.__name__ == "numpy" and step.key == "random":
+                value = imported("numpy.random")  # NumPy imports it at its first use
+            else:
+                value = vars(value).get(step.key, MISSING)
+        else:
+            value = held(value).get(step.key, MISSING)
+    return value
+
+
+def _generator(value: Any) -> Any:
+    """The generator that a value is, or is a method of; None for anything else."""
+    random = sys.modules.get("numpy.random")
+    if random is None:
+        return None
+    kinds = (random.Generator, random.RandomState)
+    if isinstance(value, kinds):
+        return value
+    owner = getattr(value, "__self__", None) if type(value).__name__ in _METHODS else None
+    return owner if isinstance(owner, kinds) else None
+
+
+_METHODS = ("method", "builtin_function_or_method", "cython_function_or_method")
+
+
+def _state(generator: Any) -> Any:
+    """A state that can be compared."""
+    is_new = hasattr(generator, "bit_generator")
+    state = generator.bit_generator.state if is_new else generator.get_state(legacy=False)
+    return _comparable(state)
+
+
+def _comparable(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {name: _comparable(value) for name, value in state.items()}
+    return state.tobytes() if hasattr(state, "tobytes") else state
+
+
+def _line(code: CodeType, read: Read) -> int:
+    """The first line of a code object that has an access path; its own where none is found."""
+    wanted = (read.name, *(step.key for step in read.steps))
+    line = code.co_firstlineno
+    instructions = list(dis.get_instructions(code))
+    for at, instruction in enumerate(instructions):
+        if instruction.positions is not None and instruction.positions.lineno is not None:
+            line = instruction.positions.lineno
+        names = tuple(i.argval for i in instructions[at : at + len(wanted)])
+        if names == wanted:
+            return line
+    return code.co_firstlineno
