@@ -18,7 +18,15 @@ from typing import Any, NamedTuple
 from transpile.errors import FrozenDrawWarning
 from transpile.ir.graph import Source
 from transpile.trace.bytecode_reads import Read, reads
-from transpile.trace.static_lookup import MISSING, content, defaults, function_in, held, scope_of
+from transpile.trace.static_lookup import (
+    MISSING,
+    content,
+    defaults,
+    function_in,
+    held,
+    module_of,
+    scope_of,
+)
 from transpile.util.lazy_imports import imported
 
 _MOST_FUNCTIONS = 256
@@ -108,8 +116,8 @@ def _value(read: Read, local: Mapping[str, Any], scope: Mapping[str, Any]) -> An
                 value = value[step.key] if is_plain else MISSING
             except (LookupError, TypeError):
                 return MISSING
-        elif isinstance(value, ModuleType):
-            if value.__name__ == "numpy" and step.key == "random":
+        elif issubclass(type(value), ModuleType):
+            if module_of(value) == "numpy" and step.key == "random":
                 value = imported("numpy.random")  # NumPy imports it at its first use
             else:
                 value = vars(value).get(step.key, MISSING)
@@ -124,10 +132,10 @@ def _generator(value: Any) -> Any:
     if random is None:
         return None
     kinds = (random.Generator, random.RandomState)
-    if isinstance(value, kinds):
+    if issubclass(type(value), kinds):  # `isinstance` would ask the value
         return value
     owner = getattr(value, "__self__", None) if type(value).__name__ in _METHODS else None
-    return owner if isinstance(owner, kinds) else None
+    return owner if issubclass(type(owner), kinds) else None
 
 
 _METHODS = ("method", "builtin_function_or_method", "cython_function_or_method")
