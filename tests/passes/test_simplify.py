@@ -12,6 +12,7 @@ from transpile.passes.simplify import simplify
 from transpile.primitives import axes, dot, elementwise, reductions
 from transpile.primitives.elementary import primitives as elementary
 from transpile.primitives.reductions import identity
+from transpile.primitives.rules import apply
 from transpile.transforms.interpret import interpret
 
 INTEGERS = np.array([0, 1, -1, 7, 2**63 - 1, -(2**63)])
@@ -153,6 +154,19 @@ def test_equations_over_constants_are_folded():
 def test_a_filled_array_is_computed_as_a_scalar():
     x = ordinary("f8", (5,))
     assert after(tidy, lambda x: x * np.sqrt(np.full(5, 4.0)), x) == ["multiply"]
+
+
+VIEWS = [lambda a: a.T, lambda a: a[1:3, ::2], lambda a: a[:, ::-1], lambda a: a.reshape(24)]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_of_a_filled_array_is_one(view):
+    def f(x):
+        fours = apply("broadcast_in_dim", np.float64(4), shape=(4, 6), broadcast_dimensions=())
+        return np.sum(np.sqrt(view(fours))) + x
+
+    x = ordinary("f8", (5,))
+    assert "sqrt" not in after(tidy, f, x)
 
 
 def test_large_constants_are_not_folded():

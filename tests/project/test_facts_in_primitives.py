@@ -28,20 +28,15 @@ JUSTIFIED = {
         "fusion.elements",
         "iota concatenate pad gather dynamic_slice dynamic_update_slice",
     ): RULES,
-    ("numpy.core.reductions", "real imag"): PARTS,
     ("numpy.core.ufuncs", "mantissa exponent"): PARTS,
-    ("numpy.math.norms", "real imag"): PARTS,
     ("ops", "add multiply"): API,
-    ("passes.expand.convolutions", "real imag"): PARTS,
     ("passes.expand.decompose", "argmax argmin"): RULES,
-    ("passes.expand.decompose", "real imag"): PARTS,
     ("passes.expand.windows", "select_and_gather_add select_and_scatter_add"): RULES,
     (
         "passes.simplify",
         "add divide convert_element_type select broadcast_in_dim reshape transpose slice rev "
         "concatenate dot_general",
     ): RULES,
-    ("passes.simplify", "broadcast_in_dim reshape"): RULES,
     ("random.normals", "svd eigh cholesky"): API,
     ("scipy.factorizations", "real complex"): API,
 }

@@ -4,6 +4,12 @@ Some cheap values turn out to need memory: they are computed again in each use i
 of arrays in place turn out to read what they have changed: what they put there, or what they read,
 is then materialised, which is less work than a copy of the array. So a graph is materialised and
 fused until nothing changes, its bodies first.
+
+One forward pass cannot do it. Whether a value needs memory follows from the loops that its readers
+share with it, and which loops there are from what is materialised; both change when a value is
+computed again, for other values, too. So what is learnt goes into `Choices`, which only grow, and
+the two phases run again from the same survey: a function of choices, iterated to its fixpoint. Most
+graphs have reached it after the first round.
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from transpile.ir.dims import symbols_of
 from transpile.ir.graph import Atom, Graph, Var
 from transpile.machine import USUAL, Machine
 
-# How often a graph is materialised at most: choices are only added, and seldom after the second.
+# How often a graph is materialised at most; what could be better still is left as it is then.
 ROUNDS = 3
 
 

@@ -74,7 +74,7 @@ def _splat_value(builder: Builder, atom: Atom) -> Const | None:
             return Const(first[0])
         return None
     equation = builder.producers.get(atom)
-    if equation is not None and equation.primitive in (axes.broadcast_in_dim, axes.reshape):
+    if equation is not None and equation.primitive.kind == "view":
         return _splat_value(builder, equation.inputs[0])
     return None
 

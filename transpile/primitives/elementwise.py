@@ -313,6 +313,7 @@ imag = elementwise(
     transpose=lambda ct, x: [apply("complex", d.zero(ct), -ct)],
     c_library={"c": "cimag"},
 )
+COMPLEX_PARTS = (real, imag)
 
 
 def _complex_type(x: ArrayType, y: ArrayType) -> ArrayType:

@@ -418,7 +418,7 @@ def var(
         mean = keep_dimensions(divided(total, count), x.shape, axes, True)
     deviation = call(np.subtract, x, mean)
     if deviation.dtype.kind == "c":
-        parts = [bind(part, deviation) for part in (elementwise.real, elementwise.imag)]
+        parts = [bind(part, deviation) for part in elementwise.COMPLEX_PARTS]
         squares = call(np.add, *[bind(elementwise.square, p) for p in parts])
     else:
         squares = bind(elementwise.square, deviation)

@@ -51,7 +51,7 @@ def _squares(x: Any) -> Any:
     """The squares of absolute values."""
     if x.dtype.kind != "c":
         return call(np.multiply, x, x)
-    parts = (bind(part, x) for part in (elementwise.real, elementwise.imag))
+    parts = (bind(part, x) for part in elementwise.COMPLEX_PARTS)
     return call(np.add, *(call(np.multiply, p, p) for p in parts))
 
 

@@ -64,8 +64,8 @@ def _complex_convolution(builder: Builder, x: Atom, w: Atom, params: dict[str, A
     """A complex convolution as four real ones."""
     parts = [
         _convolution(builder, builder.apply(p, x), builder.apply(q, w), params)
-        for p in (elementwise.real, elementwise.imag)
-        for q in (elementwise.real, elementwise.imag)
+        for p in elementwise.COMPLEX_PARTS
+        for q in elementwise.COMPLEX_PARTS
     ]
     real = builder.apply(elementwise.subtract, parts[0], parts[3])
     imag = builder.apply(elementwise.add, parts[1], parts[2])

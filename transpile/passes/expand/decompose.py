@@ -90,7 +90,7 @@ def _complex_sum(builder: Builder, equation: Equation) -> Var:
     name, builder.name = builder.name, ""
     parts = [
         builder.apply(reductions.reduce_sum, builder.apply(part, x), **equation.params)
-        for part in (elementwise.real, elementwise.imag)
+        for part in elementwise.COMPLEX_PARTS
     ]
     builder.name = name
     return builder.apply(elementwise.make_complex, *parts)
